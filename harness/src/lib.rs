@@ -1,0 +1,1 @@
+//! Conformance and fuzzing harness for agent-tool boundaries.

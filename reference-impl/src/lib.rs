@@ -1,0 +1,6 @@
+//! Reference implementation of the agent-tool boundaries that `peerproof` checks.
+//!
+//! The crate is sans-I/O: every boundary is a [`machine::Machine`] that takes bytes, signals and the time and
+//! returns bytes and commands. Only `src/io/` and the `refpeer` binary touch the operating system.
+
+pub mod machine;
