@@ -1,1 +1,3 @@
 //! Conformance and fuzzing harness for agent-tool boundaries.
+
+pub mod rng;
