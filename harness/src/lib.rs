@@ -1,3 +1,10 @@
 //! Conformance and fuzzing harness for agent-tool boundaries.
 
+pub mod budget;
+pub mod clause;
+pub mod facts;
+pub mod payload;
+pub mod plan;
 pub mod rng;
+pub mod transcript;
+pub mod transport;

@@ -1,0 +1,46 @@
+//! Facts: what plans and oracles may know about a peer. They come from its configuration and from probing, never from
+//! its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clause::Side;
+
+/// What is known about the peer under test, without its secrets and its command lines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Provider or consumer.
+    pub side: Side,
+    /// Names of the commands that are configured, such as `run` and `serve`.
+    pub commands: BTreeSet<String>,
+    /// Conformance roles that are mapped, as the boundary defines them.
+    pub roles: BTreeMap<String, Value>,
+    /// Claimed features with their settings (`true` or a table).
+    pub features: BTreeMap<String, Value>,
+    /// Pinned choices.
+    pub choices: BTreeMap<String, String>,
+    /// Limits that the contract lets a peer set.
+    pub limits: BTreeMap<String, u64>,
+}
+
+impl Facts {
+    /// Facts about a peer of which nothing is known.
+    pub fn new(side: Side) -> Self {
+        Self {
+            side,
+            commands: BTreeSet::new(),
+            roles: BTreeMap::new(),
+            features: BTreeMap::new(),
+            choices: BTreeMap::new(),
+            limits: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the peer claims `feature`. A feature that is neither claimed nor denied counts as claimed only where
+    /// the boundary says so when it completes the facts.
+    pub fn claims(&self, feature: &str) -> bool {
+        self.features.get(feature).is_some_and(|value| value != &Value::Bool(false))
+    }
+}

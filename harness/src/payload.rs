@@ -1,0 +1,252 @@
+//! Payloads: bytes described by what they are made of, so that a 10 MiB message is a line of text in a case, in a
+//! transcript and in a reproducer.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a [`Payload`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Segment {
+    /// UTF-8 text.
+    Text(String),
+    /// Arbitrary bytes in hexadecimal.
+    Hex(String),
+    /// `unit` repeated `times` times.
+    Repeat {
+        /// UTF-8 text of one repetition.
+        unit: String,
+        /// Number of repetitions.
+        times: u64,
+    },
+    /// A value that is known only while the conversation runs: captured from an earlier reply or given by a fixture.
+    Var(String),
+}
+
+/// Bytes as a list of [`Segment`]s.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Payload(pub Vec<Segment>);
+
+/// Text values known while a conversation runs, by name.
+pub type Vars = BTreeMap<String, String>;
+
+impl Payload {
+    /// A payload of one piece of text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self(vec![Segment::Text(text.into())])
+    }
+
+    /// The shortest description of `bytes`: text where they are UTF-8, runs where one byte repeats.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        /// Shorter runs cost more as a segment than as text.
+        const RUN_MIN: usize = 64;
+        let mut segments = Vec::new();
+        let mut literal_from = 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            let run = bytes[at..].iter().take_while(|other| **other == byte).count();
+            if run >= RUN_MIN && byte.is_ascii() {
+                push_literal(&mut segments, &bytes[literal_from..at]);
+                segments.push(Segment::Repeat { unit: char::from(byte).to_string(), times: run as u64 });
+                literal_from = at + run;
+            }
+            at += run;
+        }
+        push_literal(&mut segments, &bytes[literal_from..]);
+        Self(segments)
+    }
+
+    /// Appends another payload.
+    pub fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Appends `times` repetitions of `unit`.
+    pub fn repeat(mut self, unit: impl Into<String>, times: u64) -> Self {
+        self.0.push(Segment::Repeat { unit: unit.into(), times });
+        self
+    }
+
+    /// Appends a variable.
+    pub fn var(mut self, name: impl Into<String>) -> Self {
+        self.0.push(Segment::Var(name.into()));
+        self
+    }
+
+    /// Number of bytes, with every variable taken from `vars` (an unknown one counts 0).
+    pub fn len(&self, vars: &Vars) -> usize {
+        self.0
+            .iter()
+            .map(|segment| match segment {
+                Segment::Text(text) => text.len(),
+                Segment::Hex(hex) => hex.len() / 2,
+                Segment::Repeat { unit, times } => unit.len() * usize::try_from(*times).unwrap_or(usize::MAX),
+                Segment::Var(name) => vars.get(name).map_or(0, String::len),
+            })
+            .sum()
+    }
+
+    /// The names of all variables.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|segment| match segment {
+            Segment::Var(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Expands to bytes. Text is inserted as it stands: whoever puts a variable inside a JSON string captures an
+    /// escaped value.
+    ///
+    /// # Errors
+    /// Names the variable that has no value, or says that a `hex` segment is malformed.
+    pub fn expand(&self, vars: &Vars) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::with_capacity(self.len(vars));
+        for segment in &self.0 {
+            match segment {
+                Segment::Text(text) => bytes.extend_from_slice(text.as_bytes()),
+                Segment::Hex(hex) => {
+                    bytes.extend(unhex(hex).ok_or_else(|| format!("malformed hex {hex:?}"))?)
+                }
+                Segment::Repeat { unit, times } => {
+                    for _ in 0..*times {
+                        bytes.extend_from_slice(unit.as_bytes());
+                    }
+                }
+                Segment::Var(name) => bytes.extend_from_slice(
+                    vars.get(name).ok_or_else(|| format!("variable {name:?} has no value"))?.as_bytes(),
+                ),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// One line for humans: text as it is, long runs as `…×n`, at most `chars_max` characters.
+    pub fn summary(&self, chars_max: usize) -> String {
+        let mut out = String::new();
+        for segment in &self.0 {
+            match segment {
+                Segment::Text(text) => out.push_str(text),
+                Segment::Hex(hex) => out.push_str(&format!("⟨hex {hex}⟩")),
+                Segment::Repeat { unit, times } => out.push_str(&format!("⟨{}×{times}⟩", shorten(unit, 16))),
+                Segment::Var(name) => out.push_str(&format!("⟨{name}⟩")),
+            }
+        }
+        shorten(out.trim_end_matches('\n'), chars_max).into_owned()
+    }
+}
+
+fn push_literal(segments: &mut Vec<Segment>, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => segments.push(Segment::Text(text.to_owned())),
+        Err(error) => {
+            let (good, rest) = bytes.split_at(error.valid_up_to());
+            if !good.is_empty() {
+                segments.push(Segment::Text(String::from_utf8_lossy(good).into_owned()));
+            }
+            let bad = error.error_len().unwrap_or(rest.len());
+            segments.push(Segment::Hex(hex(&rest[..bad])));
+            push_literal_rest(segments, &rest[bad..]);
+        }
+    }
+}
+
+/// Many bad bytes in a row become one hex segment, so that random bytes neither recurse nor bloat.
+fn push_literal_rest(segments: &mut Vec<Segment>, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                segments.push(Segment::Text(text.to_owned()));
+                return;
+            }
+            Err(error) => {
+                let (good, rest) = bytes.split_at(error.valid_up_to());
+                let bad = error.error_len().unwrap_or(rest.len());
+                match segments.last_mut() {
+                    Some(Segment::Hex(text)) if good.len() < 8 => {
+                        text.push_str(&hex(good));
+                        text.push_str(&hex(&rest[..bad]));
+                    }
+                    _ => {
+                        segments.push(Segment::Text(String::from_utf8_lossy(good).into_owned()));
+                        segments.push(Segment::Hex(hex(&rest[..bad])));
+                    }
+                }
+                bytes = &rest[bad..];
+            }
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if text.len() % 2 != 0 {
+        return None;
+    }
+    text.as_bytes()
+        .chunks(2)
+        .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()))
+        .collect()
+}
+
+/// Cuts `text` to at most `chars_max` characters, keeping both ends.
+pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= chars_max {
+        return Cow::Borrowed(text);
+    }
+    let half = chars_max.saturating_sub(1) / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - half).collect();
+    Cow::Owned(format!("{head}…{tail}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(bytes: &[u8]) -> Payload {
+        let payload = Payload::from_bytes(bytes);
+        assert_eq!(payload.expand(&Vars::new()).unwrap(), bytes);
+        assert_eq!(payload.len(&Vars::new()), bytes.len());
+        payload
+    }
+
+    #[test]
+    fn describes_any_bytes_without_loss() {
+        round_trip(b"");
+        round_trip(b"{\"a\":1}\n");
+        round_trip(&[0xff, 0xfe, b'a', 0xc3]);
+        let noise: Vec<u8> = (0..4096_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        round_trip(&noise);
+    }
+
+    #[test]
+    fn a_long_run_becomes_one_segment() {
+        let mut bytes = b"{\"x\":\"".to_vec();
+        bytes.extend(std::iter::repeat_n(b'a', 10 << 20));
+        bytes.extend(b"\"}\n");
+        assert_eq!(round_trip(&bytes).0.len(), 3);
+    }
+
+    #[test]
+    fn an_unknown_variable_is_named() {
+        let error = Payload::text("a").var("token").expand(&Vars::new()).unwrap_err();
+        assert!(error.contains("token"), "{error}");
+    }
+}

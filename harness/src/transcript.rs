@@ -1,0 +1,336 @@
+//! Transcripts: what happened between the harness and a peer, in order, to the byte.
+//!
+//! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
+//! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
+
+use std::fmt;
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::facts::Facts;
+use crate::payload::{Payload, Vars};
+use crate::plan::Plan;
+
+/// Exact bytes; stored as a [`Payload`], so that a long run costs a few characters.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Bytes(pub Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Payload::from_bytes(&self.0).summary(200))
+    }
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Payload::from_bytes(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let payload = Payload::deserialize(deserializer)?;
+        payload.expand(&Vars::new()).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this status.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// What the harness was waiting for when a deadline passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// Reply frames.
+    Frames,
+    /// That the peer takes what is written to it.
+    Writing,
+    /// The end of the process.
+    Exit,
+}
+
+/// One thing that happened on one session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Kind {
+    /// The peer's process was started (or the in-process peer made).
+    Started {
+        /// Program and arguments.
+        argv: Vec<String>,
+    },
+    /// The peer could not be started.
+    StartFailed {
+        /// The operating system's words.
+        error: String,
+    },
+    /// A step queued its payload for writing. Variables stay names: what they stood for may be secret.
+    Sent {
+        /// Index of the step in the plan.
+        step: usize,
+        /// What was written.
+        payload: Payload,
+    },
+    /// Standard input was closed after everything queued was written.
+    StdinClosed,
+    /// The peer closed its standard input or went away before everything was written.
+    StdinBroken {
+        /// Bytes that were not taken.
+        unwritten_bytes: u64,
+    },
+    /// The peer wrote to standard output.
+    Received {
+        /// Exact bytes of one read.
+        bytes: Bytes,
+    },
+    /// The peer's standard output ended.
+    StdoutClosed,
+    /// The peer wrote more than the budget allows; the rest was not kept and the peer was killed.
+    StdoutOverflow {
+        /// The budget, bytes.
+        bytes_max: u64,
+    },
+    /// What is kept of standard error, once, when the session ends.
+    Stderr {
+        /// The first bytes.
+        bytes: Bytes,
+        /// Number of all bytes.
+        total_bytes: u64,
+    },
+    /// The harness sent a signal.
+    Signalled {
+        /// Signal name such as `TERM`.
+        signal: String,
+    },
+    /// The process ended by itself.
+    Exited {
+        /// How.
+        exit: Exit,
+    },
+    /// A deadline passed.
+    DeadlinePassed {
+        /// For what.
+        awaited: Awaited,
+        /// How long the harness waited, milliseconds.
+        waited_ms: u64,
+    },
+    /// The harness killed the process because the session was over and it still lived.
+    Killed,
+    /// Time was let pass (really, or on the virtual clock).
+    Waited {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// Memory of the peer's process tree: VmHWM summed over it.
+    Memory {
+        /// Label of the step.
+        label: String,
+        /// Bytes.
+        hwm_bytes: u64,
+    },
+    /// A descendant was still there after the peer had ended; it was then killed.
+    LeakedProcess {
+        /// Its process id.
+        pid: i32,
+        /// Its command name.
+        command: String,
+    },
+    /// A file was left in the temporary directory that the session was given.
+    LeftFile {
+        /// Path relative to that directory.
+        path: String,
+    },
+    /// A fixture's HTTP listener accepted a connection.
+    ListenerHit {
+        /// Name of the fixture.
+        listener: String,
+        /// First bytes that came: the request head.
+        head: Bytes,
+    },
+    /// An actor that the harness plays was started by the peer.
+    ActorStarted {
+        /// Name of the fixture.
+        actor: String,
+        /// Its arguments.
+        argv: Vec<String>,
+        /// Its process id.
+        pid: i32,
+    },
+    /// What an actor got on standard input.
+    ActorReceived {
+        /// Name of the fixture.
+        actor: String,
+        /// Exact bytes.
+        bytes: Bytes,
+    },
+    /// A process that an actor had started, or the actor itself, still lived at a probe.
+    ActorAlive {
+        /// Name of the fixture.
+        actor: String,
+        /// Label of the probing step.
+        label: String,
+        /// What it is: `self`, `child`, `left_group`.
+        role: String,
+    },
+}
+
+/// An event with its place in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Microseconds since the transcript began (virtual where the clock is).
+    pub at_us: u64,
+    /// Session of the plan it belongs to.
+    pub session: usize,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// A recorded conversation together with everything its judge needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Transcript {
+    /// Boundary whose oracles judge it.
+    pub boundary: String,
+    /// Id of the check it was recorded for.
+    pub check: String,
+    /// Facts about the peer as configured; secrets are not among them.
+    pub facts: Facts,
+    /// What was to be done, with what was expected.
+    pub plan: Plan,
+    /// What happened, in order.
+    #[serde(skip)]
+    pub events: Vec<Event>,
+}
+
+/// Version of the stored form; a file of another version is refused.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Header<T> {
+    peerproof_transcript: u32,
+    #[serde(flatten)]
+    transcript: T,
+}
+
+impl Transcript {
+    /// All bytes that came on standard output of `session`, in order.
+    pub fn stdout(&self, session: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for event in self.of(session) {
+            if let Kind::Received { bytes } = &event.kind {
+                out.extend_from_slice(&bytes.0);
+            }
+        }
+        out
+    }
+
+    /// The events of one session.
+    pub fn of(&self, session: usize) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.session == session)
+    }
+
+    /// How the peer of `session` ended by itself, if it did.
+    pub fn exit(&self, session: usize) -> Option<Exit> {
+        self.of(session).find_map(|event| match event.kind {
+            Kind::Exited { exit } => Some(exit),
+            _ => None,
+        })
+    }
+
+    /// Replaces every secret in what was received by a placeholder of the same length, so that offsets, sizes and
+    /// equality of secrets survive.
+    pub fn redact(&mut self, secrets: &[(String, String)]) {
+        for session in 0..self.plan.sessions.len() {
+            let mut out = self.stdout(session);
+            let mut changed = false;
+            for (secret, placeholder) in secrets {
+                if secret.len() < SECRET_BYTES_MIN {
+                    continue;
+                }
+                let finder = memchr::memmem::Finder::new(secret.as_bytes());
+                let places: Vec<usize> = finder.find_iter(&out).collect();
+                for at in places {
+                    out[at..at + secret.len()].copy_from_slice(placeholder.as_bytes());
+                    changed = true;
+                }
+            }
+            if changed {
+                let mut at = 0;
+                for event in self.events.iter_mut().filter(|event| event.session == session) {
+                    if let Kind::Received { bytes } = &mut event.kind {
+                        let end = at + bytes.0.len();
+                        bytes.0.copy_from_slice(&out[at..end]);
+                        at = end;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the stored form.
+    ///
+    /// # Errors
+    /// Whatever the writer reports.
+    pub fn store(&self, mut to: impl Write) -> std::io::Result<()> {
+        serde_json::to_writer(&mut to, &Header { peerproof_transcript: FORMAT, transcript: self })?;
+        to.write_all(b"\n")?;
+        for event in &self.events {
+            serde_json::to_writer(&mut to, event)?;
+            to.write_all(b"\n")?;
+        }
+        to.flush()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// One sentence with the line number: not a transcript, another version, or a malformed line.
+    pub fn load(from: impl BufRead) -> Result<Self, String> {
+        let mut lines = from.lines();
+        let first = lines
+            .next()
+            .ok_or("the file is empty; a transcript starts with a header line")?
+            .map_err(|error| error.to_string())?;
+        let header: Header<Self> = serde_json::from_str(&first)
+            .map_err(|error| format!("line 1 is not the header of a transcript: {error}"))?;
+        if header.peerproof_transcript != FORMAT {
+            return Err(format!(
+                "the transcript has format {}, this peerproof reads format {FORMAT}",
+                header.peerproof_transcript
+            ));
+        }
+        let mut transcript = header.transcript;
+        for (index, line) in lines.enumerate() {
+            let line = line.map_err(|error| error.to_string())?;
+            let event = serde_json::from_str(&line)
+                .map_err(|error| format!("line {} is not an event of a transcript: {error}", index + 2))?;
+            transcript.events.push(event);
+        }
+        Ok(transcript)
+    }
+}
+
+/// Shorter values are no secrets: replacing them would garble unrelated bytes.
+pub const SECRET_BYTES_MIN: usize = 4;
+
+/// A stable placeholder for the `n`th secret of a conversation, of the same length.
+pub fn placeholder(n: usize, length: usize) -> String {
+    let name = format!("REDACTED{n}_");
+    name.chars().chain(std::iter::repeat('x')).take(length).collect()
+}

@@ -1,0 +1,71 @@
+//! Transports: they move bytes between the harness and a peer and never look into them beyond counting frames.
+//!
+//! A real child process and an in-process peer are one type to the caller: a [`Connection`].
+
+use std::time::Duration;
+
+use crate::plan::Chunking;
+use crate::transcript::{Awaited, Exit, Kind};
+
+/// Where a transport records what happens; implemented by the recorder of a transcript.
+pub trait Log {
+    /// Appends an event of this connection at the connection's own clock.
+    fn record(&mut self, at_us: u64, kind: Kind);
+}
+
+/// What [`Connection::pump`] waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// At least this many complete frames (lines) in all since the connection began.
+    Frames(u64),
+    /// Everything queued is written.
+    Written,
+    /// The process ended and its standard output was read to the end.
+    Exited,
+    /// This much time passed.
+    Elapsed(Duration),
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pumped {
+    /// What was waited for came.
+    Reached,
+    /// The deadline passed first ([`Kind::DeadlinePassed`] is recorded).
+    Deadline(Awaited),
+    /// The process ended (or closed its standard output) first.
+    Gone,
+    /// A budget was exceeded and the peer killed.
+    OverBudget,
+}
+
+/// One running peer. Every method returns within its deadline; reading goes on while writing waits.
+pub trait Connection {
+    /// Queues bytes for standard input.
+    fn queue(&mut self, bytes: Vec<u8>, chunking: Chunking);
+
+    /// Closes standard input once everything queued is written.
+    fn close_stdin(&mut self);
+
+    /// Moves bytes both ways until `until` holds, the peer is gone, or `deadline` has passed.
+    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped;
+
+    /// Sends a signal by name: `TERM`, `INT`, `KILL`.
+    fn signal(&mut self, name: &str, log: &mut dyn Log);
+
+    /// VmHWM summed over the peer's process tree, bytes; `None` where the transport cannot tell.
+    fn memory_hwm_bytes(&mut self) -> Option<u64>;
+
+    /// Process id of the peer, where there is one.
+    fn pid(&self) -> Option<i32>;
+
+    /// How the peer ended, if it did.
+    fn exit(&self) -> Option<Exit>;
+
+    /// Microseconds since the connection began, on its clock.
+    fn now_us(&self) -> u64;
+
+    /// Ends the session: kills what still lives, reaps descendants and records leaks, files left and the end of
+    /// standard error.
+    fn finish(&mut self, log: &mut dyn Log);
+}
