@@ -1,0 +1,141 @@
+//! Strict JSON (RFC 8259) in strict UTF-8: iterative, bounded in depth, with byte offsets in errors.
+//!
+//! Two ways in, one grammar:
+//! - [`Scanner`] validates a text in one pass and gives the members of its top-level object as raw spans
+//!   ([`Raw`], [`RawStr`]), unescaped only when asked. It also says whether the text holds anything on which
+//!   implementations differ ([`Traits`]).
+//! - [`Value`] is a small tree: numbers as text, objects in order of appearance.
+//!
+//! Duplicate keys, lone surrogates and large numbers are open in the contract (§0); [`Policy`] picks one behaviour.
+
+mod grammar;
+mod number;
+mod scanner;
+mod text;
+mod value;
+mod write;
+
+use std::fmt;
+
+pub use number::{Number, is_big, rounded};
+pub use scanner::{Kind, Object, Raw, Scanned, Scanner, Traits};
+pub use text::{RawStr, Text, unescape_document};
+pub use value::Value;
+pub use write::{write_canonical, write_str, write_text, write_value};
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// Offset of the offending byte from the start of the text; the length of the text when it ends too early.
+    pub at: usize,
+}
+
+/// What is wrong with a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A byte sequence that is not UTF-8.
+    Utf8,
+    /// The text ends within a value.
+    Eof,
+    /// A value was expected.
+    Value,
+    /// A member name was expected.
+    Key,
+    /// A colon was expected.
+    Colon,
+    /// A comma or the end of the array or object was expected.
+    Comma,
+    /// A number with a leading zero, a bare sign, or an empty fraction or exponent.
+    Number,
+    /// A raw control character in a string.
+    Control,
+    /// An escape that JSON does not have.
+    Escape,
+    /// Bytes after the value.
+    Trailing,
+    /// More nested arrays and objects than allowed.
+    Depth,
+    /// More bytes than allowed, or 4 GiB.
+    Size,
+    /// A member name that appeared before, refused by [`DuplicateKeys::Refuse`].
+    DuplicateKey,
+    /// Half of a surrogate pair, refused by [`LoneSurrogates::Refuse`].
+    LoneSurrogate,
+    /// A number that a double does not hold, refused by [`BigNumbers::Refuse`].
+    BigNumber,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            ErrorKind::Utf8 => "invalid UTF-8",
+            ErrorKind::Eof => "unexpected end of text",
+            ErrorKind::Value => "expected a value",
+            ErrorKind::Key => "expected a member name",
+            ErrorKind::Colon => "expected ':'",
+            ErrorKind::Comma => "expected ',' or a closing bracket",
+            ErrorKind::Number => "malformed number",
+            ErrorKind::Control => "raw control character in a string",
+            ErrorKind::Escape => "malformed escape",
+            ErrorKind::Trailing => "unexpected bytes after the value",
+            ErrorKind::Depth => "nested too deeply",
+            ErrorKind::Size => "too many bytes",
+            ErrorKind::DuplicateKey => "duplicate member name",
+            ErrorKind::LoneSurrogate => "lone surrogate escape",
+            ErrorKind::BigNumber => "number beyond the range of a double",
+        };
+        write!(f, "{what} at byte {}", self.at)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Which of two members with one name counts (contract §0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateKeys {
+    /// The last one, at the place of the first.
+    #[default]
+    Last,
+    /// The first one.
+    First,
+    /// Neither: the text is refused.
+    Refuse,
+}
+
+/// What becomes of an escaped half of a surrogate pair (contract §0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoneSurrogates {
+    /// It is data and is written as it was read.
+    #[default]
+    Echo,
+    /// It becomes U+FFFD.
+    Replace,
+    /// The text is refused.
+    Refuse,
+}
+
+/// What becomes of integers beyond ±(2^53−1) and of numbers beyond a double (contract §0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BigNumbers {
+    /// The digits are kept.
+    #[default]
+    Exact,
+    /// They become the nearest finite double.
+    Round,
+    /// The text is refused.
+    Refuse,
+}
+
+/// The behaviours chosen where the contract leaves JSON open; the default keeps what was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// Two members with one name.
+    pub duplicate_keys: DuplicateKeys,
+    /// Half of a surrogate pair.
+    pub lone_surrogates: LoneSurrogates,
+    /// Numbers that a double does not hold.
+    pub big_numbers: BigNumbers,
+}

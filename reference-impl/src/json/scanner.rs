@@ -1,0 +1,313 @@
+//! One validating pass over a text, without a tree.
+
+use super::grammar::{Sink, StrSpan, walk, word};
+use super::number::is_big;
+use super::text::RawStr;
+use super::{Error, ErrorKind};
+
+/// What kind of value stands at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// What a text holds on which implementations differ (contract §0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits {
+    /// An object may hold one name twice: it does, or a name has escapes and was not compared.
+    pub duplicate_keys: bool,
+    /// A string holds half of a surrogate pair.
+    pub lone_surrogates: bool,
+    /// A number that a double does not hold.
+    pub big_numbers: bool,
+}
+
+/// A value as it stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'t> {
+    text: &'t str,
+    kind: Kind,
+    escaped: bool,
+}
+
+impl<'t> Raw<'t> {
+    /// The text of the value, with its quotes or brackets.
+    pub fn text(self) -> &'t str {
+        self.text
+    }
+
+    /// What kind of value it is.
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(self) -> Option<RawStr<'t>> {
+        let inside = self.text.get(1..self.text.len().saturating_sub(1));
+        (self.kind == Kind::String).then(|| RawStr { raw: inside.unwrap_or_default(), escaped: self.escaped })
+    }
+}
+
+/// A validated text and the members of its top-level object.
+#[derive(Debug, Clone, Copy)]
+pub struct Scanned<'s, 't> {
+    text: &'t str,
+    kind: Kind,
+    traits: Traits,
+    members: &'s [Member],
+}
+
+/// A name and its value, as they stand in the text.
+pub type Object<'t> = (RawStr<'t>, Raw<'t>);
+
+impl<'s, 't> Scanned<'s, 't> {
+    /// Kind of the top-level value.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// What the text holds on which implementations differ, at any depth.
+    pub fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    /// The members of the top-level object in order, duplicates included; nothing for another kind of value.
+    pub fn members(&self) -> impl Iterator<Item = Object<'t>> + use<'s, 't> {
+        let text = self.text;
+        let members = self.members;
+        members.iter().map(move |member| {
+            let slice = |span: &Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
+            let key = RawStr { raw: slice(&member.key), escaped: member.key_escaped };
+            (key, Raw { text: slice(&member.value), kind: member.kind, escaped: member.escaped })
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    key: Span,
+    value: Span,
+    kind: Kind,
+    key_escaped: bool,
+    escaped: bool,
+}
+
+/// A name of an object that is still open; `head` are its first bytes, for a quick comparison.
+#[derive(Debug, Clone, Copy)]
+struct Name {
+    head: u64,
+    span: Span,
+}
+
+/// Objects of up to this many names are searched name by name; larger ones are sorted when they end.
+const PAIRWISE_MAX: usize = 16;
+
+/// Validates texts; keeps its buffers from one text to the next.
+#[derive(Debug)]
+pub struct Scanner {
+    nesting_max: usize,
+    stack: Vec<bool>,
+    names: Vec<Name>,
+    /// For each open array or object, the number of names before it.
+    bases: Vec<usize>,
+    members: Vec<Member>,
+}
+
+/// Entries kept allocated between texts; what a text with millions of members needed is given back.
+const KEPT_ENTRIES: usize = 4096;
+
+impl Scanner {
+    /// A scanner that accepts up to `nesting_max` levels of arrays and objects.
+    pub fn new(nesting_max: usize) -> Self {
+        Self { nesting_max, stack: Vec::new(), names: Vec::new(), bases: Vec::new(), members: Vec::new() }
+    }
+
+    /// Validates `text`, which holds one JSON value surrounded by white space at most.
+    ///
+    /// # Errors
+    /// The first byte at which the text is not strict JSON in UTF-8, or is nested too deeply.
+    pub fn scan<'s, 't>(&'s mut self, text: &'t [u8]) -> Result<Scanned<'s, 't>, Error> {
+        if u32::try_from(text.len()).is_err() {
+            return Err(Error { kind: ErrorKind::Size, at: u32::MAX as usize });
+        }
+        let utf8 = std::str::from_utf8(text)
+            .map_err(|error| Error { kind: ErrorKind::Utf8, at: error.valid_up_to() })?;
+        self.names.clear();
+        self.names.shrink_to(KEPT_ENTRIES);
+        self.bases.clear();
+        self.members.clear();
+        self.members.shrink_to(KEPT_ENTRIES);
+        let mut pass = Pass {
+            text,
+            names: &mut self.names,
+            bases: &mut self.bases,
+            members: &mut self.members,
+            traits: Traits::default(),
+            kind: Kind::Null,
+            opened: 0,
+        };
+        walk(text, self.nesting_max, &mut self.stack, &mut pass)?;
+        let (kind, traits) = (pass.kind, pass.traits);
+        Ok(Scanned { text: utf8, kind, traits, members: &self.members })
+    }
+}
+
+struct Pass<'p> {
+    text: &'p [u8],
+    names: &'p mut Vec<Name>,
+    bases: &'p mut Vec<usize>,
+    members: &'p mut Vec<Member>,
+    traits: Traits,
+    kind: Kind,
+    /// Start of the open value that belongs to a top-level member.
+    opened: usize,
+}
+
+impl Pass<'_> {
+    /// Notes a value of the top level or of a top-level member.
+    #[inline(always)]
+    fn value(&mut self, kind: Kind, start: usize, end: usize, escaped: bool) {
+        match self.bases.len() {
+            0 => self.kind = kind,
+            1 => {
+                // Only a top-level object has members; in an array there is none to complete.
+                if let Some(member) = self.members.last_mut() {
+                    *member = Member { value: span(start, end), kind, escaped, ..*member };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn name(&mut self, key: StrSpan) {
+        if self.traits.duplicate_keys {
+            return;
+        }
+        if key.escaped {
+            self.traits.duplicate_keys = true;
+            return;
+        }
+        let name = Name { head: head(self.text, key.start, key.end), span: span(key.start, key.end) };
+        let base = self.bases.last().copied().unwrap_or_default();
+        let siblings = self.names.get(base..).unwrap_or_default();
+        if siblings.len() < PAIRWISE_MAX
+            && siblings.iter().any(|other| other.head == name.head && self.bytes(other) == self.bytes(&name))
+        {
+            self.traits.duplicate_keys = true;
+        }
+        self.names.push(name);
+    }
+
+    fn bytes(&self, name: &Name) -> &[u8] {
+        self.text.get(name.span.start as usize..name.span.end as usize).unwrap_or_default()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sort_names(&mut self, base: usize) {
+        let mut names = self.names.split_off(base);
+        names.sort_unstable_by(|a, b| self.bytes(a).cmp(self.bytes(b)));
+        if names.windows(2).any(|pair| self.bytes(&pair[0]) == self.bytes(&pair[1])) {
+            self.traits.duplicate_keys = true;
+        }
+    }
+}
+
+impl Sink for Pass<'_> {
+    #[inline(always)]
+    fn open(&mut self, _object: bool, at: usize) {
+        if self.bases.len() == 1 {
+            self.opened = at;
+        }
+        self.bases.push(self.names.len());
+    }
+
+    #[inline(always)]
+    fn close(&mut self, object: bool, end: usize) {
+        let base = self.bases.pop().unwrap_or_default();
+        if self.names.len() > base + PAIRWISE_MAX {
+            self.sort_names(base);
+        }
+        self.names.truncate(base);
+        let kind = if object { Kind::Object } else { Kind::Array };
+        self.value(kind, self.opened, end, false);
+    }
+
+    #[inline(always)]
+    fn key(&mut self, key: StrSpan) {
+        if key.lone_surrogate {
+            self.traits.lone_surrogates = true;
+        }
+        if self.bases.len() == 1 {
+            self.members.push(Member {
+                key: span(key.start, key.end),
+                value: span(0, 0),
+                kind: Kind::Null,
+                key_escaped: key.escaped,
+                escaped: false,
+            });
+        }
+        self.name(key);
+    }
+
+    #[inline(always)]
+    fn string(&mut self, string: StrSpan) {
+        if string.lone_surrogate {
+            self.traits.lone_surrogates = true;
+        }
+        self.value(Kind::String, string.start - 1, string.end + 1, string.escaped);
+    }
+
+    #[inline(always)]
+    fn number(&mut self, start: usize, end: usize) {
+        let simple = end - start <= 15 && !self.text[start..end].iter().any(|b| b | 0x20 == b'e');
+        if !simple && std::str::from_utf8(&self.text[start..end]).is_ok_and(is_big) {
+            self.traits.big_numbers = true;
+        }
+        self.value(Kind::Number, start, end, false);
+    }
+
+    #[inline(always)]
+    fn literal(&mut self, value: Option<bool>, start: usize, end: usize) {
+        self.value(value.map_or(Kind::Null, Kind::Bool), start, end, false);
+    }
+}
+
+/// Offsets fit: texts of 4 GiB and more were refused.
+fn span(start: usize, end: usize) -> Span {
+    Span { start: start as u32, end: end as u32 }
+}
+
+/// Up to eight bytes from `start`, zero-filled.
+#[inline(always)]
+fn head(text: &[u8], start: usize, end: usize) -> u64 {
+    let len = end - start;
+    match word(text, start) {
+        Some(word) if len >= 8 => word,
+        Some(word) => word & ((1 << (8 * len)) - 1),
+        None => text[start..end].iter().take(8).rev().fold(0, |head, &b| head << 8 | u64::from(b)),
+    }
+}

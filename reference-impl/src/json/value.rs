@@ -1,0 +1,213 @@
+//! A small tree for where a tree is needed.
+
+use std::collections::HashMap;
+
+use super::grammar::{Sink, StrSpan, walk};
+use super::number::{Number, is_big, rounded};
+use super::text::{RawStr, Text};
+use super::{BigNumbers, DuplicateKeys, Error, ErrorKind, LoneSurrogates, Policy};
+
+/// A JSON value. Objects keep the order of their members and hold each name once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, as text.
+    Number(Number),
+    /// A string.
+    String(Text),
+    /// An array.
+    Array(Vec<Value>),
+    /// An object.
+    Object(Vec<(Text, Value)>),
+}
+
+/// Trees are dropped and written recursively; this many levels always fit on a stack.
+const TREE_NESTING_MAX: usize = 1024;
+
+impl Value {
+    /// Reads `text`, which holds one JSON value surrounded by white space at most, nested up to `nesting_max` levels
+    /// (1,024 at most).
+    ///
+    /// # Errors
+    /// The first byte at which the text is not strict JSON in UTF-8 or is nested too deeply, or something that
+    /// `policy` refuses.
+    pub fn parse(text: &[u8], nesting_max: usize, policy: &Policy) -> Result<Self, Error> {
+        let text = std::str::from_utf8(text)
+            .map_err(|error| Error { kind: ErrorKind::Utf8, at: error.valid_up_to() })?;
+        let mut builder =
+            Builder { text, policy: *policy, open: Vec::new(), done: Value::Null, refused: None };
+        walk(text.as_bytes(), nesting_max.min(TREE_NESTING_MAX), &mut Vec::new(), &mut builder)?;
+        match builder.refused {
+            Some(refused) => Err(refused),
+            None => Ok(builder.done),
+        }
+    }
+
+    /// The member `name` of an object.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// The members, if it is an object.
+    pub fn as_object(&self) -> Option<&[(Text, Value)]> {
+        if let Self::Object(members) = self { Some(members) } else { None }
+    }
+
+    /// The elements, if it is an array.
+    pub fn as_array(&self) -> Option<&[Value]> {
+        if let Self::Array(elements) = self { Some(elements) } else { None }
+    }
+
+    /// The string, if it is one.
+    pub fn as_text(&self) -> Option<&Text> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The string, if it is one without lone surrogates.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_text()?.as_str()
+    }
+
+    /// The truth value, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The integer, if it is one that fits, however it is spelled.
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Self::Number(number) = self { number.as_i64() } else { None }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+/// An array or object whose end has not been met.
+enum Open {
+    Array(Vec<Value>),
+    Object { members: Vec<(usize, Text, Value)>, key: (usize, Text) },
+}
+
+struct Builder<'t> {
+    text: &'t str,
+    policy: Policy,
+    open: Vec<Open>,
+    done: Value,
+    refused: Option<Error>,
+}
+
+impl Builder<'_> {
+    fn refuse(&mut self, kind: ErrorKind, at: usize) {
+        self.refused.get_or_insert(Error { kind, at });
+    }
+
+    fn put(&mut self, value: Value) {
+        match self.open.last_mut() {
+            None => self.done = value,
+            Some(Open::Array(elements)) => elements.push(value),
+            Some(Open::Object { members, key: (at, name) }) => {
+                members.push((*at, std::mem::take(name), value));
+            }
+        }
+    }
+
+    fn read(&mut self, span: StrSpan) -> Text {
+        let raw = self.text.get(span.start..span.end).unwrap_or_default();
+        if !span.escaped {
+            return Text::from(raw);
+        }
+        let text = RawStr { raw, escaped: true }.text();
+        match self.policy.lone_surrogates {
+            LoneSurrogates::Replace if span.lone_surrogate => Text::from(text.to_lossy().into_owned()),
+            LoneSurrogates::Refuse if span.lone_surrogate => {
+                self.refuse(ErrorKind::LoneSurrogate, span.start);
+                text
+            }
+            _ => text,
+        }
+    }
+
+    /// The members of an object, each name once.
+    fn distinct(&mut self, members: Vec<(usize, Text, Value)>) -> Vec<(Text, Value)> {
+        let mut distinct: Vec<(Text, Value)> = Vec::with_capacity(members.len());
+        // A handful of names is searched; more are indexed, so that a large object takes no quadratic time.
+        let mut index: Option<HashMap<Text, usize>> = (members.len() > 16).then(HashMap::new);
+        for (at, name, value) in members {
+            let place = match &mut index {
+                Some(index) => match index.get(&name) {
+                    Some(place) => Some(*place),
+                    None => {
+                        index.insert(name.clone(), distinct.len());
+                        None
+                    }
+                },
+                None => distinct.iter().position(|(other, _)| *other == name),
+            };
+            match (place, self.policy.duplicate_keys) {
+                (None, _) => distinct.push((name, value)),
+                (Some(place), DuplicateKeys::Last) => {
+                    if let Some(member) = distinct.get_mut(place) {
+                        member.1 = value;
+                    }
+                }
+                (Some(_), DuplicateKeys::First) => {}
+                (Some(_), DuplicateKeys::Refuse) => self.refuse(ErrorKind::DuplicateKey, at),
+            }
+        }
+        distinct
+    }
+}
+
+impl Sink for Builder<'_> {
+    fn open(&mut self, object: bool, _at: usize) {
+        self.open.push(if object {
+            Open::Object { members: Vec::new(), key: (0, Text::default()) }
+        } else {
+            Open::Array(Vec::new())
+        });
+    }
+
+    fn close(&mut self, _object: bool, _end: usize) {
+        let value = match self.open.pop() {
+            Some(Open::Object { members, .. }) => Value::Object(self.distinct(members)),
+            Some(Open::Array(elements)) => Value::Array(elements),
+            None => return,
+        };
+        self.put(value);
+    }
+
+    fn key(&mut self, span: StrSpan) {
+        let name = self.read(span);
+        if let Some(Open::Object { key, .. }) = self.open.last_mut() {
+            *key = (span.start, name);
+        }
+    }
+
+    fn string(&mut self, span: StrSpan) {
+        let text = self.read(span);
+        self.put(Value::String(text));
+    }
+
+    fn number(&mut self, start: usize, end: usize) {
+        let text = self.text.get(start..end).unwrap_or_default();
+        let number = match self.policy.big_numbers {
+            BigNumbers::Round if is_big(text) => Number::from_valid(&rounded(text)),
+            BigNumbers::Refuse if is_big(text) => {
+                self.refuse(ErrorKind::BigNumber, start);
+                Number::from_valid(text)
+            }
+            _ => Number::from_valid(text),
+        };
+        self.put(Value::Number(number));
+    }
+
+    fn literal(&mut self, value: Option<bool>, _start: usize, _end: usize) {
+        self.put(value.map_or(Value::Null, Value::Bool));
+    }
+}

@@ -1,0 +1,123 @@
+//! Every cap of the reference peers, once, as a value.
+//!
+//! [`Limits::default`] holds the values of the contract. Everything takes its limits as a parameter, so that tests
+//! shrink them and cross an edge in microseconds.
+
+use std::fmt;
+
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr;)*) => {
+        /// The caps in force; the unit is the last word of each name.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Limits { $($(#[$doc])* pub $name: $type,)* }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+
+        impl Limits {
+            /// The names that [`Limits::set`] knows, in the order of declaration.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// Sets the limit `name` to the decimal number `value`, as `--limit name=value` does.
+            ///
+            /// # Errors
+            /// An unknown name, or a value that is no whole number of the limit's range.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), LimitError> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = value.parse().map_err(|_| LimitError::Value {
+                            name: stringify!($name),
+                            value: value.to_owned(),
+                        })?;
+                    })*
+                    _ => return Err(LimitError::Name(name.to_owned())),
+                }
+                Ok(())
+            }
+
+            /// Name and value of every limit, in the order of declaration.
+            pub fn entries(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name as u64)),*]
+            }
+        }
+    };
+}
+
+limits! {
+    /// Bytes of a request: all of standard input in run mode, one line without its LF in serve mode
+    /// (IPC §7 `MAX_STDIN_BYTES`, 10 MB). Inclusive.
+    stdin_bytes_max: usize = 10 * 1024 * 1024;
+    /// Bytes of a reply including its newline (IPC §7 `_TOOLHOST_MAX_OUTPUT`, 1 MB). Inclusive.
+    reply_bytes_max: usize = 1024 * 1024;
+    /// Levels of arrays and objects within one JSON text; the contract demands at least 64.
+    nesting_max: usize = 128;
+    /// Idempotency keys held at the same time (IPC §7 `IDEMP_MAX_ENTRIES`).
+    idempotency_entries_max: usize = 1024;
+    /// Life of an idempotency key from the end of its first execution, in ms (IPC §7 `IDEMP_DEFAULT_TTL_MS`).
+    idempotency_ttl_ms: u64 = 60_000;
+    /// Life of a lease whose request names none, in ms.
+    lease_ttl_default_ms: u64 = 10_000;
+    /// Shortest life of a lease, in ms; a shorter wish is raised to it.
+    lease_ttl_min_ms: u64 = 1_000;
+    /// Longest life of a lease, in ms; a longer wish is lowered to it.
+    lease_ttl_max_ms: u64 = 300_000;
+    /// Leases held at the same time; expired ones make room, live ones are never dropped.
+    lease_entries_max: usize = 65_536;
+    /// Longest time the `sleep` tool accepts, in ms.
+    sleep_ms_max: u64 = 3_600_000;
+    /// Bytes of an HTTP body that `http_get` accepts; more cannot fit into a reply.
+    http_body_bytes_max: usize = 1024 * 1024;
+    /// Time from the start of one HTTP request to the end of its body, in ms.
+    http_timeout_ms: u64 = 10_000;
+    /// Redirects that one `http_get` call follows.
+    http_redirects_max: usize = 5;
+    /// Bytes of replies collected before they are handed to the shell; bounds what pipelined requests can pile up.
+    output_batch_bytes: usize = 256 * 1024;
+    /// Bytes of a toolhost's standard output that the dispatcher accepts (IPC §7 `_TOOLHOST_MAX_OUTPUT`, 1 MB).
+    toolhost_stdout_bytes_max: usize = 1024 * 1024;
+    /// Time that the dispatcher gives a toolhost, in ms (IPC §7 `MACHINA_TOOLHOST_TIMEOUT`, 30 s).
+    toolhost_timeout_ms: u64 = 30_000;
+}
+
+/// Why [`Limits::set`] refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LimitError {
+    /// No limit has this name.
+    Name(String),
+    /// The value does not fit the limit.
+    Value {
+        /// Name of the limit.
+        name: &'static str,
+        /// The refused value.
+        value: String,
+    },
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "unknown limit {name:?}; known: {}", Limits::NAMES.join(", ")),
+            Self::Value { name, value } => write!(f, "limit {name} needs a whole number, not {value:?}"),
+        }
+    }
+}
+
+impl std::error::Error for LimitError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_by_name_and_names_what_it_knows() {
+        let mut limits = Limits::default();
+        limits.set("stdin_bytes_max", "64").unwrap();
+        assert_eq!(limits.stdin_bytes_max, 64);
+        assert!(limits.set("stdin_bytes_max", "-1").is_err());
+        assert!(limits.set("stdin", "1").unwrap_err().to_string().contains("stdin_bytes_max"));
+        assert_eq!(limits.entries()[0], ("stdin_bytes_max", 64));
+    }
+}
