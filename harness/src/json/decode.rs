@@ -1,0 +1,498 @@
+//! The strict decoder: RFC 8259 in strict UTF-8, iterative, with limits.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::mem;
+
+use super::Json;
+use super::number::{self, Number};
+
+/// What a decoder takes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeLimits {
+    /// Largest text, in bytes.
+    pub bytes_max: usize,
+    /// Deepest nesting of arrays and objects; a scalar has depth 0, `[]` has 1.
+    pub depth_max: usize,
+}
+
+impl Default for DecodeLimits {
+    /// 64 MiB, a million levels: nothing here recurses, so only memory (about 64 bytes a level) caps the depth.
+    fn default() -> Self {
+        DecodeLimits { bytes_max: 64 << 20, depth_max: 1_000_000 }
+    }
+}
+
+/// A decoded text and what was noticed on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// The value.
+    pub value: Json,
+    /// Properties of the text that the value does not show.
+    pub facts: Facts,
+}
+
+/// Properties of a text that the contract leaves open and that its value does not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Deepest nesting of arrays and objects; a scalar has 0, `[]` has 1.
+    pub depth: usize,
+    /// Some object has two members whose names are equal after unescaping.
+    pub duplicate_keys: bool,
+    /// Some string has an escaped surrogate without its other half; it was decoded to U+FFFD.
+    pub lone_surrogates: bool,
+}
+
+/// Why a text is not accepted, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// Offset in bytes of the first byte that cannot stand where it stands; the text's length when it ends early.
+    pub offset: usize,
+    /// What is wrong there.
+    pub kind: DecodeErrorKind,
+}
+
+/// The ways in which a text is not strict JSON or exceeds a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The text is longer than [`DecodeLimits::bytes_max`].
+    TooLong {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// Nesting exceeds [`DecodeLimits::depth_max`].
+    TooDeep {
+        /// The limit.
+        depth_max: usize,
+    },
+    /// The text starts with a UTF-8 byte order mark.
+    ByteOrderMark,
+    /// The bytes are not UTF-8 (overlong forms, surrogates, stray or cut sequences).
+    InvalidUtf8,
+    /// The text ends before its value is complete; also an empty text.
+    UnexpectedEnd,
+    /// A byte that cannot stand here.
+    UnexpectedByte {
+        /// What could have stood here, in words.
+        expected: &'static str,
+        /// What stands here.
+        found: u8,
+    },
+    /// Something else than white space follows the value.
+    TrailingBytes,
+    /// A raw control character (below U+0020) inside a string.
+    ControlCharacter {
+        /// The character.
+        found: u8,
+    },
+    /// A backslash that starts no escape of RFC 8259 §7.
+    InvalidEscape,
+    /// A number that breaks the grammar of RFC 8259 §6, such as `01` or `1.`.
+    InvalidNumber,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: ", self.offset)?;
+        match self.kind {
+            DecodeErrorKind::TooLong { bytes_max } => write!(f, "the text is longer than {bytes_max} bytes"),
+            DecodeErrorKind::TooDeep { depth_max } => write!(f, "nested deeper than {depth_max} levels"),
+            DecodeErrorKind::ByteOrderMark => f.write_str("the text starts with a byte order mark"),
+            DecodeErrorKind::InvalidUtf8 => f.write_str("the bytes are not UTF-8"),
+            DecodeErrorKind::UnexpectedEnd => f.write_str("the text ends before its value is complete"),
+            DecodeErrorKind::UnexpectedByte { expected, found } => match found {
+                0x21..=0x7E => write!(f, "expected {expected}, found `{}`", char::from(found)),
+                _ => write!(f, "expected {expected}, found the byte 0x{found:02x}"),
+            },
+            DecodeErrorKind::TrailingBytes => f.write_str("something follows the value"),
+            DecodeErrorKind::ControlCharacter { found } => {
+                write!(f, "the control character 0x{found:02x} stands unescaped in a string")
+            }
+            DecodeErrorKind::InvalidEscape => f.write_str("the backslash starts no JSON escape"),
+            DecodeErrorKind::InvalidNumber => f.write_str("the number breaks the JSON grammar"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Decodes one JSON text: RFC 8259 in strict UTF-8, white space around the value, nothing else.
+///
+/// A byte order mark is refused. Lone surrogate escapes become U+FFFD and set a fact; duplicate keys are all kept
+/// and set a fact.
+///
+/// # Errors
+///
+/// The first offence in the text, or the limit that it exceeds.
+pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
+    if bytes.len() > limits.bytes_max {
+        let kind = DecodeErrorKind::TooLong { bytes_max: limits.bytes_max };
+        return Err(DecodeError { offset: limits.bytes_max, kind });
+    }
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        return Err(DecodeError { offset: 0, kind: DecodeErrorKind::ByteOrderMark });
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Decoder::new(text, limits.depth_max).document(),
+        Err(error) => {
+            // Whatever is wrong before the broken sequence comes first; else that sequence is the offence.
+            let offset = error.valid_up_to();
+            let valid = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
+            match Decoder::new(valid, limits.depth_max).document() {
+                Err(earlier) if earlier.offset < offset => Err(earlier),
+                _ => Err(DecodeError { offset, kind: DecodeErrorKind::InvalidUtf8 }),
+            }
+        }
+    }
+}
+
+/// Objects up to this size are searched for duplicate keys by comparing all pairs.
+const PAIRWISE_MEMBERS_MAX: usize = 16;
+
+/// A finished root container of more elements than this takes over the working stack instead of a copy of it.
+const COPIED_ELEMENTS_MAX: usize = 4096;
+
+/// An open array or object: where its elements start on the stack of finished values.
+enum Open {
+    Array { start: usize },
+    Object { start: usize, key: String },
+}
+
+struct Decoder<'a> {
+    text: &'a str,
+    position: usize,
+    depth_max: usize,
+    facts: Facts,
+    open: Vec<Open>,
+    // Finished elements of all open arrays and members of all open objects. A closing bracket moves its own into
+    // a vector of exactly their number: one allocation a container.
+    elements: Vec<Json>,
+    members: Vec<(String, Json)>,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(text: &'a str, depth_max: usize) -> Self {
+        Decoder {
+            text,
+            position: 0,
+            depth_max,
+            facts: Facts::default(),
+            open: Vec::new(),
+            elements: Vec::new(),
+            members: Vec::new(),
+        }
+    }
+
+    fn document(mut self) -> Result<Decoded, DecodeError> {
+        let value = self.value()?;
+        match self.skip_white_space() {
+            None => Ok(Decoded { value, facts: self.facts }),
+            Some(_) => Err(self.error(DecodeErrorKind::TrailingBytes)),
+        }
+    }
+
+    fn value(&mut self) -> Result<Json, DecodeError> {
+        loop {
+            let Some(mut value) = self.value_or_open()? else { continue };
+            // Hands the value to what encloses it, for as long as that is complete as well.
+            loop {
+                match self.open.last_mut() {
+                    None => return Ok(value),
+                    Some(Open::Array { start }) => {
+                        let start = *start;
+                        self.elements.push(value);
+                        match self.skip_white_space() {
+                            Some(b',') => {
+                                self.position += 1;
+                                break;
+                            }
+                            Some(b']') => value = Json::Array(take_tail(&mut self.elements, start)),
+                            found => return Err(self.unexpected("`,` or `]`", found)),
+                        }
+                    }
+                    Some(Open::Object { start, key }) => {
+                        let start = *start;
+                        self.members.push((mem::take(key), value));
+                        match self.skip_white_space() {
+                            Some(b',') => {
+                                self.position += 1;
+                                let next = self.key()?;
+                                if let Some(Open::Object { key, .. }) = self.open.last_mut() {
+                                    *key = next;
+                                }
+                                break;
+                            }
+                            Some(b'}') => {
+                                let members = take_tail(&mut self.members, start);
+                                self.facts.duplicate_keys |=
+                                    !self.facts.duplicate_keys && has_duplicate_keys(&members);
+                                value = Json::Object(members);
+                            }
+                            found => return Err(self.unexpected("`,` or `}`", found)),
+                        }
+                    }
+                }
+                self.position += 1;
+                self.open.pop();
+            }
+        }
+    }
+
+    /// A complete scalar or empty container, or `None` after opening a container that has elements.
+    fn value_or_open(&mut self) -> Result<Option<Json>, DecodeError> {
+        Ok(Some(match self.skip_white_space() {
+            Some(b'"') => Json::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Json::Number(self.number()?),
+            Some(b'{') => {
+                self.descend()?;
+                if self.skip_white_space() == Some(b'}') {
+                    self.position += 1;
+                    return Ok(Some(Json::Object(Vec::new())));
+                }
+                let key = self.key()?;
+                self.open.push(Open::Object { start: self.members.len(), key });
+                return Ok(None);
+            }
+            Some(b'[') => {
+                self.descend()?;
+                if self.skip_white_space() == Some(b']') {
+                    self.position += 1;
+                    return Ok(Some(Json::Array(Vec::new())));
+                }
+                self.open.push(Open::Array { start: self.elements.len() });
+                return Ok(None);
+            }
+            Some(b't') => self.word("true", Json::Bool(true))?,
+            Some(b'f') => self.word("false", Json::Bool(false))?,
+            Some(b'n') => self.word("null", Json::Null)?,
+            found => return Err(self.unexpected("a value", found)),
+        }))
+    }
+
+    /// Steps over an opening bracket.
+    fn descend(&mut self) -> Result<(), DecodeError> {
+        let depth = self.open.len() + 1;
+        if depth > self.depth_max {
+            return Err(self.error(DecodeErrorKind::TooDeep { depth_max: self.depth_max }));
+        }
+        self.facts.depth = self.facts.depth.max(depth);
+        self.position += 1;
+        Ok(())
+    }
+
+    /// A member name and the colon after it.
+    fn key(&mut self) -> Result<String, DecodeError> {
+        match self.skip_white_space() {
+            Some(b'"') => {}
+            found => return Err(self.unexpected("a member name", found)),
+        }
+        let key = self.string()?;
+        match self.skip_white_space() {
+            Some(b':') => self.position += 1,
+            found => return Err(self.unexpected("`:`", found)),
+        }
+        Ok(key)
+    }
+
+    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, DecodeError> {
+        for expected in word.bytes() {
+            match self.peek() {
+                Some(found) if found == expected => self.position += 1,
+                found => return Err(self.unexpected(word, found)),
+            }
+        }
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<Number, DecodeError> {
+        let start = self.position;
+        match number::scan(&self.text.as_bytes()[start..]) {
+            Ok(len) => {
+                self.position += len;
+                Ok(Number::from_scanned(&self.text[start..start + len]))
+            }
+            Err(offset) => {
+                self.position += offset;
+                let end = self.position == self.text.len();
+                Err(self.error(if end {
+                    DecodeErrorKind::UnexpectedEnd
+                } else {
+                    DecodeErrorKind::InvalidNumber
+                }))
+            }
+        }
+    }
+
+    /// A string, from its opening quote to its closing one.
+    fn string(&mut self) -> Result<String, DecodeError> {
+        self.position += 1;
+        let start = self.position;
+        if self.plain_run()? == b'"' {
+            let string = self.text[start..self.position].to_owned();
+            self.position += 1;
+            return Ok(string);
+        }
+        let mut string = self.text[start..self.position].to_owned();
+        loop {
+            let character = self.escape()?;
+            string.push(character);
+            let start = self.position;
+            let delimiter = self.plain_run()?;
+            string.push_str(&self.text[start..self.position]);
+            if delimiter == b'"' {
+                self.position += 1;
+                return Ok(string);
+            }
+        }
+    }
+
+    /// Moves to the next quote or backslash, which is returned, over characters that stand for themselves.
+    fn plain_run(&mut self) -> Result<u8, DecodeError> {
+        /// Most strings are shorter than what a vector search costs to set up.
+        const BYTEWISE_MAX: usize = 16;
+        let rest = &self.text.as_bytes()[self.position..];
+        for (at, byte) in rest.iter().enumerate().take(BYTEWISE_MAX) {
+            match byte {
+                b'"' | b'\\' => {
+                    self.position += at;
+                    return Ok(*byte);
+                }
+                0..0x20 => return Err(self.control_character(at, *byte)),
+                _ => {}
+            }
+        }
+        let end = memchr::memchr2(b'"', b'\\', rest);
+        let run = &rest[..end.unwrap_or(rest.len())];
+        if let Some(at) = first_control_character(run) {
+            return Err(self.control_character(at, run[at]));
+        }
+        self.position += run.len();
+        match end {
+            Some(end) => Ok(rest[end]),
+            None => Err(self.error(DecodeErrorKind::UnexpectedEnd)),
+        }
+    }
+
+    fn control_character(&mut self, at: usize, found: u8) -> DecodeError {
+        self.position += at;
+        self.error(DecodeErrorKind::ControlCharacter { found })
+    }
+
+    /// The character that an escape stands for, from its backslash on.
+    fn escape(&mut self) -> Result<char, DecodeError> {
+        let Some(&letter) = self.text.as_bytes().get(self.position + 1) else {
+            self.position = self.text.len();
+            return Err(self.error(DecodeErrorKind::UnexpectedEnd));
+        };
+        let character = match letter {
+            b'"' | b'\\' | b'/' => char::from(letter),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let unit = self.code_unit()?;
+                return self.character_of(unit);
+            }
+            _ => return Err(self.error(DecodeErrorKind::InvalidEscape)),
+        };
+        self.position += 2;
+        Ok(character)
+    }
+
+    /// The UTF-16 code unit of the `\uXXXX` at the current position.
+    fn code_unit(&mut self) -> Result<u32, DecodeError> {
+        let digits = self.text.as_bytes()[self.position + 2..].iter().take(4);
+        let mut unit = 0;
+        let mut count = 0;
+        for digit in digits {
+            let Some(value) = char::from(*digit).to_digit(16) else {
+                return Err(self.error(DecodeErrorKind::InvalidEscape));
+            };
+            unit = unit << 4 | value;
+            count += 1;
+        }
+        if count < 4 {
+            self.position = self.text.len();
+            return Err(self.error(DecodeErrorKind::UnexpectedEnd));
+        }
+        self.position += 6;
+        Ok(unit)
+    }
+
+    /// The character of `unit`, taking the low half of a surrogate pair from the escape that follows.
+    fn character_of(&mut self, unit: u32) -> Result<char, DecodeError> {
+        if (0xD800..0xDC00).contains(&unit) && self.text.as_bytes()[self.position..].starts_with(b"\\u") {
+            let before = self.position;
+            let low = self.code_unit()?;
+            if (0xDC00..0xE000).contains(&low) {
+                let code_point = 0x1_0000 + ((unit - 0xD800) << 10 | (low - 0xDC00));
+                return Ok(char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.position = before;
+        }
+        Ok(char::from_u32(unit).unwrap_or_else(|| {
+            self.facts.lone_surrogates = true;
+            char::REPLACEMENT_CHARACTER
+        }))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.position).copied()
+    }
+
+    /// Moves over white space (RFC 8259 §2: these four alone) and looks at what follows.
+    fn skip_white_space(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.position += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn unexpected(&self, expected: &'static str, found: Option<u8>) -> DecodeError {
+        self.error(match found {
+            None => DecodeErrorKind::UnexpectedEnd,
+            Some(found) => DecodeErrorKind::UnexpectedByte { expected, found },
+        })
+    }
+
+    fn error(&self, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError { offset: self.position, kind }
+    }
+}
+
+/// The elements of `stack` from `start` on, in a vector without spare capacity.
+fn take_tail<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
+    if start == 0 && stack.len() > COPIED_ELEMENTS_MAX {
+        let mut all = mem::take(stack);
+        all.shrink_to_fit();
+        return all;
+    }
+    stack.drain(start..).collect()
+}
+
+fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
+    if members.len() <= PAIRWISE_MEMBERS_MAX {
+        return members
+            .iter()
+            .enumerate()
+            .any(|(at, (key, _))| members[..at].iter().any(|(other, _)| other == key));
+    }
+    let mut seen = HashSet::with_capacity(members.len());
+    members.iter().any(|(key, _)| !seen.insert(key.as_str()))
+}
+
+/// Where the first byte below 0x20 is. Whole blocks without an early exit, which compile to vector code.
+fn first_control_character(bytes: &[u8]) -> Option<usize> {
+    const BLOCK_BYTES: usize = 64;
+    for (block, chunk) in bytes.chunks(BLOCK_BYTES).enumerate() {
+        if chunk.iter().fold(false, |found, byte| found | (*byte < 0x20)) {
+            return chunk.iter().position(|byte| *byte < 0x20).map(|at| block * BLOCK_BYTES + at);
+        }
+    }
+    None
+}

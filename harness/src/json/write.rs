@@ -1,0 +1,204 @@
+//! Writes a value as text, without recursion.
+
+use std::fmt;
+use std::slice;
+
+use super::{Json, Number};
+
+/// How a text looks; the tokens are the writer's, the spelling of them is the style's.
+pub(super) trait Style {
+    /// Writes white space, or nothing, at `place` inside `depth` open containers.
+    fn space(&mut self, out: &mut String, place: Place, depth: usize);
+
+    /// Writes a string or a member name, quotes included.
+    fn string(&mut self, out: &mut String, string: &str) {
+        write_string(out, string);
+    }
+
+    /// Writes a number.
+    fn number(&mut self, out: &mut String, number: &Number) {
+        out.push_str(number.text());
+    }
+}
+
+/// Where white space may stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Before the first and after the last token of the text.
+    Outside,
+    /// Between the brackets of an empty container.
+    Empty,
+    /// Before the first element, and after a comma.
+    BeforeElement,
+    /// After an element: before a comma.
+    AfterElement,
+    /// After the last element: before the closing bracket.
+    BeforeClose,
+    /// Before a colon.
+    BeforeColon,
+    /// After a colon.
+    AfterColon,
+}
+
+enum Open<'a> {
+    Array(slice::Iter<'a, Json>),
+    Object(slice::Iter<'a, (String, Json)>),
+}
+
+/// Appends `value` to `out` in the given style.
+pub(super) fn write(out: &mut String, value: &Json, style: &mut impl Style) {
+    style.space(out, Place::Outside, 0);
+    let mut open = Vec::new();
+    write_or_open(out, value, style, &mut open);
+    let mut first = true;
+    loop {
+        let depth = open.len();
+        let (child, closing) = match open.last_mut() {
+            None => break,
+            Some(Open::Array(items)) => (items.next().map(|value| (None, value)), ']'),
+            Some(Open::Object(members)) => (members.next().map(|(key, value)| (Some(key), value)), '}'),
+        };
+        let Some((key, value)) = child else {
+            style.space(out, Place::BeforeClose, depth - 1);
+            out.push(closing);
+            open.pop();
+            first = false;
+            continue;
+        };
+        if !first {
+            style.space(out, Place::AfterElement, depth);
+            out.push(',');
+        }
+        style.space(out, Place::BeforeElement, depth);
+        if let Some(key) = key {
+            style.string(out, key);
+            style.space(out, Place::BeforeColon, depth);
+            out.push(':');
+            style.space(out, Place::AfterColon, depth);
+        }
+        write_or_open(out, value, style, &mut open);
+        first = open.len() > depth;
+    }
+    style.space(out, Place::Outside, 0);
+}
+
+/// Writes a scalar or an empty container, or the opening bracket of a container that has elements.
+fn write_or_open<'a>(out: &mut String, value: &'a Json, style: &mut impl Style, open: &mut Vec<Open<'a>>) {
+    match value {
+        Json::Null => out.push_str("null"),
+        Json::Bool(true) => out.push_str("true"),
+        Json::Bool(false) => out.push_str("false"),
+        Json::Number(number) => style.number(out, number),
+        Json::String(string) => style.string(out, string),
+        Json::Array(items) => {
+            out.push('[');
+            if items.is_empty() {
+                style.space(out, Place::Empty, open.len());
+                out.push(']');
+            } else {
+                open.push(Open::Array(items.iter()));
+            }
+        }
+        Json::Object(members) => {
+            out.push('{');
+            if members.is_empty() {
+                style.space(out, Place::Empty, open.len());
+                out.push('}');
+            } else {
+                open.push(Open::Object(members.iter()));
+            }
+        }
+    }
+}
+
+/// Writes a string with the escapes that RFC 8259 §7 demands and no others.
+fn write_string(out: &mut String, string: &str) {
+    out.push('"');
+    let mut written = 0;
+    for (at, byte) in string.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&string[written..at]);
+        written = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            0x08 => out.push_str("\\b"),
+            0x0C => out.push_str("\\f"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            _ => write_code_unit(out, u16::from(byte), false),
+        }
+    }
+    out.push_str(&string[written..]);
+    out.push('"');
+}
+
+/// Writes `\uXXXX`.
+pub(super) fn write_code_unit(out: &mut String, unit: u16, upper_case: bool) {
+    out.push_str("\\u");
+    for shift in [12, 8, 4, 0] {
+        let digit = char::from_digit(u32::from(unit >> shift & 0xF), 16).unwrap_or('0');
+        out.push(if upper_case { digit.to_ascii_uppercase() } else { digit });
+    }
+}
+
+/// No white space at all.
+pub(super) struct Compact;
+
+impl Style for Compact {
+    fn space(&mut self, _: &mut String, _: Place, _: usize) {}
+}
+
+/// One element a line, two spaces a level.
+struct Pretty;
+
+impl Style for Pretty {
+    fn space(&mut self, out: &mut String, place: Place, depth: usize) {
+        match place {
+            Place::BeforeElement | Place::BeforeClose => {
+                out.push('\n');
+                out.extend(std::iter::repeat_n("  ", depth));
+            }
+            Place::AfterColon => out.push(' '),
+            Place::Outside | Place::Empty | Place::AfterElement | Place::BeforeColon => {}
+        }
+    }
+}
+
+impl Json {
+    /// The value as one line without white space, its numbers spelled as they were.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        self.write_text(&mut out);
+        out
+    }
+
+    /// Appends what [`Json::to_text`] returns.
+    pub fn write_text(&self, out: &mut String) {
+        write(out, self, &mut Compact);
+    }
+
+    /// The value with one element a line and two spaces a level, without a final line feed.
+    pub fn to_text_pretty(&self) -> String {
+        let mut out = String::new();
+        write(&mut out, self, &mut Pretty);
+        out
+    }
+}
+
+impl fmt::Display for Json {
+    /// The text of [`Json::to_text`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text())
+    }
+}
+
+impl fmt::Debug for Json {
+    /// The text of [`Json::to_text`]: a derived form would recurse.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text())
+    }
+}

@@ -1,3 +1,0 @@
-//! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
-
-pub mod dispatch;
