@@ -5,6 +5,7 @@
 //! writing, comparing, cloning and dropping take nesting of any depth (serde alone cannot, see [`SERDE_DEPTH_MAX`]).
 
 mod decode;
+mod error;
 mod nested;
 mod number;
 mod present;
@@ -13,7 +14,8 @@ mod serde_form;
 mod tests;
 mod write;
 
-pub use decode::{DecodeError, DecodeErrorKind, DecodeLimits, Decoded, Facts, decode};
+pub use decode::{DecodeLimits, Decoded, Facts, decode};
+pub use error::{DecodeError, DecodeErrorKind};
 pub use number::Number;
 pub use present::{Presentation, present};
 pub use serde_form::SERDE_DEPTH_MAX;

@@ -7,5 +7,6 @@ pub mod json;
 pub mod payload;
 pub mod plan;
 pub mod rng;
+pub mod schema;
 pub mod transcript;
 pub mod transport;
