@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod clause;
 pub mod facts;
+pub mod fixture;
 pub mod json;
 pub mod payload;
 pub mod plan;
