@@ -3,7 +3,9 @@
 //! The crate is sans-I/O: every boundary is a [`machine::Machine`] that takes bytes, signals and the time and
 //! returns bytes and commands. Only `src/io/` and the `refpeer` binary touch the operating system.
 
+pub mod dispatcher;
 pub mod frame;
+pub mod io;
 pub mod json;
 pub mod limits;
 pub mod machine;

@@ -80,6 +80,9 @@ limits! {
     toolhost_stdout_bytes_max: usize = 1024 * 1024;
     /// Time that the dispatcher gives a toolhost, in ms (IPC §7 `MACHINA_TOOLHOST_TIMEOUT`, 30 s).
     toolhost_timeout_ms: u64 = 30_000;
+    /// Time that the dispatcher waits, in ms, for the rest of the output of a toolhost that has ended while a
+    /// descendant holds its pipes; the contract allows 1 s.
+    toolhost_pipe_grace_ms: u64 = 250;
 }
 
 /// Why [`Limits::set`] refused.

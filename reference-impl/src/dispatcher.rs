@@ -1,0 +1,138 @@
+//! The dispatcher: the consumer side of the toolhost boundary (document `ipc` §3c, §4, §5, §7; `contract` §1
+//! "Dispatcher").
+//!
+//! One call `{"aid":…,"inputs":{…}}` comes in on standard input, up to its end. One toolhost is started for it, gets
+//! one request on its standard input, which is then closed, and has a limited time for one reply. What goes out is
+//! the tool's output as a JSON value, or `{"error":true,"aid":…,"type":…,"detail":…}`.
+//!
+//! - [`call`] reads the call and writes the request, in either documented shape.
+//! - [`reply`] judges what the toolhost wrote and how it ended.
+//! - [`machine`] puts both in order in time; it is the [`Machine`](crate::machine::Machine) that the shell
+//!   `io::dispatch` runs.
+//!
+//! # Readings
+//!
+//! - The toolhost is started as `PEER --run PLUGIN AID`.
+//! - JSON texts are passed on as they were spelled, less white space: numbers, escapes and the order of members stay
+//!   as the other side wrote them. Only a text that is ambiguous (contract §0) is written anew, by the policy.
+//! - A call without `inputs` has the inputs `{}`; an `inputs` that is no object is a malformed call.
+//! - A toolhost that wrote too much is a `parse_error` at once, even if it would have failed or timed out later; one
+//!   that wrote a good reply but does not end within the time is a `timeout`; one that wrote a good reply but ended
+//!   with a non-zero status or a signal is a `crash`.
+//! - A success needs `ok:true`, `status:"OK"` and a string `output_json` that holds one JSON value. `error` and
+//!   `ds_state` of a success are not looked at.
+
+pub mod call;
+pub mod machine;
+pub mod reply;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::fmt;
+
+use crate::json::Policy;
+use crate::limits::Limits;
+use crate::machine::Millis;
+
+pub use machine::Dispatcher;
+
+/// Everything about a dispatcher that is not in the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Path of the toolhost program.
+    pub peer: String,
+    /// The `<plugin>` argument of the toolhost's run mode.
+    pub plugin: String,
+    /// Which documented request is sent.
+    pub request_shape: RequestShape,
+    /// Caps; `stdin_bytes_max` bounds the call, `toolhost_*` the toolhost, `nesting_max` every JSON text.
+    pub limits: Limits,
+    /// What is done with JSON on which implementations differ, in the call, the reply and its `output_json`.
+    pub policy: Policy,
+}
+
+impl Config {
+    /// The contract's configuration for the toolhost at `peer`.
+    pub fn new(peer: impl Into<String>) -> Self {
+        Self {
+            peer: peer.into(),
+            plugin: "default".to_owned(),
+            request_shape: RequestShape::default(),
+            limits: Limits::default(),
+            policy: Policy::default(),
+        }
+    }
+}
+
+/// The two requests that the documents allow (`ipc` §3a, §3c and its note; OPEN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequestShape {
+    /// `{"aid":…,"inputs":{…}}`, what `ipc` §3c shows.
+    #[default]
+    Inputs,
+    /// `{"aid":…,"input_json":"{…}"}`, what toolhosts expect.
+    InputJson,
+}
+
+/// The five `type`s of an error (`ipc` §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The toolhost did not end in time.
+    Timeout,
+    /// The toolhost ended with a non-zero status or by a signal.
+    Crash,
+    /// What the toolhost wrote is no reply.
+    ParseError,
+    /// There is no such program.
+    NotFound,
+    /// Anything else, the tool's own failure among it.
+    Exception,
+}
+
+impl FailureKind {
+    /// The value of `type`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Crash => "crash",
+            Self::ParseError => "parse_error",
+            Self::NotFound => "not_found",
+            Self::Exception => "exception",
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a call has no output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The `type` of the error object.
+    pub kind: FailureKind,
+    /// Its `detail`, for people; never empty.
+    pub detail: String,
+}
+
+impl Failure {
+    /// A failure with its detail.
+    pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+}
+
+/// The time limit that the value of `MACHINA_TOOLHOST_TIMEOUT` sets: seconds, fractions allowed (`ipc` §7).
+///
+/// `None` where it is no positive finite number: the default then stays in force.
+pub fn timeout_ms(seconds: &str) -> Option<Millis> {
+    let seconds: f64 = seconds.trim().parse().ok()?;
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return None;
+    }
+    // `as` saturates; a time limit below one millisecond is one.
+    Some(((seconds * 1000.0).round() as Millis).max(1))
+}

@@ -1,0 +1,61 @@
+//! JSON texts on their way through: what is open is settled, what is not stays as it was spelled.
+
+use std::borrow::Cow;
+
+use crate::json::{Error, Policy, Scanner, Value, write_value};
+
+/// Validates `text` and settles what implementations differ on: duplicate keys always (a text that is passed on must
+/// mean one thing), lone surrogates and large numbers where `policy` says so.
+///
+/// # Errors
+/// A text that is not strict JSON, is nested too deeply, or holds what `policy` refuses.
+pub(super) fn normalise<'t>(
+    text: &'t [u8],
+    nesting_max: usize,
+    policy: &Policy,
+) -> Result<Cow<'t, [u8]>, Error> {
+    let traits = Scanner::new(nesting_max).scan(text)?.traits();
+    if !(traits.duplicate_keys || traits.lone_surrogates || traits.big_numbers) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let value = Value::parse(text, nesting_max, policy)?;
+    let mut normal = Vec::with_capacity(text.len());
+    write_value(&mut normal, &value);
+    Ok(Cow::Owned(normal))
+}
+
+/// A valid JSON text without the white space between its tokens, so that it fits on a line.
+pub(super) fn compact(text: &str) -> String {
+    let mut in_string = false;
+    let mut escaped = false;
+    let kept = |c: &char| {
+        if in_string {
+            in_string = escaped || *c != '"';
+            escaped = !escaped && *c == '\\';
+            return true;
+        }
+        in_string = *c == '"';
+        !matches!(c, ' ' | '\t' | '\n' | '\r')
+    };
+    text.chars().filter(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_leaves_strings_alone() {
+        assert_eq!(
+            compact("{ \"a b\" :\t\"\\\" \\\\\" ,\r\n\"c\": [ 1 , \"\\\\\\\" x\" ] }"),
+            "{\"a b\":\"\\\" \\\\\",\"c\":[1,\"\\\\\\\" x\"]}"
+        );
+    }
+
+    #[test]
+    fn unambiguous_text_is_untouched() {
+        let text = br#" {"a":1.0, "b":"\u0041"} "#;
+        assert!(matches!(normalise(text, 8, &Policy::default()), Ok(Cow::Borrowed(same)) if same == text));
+        assert_eq!(normalise(br#"{"a":1,"a":2}"#, 8, &Policy::default()).unwrap(), &br#"{"a":2}"#[..]);
+    }
+}

@@ -1,0 +1,3 @@
+//! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
+
+pub mod dispatch;

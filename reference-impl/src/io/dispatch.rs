@@ -1,0 +1,168 @@
+//! `dispatch`: reads one call, runs one toolhost, prints one answer (`contract` §1 "Dispatcher").
+//!
+//! ```text
+//! dispatch PEER [--plugin NAME] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! ```
+//!
+//! The toolhost is started as `PEER --run NAME AID`, `NAME` being `default` unless it is given. A `PEER` without a
+//! slash is a file in the working directory, never looked up in `PATH`.
+
+mod shell;
+mod tree;
+
+use std::io::Write as _;
+
+pub use shell::run_machine;
+
+use crate::dispatcher::{Config, Dispatcher, RequestShape, timeout_ms};
+use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
+
+/// The variable that sets the time limit of a toolhost in seconds (`ipc` §7).
+pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
+
+/// Exit status for arguments that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status when the streams of this process itself fail.
+const STATUS_STREAMS: i32 = 70;
+
+/// Runs the dispatcher on the standard streams of this process and returns its exit status: 0 when an answer was
+/// printed, 2 for arguments that make no sense, 70 when its own streams failed.
+///
+/// `arguments` are those after the `dispatch` word; `variable` looks up an environment variable.
+pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> i32 {
+    match parse(arguments, variable) {
+        Ok(config) => run_machine(&mut Dispatcher::new(config)).unwrap_or_else(|error| {
+            let _ = writeln!(std::io::stderr(), "dispatch: {error}");
+            STATUS_STREAMS
+        }),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "dispatch: {error}");
+            STATUS_USAGE
+        }
+    }
+}
+
+/// Reads the arguments and [`TIMEOUT_VARIABLE`]; a value of the variable that is no positive number leaves the
+/// default in force.
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Config, String> {
+    let mut config = Config::new("");
+    if let Some(time_ms) = variable(TIMEOUT_VARIABLE).as_deref().and_then(timeout_ms) {
+        config.limits.toolhost_timeout_ms = time_ms;
+    }
+    let mut peer = None;
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--plugin" => value()?.clone_into(&mut config.plugin),
+            "--choice" => {
+                let (key, value) = pair(argument, value()?)?;
+                choose(&mut config, key, value)?;
+            }
+            "--limit" => {
+                let (name, value) = pair(argument, value()?)?;
+                config.limits.set(name, value).map_err(|error| error.to_string())?;
+            }
+            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}")),
+            _ if peer.is_none() => peer = Some(argument),
+            _ => return Err(format!("unexpected argument {argument:?}")),
+        }
+    }
+    let peer =
+        peer.ok_or("usage: dispatch PEER [--plugin NAME] [--choice KEY=VALUE] [--limit NAME=VALUE]")?;
+    config.peer = if peer.contains('/') { peer.clone() } else { format!("./{peer}") };
+    Ok(config)
+}
+
+fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
+    text.split_once('=').ok_or_else(|| format!("{option} needs NAME=VALUE, not {text:?}"))
+}
+
+fn choose(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    match (key, value) {
+        ("request_shape", "inputs") => config.request_shape = RequestShape::Inputs,
+        ("request_shape", "input_json") => config.request_shape = RequestShape::InputJson,
+        ("duplicate_keys", "last") => config.policy.duplicate_keys = DuplicateKeys::Last,
+        ("duplicate_keys", "first") => config.policy.duplicate_keys = DuplicateKeys::First,
+        ("duplicate_keys", "refuse") => config.policy.duplicate_keys = DuplicateKeys::Refuse,
+        ("lone_surrogates", "echo") => config.policy.lone_surrogates = LoneSurrogates::Echo,
+        ("lone_surrogates", "replace") => config.policy.lone_surrogates = LoneSurrogates::Replace,
+        ("lone_surrogates", "refuse") => config.policy.lone_surrogates = LoneSurrogates::Refuse,
+        ("big_integers", "exact") => config.policy.big_numbers = BigNumbers::Exact,
+        ("big_integers", "round") => config.policy.big_numbers = BigNumbers::Round,
+        ("big_integers", "refuse") => config.policy.big_numbers = BigNumbers::Refuse,
+        _ => return Err(format!("unknown choice {key}={value}; known: {KNOWN_CHOICES}")),
+    }
+    Ok(())
+}
+
+const KNOWN_CHOICES: &str = "request_shape=inputs|input_json, duplicate_keys=last|first|refuse, \
+                             lone_surrogates=echo|replace|refuse, big_integers=exact|round|refuse";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str], timeout: Option<&str>) -> Result<Config, String> {
+        let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        parse(&arguments, &|name| {
+            assert_eq!(name, TIMEOUT_VARIABLE);
+            timeout.map(str::to_owned)
+        })
+    }
+
+    #[test]
+    fn reads_every_argument() {
+        let config = parsed(
+            &[
+                "--choice",
+                "request_shape=input_json",
+                "dir/peer",
+                "--limit",
+                "nesting_max=70",
+                "--plugin",
+                "p",
+            ],
+            Some("1.5"),
+        )
+        .unwrap();
+        assert_eq!((config.peer.as_str(), config.plugin.as_str()), ("dir/peer", "p"));
+        assert_eq!(config.request_shape, RequestShape::InputJson);
+        assert_eq!((config.limits.nesting_max, config.limits.toolhost_timeout_ms), (70, 1500));
+    }
+
+    #[test]
+    fn bare_name_is_a_file_here() {
+        assert_eq!(parsed(&["true"], None).unwrap().peer, "./true");
+    }
+
+    #[test]
+    fn bad_timeout_leaves_the_default() {
+        for value in [None, Some(""), Some("soon"), Some("-1"), Some("0"), Some("NaN"), Some("inf")] {
+            assert_eq!(parsed(&["/p"], value).unwrap().limits.toolhost_timeout_ms, 30_000, "{value:?}");
+        }
+        assert_eq!(parsed(&["/p"], Some("0.0001")).unwrap().limits.toolhost_timeout_ms, 1);
+        assert_eq!(parsed(&["/p"], Some("1e300")).unwrap().limits.toolhost_timeout_ms, u64::MAX);
+        assert_eq!(parsed(&["/p"], Some(" 2 ")).unwrap().limits.toolhost_timeout_ms, 2000);
+    }
+
+    #[test]
+    fn names_what_it_does_not_understand() {
+        for (arguments, part) in [
+            (&[][..], "usage"),
+            (&["/p", "/q"][..], "\"/q\""),
+            (&["/p", "--shape"][..], "--shape"),
+            (&["/p", "--limit"][..], "--limit needs"),
+            (&["/p", "--limit", "bytes=1"][..], "bytes"),
+            (&["/p", "--choice", "request_shape"][..], "NAME=VALUE"),
+            (&["/p", "--choice", "request_shape=both"][..], "request_shape=inputs|input_json"),
+        ] {
+            let error = parsed(arguments, None).unwrap_err();
+            assert!(error.contains(part), "{arguments:?}: {error}");
+        }
+    }
+}

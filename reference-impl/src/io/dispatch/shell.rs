@@ -1,0 +1,400 @@
+//! The shell of the dispatcher: one poll loop over non-blocking pipes, so that writing never blocks reading.
+//!
+//! It knows nothing of the contract but how to start, feed, drain and kill a child; what to do and when is said by
+//! the [`Machine`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio, read};
+use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use super::tree::{Bystanders, kill_all, pid_of};
+use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
+
+/// Bytes moved by one read.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Reads of the child's last output after its exit: more than a pipe holds, and finite although a descendant may go
+/// on writing.
+const LAST_READS_MAX: usize = 32;
+
+/// Runs a machine on the standard streams of this process and returns the exit status it asked for.
+///
+/// # Errors
+/// When this process' own streams or signals fail; the child, if any, is then killed.
+pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
+    // Fails only on kernels without the call; descendants that left the group then escape.
+    let _ = set_child_subreaper(Some(getpid()));
+    let mut shell = Shell::new()?;
+    let result = shell.run(machine);
+    if result.is_err() {
+        shell.kill();
+    }
+    result
+}
+
+/// A running child and our ends of its pipes.
+struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdin_rest: Vec<u8>,
+    stdin_written: usize,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    exit_reported: bool,
+    bystanders: Bystanders,
+}
+
+/// What the poll found ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ready {
+    Stdin,
+    Terminate,
+    ChildEnded,
+    ChildStdin,
+    ChildStdout,
+    ChildStderr,
+}
+
+struct Shell {
+    started: Instant,
+    /// While true, SIGTERM has its default effect: nothing is there to clean up.
+    childless: Arc<AtomicBool>,
+    terminate: UnixStream,
+    child_ended: UnixStream,
+    stdin_open: bool,
+    wake: Option<Millis>,
+    running: Option<Running>,
+    buffer: Vec<u8>,
+}
+
+impl Shell {
+    fn new() -> io::Result<Self> {
+        let childless = Arc::new(AtomicBool::new(true));
+        let (terminate, terminate_end) = UnixStream::pair()?;
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&childless))?;
+            signal_hook::low_level::pipe::register(signal, terminate_end.try_clone()?)?;
+        }
+        let (child_ended, child_ended_end) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(SIGCHLD, child_ended_end)?;
+        for stream in [&terminate, &child_ended] {
+            stream.set_nonblocking(true)?;
+        }
+        Ok(Self {
+            started: Instant::now(),
+            childless,
+            terminate,
+            child_ended,
+            stdin_open: true,
+            wake: None,
+            running: None,
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    fn now(&self) -> Millis {
+        Millis::try_from(self.started.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    fn run(&mut self, machine: &mut dyn Machine) -> io::Result<i32> {
+        loop {
+            for ready in self.wait(machine.wants_stdin())? {
+                if let Some(status) = self.serve(machine, ready)? {
+                    return Ok(status);
+                }
+            }
+            if self.wake.is_some_and(|at| at <= self.now()) {
+                self.wake = None;
+                if let Some(status) = self.tell(machine, Event::Wake)? {
+                    return Ok(status);
+                }
+            }
+        }
+    }
+
+    /// Waits until something can be done or the time to wake has come.
+    fn wait(&self, wants_stdin: bool) -> io::Result<Vec<Ready>> {
+        let stdin = io::stdin();
+        let mut watched: Vec<(Ready, BorrowedFd<'_>, PollFlags)> = vec![
+            (Ready::Terminate, self.terminate.as_fd(), PollFlags::IN),
+            (Ready::ChildEnded, self.child_ended.as_fd(), PollFlags::IN),
+        ];
+        if self.stdin_open && wants_stdin {
+            watched.push((Ready::Stdin, stdin.as_fd(), PollFlags::IN));
+        }
+        if let Some(running) = &self.running {
+            if let Some(fd) = &running.stdin {
+                watched.push((Ready::ChildStdin, fd.as_fd(), PollFlags::OUT));
+            }
+            if let Some(fd) = &running.stdout {
+                watched.push((Ready::ChildStdout, fd.as_fd(), PollFlags::IN));
+            }
+            if let Some(fd) = &running.stderr {
+                watched.push((Ready::ChildStderr, fd.as_fd(), PollFlags::IN));
+            }
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            watched.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let timeout = self.wake.map(|at| timespec(Duration::from_millis(at.saturating_sub(self.now()))));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        }
+        let ready = watched.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|((ready, ..), _)| *ready).collect())
+    }
+
+    /// Serves one ready stream; a status ends the run.
+    fn serve(&mut self, machine: &mut dyn Machine, ready: Ready) -> io::Result<Option<i32>> {
+        match ready {
+            Ready::Terminate => {
+                drain(&self.terminate);
+                self.tell(machine, Event::Terminate)
+            }
+            Ready::ChildEnded => {
+                drain(&self.child_ended);
+                self.report_exit(machine)
+            }
+            Ready::Stdin => self.pass_stdin(machine),
+            Ready::ChildStdin => {
+                self.feed();
+                Ok(None)
+            }
+            Ready::ChildStdout => self.pass_stdout(machine).map(|(status, _)| status),
+            Ready::ChildStderr => {
+                if let Some(running) = &mut self.running
+                    && let Some(stderr) = &running.stderr
+                    && let Ok(Some(0)) | Err(_) = retry(|| read(stderr, &mut self.buffer[..]))
+                {
+                    running.stderr = None;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Passes on one read of this process' input. A stream that fails ends like one that is closed: the call is then
+    /// judged by what arrived.
+    fn pass_stdin(&mut self, machine: &mut dyn Machine) -> io::Result<Option<i32>> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let status = match retry(|| read(io::stdin(), &mut buffer[..])) {
+            Ok(None) => Ok(None),
+            Ok(Some(0)) | Err(_) => {
+                self.stdin_open = false;
+                self.tell(machine, Event::StdinEof)
+            }
+            Ok(Some(count)) => self.tell(machine, Event::Stdin(&buffer[..count])),
+        };
+        self.buffer = buffer;
+        status
+    }
+
+    /// Writes what the child takes of its request. A child that closed its input or died is no error here: how it
+    /// ended says what happened.
+    fn feed(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        let Some(stdin) = &running.stdin else { return };
+        match retry(|| rustix::io::write(stdin, &running.stdin_rest[running.stdin_written..])) {
+            Ok(Some(count)) => running.stdin_written += count,
+            Ok(None) => return,
+            Err(_) => running.stdin_written = running.stdin_rest.len(),
+        }
+        if running.stdin_written == running.stdin_rest.len() {
+            running.stdin = None;
+            running.stdin_rest = Vec::new();
+        }
+    }
+
+    /// Passes on one read of the child's output; the flag says whether there may be more at once.
+    fn pass_stdout(&mut self, machine: &mut dyn Machine) -> io::Result<(Option<i32>, bool)> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let count = match &self.running {
+            Some(Running { stdout: Some(stdout), .. }) => retry(|| read(stdout, &mut buffer[..])),
+            _ => Ok(None),
+        };
+        let (status, more) = match count {
+            Ok(None) => (Ok(None), false),
+            Ok(Some(0)) | Err(_) => {
+                if let Some(running) = &mut self.running {
+                    running.stdout = None;
+                }
+                (self.tell(machine, Event::ChildStdoutEof), false)
+            }
+            Ok(Some(count)) => (self.tell(machine, Event::ChildStdout(&buffer[..count])), true),
+        };
+        self.buffer = buffer;
+        Ok((status?, more))
+    }
+
+    /// Tells the machine of the child's end, once, after what it wrote before.
+    fn report_exit(&mut self, machine: &mut dyn Machine) -> io::Result<Option<i32>> {
+        let Some(exit) = self.running.as_ref().filter(|running| !running.exit_reported).and_then(exit_of)
+        else {
+            return Ok(None);
+        };
+        for _ in 0..LAST_READS_MAX {
+            let (status, more) = self.pass_stdout(machine)?;
+            if status.is_some() {
+                return Ok(status);
+            }
+            if !more {
+                break;
+            }
+        }
+        let Some(running) = &mut self.running else { return Ok(None) };
+        running.exit_reported = true;
+        running.stdin = None;
+        self.tell(machine, Event::ChildExit(exit))
+    }
+
+    /// Delivers one event and carries out what the machine asks for.
+    fn tell(&mut self, machine: &mut dyn Machine, event: Event<'_>) -> io::Result<Option<i32>> {
+        let mut actions = Vec::new();
+        machine.handle(event, self.now(), &mut actions);
+        for action in actions {
+            match action {
+                Action::Stdout(bytes) => write_all(io::stdout().as_fd(), &bytes)?,
+                Action::Stderr(bytes) => write_all(io::stderr().as_fd(), &bytes)?,
+                Action::WakeAt(at) => self.wake = Some(self.wake.map_or(at, |wake| wake.min(at))),
+                Action::Spawn { argv, stdin } => {
+                    if let Err(failure) = self.spawn(&argv, stdin)
+                        && let Some(status) = self.tell(machine, Event::ChildSpawnFailed(failure))?
+                    {
+                        return Ok(Some(status));
+                    }
+                }
+                Action::Kill => self.kill(),
+                Action::Exit(status) => return Ok(Some(status)),
+                Action::Abort => std::process::abort(),
+                // A dispatcher fetches nothing; the machine learns that instead of waiting for ever.
+                Action::Fetch { .. } => {
+                    let refusal = Event::Fetched(Err("this shell has no network".to_owned()));
+                    if let Some(status) = self.tell(machine, refusal)? {
+                        return Ok(Some(status));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn spawn(&mut self, argv: &[String], stdin: Vec<u8>) -> Result<(), SpawnFailure> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(SpawnFailure::Other("no program given".to_owned()));
+        };
+        let bystanders = Bystanders::now();
+        self.childless.store(false, Ordering::SeqCst);
+        let spawned = Command::new(program)
+            .args(arguments)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => {
+                self.childless.store(true, Ordering::SeqCst);
+                return Err(spawn_failure(program, &error));
+            }
+        };
+        let running = Running {
+            stdin: child.stdin.take(),
+            stdin_rest: stdin,
+            stdin_written: 0,
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            child,
+            exit_reported: false,
+            bystanders,
+        };
+        let pipes = [
+            running.stdin.as_ref().map(AsFd::as_fd),
+            running.stdout.as_ref().map(AsFd::as_fd),
+            running.stderr.as_ref().map(AsFd::as_fd),
+        ];
+        let unblocked = pipes.into_iter().flatten().try_for_each(|fd| ioctl_fionbio(fd, true));
+        self.running = Some(running);
+        unblocked.map_err(|error| SpawnFailure::Other(error.to_string()))
+    }
+
+    /// Kills the child and its descendants, and forgets its pipes. No effect without a child.
+    fn kill(&mut self) {
+        let Some(mut running) = self.running.take() else { return };
+        let child_ended = &self.child_ended;
+        kill_all(&mut running.child, &running.bystanders, |time_max| {
+            let mut fds = [PollFd::new(child_ended, PollFlags::IN)];
+            let _ = poll(&mut fds, Some(&timespec(time_max)));
+            drain(child_ended);
+        });
+        self.childless.store(true, Ordering::SeqCst);
+    }
+}
+
+/// How the child ended, if it has; it stays unreaped so that its id keeps naming its group.
+fn exit_of(running: &Running) -> Option<ChildExit> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(pid_of(&running.child)?), options).ok()??;
+    status.exit_status().map(ChildExit::Code).or_else(|| status.terminating_signal().map(ChildExit::Signal))
+}
+
+/// Sorts a failed start: only a program that is not there is `NotFound`; a script whose interpreter is missing is
+/// there.
+fn spawn_failure(program: &str, error: &io::Error) -> SpawnFailure {
+    let text = format!("{program}: {error}");
+    let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    if absent && !(program.contains('/') && Path::new(program).exists()) {
+        SpawnFailure::NotFound(text)
+    } else {
+        SpawnFailure::Other(text)
+    }
+}
+
+/// Repeats a call that a signal interrupted; `None` when it would block.
+fn retry(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
+    loop {
+        match call() {
+            Ok(count) => return Ok(Some(count)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Empties a self-pipe: one look at the children serves any number of signals.
+fn drain(mut stream: &UnixStream) {
+    let mut bytes = [0; 64];
+    while matches!(io::Read::read(&mut stream, &mut bytes), Ok(count) if count > 0) {}
+}
+
+/// Writes all of `bytes`, waiting where the other side left the stream non-blocking.
+fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match retry(|| rustix::io::write(fd, bytes))? {
+            Some(count) => bytes = &bytes[count..],
+            None => {
+                let _ = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], None);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    // A timeout beyond what the kernel takes is as good as none, and the loop looks again anyway.
+    let seconds = duration.as_secs().min(3600);
+    Timespec { tv_sec: i64::try_from(seconds).unwrap_or(3600), tv_nsec: duration.subsec_nanos().into() }
+}

@@ -1,0 +1,181 @@
+//! Finds and kills everything a child started.
+//!
+//! A process group ends with one call, but a descendant may have left the group (`setsid`). The dispatcher is a
+//! child subreaper, so whatever loses its parent becomes its own child and stays findable in `/proc`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, waitid,
+    waitpid,
+};
+
+/// How long a kill may take before the answer is given all the same: inside the second that the contract allows
+/// (`contract` §1 Dispatcher, "the process group is gone 1 s later").
+const KILL_TIME_MAX: Duration = Duration::from_millis(900);
+
+/// Pause between two looks when no child reported its end meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// One row of the process table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    zombie: bool,
+}
+
+/// Processes that were our children before a toolhost was started (left by whoever became us with `exec`); they and
+/// their descendants are none of our business.
+#[derive(Debug, Default)]
+pub(super) struct Bystanders(BTreeSet<i32>);
+
+impl Bystanders {
+    /// Looks at the process table now.
+    pub(super) fn now() -> Self {
+        let own = getpid().as_raw_nonzero().get();
+        if !has_children() {
+            return Self::default();
+        }
+        Self(
+            process_table()
+                .iter()
+                .filter(|process| process.parent == own)
+                .map(|process| process.pid)
+                .collect(),
+        )
+    }
+}
+
+/// Kills the group of `child` and every descendant of this process that is no bystander, and reaps them. Returns
+/// when all are gone, or after [`KILL_TIME_MAX`]. `wait` waits for the end of any child, at most the given time.
+pub(super) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wait: impl FnMut(Duration)) {
+    let deadline = Instant::now() + KILL_TIME_MAX;
+    let own = getpid();
+    // The child is not reaped yet (exits are observed with NOWAIT), so its id still names its own group.
+    if let Some(group) = pid_of(child) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    loop {
+        let leader_gone = !matches!(child.try_wait(), Ok(None));
+        if leader_gone && !has_children() {
+            return;
+        }
+        let table = process_table();
+        let found = descendants(&table, own.as_raw_nonzero().get(), &bystanders.0);
+        let mut alive = false;
+        for process in &found {
+            let Some(pid) = Pid::from_raw(process.pid) else { continue };
+            if !process.zombie {
+                alive = true;
+                let _ = kill_process(pid, Signal::KILL);
+            } else if process.parent == own.as_raw_nonzero().get() && Some(pid) != pid_of(child) {
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+        if (leader_gone && !alive) || Instant::now() >= deadline {
+            return;
+        }
+        wait(LOOK_AGAIN);
+    }
+}
+
+/// The process id of a child in the form system calls take.
+pub(super) fn pid_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Whether this process has any child, adopted ones and zombies included: far cheaper than the process table.
+fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
+}
+
+/// All processes that `/proc` shows; empty where it is not mounted.
+fn process_table() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            entry.file_name().to_str()?.parse::<i32>().ok()?;
+            parse_stat(&fs::read(entry.path().join("stat")).ok()?)
+        })
+        .collect()
+}
+
+/// Reads id, state and parent of a `/proc/PID/stat` line. The name in parentheses may itself hold parentheses.
+fn parse_stat(stat: &[u8]) -> Option<Process> {
+    let open = memchr::memchr(b'(', stat)?;
+    let close = memchr::memrchr(b')', stat)?;
+    let pid = std::str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
+    let mut rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
+    let zombie = matches!(rest.next()?, "Z" | "X");
+    Some(Process { pid, parent: rest.next()?.parse().ok()?, zombie })
+}
+
+/// The processes below `root` in the table, without the subtrees of `except`.
+fn descendants(table: &[Process], root: i32, except: &BTreeSet<i32>) -> Vec<Process> {
+    let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
+    for process in table {
+        children.entry(process.parent).or_default().push(*process);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        // Removed as it is visited: an id reused while the table was read cannot make a cycle.
+        for process in children.remove(&parent).unwrap_or_default() {
+            if !except.contains(&process.pid) {
+                parents.push(process.pid);
+                found.push(process);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process { pid, parent, zombie: false }
+    }
+
+    #[test]
+    fn reads_a_name_with_parentheses_and_spaces() {
+        assert_eq!(
+            parse_stat(b"42 (a) S (b) R 7 42 42 0 -1\n"),
+            Some(Process { pid: 42, parent: 7, zombie: false })
+        );
+        assert_eq!(parse_stat(b"43 (sh) Z 42 1\n"), Some(Process { pid: 43, parent: 42, zombie: true }));
+        assert_eq!(parse_stat(b"44 (sh"), None);
+    }
+
+    #[test]
+    fn finds_grandchildren_but_no_bystanders() {
+        let table = [process(2, 1), process(3, 2), process(4, 1), process(5, 4), process(6, 9)];
+        let pids = |found: Vec<Process>| {
+            let mut pids: Vec<i32> = found.iter().map(|process| process.pid).collect();
+            pids.sort_unstable();
+            pids
+        };
+        assert_eq!(pids(descendants(&table, 1, &BTreeSet::new())), [2, 3, 4, 5]);
+        assert_eq!(pids(descendants(&table, 1, &BTreeSet::from([4]))), [2, 3]);
+    }
+
+    #[test]
+    fn survives_a_table_with_a_cycle() {
+        let table = [process(2, 1), process(3, 2), process(2, 3)];
+        assert_eq!(descendants(&table, 1, &BTreeSet::new()).len(), 3);
+    }
+
+    #[test]
+    fn sees_this_process_in_the_table() {
+        let own = getpid().as_raw_nonzero().get();
+        assert!(process_table().iter().any(|process| process.pid == own && !process.zombie));
+    }
+}
