@@ -2,6 +2,9 @@
 //!
 //! A real child process and an in-process peer are one type to the caller: a [`Connection`].
 
+pub mod child;
+mod outbox;
+
 use std::time::Duration;
 
 use crate::plan::Chunking;

@@ -1,0 +1,356 @@
+//! The loop that moves bytes both ways.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions};
+
+use super::{ChildConnection, Ended, tree};
+use crate::transcript::{Awaited, Bytes, Exit, Kind};
+use crate::transport::{Log, Pumped, Until};
+
+/// How long standard output is read on after the peer ended while somebody else holds it open, and how long the end
+/// of a peer is waited for that closed a pipe.
+pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(200);
+/// Reads that come within this time of the first one become one event.
+const MERGE_US: u64 = 1_000;
+/// Writes and reads in a row before the other direction gets its turn.
+const WRITES_IN_A_ROW: u32 = 512;
+const READS_IN_A_ROW: u32 = 16;
+/// How often the memory of the peer is looked at.
+const SAMPLE_EVERY: Duration = Duration::from_millis(250);
+/// How long the peer may take to read one chunk before the next is written all the same, and how often it may fail
+/// to before it is no longer waited for in this payload.
+const PACE: Duration = Duration::from_micros(200);
+const PACE_MISSES_MAX: u32 = 4;
+/// How often the end of the process is asked for where the kernel cannot signal it.
+const ASK_FOR_EXIT_EVERY: Duration = Duration::from_millis(5);
+/// Label of the memory sample that ended a session.
+const OVER_BUDGET: &str = "over_budget";
+
+/// What a wait found ready.
+#[derive(Default)]
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+    process: bool,
+}
+
+impl ChildConnection {
+    pub(super) fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+        let began = Instant::now();
+        let patience = if let Until::Elapsed(time) = until { time } else { deadline };
+        let life_left = self.budget.connection.saturating_sub(began.saturating_duration_since(self.started));
+        let end = began + patience.min(life_left);
+        let mut now = began;
+        loop {
+            if self.over_budget {
+                return Pumped::OverBudget;
+            }
+            self.write(log);
+            self.settle_exit(now, now >= end, log);
+            if let Some(pumped) = self.settled(until, now) {
+                return pumped;
+            }
+            if now >= end {
+                return self.give_up(until, now.saturating_duration_since(began), log);
+            }
+            let ready = self.wait(self.wake_at(end, now).saturating_duration_since(now));
+            now = Instant::now();
+            self.read(&ready, now, log);
+            if now.saturating_duration_since(self.sampled_at) >= SAMPLE_EVERY {
+                self.guard_memory(now, log);
+            }
+        }
+    }
+
+    fn settled(&self, until: Until, now: Instant) -> Option<Pumped> {
+        let passed = |since: Option<Instant>| since.is_some_and(|at| now >= at + DRAIN_GRACE);
+        let gone = match until {
+            Until::Frames(frames) if self.frames >= frames => return Some(Pumped::Reached),
+            Until::Exited if self.exit_recorded => return Some(Pumped::Reached),
+            Until::Written if self.stdin_broken_at.is_none() && self.is_written() => {
+                return Some(Pumped::Reached);
+            }
+            // A peer that closes a pipe is most often about to end: its exit should be on record by then.
+            Until::Frames(_) => passed(self.stdout_closed_at),
+            Until::Written => passed(self.stdin_broken_at),
+            Until::Exited | Until::Elapsed(_) => false,
+        };
+        (gone || self.exit_recorded || self.ended.is_some() && self.killed).then_some(Pumped::Gone)
+    }
+
+    fn is_written(&self) -> bool {
+        self.outbox.is_empty() && !(self.close_requested && self.stdin.is_some())
+    }
+
+    fn give_up(&mut self, until: Until, waited: Duration, log: &mut dyn Log) -> Pumped {
+        let awaited = match until {
+            Until::Elapsed(_) => return Pumped::Reached,
+            Until::Frames(_) => Awaited::Frames,
+            Until::Written => Awaited::Writing,
+            Until::Exited => Awaited::Exit,
+        };
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.note(Kind::DeadlinePassed { awaited, waited_ms }, log);
+        Pumped::Deadline(awaited)
+    }
+
+    /// The next moment at which something is to be done even if nothing comes.
+    fn wake_at(&self, end: Instant, now: Instant) -> Instant {
+        let mut wake = end.min(self.sampled_at + SAMPLE_EVERY);
+        if self.pidfd.is_none() && self.ended.is_none() {
+            wake = wake.min(now + ASK_FOR_EXIT_EVERY);
+        }
+        let since = [self.ended.map(|ended| ended.at), self.stdout_closed_at, self.stdin_broken_at];
+        for grace_over in since.into_iter().flatten().map(|at| at + DRAIN_GRACE) {
+            if grace_over > now {
+                wake = wake.min(grace_over);
+            }
+        }
+        wake
+    }
+
+    /// Writes what the pipe takes without waiting.
+    fn write(&mut self, log: &mut dyn Log) {
+        let Some(stdin) = &self.stdin else {
+            return;
+        };
+        let mut writes = 0;
+        let mut misses = self.pace_misses;
+        let broken = loop {
+            let Some(chunk) = self.outbox.next() else {
+                break false;
+            };
+            if writes == WRITES_IN_A_ROW {
+                self.pace_misses = misses;
+                return;
+            }
+            writes += 1;
+            let (length, paced) = (chunk.bytes.len(), chunk.paced);
+            match rustix::io::write(stdin, chunk.bytes) {
+                Ok(written) => {
+                    self.outbox.advance(written);
+                    if written < length {
+                        self.pace_misses = misses;
+                        return;
+                    }
+                    if paced {
+                        let_peer_read(stdin, &mut misses);
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.pace_misses = misses;
+                    return;
+                }
+                Err(_) => break true,
+            }
+        };
+        self.pace_misses = misses;
+        if broken {
+            self.stdin_broken_at = Some(Instant::now());
+            self.break_stdin(log);
+        } else if self.close_requested {
+            self.stdin = None;
+            self.note(Kind::StdinClosed, log);
+        }
+    }
+
+    /// Gives up on standard input; what is still queued was not taken.
+    fn break_stdin(&mut self, log: &mut dyn Log) {
+        let unwritten_bytes = self.outbox.clear();
+        if self.stdin.take().is_some() && unwritten_bytes > 0 {
+            self.note(Kind::StdinBroken { unwritten_bytes }, log);
+        }
+    }
+
+    /// Waits until a pipe or the process has something to say, or `timeout` has passed.
+    fn wait(&self, timeout: Duration) -> Ready {
+        let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty());
+        let living = self.pidfd.as_ref().filter(|_| self.ended.is_none());
+        let sources = [
+            (self.stdout.as_ref(), PollFlags::IN),
+            (self.stderr.as_ref(), PollFlags::IN),
+            (living, PollFlags::IN),
+            (writing, PollFlags::OUT),
+        ];
+        let mut set = Vec::with_capacity(sources.len());
+        let [stdout, stderr, process, _] = sources.map(|(fd, flags)| {
+            let fd = fd?;
+            set.push(PollFd::from_borrowed_fd(fd.as_fd(), flags));
+            Some(set.len() - 1)
+        });
+        let timeout = Timespec::try_from(timeout).ok();
+        // An interrupted wait found nothing; the caller looks at the clock and comes again.
+        let found = rustix::event::poll(&mut set, timeout.as_ref()).unwrap_or(0);
+        let is_ready = |place: Option<usize>| place.is_some_and(|at| !set[at].revents().is_empty());
+        Ready {
+            stdout: found > 0 && is_ready(stdout),
+            stderr: found > 0 && is_ready(stderr),
+            process: found > 0 && is_ready(process) || self.pidfd.is_none(),
+        }
+    }
+
+    fn read(&mut self, ready: &Ready, now: Instant, log: &mut dyn Log) {
+        if ready.stderr {
+            self.read_stderr();
+        }
+        if ready.stdout {
+            self.read_stdout(now, log);
+        }
+        if ready.process {
+            self.look_for_exit(now);
+        }
+    }
+
+    /// Reads what is there on standard output, within a bound.
+    pub(super) fn read_stdout(&mut self, now: Instant, log: &mut dyn Log) {
+        for _ in 0..READS_IN_A_ROW {
+            let Some(stdout) = &self.stdout else {
+                return;
+            };
+            match rustix::io::read(stdout, &mut self.buffer) {
+                Ok(0) => {
+                    self.stdout = None;
+                    self.stdout_closed_at = Some(now);
+                    self.note_at(self.at_us(now), Kind::StdoutClosed, log);
+                }
+                Ok(length) => {
+                    self.take_stdout(length, now, log);
+                    if length < self.buffer.len() {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn take_stdout(&mut self, length: usize, now: Instant, log: &mut dyn Log) {
+        let room = self.budget.stdout_bytes_max.saturating_sub(self.stdout_bytes);
+        let kept = length.min(room);
+        let at_us = self.at_us(now);
+        if !self.held.is_empty() && at_us > self.held_at_us + MERGE_US {
+            self.record_held(log);
+        }
+        if self.held.is_empty() {
+            self.held_at_us = at_us;
+        }
+        let bytes = &self.buffer[..kept];
+        self.frames += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.held.extend_from_slice(bytes);
+        self.stdout_bytes += kept;
+        if kept < length {
+            self.over_budget = true;
+            self.stdout = None;
+            self.kill_group();
+            let bytes_max = self.budget.stdout_bytes_max as u64;
+            self.note_at(at_us, Kind::StdoutOverflow { bytes_max }, log);
+        }
+    }
+
+    /// Records what was read but not recorded yet.
+    pub(super) fn record_held(&mut self, log: &mut dyn Log) {
+        if !self.held.is_empty() {
+            let bytes = Bytes(std::mem::take(&mut self.held));
+            self.recorded_at_us = self.recorded_at_us.max(self.held_at_us);
+            log.record(self.recorded_at_us, Kind::Received { bytes });
+        }
+    }
+
+    /// Reads what is there on standard error, within a bound; keeps the first bytes and counts all.
+    pub(super) fn read_stderr(&mut self) {
+        for _ in 0..READS_IN_A_ROW {
+            let Some(stderr) = &self.stderr else {
+                return;
+            };
+            match rustix::io::read(stderr, &mut self.buffer) {
+                Ok(0) => self.stderr = None,
+                Ok(length) => {
+                    let room = self.budget.stderr_bytes_kept.saturating_sub(self.stderr_kept.len());
+                    self.stderr_kept.extend_from_slice(&self.buffer[..length.min(room)]);
+                    self.stderr_bytes += length as u64;
+                    if length < self.buffer.len() {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Takes note of the end of the process without reaping it.
+    pub(super) fn look_for_exit(&mut self, now: Instant) {
+        if self.ended.is_some() {
+            return;
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Ok(Some(status)) = rustix::process::waitid(WaitId::Pid(self.pid), options) else {
+            return;
+        };
+        let code = status.exit_status().map(Exit::Code);
+        if let Some(exit) = code.or_else(|| status.terminating_signal().map(Exit::Signal)) {
+            self.ended = Some(Ended { exit, at: now });
+        }
+    }
+
+    /// Records the end of the process once its standard output was read to the end, or somebody else has held that
+    /// open for too long, or there is no more time.
+    fn settle_exit(&mut self, now: Instant, no_more_time: bool, log: &mut dyn Log) {
+        let Some(ended) = self.ended.filter(|_| !self.exit_recorded && !self.killed) else {
+            return;
+        };
+        if self.stdout.is_none() || no_more_time || now >= ended.at + DRAIN_GRACE {
+            self.break_stdin(log);
+            self.exit_recorded = true;
+            self.note_at(self.at_us(ended.at), Kind::Exited { exit: ended.exit }, log);
+        }
+    }
+
+    fn guard_memory(&mut self, now: Instant, log: &mut dyn Log) {
+        self.sampled_at = now;
+        if let Some(hwm_bytes) = self.tree_hwm_bytes().filter(|&bytes| bytes > self.budget.memory_bytes_max) {
+            self.over_budget = true;
+            self.kill_group();
+            self.note(Kind::Memory { label: OVER_BUDGET.to_owned(), hwm_bytes }, log);
+            self.note(Kind::Killed, log);
+        }
+    }
+
+    /// VmHWM summed over the peer and its descendants, orphaned ones included.
+    pub(super) fn tree_hwm_bytes(&self) -> Option<u64> {
+        let root = self.raw_pid();
+        let family = tree::descendants(root).into_iter().chain(self.orphans());
+        let mut pids: Vec<i32> = family.map(|process| process.pid).chain([root]).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter().filter_map(tree::hwm_bytes).reduce(|sum, bytes| sum + bytes)
+    }
+}
+
+/// Gives the peer the chance to take what was just written, so that it meets the chunk as a read of its own.
+fn let_peer_read(stdin: &OwnedFd, misses: &mut u32) {
+    if *misses >= PACE_MISSES_MAX {
+        return;
+    }
+    let give_up = Instant::now() + PACE;
+    loop {
+        match rustix::io::ioctl_fionread(stdin) {
+            Ok(0) => {
+                *misses = 0;
+                return;
+            }
+            Ok(_) if Instant::now() < give_up => std::thread::yield_now(),
+            Ok(_) => {
+                *misses += 1;
+                return;
+            }
+            Err(_) => return,
+        }
+    }
+}

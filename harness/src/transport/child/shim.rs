@@ -1,0 +1,192 @@
+//! Resource limits for a peer.
+//!
+//! They are set between start and `exec` by a shim: our own binary, called with a hidden argument. Setting them in a
+//! `pre_exec` closure would force a fork of the harness, which is slow where the harness holds much memory. Where our
+//! binary is not at hand, `sh` and its `ulimit` do the same.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit};
+
+/// First argument that tells our binary to act as the shim. Whoever's `main` is named in [`ChildSpec::shim`] must
+/// look for it before anything else and then call [`main`] with the arguments behind it.
+///
+/// [`ChildSpec::shim`]: super::ChildSpec::shim
+pub const SHIM_ARGUMENT: &str = "__exec-with-limits";
+
+/// Exit status of a shim that could not start the program, as shells have it.
+pub const SHIM_FAILED: i32 = 127;
+
+/// What the operating system caps for a peer. Each is both the soft and the hard limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Address space, bytes.
+    pub address_space_bytes: Option<u64>,
+    /// Processor time, seconds.
+    pub cpu_seconds: Option<u64>,
+    /// Open files.
+    pub open_files: Option<u64>,
+    /// Largest file it may write, bytes.
+    pub file_bytes: Option<u64>,
+}
+
+impl Limits {
+    fn all(&self) -> [(char, Resource, Option<u64>); 4] {
+        [
+            ('v', Resource::As, self.address_space_bytes),
+            ('t', Resource::Cpu, self.cpu_seconds),
+            ('n', Resource::Nofile, self.open_files),
+            ('f', Resource::Fsize, self.file_bytes),
+        ]
+    }
+
+    /// Whether nothing is capped.
+    pub fn is_empty(&self) -> bool {
+        self.all().iter().all(|(_, _, value)| value.is_none())
+    }
+
+    /// `v=1024,n=64`, with the letters of `ulimit` and the units of `setrlimit`.
+    fn encode(&self) -> String {
+        let parts: Vec<String> = self
+            .all()
+            .iter()
+            .filter_map(|(letter, _, value)| value.map(|value| format!("{letter}={value}")))
+            .collect();
+        parts.join(",")
+    }
+
+    /// A script for `sh` that sets the limits and becomes its arguments.
+    fn script(&self) -> String {
+        let mut script = String::new();
+        for (letter, _, value) in self.all() {
+            let Some(value) = value else { continue };
+            // POSIX: -f counts 512-byte blocks; every shell counts KiB at -v.
+            let value = match letter {
+                'v' => value.div_ceil(1_024),
+                'f' => value.div_ceil(512),
+                _ => value,
+            };
+            script.push_str(&format!("ulimit -{letter} {value} && "));
+        }
+        script + "exec \"$@\""
+    }
+}
+
+/// The command that sets `limits` and then becomes `program`: through `shim` or, without one, through `sh`.
+pub(super) fn command(shim: Option<&Path>, limits: &Limits, program: &OsStr) -> Command {
+    let mut command;
+    match shim {
+        Some(shim) => {
+            command = Command::new(shim);
+            command.arg(SHIM_ARGUMENT).arg(limits.encode());
+        }
+        None => {
+            command = Command::new("/bin/sh");
+            command.arg("-c").arg(limits.script()).arg("sh");
+        }
+    }
+    command.arg(program);
+    command
+}
+
+/// Sets the limits in the first of `args` and becomes the program in the others. Returns only by ending the process,
+/// with status [`SHIM_FAILED`] and a sentence on standard error.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ! {
+    let Err(error) = run(args);
+    // The shim stands in for the peer: this is the peer's standard error, not our own output.
+    let _ = std::io::stderr().write_all(format!("peerproof: {error}\n").as_bytes());
+    std::process::exit(SHIM_FAILED)
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, String> {
+    let mut args = args.into_iter();
+    let limits = args.next().ok_or("no limits given")?;
+    let program = args.next().ok_or("no program given")?;
+    set(&limits.to_string_lossy())?;
+    let error = Command::new(&program).args(args).exec();
+    Err(format!("cannot start {}: {error}", program.to_string_lossy()))
+}
+
+fn set(limits: &str) -> Result<(), String> {
+    for part in limits.split(',').filter(|part| !part.is_empty()) {
+        let bad = || format!("malformed limit {part:?}");
+        let (letter, value) = part.split_once('=').ok_or_else(bad)?;
+        let value: u64 = value.parse().map_err(|_| bad())?;
+        let resource = Limits::default()
+            .all()
+            .iter()
+            .find(|(known, _, _)| letter.chars().eq([*known]))
+            .map(|(_, resource, _)| *resource)
+            .ok_or_else(bad)?;
+        rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+            .map_err(|error| format!("cannot set limit {part:?}: {error}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        address_space_bytes: Some(1 << 30),
+        cpu_seconds: None,
+        open_files: Some(64),
+        file_bytes: Some(1_024),
+    };
+
+    #[test]
+    fn limits_are_encoded_for_the_shim_and_for_sh() {
+        assert_eq!(LIMITS.encode(), "v=1073741824,n=64,f=1024");
+        assert_eq!(LIMITS.script(), "ulimit -v 1048576 && ulimit -n 64 && ulimit -f 2 && exec \"$@\"");
+        assert!(Limits::default().is_empty() && !LIMITS.is_empty());
+    }
+
+    #[test]
+    fn malformed_limits_are_refused() {
+        for bad in ["x=1", "n", "n=a", "nn=1"] {
+            assert!(set(bad).is_err(), "{bad}");
+        }
+        assert_eq!(set(""), Ok(()));
+    }
+
+    /// Not a test of its own: what [`stand_in`] runs, in a process of its own because `exec` changes the one it is
+    /// called in even where it fails.
+    #[test]
+    fn stands_in() {
+        if let Some(program) = std::env::var_os("STAND_IN") {
+            let script = "ulimit -n; ulimit -f; exit 5".into();
+            main([OsString::from("n=64,f=1024"), program, "-c".into(), script]);
+        }
+    }
+
+    fn stand_in(program: &str) -> (Option<i32>, String, String) {
+        let name = concat!(module_path!(), "::stands_in").split_once("::").unwrap().1;
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env("STAND_IN", program)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    #[test]
+    fn becomes_the_program() {
+        let (code, stdout, _) = stand_in("/bin/sh");
+        assert!(stdout.ends_with("\n64\n2\n"), "{stdout}");
+        assert_eq!(code, Some(5));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let (code, _, stderr) = stand_in("/nonexistent/program");
+        assert!(stderr.contains("cannot start /nonexistent/program: "), "{stderr}");
+        assert_eq!(code, Some(SHIM_FAILED));
+    }
+}

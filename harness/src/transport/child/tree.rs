@@ -1,0 +1,165 @@
+//! Process trees as `/proc` shows them.
+
+use std::fs;
+
+use memchr::memmem;
+
+/// Environments are searched up to this size.
+const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
+/// Trees are followed up to this many processes: a fork bomb must not stall the harness.
+const PROCESSES_MAX: usize = 4_096;
+
+/// One process, as it was when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    pub(super) command: String,
+    pub(super) state: u8,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    pub(super) session: i32,
+    /// Start time in clock ticks: tells the process from a later one with the same id.
+    pub(super) start: u64,
+}
+
+impl Process {
+    /// Dead and waiting to be reaped, or about to be.
+    pub(super) fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// Whether this very process still lives.
+    pub(super) fn still_lives(&self) -> bool {
+        look_at(self.pid).is_some_and(|now| now.start == self.start && !now.is_dead())
+    }
+}
+
+/// Reads `/proc/PID/stat`; `None` where there is no such process.
+pub(super) fn look_at(pid: i32) -> Option<Process> {
+    parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
+    // The command is in parentheses and may hold any byte, parentheses too: the last one closes it.
+    let open = memchr::memchr(b'(', stat)?;
+    let close = memchr::memrchr(b')', stat)?;
+    let command = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse().ok());
+    Some(Process {
+        pid,
+        command,
+        state: *fields.first()?.as_bytes().first()?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        start: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Ids of the children of `pid`, dead ones included.
+pub(super) fn children(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return found;
+    };
+    for task in tasks.flatten() {
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(|id| id.parse::<i32>().ok())),
+            // Either the thread is gone, or this kernel has no such file.
+            Err(_) if task.path().exists() => return scan_for_children(pid),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn scan_for_children(pid: i32) -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|&id| look_at(id).is_some_and(|process| process.parent == pid))
+        .collect()
+}
+
+/// The living descendants of `root`, without `root` itself.
+pub(super) fn descendants(root: i32) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut open = vec![root];
+    while let Some(parent) = open.pop() {
+        for pid in children(parent) {
+            if found.len() >= PROCESSES_MAX {
+                return found;
+            }
+            if let Some(process) = look_at(pid).filter(|process| !process.is_dead())
+                && !found.iter().any(|known| known.pid == pid)
+            {
+                open.push(pid);
+                found.push(process);
+            }
+        }
+    }
+    found
+}
+
+/// Whether the environment that `pid` was started with holds `entry` (`NAME=value`).
+pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
+    use std::io::Read;
+    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    let mut environment = Vec::new();
+    if file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).is_err() {
+        return false;
+    }
+    memmem::find_iter(&environment, entry).any(|at| {
+        (at == 0 || environment[at - 1] == 0)
+            && environment.get(at + entry.len()).is_none_or(|&byte| byte == 0)
+    })
+}
+
+/// Peak resident memory of one process in bytes; `None` where it is gone or dead.
+pub(super) fn hwm_bytes(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_with_parentheses_does_not_confuse_the_fields() {
+        let stat = b"42 (a) b (c) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0\n";
+        let process = parse_stat(42, stat).unwrap();
+        assert_eq!(process.command, "a) b (c");
+        assert_eq!((process.state, process.parent, process.group, process.session), (b'S', 7, 8, 9));
+        assert_eq!(process.start, 777);
+    }
+
+    #[test]
+    fn this_process_is_found_and_measured() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert!(look_at(pid).unwrap().still_lives());
+        assert!(hwm_bytes(pid).unwrap() > 100_000);
+        assert!(!carries(pid, b"PEERPROOF_NO_SUCH_VARIABLE=1"));
+    }
+
+    #[test]
+    fn both_ways_to_list_children_agree() {
+        let mut child = std::process::Command::new("/bin/sleep").arg("100").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        let (listed, scanned) = (children(me), scan_for_children(me));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(listed.contains(&pid), "{listed:?}");
+        assert!(scanned.contains(&pid), "{scanned:?}");
+    }
+}
