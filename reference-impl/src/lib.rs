@@ -9,3 +9,4 @@ pub mod io;
 pub mod json;
 pub mod limits;
 pub mod machine;
+pub mod toolhost;

@@ -38,7 +38,7 @@ pub struct Fetched {
     pub status: u16,
     /// Value of the `Location` header, if any.
     pub location: Option<String>,
-    /// Body, at most `limits::HTTP_BODY_BYTES_MAX` bytes.
+    /// Body, at most `body_bytes_max` bytes of the [`Action::Fetch`].
     pub body: Vec<u8>,
 }
 
@@ -80,6 +80,10 @@ pub enum Action {
         path: String,
         /// Value of the `Host` header.
         host_header: String,
+        /// Bytes of the body that are accepted; a longer one is an error.
+        body_bytes_max: usize,
+        /// Time for the whole exchange, name lookup included, in ms.
+        timeout_ms: u64,
     },
     /// Start a child process in its own process group with piped standard streams.
     Spawn {

@@ -1,4 +1,5 @@
 //! The codec against hand-picked texts, serde_json as a second opinion, and round trips.
+#![allow(clippy::unwrap_used, reason = "the helpers below are part of the tests")]
 
 use peerproof_reference::json::{
     BigNumbers, DuplicateKeys, ErrorKind, Kind, LoneSurrogates, Policy, Scanner, Value, write_canonical,

@@ -113,6 +113,11 @@ impl<'t> RawStr<'t> {
         self.raw
     }
 
+    /// True when the string holds a backslash, so that [`RawStr::raw`] is not its value.
+    pub fn is_escaped(self) -> bool {
+        self.escaped
+    }
+
     /// True when the unescaped string is `text`.
     pub fn is(self, text: &str) -> bool {
         if self.escaped { self.text() == *text } else { self.raw == text }

@@ -1,0 +1,223 @@
+//! One HTTP GET over a plain socket, with one deadline for all of it.
+
+use std::io::{self, BufRead, BufReader, Read, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::{Duration, Instant};
+
+use crate::machine::Fetched;
+
+/// The contents of an `Action::Fetch`.
+#[derive(Debug, Clone)]
+pub struct FetchOrder {
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+    /// Value of the `Host` header.
+    pub host_header: String,
+    /// Bytes of the body that are accepted.
+    pub body_bytes_max: usize,
+    /// Time for all of it, in ms; a name lookup cannot be cut short.
+    pub timeout_ms: u64,
+}
+
+/// Bytes of the status line and the headers that are accepted, and of the size line of a chunk.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Does the exchange.
+///
+/// # Errors
+/// A sentence that says what failed: lookup, connection, time, size, or a malformed reply.
+pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
+    let deadline = Instant::now() + Duration::from_millis(order.timeout_ms);
+    let addresses = (order.host.as_str(), order.port).to_socket_addrs();
+    let addresses = addresses.map_err(|error| format!("cannot look up {}: {error}", order.host))?;
+    let mut last = format!("{} has no address", order.host);
+    for address in addresses {
+        let connected = left(deadline).and_then(|left| TcpStream::connect_timeout(&address, left));
+        match connected {
+            Ok(stream) => return exchange(order, stream, deadline).map_err(|error| error.to_string()),
+            Err(error) => last = format!("cannot connect to {address}: {error}"),
+        }
+    }
+    Err(last)
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "no reply in time")) } else { Ok(left) }
+}
+
+fn exchange(order: &FetchOrder, mut stream: TcpStream, deadline: Instant) -> io::Result<Fetched> {
+    stream.set_write_timeout(Some(left(deadline)?))?;
+    let head = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        order.path, order.host_header
+    );
+    stream.write_all(head.as_bytes())?;
+    read_reply(BufReader::new(Timed { stream, deadline }), order.body_bytes_max)
+}
+
+/// A socket whose reads end at a deadline.
+struct Timed {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.deadline)?))?;
+        self.stream.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no reply in time"),
+            _ => error,
+        })
+    }
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("malformed HTTP reply: {what}"))
+}
+
+/// A line without its end, of at most `bytes_max` bytes.
+fn read_line(reader: &mut impl BufRead, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    reader.take(bytes_max as u64 + 2).read_until(b'\n', &mut line)?;
+    if line.pop() != Some(b'\n') {
+        return Err(malformed("a line is cut short or too long"));
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(line)
+}
+
+/// The parts of a reply's head that decide what follows.
+struct Head {
+    status: u16,
+    location: Option<String>,
+    chunked: bool,
+    length: Option<usize>,
+}
+
+fn read_head(reader: &mut impl BufRead) -> io::Result<Head> {
+    let mut room = HEAD_BYTES_MAX;
+    let mut line = |room: &mut usize| {
+        let line = read_line(reader, *room)?;
+        *room = room.saturating_sub(line.len() + 2);
+        Ok::<_, io::Error>(String::from_utf8_lossy(&line).into_owned())
+    };
+    let first = line(&mut room)?;
+    let status =
+        first.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).and_then(|code| code.parse().ok());
+    let status = status.filter(|status| (100..600).contains(status)).ok_or_else(|| malformed("no status"))?;
+    let mut head = Head { status, location: None, chunked: false, length: None };
+    loop {
+        let field = line(&mut room)?;
+        if field.is_empty() {
+            return Ok(head);
+        }
+        let (name, value) = field.split_once(':').ok_or_else(|| malformed("a header has no colon"))?;
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "location" => head.location = Some(value.to_owned()),
+            "transfer-encoding" => head.chunked = value.to_ascii_lowercase().ends_with("chunked"),
+            "content-length" => {
+                head.length = Some(value.parse().map_err(|_| malformed("content-length is no number"))?);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_reply(mut reader: impl BufRead, body_bytes_max: usize) -> io::Result<Fetched> {
+    let mut head = read_head(&mut reader)?;
+    while head.status < 200 {
+        head = read_head(&mut reader)?;
+    }
+    let too_large = || {
+        io::Error::new(io::ErrorKind::InvalidData, format!("the body has more than {body_bytes_max} bytes"))
+    };
+    let mut body = Vec::new();
+    if matches!(head.status, 204 | 304) {
+        // No body, whatever the headers say.
+    } else if head.chunked {
+        loop {
+            let line = read_line(&mut reader, HEAD_BYTES_MAX)?;
+            let line = String::from_utf8_lossy(&line);
+            let size = line.split(';').next().unwrap_or_default().trim();
+            let size = usize::from_str_radix(size, 16).map_err(|_| malformed("chunk size is no number"))?;
+            if size == 0 {
+                break;
+            }
+            if size > body_bytes_max - body.len() {
+                return Err(too_large());
+            }
+            take(&mut reader, size, &mut body)?;
+            if !read_line(&mut reader, 0)?.is_empty() {
+                return Err(malformed("a chunk is longer than its size"));
+            }
+        }
+    } else if let Some(length) = head.length {
+        if length > body_bytes_max {
+            return Err(too_large());
+        }
+        take(&mut reader, length, &mut body)?;
+    } else {
+        reader.take(body_bytes_max as u64 + 1).read_to_end(&mut body)?;
+        if body.len() > body_bytes_max {
+            return Err(too_large());
+        }
+    }
+    Ok(Fetched { status: head.status, location: head.location, body })
+}
+
+fn take(reader: &mut impl BufRead, bytes: usize, body: &mut Vec<u8>) -> io::Result<()> {
+    let read = reader.take(bytes as u64).read_to_end(body)?;
+    if read == bytes { Ok(()) } else { Err(malformed("the body is cut short")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(bytes: &str) -> Result<(u16, Option<String>, String), String> {
+        let reply = read_reply(bytes.as_bytes(), 8).map_err(|error| error.to_string())?;
+        Ok((reply.status, reply.location, String::from_utf8_lossy(&reply.body).into_owned()))
+    }
+
+    #[test]
+    fn reads_a_body_by_length_chunks_or_end() {
+        let ok = |body: &str| Ok((200, None, body.to_owned()));
+        assert_eq!(reply("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef"), ok("abc"));
+        assert_eq!(reply("HTTP/1.0 200\n\nabc"), ok("abc"));
+        assert_eq!(
+            reply("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n"),
+            ok("abcd")
+        );
+        assert_eq!(reply("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), ok(""));
+        let moved = (302, Some("/x".to_owned()), String::new());
+        assert_eq!(reply("HTTP/1.1 302 Found\r\nlocation: /x \r\n\r\n"), Ok(moved));
+    }
+
+    #[test]
+    fn refuses_too_much_and_too_little() {
+        for bytes in [
+            "",
+            "HTTP/1.1 200 OK\r\n",
+            "SSH-2.0-x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nx\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789",
+            "HTTP/1.1 200 OK\r\n\r\n123456789",
+            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+        ] {
+            assert!(reply(bytes).is_err(), "{bytes:?}");
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(HEAD_BYTES_MAX));
+        assert!(reply(&endless).is_err());
+    }
+}

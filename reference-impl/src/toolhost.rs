@@ -1,0 +1,127 @@
+//! The provider of the toolhost boundary: a process that runs tools for an agent (IPC §3–§7, contract §1).
+//!
+//! [`machine`] gives the pure peer. It is put together from parts that each can be replaced: the tools, the idempotency
+//! cache, the lease table and the state store ([`Components`]), the limits and choices ([`Config`]), and around them
+//! the events, the actions and the clock of [`crate::machine::Machine`].
+//!
+//! A request goes through the codec → refusals → `ds_state` → tool → reply; the order is in `host.rs`. Whatever
+//! is refused has changed nothing.
+
+mod cache;
+mod choices;
+mod host;
+mod http_get;
+mod lease;
+mod reply;
+mod request;
+mod run;
+mod serve;
+mod state;
+mod tool;
+mod tools;
+mod url;
+
+pub use cache::{Cache, Entry, FixedCache, Key};
+pub use choices::{
+    BlankLine, Bom, ChoiceError, Choices, CrashKind, HostErrorExit, InputsMember, LastLine, NullMember,
+    Redirects, SameKeyOtherInput, SizeBytesWrong,
+};
+pub use host::LEASE_ISSUE;
+pub use http_get::{AllowedHosts, HttpGet};
+pub use lease::{Grant, LeaseTable, MemoryLeases, Rejection};
+pub use run::Run;
+pub use serve::Serve;
+pub use state::{
+    Artifact, MemoryState, SLOTS, Slots, StateChange, StateStore, slot_number, write_delta, write_full,
+};
+pub use tool::{
+    Answer, Context, FetchRequest, Input, Output, Printed, Status, Step, Tool, ToolEntry, ToolResult,
+    ToolTable,
+};
+pub use tools::table;
+pub use url::{Url, UrlHost};
+
+use crate::limits::Limits;
+use crate::machine::Machine;
+
+/// How the toolhost was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// `--run <plugin> <aid>`: one request on all of standard input.
+    Run {
+        /// Tool to run.
+        aid: String,
+    },
+    /// `--serve <plugin>`: one request a line.
+    Serve,
+}
+
+/// Everything a toolhost is told at its start.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How it was started.
+    pub mode: Mode,
+    /// Behaviours where the contract allows several.
+    pub choices: Choices,
+    /// Caps.
+    pub limits: Limits,
+    /// Tools of tier 1 and above need a lease in serve mode (`MACHINA_LEASE_ENFORCE=1`).
+    pub lease_enforce: bool,
+    /// Value of `MACHINA_HTTP_ALLOWED_HOSTS`, if set.
+    pub http_allowed_hosts: Option<String>,
+    /// Where lease tokens derive from; random in a real peer.
+    pub token_seed: [u8; 32],
+}
+
+impl Config {
+    /// A toolhost in `mode` with the contract's limits, natural choices and no leases. Its tokens are predictable.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            choices: Choices::default(),
+            limits: Limits::default(),
+            lease_enforce: false,
+            http_allowed_hosts: None,
+            token_seed: [0; 32],
+        }
+    }
+}
+
+/// The replaceable parts of a toolhost.
+pub struct Components {
+    /// What it can run.
+    pub tools: ToolTable,
+    /// First results of keyed requests.
+    pub cache: Box<dyn Cache>,
+    /// Issued leases.
+    pub leases: Box<dyn LeaseTable>,
+    /// DSState.
+    pub state: Box<dyn StateStore>,
+}
+
+impl Components {
+    /// The correct parts.
+    pub fn new(config: &Config) -> Self {
+        let Limits { idempotency_entries_max, idempotency_ttl_ms, lease_entries_max, .. } = config.limits;
+        Self {
+            tools: table(config.http_allowed_hosts.as_deref()),
+            cache: Box::new(FixedCache::new(idempotency_entries_max, idempotency_ttl_ms)),
+            leases: Box::new(MemoryLeases::new(lease_entries_max, config.token_seed)),
+            state: Box::new(MemoryState::default()),
+        }
+    }
+}
+
+/// The correct toolhost.
+pub fn machine(config: Config) -> Box<dyn Machine + Send> {
+    let components = Components::new(&config);
+    machine_with(config, components)
+}
+
+/// A toolhost made of `components`.
+pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
+    match config.mode {
+        Mode::Run { .. } => Box::new(Run::new(config, components)),
+        Mode::Serve => Box::new(Serve::new(config, components)),
+    }
+}

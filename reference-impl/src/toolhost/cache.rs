@@ -1,0 +1,109 @@
+//! The idempotency cache of serve mode (IPC §3b, §7; contract §1).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::tool::Status;
+use crate::json::{RawStr, Text};
+use crate::machine::Millis;
+
+/// An idempotency key; a long one is held as its SHA-256, so that a thousand 10 MB keys take no 10 GB.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key(Arc<[u8]>);
+
+/// Bytes up to which a key is held as it is.
+const PLAIN_KEY_BYTES_MAX: usize = 128;
+
+impl Key {
+    /// The key that a request carries, or `None` for `""`, which is no key.
+    pub fn new(key: RawStr<'_>) -> Option<Self> {
+        let bytes = key.bytes();
+        if bytes.is_empty() {
+            return None;
+        }
+        if bytes.len() <= PLAIN_KEY_BYTES_MAX {
+            return Some(Self(bytes.as_ref().into()));
+        }
+        // No text begins with 0xFF, so a digest equals no plain key.
+        let mut digest = vec![0xFF];
+        digest.extend_from_slice(&Sha256::digest(&bytes));
+        Some(Self(digest.into()))
+    }
+}
+
+/// The first result of a keyed request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Tool that ran.
+    pub aid: Arc<str>,
+    /// Fingerprint of the input as a JSON value, where another input is refused.
+    pub input: Option<[u8; 32]>,
+    /// Outcome.
+    pub status: Status,
+    /// `output_json` of a success, as it stands between the quotes of a reply.
+    pub output: Option<Box<str>>,
+    /// `error` of a failure.
+    pub error: Text,
+}
+
+/// Holds the first results of keyed requests.
+pub trait Cache: Send {
+    /// The live entry of `key`.
+    fn lookup(&mut self, key: &Key, now: Millis) -> Option<&Entry>;
+    /// Holds `entry`; there is no live one of that key.
+    fn insert(&mut self, key: Key, entry: Entry, now: Millis);
+}
+
+/// The correct [`Cache`]: `ttl_ms` from the end of the first execution, not sliding; the oldest entry makes room.
+///
+/// Memory is bounded by `entries_max` replies.
+#[derive(Debug)]
+pub struct FixedCache {
+    entries_max: usize,
+    ttl_ms: u64,
+    entries: HashMap<Key, Entry>,
+    /// Keys with the time of insertion, oldest first; each entry is here exactly once.
+    order: VecDeque<(Millis, Key)>,
+}
+
+impl FixedCache {
+    /// A cache of up to `entries_max` entries that live `ttl_ms`.
+    pub fn new(entries_max: usize, ttl_ms: u64) -> Self {
+        Self { entries_max, ttl_ms, entries: HashMap::new(), order: VecDeque::new() }
+    }
+
+    fn drop_expired(&mut self, now: Millis) {
+        while let Some((inserted, _)) = self.order.front()
+            && now.saturating_sub(*inserted) >= self.ttl_ms
+        {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((_, key)) = self.order.pop_front() {
+            self.entries.remove(&key);
+        }
+    }
+}
+
+impl Cache for FixedCache {
+    fn lookup(&mut self, key: &Key, now: Millis) -> Option<&Entry> {
+        self.drop_expired(now);
+        self.entries.get(key)
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry, now: Millis) {
+        self.drop_expired(now);
+        if self.entries_max == 0 || self.entries.contains_key(&key) {
+            return;
+        }
+        while self.entries.len() >= self.entries_max {
+            self.drop_oldest();
+        }
+        self.order.push_back((now, key.clone()));
+        self.entries.insert(key, entry);
+    }
+}

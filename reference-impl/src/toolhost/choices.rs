@@ -1,0 +1,274 @@
+//! What the contract leaves open for a toolhost, as values (contract §8 `[choices]`).
+
+use std::fmt;
+
+use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy};
+
+macro_rules! choices {
+    ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
+        /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Choices { $($(#[$doc])* pub $key: $type,)* }
+
+        impl Default for Choices {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl Choices {
+            /// Every key with its values.
+            pub const ALL: &'static [(&'static str, &'static [&'static str])] =
+                &[$((stringify!($key), &[$($value),*])),*];
+
+            /// Chooses `value` for `key`, as `--choice key=value` does.
+            ///
+            /// # Errors
+            /// An unknown key or a value that the key does not have; the error names the known ones.
+            pub fn set(&mut self, key: &str, value: &str) -> Result<(), ChoiceError> {
+                match key {
+                    $(stringify!($key) => match value {
+                        $($value => self.$key = $variant,)*
+                        _ => return Err(ChoiceError::value(stringify!($key), value)),
+                    },)*
+                    _ => return Err(ChoiceError::Key(key.to_owned())),
+                }
+                Ok(())
+            }
+
+            /// The value in force for `key`.
+            pub fn get(&self, key: &str) -> Option<&'static str> {
+                match key {
+                    $(stringify!($key) => [$(($value, $variant)),*]
+                        .into_iter()
+                        .find(|(_, variant)| *variant == self.$key)
+                        .map(|(value, _)| value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+choices! {
+    /// Two members with one name, anywhere in a request.
+    duplicate_keys: DuplicateKeys = DuplicateKeys::Last, {
+        "last" => DuplicateKeys::Last, "first" => DuplicateKeys::First, "refuse" => DuplicateKeys::Refuse
+    };
+    /// An escaped half of a surrogate pair.
+    lone_surrogates: LoneSurrogates = LoneSurrogates::Echo, {
+        "echo" => LoneSurrogates::Echo, "replace" => LoneSurrogates::Replace, "refuse" => LoneSurrogates::Refuse
+    };
+    /// Integers beyond ±(2^53−1) and numbers beyond a double.
+    big_integers: BigNumbers = BigNumbers::Exact, {
+        "exact" => BigNumbers::Exact, "round" => BigNumbers::Round, "refuse" => BigNumbers::Refuse
+    };
+    /// A byte order mark before a request.
+    bom: Bom = Bom::Ignore, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
+    /// A line of nothing but white space, in serve mode.
+    blank_line: BlankLine = BlankLine::Ignore, {
+        "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse, "end" => BlankLine::End
+    };
+    /// What stands after the last LF when standard input ends, in serve mode.
+    last_line_without_lf: LastLine = LastLine::Process, {
+        "process" => LastLine::Process, "refuse" => LastLine::Refuse, "silent" => LastLine::Silent
+    };
+    /// `null` as the value of a member of the request.
+    null_member: NullMember = NullMember::Absent, { "absent" => NullMember::Absent, "refuse" => NullMember::Refuse };
+    /// `inputs` beside no `input_json`.
+    inputs_member: InputsMember = InputsMember::Ignore, {
+        "ignore" => InputsMember::Ignore, "refuse" => InputsMember::Refuse
+    };
+    /// A live idempotency key that comes back with another input.
+    same_key_other_input: SameKeyOtherInput = SameKeyOtherInput::First, {
+        "first" => SameKeyOtherInput::First, "refuse" => SameKeyOtherInput::Refuse
+    };
+    /// A keyed request that ended in `TOOL_ERROR` is answered from the cache as a success is.
+    tool_error_cached: bool = true, { "true" => true, "false" => false };
+    /// The `ds_state` of a request that is answered from the cache is applied.
+    hit_applies_state: bool = false, { "true" => true, "false" => false };
+    /// A request that is answered from the cache spends its lease token.
+    hit_spends_token: bool = true, { "true" => true, "false" => false };
+    /// What a tool wrote before it failed stays in the state.
+    tool_error_keeps_writes: bool = false, { "true" => true, "false" => false };
+    /// Exit status of run mode after a host error.
+    host_error_exit: HostErrorExit = HostErrorExit::Zero, {
+        "zero" => HostErrorExit::Zero, "nonzero" => HostErrorExit::Nonzero
+    };
+    /// An artifact whose `size_bytes` is not the length of its `content_json`.
+    size_bytes_wrong: SizeBytesWrong = SizeBytesWrong::Refuse, {
+        "refuse" => SizeBytesWrong::Refuse, "correct" => SizeBytesWrong::Correct
+    };
+    /// What the `crash` tool does.
+    crash_kind: CrashKind = CrashKind::Throw, { "throw" => CrashKind::Throw, "abort" => CrashKind::Abort };
+    /// A redirect met by `http_get`.
+    redirects: Redirects = Redirects::Follow, { "follow" => Redirects::Follow, "refuse" => Redirects::Refuse };
+}
+
+impl Choices {
+    /// The choices that concern JSON.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            duplicate_keys: self.duplicate_keys,
+            lone_surrogates: self.lone_surrogates,
+            big_numbers: self.big_integers,
+        }
+    }
+}
+
+/// See [`Choices::bom`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bom {
+    /// It is dropped.
+    Ignore,
+    /// The request is malformed.
+    Refuse,
+}
+
+/// See [`Choices::blank_line`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlankLine {
+    /// No reply.
+    Ignore,
+    /// A malformed request.
+    Refuse,
+    /// The session ends in order, exit status 0.
+    End,
+}
+
+/// See [`Choices::last_line_without_lf`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLine {
+    /// A line like any other.
+    Process,
+    /// Refused, whatever it holds.
+    Refuse,
+    /// Dropped without a reply.
+    Silent,
+}
+
+/// See [`Choices::null_member`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NullMember {
+    /// As if the member were not there.
+    Absent,
+    /// A wrong type.
+    Refuse,
+}
+
+/// See [`Choices::inputs_member`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputsMember {
+    /// An unknown member.
+    Ignore,
+    /// A malformed request.
+    Refuse,
+}
+
+/// See [`Choices::same_key_other_input`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameKeyOtherInput {
+    /// The first result.
+    First,
+    /// A host error.
+    Refuse,
+}
+
+/// See [`Choices::host_error_exit`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostErrorExit {
+    /// Status 0.
+    Zero,
+    /// Status 1.
+    Nonzero,
+}
+
+/// See [`Choices::size_bytes_wrong`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeBytesWrong {
+    /// The artifact is malformed.
+    Refuse,
+    /// The right length is stored.
+    Correct,
+}
+
+/// See [`Choices::crash_kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrashKind {
+    /// The tool throws: `TOOL_ERROR`, the session goes on.
+    Throw,
+    /// The tool aborts the process.
+    Abort,
+}
+
+/// See [`Choices::redirects`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    /// Followed, each target checked against the allowed hosts.
+    Follow,
+    /// `TOOL_ERROR`.
+    Refuse,
+}
+
+/// Why [`Choices::set`] refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// No choice has this key.
+    Key(String),
+    /// The choice does not have this value.
+    Value {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+        /// The values it has.
+        known: &'static [&'static str],
+    },
+}
+
+impl ChoiceError {
+    fn value(key: &'static str, value: &str) -> Self {
+        let known = Choices::ALL.iter().find(|(name, _)| *name == key).map_or(&[][..], |(_, values)| values);
+        Self::Value { key, value: value.to_owned(), known }
+    }
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => {
+                let known: Vec<_> = Choices::ALL.iter().map(|(key, _)| *key).collect();
+                write!(f, "unknown choice {key:?}; known: {}", known.join(", "))
+            }
+            Self::Value { key, value, known } => {
+                write!(f, "choice {key} has no value {value:?}; known: {}", known.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ChoiceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_value_can_be_set_and_read_back() {
+        for (key, values) in Choices::ALL {
+            for value in *values {
+                let mut choices = Choices::default();
+                choices.set(key, value).unwrap();
+                assert_eq!(choices.get(key), Some(*value), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_name_what_is_known() {
+        let mut choices = Choices::default();
+        assert!(choices.set("bomb", "ignore").unwrap_err().to_string().contains("blank_line"));
+        assert!(choices.set("bom", "maybe").unwrap_err().to_string().contains("ignore, refuse"));
+        assert_eq!(choices, Choices::default());
+    }
+}

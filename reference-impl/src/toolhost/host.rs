@@ -1,0 +1,410 @@
+//! What happens to one request, in both modes: every refusal first, then state, then the tool, then the reply.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::cache::{Entry, Key};
+use super::choices::SameKeyOtherInput;
+use super::lease::Grant;
+use super::reply::{self, Out, OutputRef, Reply, StateRef};
+use super::request::{Request, check_policy};
+use super::state::{Slots, StateChange};
+use super::tool::{Answer, Context, Input, Output, Printed, Status, Step, ToolResult};
+use super::{Components, Config, Mode};
+use crate::json::{Kind, RawStr, Scanner, Text, Value, unescape_document, write_canonical, write_str};
+use crate::limits::Limits;
+use crate::machine::{Action, Millis};
+
+/// Aid of the command that issues leases (contract §1).
+pub const LEASE_ISSUE: &str = "_lease.issue";
+
+/// Where a request got to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Its reply is written; `host_error` says that no tool ran.
+    Answered { host_error: bool },
+    /// Its tool waits for [`Host::resume`].
+    Waiting,
+    /// Its tool ended the process.
+    Aborted,
+}
+
+/// A request that no tool ran for.
+enum Refusal {
+    Error(String),
+    LeaseRequired { tier: u8, aid: Arc<str> },
+    LeaseRejected { reason: String },
+}
+
+impl<T: Into<String>> From<T> for Refusal {
+    fn from(error: T) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// The key under which a result will be cached.
+struct Keyed {
+    key: Key,
+    input: Option<[u8; 32]>,
+}
+
+/// A call whose reply is not written yet.
+struct Call {
+    tool: usize,
+    keyed: Option<Keyed>,
+    /// The slots after the request's own `ds_state`, before the tool ran.
+    before: Slots,
+}
+
+/// A toolhost between two requests, or one that waits for a tool.
+pub(super) struct Host {
+    config: Config,
+    components: Components,
+    scanner: Scanner,
+    input_scanner: Scanner,
+    /// Text of the input of the request under way.
+    document: Vec<u8>,
+    printed: Printed,
+    waiting: Option<(Call, Waiting)>,
+}
+
+/// What a call waits for.
+enum Waiting {
+    Time(Millis),
+    Reply,
+}
+
+/// Capacity kept for the input of the next request; more is given back.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+impl Host {
+    pub fn new(config: Config, components: Components) -> Self {
+        let nesting_max = config.limits.nesting_max;
+        Self {
+            config,
+            components,
+            scanner: Scanner::new(nesting_max),
+            input_scanner: Scanner::new(nesting_max),
+            document: Vec::new(),
+            printed: Printed::default(),
+            waiting: None,
+        }
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// True while a tool waits; no other request may be started then.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Answers a request that was refused before it could be read.
+    pub fn refuse(error: &str, out: &mut Out<'_>) -> Progress {
+        reply::write_host_error(out.replies(), error);
+        Progress::Answered { host_error: true }
+    }
+
+    /// Answers one request, or starts a tool that waits.
+    pub fn request(&mut self, text: &[u8], now: Millis, out: &mut Out<'_>) -> Progress {
+        let progress = match self.start(text, now, out) {
+            Ok(progress) => progress,
+            Err(refusal) => {
+                match refusal {
+                    Refusal::Error(error) => reply::write_host_error(out.replies(), &error),
+                    Refusal::LeaseRequired { tier, aid } => {
+                        reply::write_lease_required(out.replies(), tier, &aid);
+                    }
+                    Refusal::LeaseRejected { reason } => reply::write_lease_rejected(out.replies(), &reason),
+                }
+                Progress::Answered { host_error: true }
+            }
+        };
+        if self.document.capacity() > KEPT_BYTES {
+            self.document = Vec::new();
+        }
+        progress
+    }
+
+    fn start(&mut self, text: &[u8], now: Millis, out: &mut Out<'_>) -> Result<Progress, Refusal> {
+        let Self { config, components, scanner, input_scanner, document, printed, .. } = self;
+        let Config { choices, limits, .. } = &*config;
+        let text = super::request::without_bom(text, choices);
+        let serve = config.mode == Mode::Serve;
+        let request = Request::read(scanner, text, serve, limits.nesting_max, choices)?;
+
+        let tool = match (&config.mode, request.aid) {
+            (Mode::Run { aid }, _) => {
+                let found = components.tools.entries.iter().position(|entry| *entry.aid == **aid);
+                found.ok_or_else(|| tool_not_found(aid))?
+            }
+            (Mode::Serve, Some(aid)) if aid.is(LEASE_ISSUE) => {
+                let (token, ttl_ms) = issue_lease(&request, config, components, now)?;
+                reply::write_lease_issued(out.replies(), &token, ttl_ms);
+                return Ok(Progress::Answered { host_error: false });
+            }
+            (Mode::Serve, aid) => {
+                let aid = aid.ok_or("malformed request: aid must be a non-empty string")?;
+                components.tools.find(aid).ok_or_else(|| tool_not_found(&aid.text().to_lossy()))?
+            }
+        };
+        let entry = components.tools.entries.get_mut(tool).ok_or("tool not found")?;
+
+        match request.input_json {
+            Some(input) => unescape_document(input, document),
+            None => {
+                document.clear();
+                document.extend_from_slice(b"{}");
+            }
+        }
+        let input = input_scanner.scan(document).map_err(|error| format!("input_json: {error}"))?;
+        if input.kind() != Kind::Object {
+            return Err("input_json must hold a JSON object".into());
+        }
+        let policy = choices.policy();
+        check_policy(input.text(), input.traits(), &policy, limits.nesting_max)
+            .map_err(|error| format!("input_json: {error}"))?;
+        let change =
+            request.ds_state.map(|raw| StateChange::read(raw, limits.nesting_max, choices)).transpose()?;
+
+        let leased = serve && config.lease_enforce && entry.tier > 0;
+        let token = request.lease_token.map(RawStr::bytes).filter(|_| leased);
+        if leased {
+            let token = token
+                .as_ref()
+                .ok_or_else(|| Refusal::LeaseRequired { tier: entry.tier, aid: Arc::clone(&entry.aid) })?;
+            components
+                .leases
+                .check(token, &entry.aid, entry.tier, now)
+                .map_err(|rejection| Refusal::LeaseRejected { reason: rejection.to_string() })?;
+        }
+
+        let keyed = request.idempotency_key.and_then(Key::new).map(|key| Keyed {
+            key,
+            input: (choices.same_key_other_input == SameKeyOtherInput::Refuse)
+                .then(|| fingerprint(input.text().as_bytes(), limits, &policy)),
+        });
+        if let Some(Keyed { key, input }) = &keyed
+            && let Some(hit) = components.cache.lookup(key, now)
+        {
+            if *hit.aid != *entry.aid {
+                return Err("idempotency_key belongs to a request for another aid".into());
+            }
+            if hit.input != *input {
+                return Err("idempotency_key belongs to a request with another input".into());
+            }
+            if let Some(token) = token.filter(|_| choices.hit_spends_token) {
+                components.leases.spend(&token);
+            }
+            if let Some(change) = change.filter(|_| choices.hit_applies_state) {
+                components.state.apply(&change);
+            }
+            let reply = Reply {
+                status: hit.status,
+                output: OutputRef::Escaped(hit.output.as_deref().unwrap_or_default()),
+                error: &hit.error,
+                hit: Some(true),
+                state: Some(StateRef::Unchanged),
+            };
+            if !reply.write(out.replies(), limits.reply_bytes_max) {
+                reply::write_host_error(out.replies(), "the cached reply is too large");
+            }
+            return Ok(Progress::Answered { host_error: false });
+        }
+
+        // Nothing refuses any more: from here on the request counts.
+        if let Some(token) = token {
+            components.leases.spend(&token);
+        }
+        if let Some(change) = change {
+            components.state.apply(&change);
+        }
+        let call = Call { tool, keyed, before: components.state.slots().clone() };
+        let input =
+            Input { text: input.text(), traits: input.traits(), policy, nesting_max: limits.nesting_max };
+        let mut cx = Context { now, limits, choices, state: &mut *components.state, printed };
+        let step = entry.tool.call(&input, &mut cx);
+        let escaped = request.input_json.map_or("{}", RawStr::raw);
+        Ok(self.step(call, step, Some(escaped), now, out))
+    }
+
+    /// Continues the tool that waits. Returns `None` when none does or `answer` is not what it waits for.
+    pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut Out<'_>) -> Option<Progress> {
+        let (call, waiting) = self.waiting.take()?;
+        match (&waiting, &answer) {
+            (Waiting::Time(until), Answer::Woken) if now < *until => {
+                out.push(Action::WakeAt(*until));
+                self.waiting = Some((call, waiting));
+                return None;
+            }
+            (Waiting::Time(_), Answer::Woken) | (Waiting::Reply, Answer::Fetched(_)) => {}
+            _ => {
+                self.waiting = Some((call, waiting));
+                return None;
+            }
+        }
+        let Self { config, components, printed, .. } = self;
+        let Config { choices, limits, .. } = &*config;
+        let mut cx = Context { now, limits, choices, state: &mut *components.state, printed };
+        let step = match components.tools.entries.get_mut(call.tool) {
+            Some(entry) => entry.tool.resume(answer, &mut cx),
+            None => Step::Done(ToolResult::error("the tool is gone")),
+        };
+        Some(self.step(call, step, None, now, out))
+    }
+
+    /// Does what a tool asked for. `escaped` is the input as it stood in the request, while that is at hand.
+    fn step(
+        &mut self,
+        call: Call,
+        step: Step,
+        escaped: Option<&str>,
+        now: Millis,
+        out: &mut Out<'_>,
+    ) -> Progress {
+        for printed in [&mut self.printed.stdout, &mut self.printed.stderr] {
+            if !printed.is_empty() {
+                out.push(Action::Stderr(std::mem::take(printed)));
+            }
+        }
+        let limits = &self.config.limits;
+        match step {
+            Step::Done(result) => self.finish(call, result, escaped, now, out),
+            Step::Abort => {
+                out.push(Action::Abort);
+                Progress::Aborted
+            }
+            Step::WaitUntil(until) => {
+                out.push(Action::WakeAt(until));
+                self.waiting = Some((call, Waiting::Time(until)));
+                Progress::Waiting
+            }
+            Step::Fetch(request) => {
+                out.push(Action::Fetch {
+                    host: request.host,
+                    port: request.port,
+                    path: request.path,
+                    host_header: request.host_header,
+                    body_bytes_max: limits.http_body_bytes_max,
+                    timeout_ms: limits.http_timeout_ms,
+                });
+                self.waiting = Some((call, Waiting::Reply));
+                Progress::Waiting
+            }
+        }
+    }
+
+    /// Writes the reply of a call and caches it where it has a key.
+    fn finish(
+        &mut self,
+        call: Call,
+        result: ToolResult,
+        escaped: Option<&str>,
+        now: Millis,
+        out: &mut Out<'_>,
+    ) -> Progress {
+        let Self { config, components, .. } = self;
+        let Config { choices, limits, .. } = &*config;
+        let Call { tool, keyed, before } = call;
+        let ToolResult { mut status, output, mut error } = result;
+        let output = match (&output, escaped) {
+            (Output::Input, Some(escaped)) => OutputRef::Escaped(escaped),
+            (Output::Json(text), _) => OutputRef::Json(text),
+            (Output::Input, None) => {
+                (status, error) = (Status::ToolError, "the tool gave back an input that is gone".into());
+                OutputRef::Escaped("{}")
+            }
+        };
+        let hit = keyed.is_some().then_some(false);
+        let mut write = |status: Status, error: &Text, with_state: bool| {
+            if status != Status::Ok && !choices.tool_error_keeps_writes {
+                components.state.restore(before.clone());
+            }
+            let after = components.state.slots();
+            let state = match config.mode {
+                Mode::Serve => StateRef::Delta { before: &before, after },
+                Mode::Run { .. } => StateRef::Full(after),
+            };
+            let reply = Reply { status, output, error, hit, state: with_state.then_some(state) };
+            reply.write(out.replies(), limits.reply_bytes_max)
+        };
+        // An error reply can do without the state; a result that does not fit becomes an error.
+        let fits = write(status, &error, true) || (status != Status::Ok && write(status, &error, false));
+        if !fits {
+            status = Status::ToolError;
+            error = format!("the reply would have more than {} bytes", limits.reply_bytes_max).into();
+            if !write(status, &error, true) && !write(status, &error, false) {
+                reply::write_host_error(out.replies(), "reply too large");
+            }
+        }
+        if let Some(Keyed { key, input }) = keyed
+            && (status == Status::Ok || choices.tool_error_cached)
+            && let Some(entry) = components.tools.entries.get(tool)
+        {
+            let output = (status == Status::Ok).then(|| match output {
+                OutputRef::Escaped(inside) => inside.into(),
+                OutputRef::Json(text) => escape(text),
+            });
+            let entry = Entry { aid: Arc::clone(&entry.aid), input, status, output, error };
+            components.cache.insert(key, entry, now);
+        }
+        Progress::Answered { host_error: false }
+    }
+}
+
+/// `text` as it stands between the quotes of a JSON string.
+fn escape(text: &str) -> Box<str> {
+    let mut out = Vec::new();
+    write_str(&mut out, text);
+    let quoted = String::from_utf8_lossy(&out);
+    quoted.get(1..quoted.len() - 1).unwrap_or_default().into()
+}
+
+/// A digest that two inputs share exactly when they are one JSON value.
+fn fingerprint(input: &[u8], limits: &Limits, policy: &crate::json::Policy) -> [u8; 32] {
+    let mut canonical = Vec::new();
+    if let Ok(value) = Value::parse(input, limits.nesting_max, policy) {
+        write_canonical(&mut canonical, &value);
+    }
+    Sha256::digest(&canonical).into()
+}
+
+/// The error for an unknown aid, which may be as long as a request: the start of it will do.
+fn tool_not_found(aid: &str) -> String {
+    format!("tool not found: {aid:.200}")
+}
+
+/// `{"aid":"_lease.issue","tool_aid":…,"tier":…,"ttl_ms":…}`: token and life of a new lease.
+fn issue_lease(
+    request: &Request<'_>,
+    config: &Config,
+    components: &mut Components,
+    now: Millis,
+) -> Result<(String, u64), Refusal> {
+    let limits = &config.limits;
+    let aid = request.tool_aid.and_then(|aid| aid.as_str()).ok_or("tool_aid must be a string")?;
+    let tool = components.tools.find(aid).and_then(|tool| components.tools.entries.get(tool));
+    let tool = tool.ok_or_else(|| tool_not_found(&aid.text().to_lossy()))?;
+    let number = |name: &str, raw: Option<crate::json::Raw<'_>>| match raw {
+        None => Ok(None),
+        Some(raw) => {
+            let value = Value::parse(raw.text().as_bytes(), limits.nesting_max, &config.choices.policy());
+            let number = value.ok().and_then(|value| value.as_i64());
+            number.map(Some).ok_or_else(|| format!("{name} must be an integer"))
+        }
+    };
+    let tier = match number("tier", request.tier)? {
+        None => tool.tier,
+        Some(tier) => u8::try_from(tier).ok().filter(|tier| *tier <= 3).ok_or("tier must be 0, 1, 2 or 3")?,
+    };
+    let ttl_ms = match number("ttl_ms", request.ttl_ms)? {
+        None => limits.lease_ttl_default_ms,
+        Some(ttl_ms) => u64::try_from(ttl_ms).unwrap_or(0),
+    };
+    let ttl_ms = ttl_ms.max(limits.lease_ttl_min_ms).min(limits.lease_ttl_max_ms);
+    let grant = Grant { aid: Arc::clone(&tool.aid), tier, ttl_ms };
+    let token = components.leases.issue(grant, now).ok_or("too many leases")?;
+    Ok((token, ttl_ms))
+}

@@ -1,0 +1,215 @@
+//! DSState: eight slots of artifacts, read as full states or deltas and written as either (IPC §3, contract §1).
+
+use std::sync::Arc;
+
+use super::choices::{Choices, SizeBytesWrong};
+use crate::json::{Raw, Text, Value, write_text};
+
+/// Number of slots; they are numbered from 0.
+pub const SLOTS: usize = 8;
+
+/// An artifact. Its `size_bytes` is the length of `content_json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Member `type`.
+    pub kind: Text,
+    /// Member `provenance`.
+    pub provenance: Text,
+    /// Member `content_json`: any string.
+    pub content_json: Text,
+}
+
+impl Artifact {
+    /// Reads an artifact; members it does not have are ignored.
+    ///
+    /// # Errors
+    /// A sentence that says which member is missing or wrong.
+    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
+        if value.as_object().is_none() {
+            return Err("an artifact must be an object".to_owned());
+        }
+        let text = |name: &str| {
+            let found = value.get(name).and_then(Value::as_text);
+            found.cloned().ok_or_else(|| format!("an artifact needs a string {name}"))
+        };
+        let artifact = Self {
+            kind: text("type")?,
+            provenance: text("provenance")?,
+            content_json: text("content_json")?,
+        };
+        let size = value.get("size_bytes").and_then(Value::as_i64);
+        let size = size.ok_or("an artifact needs an integer size_bytes")?;
+        let right = usize::try_from(size).is_ok_and(|size| size == artifact.size_bytes());
+        if !right && choices.size_bytes_wrong == SizeBytesWrong::Refuse {
+            return Err(format!("size_bytes is {size}, content_json has {} bytes", artifact.size_bytes()));
+        }
+        Ok(artifact)
+    }
+
+    /// Bytes of `content_json`.
+    pub fn size_bytes(&self) -> usize {
+        self.content_json.as_bytes().len()
+    }
+
+    /// Appends the artifact as a JSON object.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"type\":");
+        write_text(out, &self.kind);
+        out.extend_from_slice(b",\"provenance\":");
+        write_text(out, &self.provenance);
+        out.extend_from_slice(b",\"content_json\":");
+        write_text(out, &self.content_json);
+        out.extend_from_slice(format!(",\"size_bytes\":{}}}", self.size_bytes()).as_bytes());
+    }
+}
+
+/// The slots of a state; sharing makes a copy cheap.
+pub type Slots = [Option<Arc<Artifact>>; SLOTS];
+
+/// A `ds_state` that was read and found well-formed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateChange {
+    /// The state before is dropped; `removed` is empty.
+    pub full: bool,
+    /// Slots that get an artifact.
+    pub set: Vec<(usize, Arc<Artifact>)>,
+    /// Slots that are emptied.
+    pub removed: Vec<usize>,
+}
+
+impl StateChange {
+    /// Reads a `ds_state`. With `"delta":true` it names what changes, else it is the whole state. `removed_slots` of a
+    /// full state means nothing; a slot that is both set and removed, and a `delta` that is no boolean, are refused
+    /// (the contract leaves these open).
+    ///
+    /// # Errors
+    /// A sentence that says what is malformed.
+    pub fn read(raw: Raw<'_>, nesting_max: usize, choices: &Choices) -> Result<Self, String> {
+        let value = Value::parse(raw.text().as_bytes(), nesting_max, &choices.policy())
+            .map_err(|error| format!("ds_state: {error}"))?;
+        let full = match value.get("delta") {
+            None => true,
+            Some(delta) => !delta.as_bool().ok_or("ds_state: delta must be a boolean")?,
+        };
+        let mut change = Self { full, set: Vec::new(), removed: Vec::new() };
+        if let Some(slots) = value.get("slots") {
+            let slots = slots.as_object().ok_or("ds_state: slots must be an object")?;
+            for (name, artifact) in slots {
+                let slot =
+                    slot_name(name).ok_or_else(|| format!("ds_state: no slot {:.40}", name.to_lossy()))?;
+                let artifact = Artifact::from_value(artifact, choices)
+                    .map_err(|error| format!("ds_state: slot {slot}: {error}"))?;
+                change.set.push((slot, Arc::new(artifact)));
+            }
+        }
+        if let Some(removed) = value.get("removed_slots").filter(|_| !full) {
+            for slot in removed.as_array().ok_or("ds_state: removed_slots must be an array")? {
+                let slot = slot_number(slot).ok_or("ds_state: removed_slots must hold slot numbers")?;
+                if change.set.iter().any(|(set, _)| *set == slot) {
+                    return Err(format!("ds_state: slot {slot} is both set and removed"));
+                }
+                change.removed.push(slot);
+            }
+        }
+        Ok(change)
+    }
+}
+
+fn slot_name(name: &Text) -> Option<usize> {
+    match name.as_bytes() {
+        [digit @ b'0'..=b'7'] => Some(usize::from(digit - b'0')),
+        _ => None,
+    }
+}
+
+/// The slot that `value` numbers, if it is an integer in 0..8.
+pub fn slot_number(value: &Value) -> Option<usize> {
+    usize::try_from(value.as_i64()?).ok().filter(|slot| *slot < SLOTS)
+}
+
+/// Holds the state of a session.
+pub trait StateStore: Send {
+    /// The slots as they are.
+    fn slots(&self) -> &Slots;
+    /// Applies the `ds_state` of a request.
+    fn apply(&mut self, change: &StateChange);
+    /// A tool writes a slot below [`SLOTS`].
+    fn put(&mut self, slot: usize, artifact: Arc<Artifact>);
+    /// A tool empties a slot below [`SLOTS`].
+    fn remove(&mut self, slot: usize);
+    /// Goes back to `slots`, taken from [`StateStore::slots`] before.
+    fn restore(&mut self, slots: Slots);
+}
+
+/// The correct [`StateStore`].
+#[derive(Debug, Default)]
+pub struct MemoryState {
+    slots: Slots,
+}
+
+impl StateStore for MemoryState {
+    fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    fn apply(&mut self, change: &StateChange) {
+        if change.full {
+            self.slots = Slots::default();
+        }
+        for (slot, artifact) in &change.set {
+            self.put(*slot, Arc::clone(artifact));
+        }
+        for slot in &change.removed {
+            self.remove(*slot);
+        }
+    }
+
+    fn put(&mut self, slot: usize, artifact: Arc<Artifact>) {
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Some(artifact);
+        }
+    }
+
+    fn remove(&mut self, slot: usize) {
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = None;
+        }
+    }
+
+    fn restore(&mut self, slots: Slots) {
+        self.slots = slots;
+    }
+}
+
+/// Appends the whole state, `{"slots":{…}}`.
+pub fn write_full(out: &mut Vec<u8>, slots: &Slots) {
+    out.extend_from_slice(b"{\"slots\":{");
+    write_slots(out, slots.iter().enumerate().filter_map(|(slot, held)| Some((slot, held.as_ref()?))));
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends what leads from `before` to `after`, `{"delta":true,"slots":{…},"removed_slots":[…]}`.
+pub fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
+    let changed = |slot: &usize| match (&before[*slot], &after[*slot]) {
+        (None, None) => false,
+        (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
+        _ => true,
+    };
+    out.extend_from_slice(b"{\"delta\":true,\"slots\":{");
+    write_slots(out, (0..SLOTS).filter(changed).filter_map(|slot| Some((slot, after[slot].as_ref()?))));
+    out.push(b'}');
+    let mut removed = (0..SLOTS).filter(changed).filter(|slot| after[*slot].is_none()).peekable();
+    if removed.peek().is_some() {
+        let numbers: Vec<_> = removed.map(|slot| slot.to_string()).collect();
+        out.extend_from_slice(format!(",\"removed_slots\":[{}]", numbers.join(",")).as_bytes());
+    }
+    out.push(b'}');
+}
+
+fn write_slots<'a>(out: &mut Vec<u8>, slots: impl Iterator<Item = (usize, &'a Arc<Artifact>)>) {
+    for (index, (slot, artifact)) in slots.enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        out.extend_from_slice(format!("{comma}\"{slot}\":").as_bytes());
+        artifact.write(out);
+    }
+}

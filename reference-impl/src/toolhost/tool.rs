@@ -1,0 +1,201 @@
+//! Tools behind a trait, and the table that names them.
+
+use std::sync::Arc;
+
+use super::choices::Choices;
+use super::state::StateStore;
+use crate::json::{self, Policy, RawStr, Text, Traits, Value};
+use crate::limits::Limits;
+use crate::machine::{Fetched, Millis};
+
+/// Outcome of a tool (IPC §4 `status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// `OK`
+    Ok,
+    /// `INVALID_PICK`; no tool of this crate answers it.
+    InvalidPick,
+    /// `TOOL_ERROR`
+    ToolError,
+    /// `BREAKER_TRIP`; no tool of this crate answers it.
+    BreakerTrip,
+}
+
+impl Status {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::InvalidPick => "INVALID_PICK",
+            Self::ToolError => "TOOL_ERROR",
+            Self::BreakerTrip => "BREAKER_TRIP",
+        }
+    }
+}
+
+/// What a tool gives back on success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Its input, as it was sent; only as the answer to [`Tool::call`].
+    Input,
+    /// A JSON text.
+    Json(String),
+}
+
+/// How a call ended (IPC §6 `ToolResult`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// Outcome.
+    pub status: Status,
+    /// `output_json`; ignored unless the status is `OK`.
+    pub output: Output,
+    /// `error`; ignored when the status is `OK`, and never empty otherwise.
+    pub error: Text,
+}
+
+impl ToolResult {
+    /// A success with the JSON text `output`.
+    pub fn json(output: impl Into<String>) -> Self {
+        Self { status: Status::Ok, output: Output::Json(output.into()), error: Text::default() }
+    }
+
+    /// A failure.
+    pub fn error(error: impl Into<Text>) -> Self {
+        Self { status: Status::ToolError, output: Output::Json("{}".to_owned()), error: error.into() }
+    }
+}
+
+/// What a tool does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It is done.
+    Done(ToolResult),
+    /// It wants to be resumed at this time.
+    WaitUntil(Millis),
+    /// It wants to be resumed with the reply of an HTTP server.
+    Fetch(FetchRequest),
+    /// It aborts the process.
+    Abort,
+}
+
+/// An HTTP GET that a tool asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchRequest {
+    /// Host name or address as it is contacted, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+    /// Value of the `Host` header.
+    pub host_header: String,
+}
+
+/// Why a tool is resumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The time of [`Step::WaitUntil`] has come.
+    Woken,
+    /// The answer to [`Step::Fetch`].
+    Fetched(Result<Fetched, String>),
+}
+
+/// What a tool printed. The host sends both to standard error: standard output carries the protocol alone.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Bytes that the tool wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// Bytes that the tool wrote to its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// What a tool can see and touch.
+pub struct Context<'a> {
+    /// The time.
+    pub now: Millis,
+    /// The caps in force.
+    pub limits: &'a Limits,
+    /// The choices in force.
+    pub choices: &'a Choices,
+    /// The slots; the host undoes what a failed tool wrote, unless chosen otherwise.
+    pub state: &'a mut dyn StateStore,
+    /// The tool's standard streams.
+    pub printed: &'a mut Printed,
+}
+
+/// The input of a call: a JSON object.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The JSON text; validated, but for what the policy refuses.
+    pub text: &'a str,
+    /// What it holds on which implementations differ.
+    pub traits: Traits,
+    /// The behaviour chosen for that.
+    pub policy: Policy,
+    /// Levels of nesting allowed.
+    pub nesting_max: usize,
+}
+
+impl Input<'_> {
+    /// True when the text, as it is, means one thing to every reader under the chosen policy.
+    pub fn is_plain(&self) -> bool {
+        let Policy { lone_surrogates, big_numbers, .. } = self.policy;
+        !self.traits.duplicate_keys
+            && (!self.traits.lone_surrogates || lone_surrogates == json::LoneSurrogates::Echo)
+            && (!self.traits.big_numbers || big_numbers == json::BigNumbers::Exact)
+    }
+
+    /// The input as a tree.
+    ///
+    /// # Errors
+    /// Something that the policy refuses.
+    pub fn value(&self) -> Result<Value, json::Error> {
+        Value::parse(self.text.as_bytes(), self.nesting_max, &self.policy)
+    }
+}
+
+/// A tool. One call runs at a time.
+pub trait Tool: Send {
+    /// Starts a call.
+    fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step;
+
+    /// Continues a call that waited.
+    fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {
+        let _ = (answer, cx);
+        Step::Done(ToolResult::error("the tool did not expect to be resumed"))
+    }
+}
+
+/// A tool under its name.
+pub struct ToolEntry {
+    /// Action id.
+    pub aid: Arc<str>,
+    /// Tier of the lease it needs; 0 for none.
+    pub tier: u8,
+    /// The tool.
+    pub tool: Box<dyn Tool>,
+}
+
+/// The tools of a toolhost.
+#[derive(Default)]
+pub struct ToolTable {
+    /// The entries, each aid once.
+    pub entries: Vec<ToolEntry>,
+}
+
+impl ToolTable {
+    /// Adds a tool.
+    pub fn add(&mut self, aid: &str, tier: u8, tool: impl Tool + 'static) {
+        self.entries.push(ToolEntry { aid: aid.into(), tier, tool: Box::new(tool) });
+    }
+
+    /// The place of the tool `aid`.
+    pub fn find(&self, aid: RawStr<'_>) -> Option<usize> {
+        self.entries.iter().position(|entry| aid.is(&entry.aid))
+    }
+
+    /// The entry of `aid`, for whoever replaces a tool.
+    pub fn get_mut(&mut self, aid: &str) -> Option<&mut ToolEntry> {
+        self.entries.iter_mut().find(|entry| *entry.aid == *aid)
+    }
+}
