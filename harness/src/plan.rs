@@ -121,6 +121,10 @@ pub struct Step {
     /// What the boundary's oracle shall expect of it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub expect: Value,
+    /// Time that this step may take on top of the budget for a reply, milliseconds: a tool that sleeps, a timeout
+    /// that has to pass.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub allow_ms: u64,
     /// A plain valid request whose answer shows that the peer is alive and works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub canary: bool,
@@ -129,8 +133,14 @@ pub struct Step {
 impl Step {
     /// A step on the first session that expects nothing.
     pub fn new(act: Act) -> Self {
-        Self { session: 0, act, capture: None, expect: Value::Null, canary: false }
+        Self { session: 0, act, capture: None, expect: Value::Null, allow_ms: 0, canary: false }
     }
+}
+
+// Serde hands the field over by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Something around the peer that the harness plays.

@@ -3,6 +3,7 @@
 //! A real child process and an in-process peer are one type to the caller: a [`Connection`].
 
 pub mod child;
+pub mod in_process;
 mod outbox;
 
 use std::time::Duration;

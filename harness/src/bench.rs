@@ -1,0 +1,1 @@
+//! Measuring of live peers.

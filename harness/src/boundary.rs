@@ -1,0 +1,122 @@
+//! The table of boundaries: the one place where a new one is added.
+
+use crate::check::Check;
+use crate::clause::{Clause, Side};
+use crate::facts::Facts;
+use crate::finding::Judgement;
+use crate::plan::{Plan, Step};
+use crate::rng::Rng;
+use crate::transcript::Transcript;
+use peerproof_reference::machine::Machine;
+
+pub mod toolhost;
+
+/// A key that `peerproof.toml` may hold for a boundary; `list --config-keys` prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigKey {
+    /// Table it stands in: `peer`, `roles`, `features`, `choices`, `limits`.
+    pub table: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Allowed values, where they are a named set.
+    pub values: &'static [&'static str],
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+/// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
+pub struct Reference {
+    /// Arguments after `peerproof peer BOUNDARY` for each command, such as `serve` → `["--serve"]`. Placeholders
+    /// such as `{aid}` are filled in by the caller.
+    pub commands: Vec<(&'static str, Vec<String>)>,
+    /// Side that these commands play.
+    pub side: Side,
+}
+
+/// A reference peer that breaks one clause.
+#[derive(Debug, Clone)]
+pub struct Mutant {
+    /// Stable kebab id.
+    pub id: &'static str,
+    /// Clause that it breaks.
+    pub clause: &'static str,
+    /// Side that it plays.
+    pub side: Side,
+    /// One sentence: what it does wrong.
+    pub fault: &'static str,
+    /// The fault lies in the shell: it shows in a real process only.
+    pub needs_process: bool,
+}
+
+/// One contract between two processes: what the engine needs to know of it.
+pub trait Boundary: Sync {
+    /// Its name with underscores.
+    fn name(&self) -> &'static str;
+
+    /// One line for `list`.
+    fn summary(&self) -> &'static str;
+
+    /// All clauses, in the order of the file.
+    fn clauses(&self) -> &[Clause];
+
+    /// All checks of both sides, in the order in which they run.
+    fn checks(&self) -> &[Check];
+
+    /// Keys of `peerproof.toml` that it knows.
+    fn config_keys(&self) -> &[ConfigKey];
+
+    /// Command that `-- COMMAND` stands for.
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side);
+
+    /// Judges a transcript. Pure: the same transcript gives the same judgement for ever.
+    fn judge(&self, transcript: &Transcript) -> Judgement;
+
+    /// Judges a transcript of any conversation by what was really written, without regard to `expect` in its steps:
+    /// for generated, mutated and shrunk conversations.
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement;
+
+    /// Whether `frame` is certainly the answer to the canary `step`; lets the harness stop waiting for a reply that
+    /// was lost before it.
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool;
+
+    /// Conversations whose transcripts tell which roles and features a peer has (`facts` as configured).
+    fn probes(&self, facts: &Facts) -> Vec<Plan>;
+
+    /// Completes `facts` by what the probes showed; `features_given` is false where the configuration has no
+    /// `[features]` table, so that features are taken as claimed where they show.
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
+
+    /// Makes a valid, nearly valid or hostile conversation.
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan;
+
+    /// Smaller variants of one step's payload, most promising first, for the shrinker.
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan>;
+
+    /// The reference peers, provider first.
+    fn references(&self) -> Vec<Reference>;
+
+    /// Runs a reference peer in this process until it ends; `args` are those of [`Reference::commands`] and options
+    /// such as `--choice key=value`, `--mutant ID`. Returns the exit status.
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32;
+
+    /// Facts about the reference peer of `side`: what a configuration file for it would say.
+    fn reference_facts(&self, side: Side) -> Facts;
+
+    /// A reference peer as a machine for the in-process transport, with the same arguments as
+    /// [`Boundary::run_reference`]; `None` where only a process can play it.
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
+
+    /// All mutants.
+    fn mutants(&self) -> Vec<Mutant>;
+}
+
+/// All boundaries, in the order in which `check` without arguments goes through them.
+pub fn all() -> Vec<&'static dyn Boundary> {
+    vec![toolhost::boundary()]
+}
+
+/// The boundary called `name`; `_` and `-` are the same.
+pub fn find(name: &str) -> Option<&'static dyn Boundary> {
+    let name = name.replace('-', "_");
+    all().into_iter().find(|boundary| boundary.name() == name)
+}

@@ -1,0 +1,127 @@
+//! The toolhost boundary: a process that runs tools (`--run`) or serves them line by line (`--serve`), and the
+//! dispatcher that starts it.
+
+use std::sync::OnceLock;
+
+use peerproof_reference::machine::Machine;
+
+use super::{Boundary, ConfigKey, Mutant, Reference};
+use crate::check::Check;
+use crate::clause::{self, Clause, Side};
+use crate::facts::Facts;
+use crate::finding::Judgement;
+use crate::plan::{Plan, Step};
+use crate::rng::Rng;
+use crate::transcript::Transcript;
+
+pub mod align;
+pub mod cases;
+pub mod checks;
+pub mod config;
+pub mod dispatch;
+pub mod expect;
+pub mod generate;
+pub mod model;
+pub mod oracle;
+pub mod probe;
+pub mod reference;
+pub mod reply_rules;
+pub mod role;
+pub mod state;
+pub mod talk;
+
+/// The toolhost boundary.
+struct Toolhost {
+    clauses: Vec<Clause>,
+    checks: Vec<Check>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static TOOLHOST: OnceLock<Toolhost> = OnceLock::new();
+    TOOLHOST.get_or_init(|| Toolhost {
+        clauses: clause::load(include_str!("../../../corpora/toolhost/clauses.toml"))
+            .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}")),
+        checks: checks::all(),
+    })
+}
+
+impl Boundary for Toolhost {
+    fn name(&self) -> &'static str {
+        "toolhost"
+    }
+
+    fn summary(&self) -> &'static str {
+        "runs tools for a dispatcher: run mode, serve mode, leases, idempotency, DSState"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        if argv.iter().any(|part| part.contains("{peer}")) {
+            ("command", Side::Consumer)
+        } else if argv.iter().any(|part| part == "--run") {
+            ("run", Side::Provider)
+        } else {
+            ("serve", Side::Provider)
+        }
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        oracle::judge(transcript)
+    }
+
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        oracle::judge(transcript)
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        oracle::answers_canary(step, frame)
+    }
+
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        probe::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+        probe::complete(facts, features_given, probes);
+    }
+
+    fn generate(&self, facts: &Facts, _rng: &mut Rng) -> Plan {
+        talk::Talk::serve(facts).canary_for("TH-FRAME-01").finish().plan()
+    }
+
+    fn shrink_payload(&self, _plan: &Plan, _step: usize) -> Vec<Plan> {
+        Vec::new()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        reference::commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        reference::run(args, env)
+    }
+
+    fn reference_facts(&self, side: Side) -> Facts {
+        reference::facts(side)
+    }
+
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        reference::machine(args, env)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        reference::mutants()
+    }
+}

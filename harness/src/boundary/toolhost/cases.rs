@@ -1,0 +1,1 @@
+//! Cases of the toolhost boundary as data.

@@ -1,0 +1,39 @@
+//! All checks of the toolhost boundary, by topic.
+
+use crate::check::Check;
+
+mod ambient;
+mod dispatch;
+mod ds_state;
+mod framing;
+mod http_get;
+mod idempotency;
+mod json;
+mod lease;
+mod limits;
+mod process;
+mod request;
+mod run;
+mod tools;
+
+/// Every check, in the order in which they run.
+pub fn all() -> Vec<Check> {
+    [
+        framing::checks(),
+        json::checks(),
+        request::checks(),
+        tools::checks(),
+        run::checks(),
+        limits::checks(),
+        process::checks(),
+        ds_state::checks(),
+        idempotency::checks(),
+        lease::checks(),
+        http_get::checks(),
+        ambient::checks(),
+        dispatch::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

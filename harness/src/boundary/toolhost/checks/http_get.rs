@@ -1,0 +1,8 @@
+//! HTTP_GET and the allowed hosts.
+
+use crate::check::Check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    Vec::new()
+}

@@ -1,0 +1,8 @@
+//! Leases.
+
+use crate::check::Check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    Vec::new()
+}

@@ -1,0 +1,8 @@
+//! End of input, signals, what is left behind.
+
+use crate::check::Check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    Vec::new()
+}

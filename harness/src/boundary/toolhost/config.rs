@@ -1,0 +1,93 @@
+//! The configuration vocabulary of the toolhost boundary.
+
+use crate::boundary::ConfigKey;
+
+const fn key(
+    table: &'static str,
+    name: &'static str,
+    values: &'static [&'static str],
+    meaning: &'static str,
+) -> ConfigKey {
+    ConfigKey { table, name, values, meaning }
+}
+
+const TRUE_FALSE: &[&str] = &["true", "false"];
+
+/// Every key that a configuration for a toolhost or a dispatcher may hold.
+pub const KEYS: &[ConfigKey] = &[
+    key("peer", "run", &[], "argv of run mode; `{aid}` stands for the action id"),
+    key("peer", "serve", &[], "argv of serve mode"),
+    key(
+        "peer",
+        "command",
+        &[],
+        "argv of a dispatcher; `{peer}` stands for the path of the toolhost it starts",
+    ),
+    key("features", "idempotency", TRUE_FALSE, "`idempotency_key` is honoured"),
+    key(
+        "features",
+        "lease",
+        &[],
+        "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
+    ),
+    key("features", "ds_state", TRUE_FALSE, "slots are kept and reported"),
+    key(
+        "features",
+        "http_get",
+        TRUE_FALSE,
+        "the tool of role `http_get` is there and obeys MACHINA_HTTP_ALLOWED_HOSTS",
+    ),
+    key("roles", "any", &[], "a tool and an input known to succeed: { aid, input }"),
+    key("roles", "echo", &[], "answers its input"),
+    key("roles", "counter", &[], "answers {\"count\":n}, one more at each execution in this process"),
+    key("roles", "put", &[], "writes a DSState slot: {\"slot\",\"artifact\"}"),
+    key("roles", "get", &[], "reads a DSState slot: {\"slot\"} → {\"artifact\"}"),
+    key("roles", "remove", &[], "empties a DSState slot: {\"slot\"}"),
+    key("roles", "fail", &[], "fails with {\"message\"} as its error"),
+    key("roles", "sleep", &[], "takes {\"ms\"} and answers {\"slept_ms\"}"),
+    key("roles", "blob", &[], "answers {\"data\":\"xx…\"} with {\"bytes\"} bytes"),
+    key("roles", "noise", &[], "prints {\"stdout\",\"stderr\"} itself"),
+    key("roles", "crash", &[], "throws, or aborts its process"),
+    key("roles", "tier1", &[], "answers {\"count\":n}; needs a lease of tier 1"),
+    key("roles", "tier2", &[], "the same with tier 2"),
+    key("roles", "tier3", &[], "the same with tier 3"),
+    key(
+        "roles",
+        "http_get",
+        &[],
+        "fetches {\"url\"} and answers {\"status\",\"body\"}; by default AID.NET.HTTP_GET.v1",
+    ),
+    key(
+        "choices",
+        "duplicate_keys",
+        &["last", "first", "refuse"],
+        "which of two members with one name counts",
+    ),
+    key("choices", "lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone"),
+    key(
+        "choices",
+        "big_integers",
+        &["exact", "round", "refuse"],
+        "what becomes of integers beyond ±(2^53−1)",
+    ),
+    key("choices", "bom", &["ignore", "refuse"], "a byte order mark before a request"),
+    key("choices", "blank_line", &["ignore", "refuse", "end"], "a line of white space"),
+    key("choices", "last_line_without_lf", &["process", "refuse", "silent"], "a last line that is not ended"),
+    key("choices", "null_member", &["absent", "refuse"], "null as the value of a known member"),
+    key("choices", "inputs_member", &["ignore", "refuse"], "`inputs` beside no `input_json`"),
+    key("choices", "same_key_other_input", &["first", "refuse"], "a known key with another input"),
+    key("choices", "tool_error_cached", TRUE_FALSE, "whether a tool's failure is kept under its key"),
+    key(
+        "choices",
+        "hit_applies_state",
+        TRUE_FALSE,
+        "whether the ds_state of a request answered as a hit counts",
+    ),
+    key("choices", "hit_spends_token", TRUE_FALSE, "whether a hit spends the token it came with"),
+    key("choices", "tool_error_keeps_writes", TRUE_FALSE, "whether what a failing tool wrote stays"),
+    key("choices", "host_error_exit", &["zero", "nonzero"], "exit status of run mode after an error reply"),
+    key("choices", "size_bytes_wrong", &["refuse", "correct"], "an Artifact with a wrong size_bytes"),
+    key("choices", "crash_kind", &["throw", "abort"], "what the tool of role `crash` does"),
+    key("choices", "redirects", &["follow", "refuse"], "whether http_get follows redirects"),
+    key("choices", "request_shape", &["inputs", "input_json"], "what a dispatcher sends"),
+];

@@ -1,0 +1,326 @@
+//! What a step of a toolhost conversation lets one expect of the reply, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clause::ClauseId;
+use crate::json::{self, DecodeLimits, Json};
+
+/// What may come back for one request. Stored in `Step::expect`: one of these, or an array with one for each line of
+/// the payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The clause that is broken when none of `allowed` fits, when no reply comes or when the peer dies.
+    pub clause: ClauseId,
+    /// Any one of these is right.
+    pub allowed: Vec<Allowed>,
+    /// Reason code when a reply fits none of them; by default it is derived from what came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Key of the open choice that this step reveals; the value stands beside the alternative that fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+/// One allowed outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowed {
+    /// Sort of reply.
+    pub outcome: Outcome,
+    /// JSON text that `output_json` must equal as a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Whether `idempotent_hit` must be true (`false`: absent or false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit: Option<bool>,
+    /// Further members of the reply by JSON Pointer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, Match>,
+    /// Value of the open choice that this outcome shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+/// Sorts of replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// `ok:true`.
+    Ok,
+    /// `ok:false`: a host error or a tool's own refusal.
+    Refused,
+    /// `ok:false` with status `TOOL_ERROR`.
+    ToolError,
+    /// `ok:false` with error `lease_required`, an integer `tier` and the `aid`.
+    LeaseRequired,
+    /// `ok:false` with error `lease_rejected` and a non-empty `reason`.
+    LeaseRejected,
+    /// Any well-formed reply.
+    Any,
+    /// No reply, and the session goes on.
+    Silence,
+    /// No reply; the session ends in order with status 0.
+    EndsInOrder,
+    /// No reply; the process ends at once with a status other than 0 or by a signal.
+    Dies,
+}
+
+/// What a member must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// Equal to this JSON text as a value.
+    Equals(String),
+    /// Equal to one of these JSON texts.
+    OneOf(Vec<String>),
+    /// A string that contains this, in any case.
+    Contains(String),
+    /// A string that does not contain this.
+    Lacks(String),
+    /// An integer.
+    Integer,
+    /// A non-empty string.
+    NonEmptyString,
+    /// Not there.
+    Absent,
+}
+
+impl Expect {
+    /// One outcome for `clause`.
+    pub fn new(clause: impl Into<ClauseId>, allowed: Allowed) -> Self {
+        Self { clause: clause.into(), allowed: vec![allowed], reason: None, choice: None }
+    }
+
+    /// Success with any output.
+    pub fn ok(clause: &str) -> Self {
+        Self::new(clause, Allowed::of(Outcome::Ok))
+    }
+
+    /// Success with this output (JSON text, compared as a value).
+    pub fn output(clause: &str, output: impl Into<String>) -> Self {
+        Self::new(clause, Allowed::output(output))
+    }
+
+    /// `ok:false`.
+    pub fn refused(clause: &str) -> Self {
+        Self::new(clause, Allowed::of(Outcome::Refused))
+    }
+
+    /// Adds another allowed outcome.
+    #[must_use]
+    pub fn or(mut self, allowed: Allowed) -> Self {
+        self.allowed.push(allowed);
+        self
+    }
+
+    /// Sets the reason code for a reply that does not fit.
+    #[must_use]
+    pub fn reason(mut self, reason: &str) -> Self {
+        self.reason = Some(reason.to_owned());
+        self
+    }
+
+    /// Says which open choice the alternatives reveal.
+    #[must_use]
+    pub fn choice(mut self, key: &str) -> Self {
+        self.choice = Some(key.to_owned());
+        self
+    }
+
+    /// Whether the absence of a reply is allowed.
+    pub fn may_be_silent(&self) -> bool {
+        self.allowed
+            .iter()
+            .any(|a| matches!(a.outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies))
+    }
+
+    /// The first alternative that fits the absence of a reply; `ended` says how the session went on.
+    pub fn silence(&self, ended: Option<crate::transcript::Exit>) -> Option<&Allowed> {
+        use crate::transcript::Exit;
+        self.allowed.iter().find(|allowed| match allowed.outcome {
+            Outcome::Silence => ended.is_none_or(|exit| exit == Exit::Code(0)),
+            Outcome::EndsInOrder => ended == Some(Exit::Code(0)),
+            Outcome::Dies => ended.is_some_and(|exit| exit != Exit::Code(0)),
+            _ => false,
+        })
+    }
+
+    /// The first alternative that a reply fits.
+    pub fn fit(&self, reply: &Json) -> Option<&Allowed> {
+        self.allowed.iter().find(|allowed| allowed.misfit(reply).is_none())
+    }
+
+    /// Reason code and phrase for a reply that fits none.
+    pub fn misfit(&self, reply: &Json) -> (String, String) {
+        let mut misfits: Vec<(&'static str, String)> =
+            self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
+        // The alternative that came closest tells most: a wrong output says more than a wrong sort of reply.
+        misfits.sort_by_key(|(code, _)| matches!(*code, "accepted" | "refused" | "replied"));
+        let (code, phrase) = misfits.into_iter().next().unwrap_or(("unexpected", String::new()));
+        (self.reason.clone().unwrap_or_else(|| code.to_owned()), phrase)
+    }
+
+    /// What is expected, in one phrase.
+    pub fn phrase(&self) -> String {
+        let phrases: Vec<String> = self.allowed.iter().map(Allowed::phrase).collect();
+        phrases.join(", or ")
+    }
+}
+
+impl Allowed {
+    /// A reply of this sort.
+    pub fn of(outcome: Outcome) -> Self {
+        Self { outcome, output: None, hit: None, members: BTreeMap::new(), choice: None }
+    }
+
+    /// Success with this output.
+    pub fn output(output: impl Into<String>) -> Self {
+        Self { output: Some(output.into()), ..Self::of(Outcome::Ok) }
+    }
+
+    /// Demands or forbids `idempotent_hit`.
+    #[must_use]
+    pub fn hit(mut self, hit: bool) -> Self {
+        self.hit = Some(hit);
+        self
+    }
+
+    /// Demands something of a member.
+    #[must_use]
+    pub fn member(mut self, pointer: &str, what: Match) -> Self {
+        self.members.insert(pointer.to_owned(), what);
+        self
+    }
+
+    /// Names the value of the open choice that this outcome shows.
+    #[must_use]
+    pub fn shows(mut self, value: &str) -> Self {
+        self.choice = Some(value.to_owned());
+        self
+    }
+
+    /// Why `reply` does not fit: reason code and phrase.
+    fn misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+        let ok = reply.get("ok").and_then(Json::as_bool);
+        let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
+        let code = |code: &'static str| Some((code, String::new()));
+        match self.outcome {
+            Outcome::Ok if ok != Some(true) => return code("refused"),
+            Outcome::Refused if ok != Some(false) => return code("accepted"),
+            Outcome::ToolError if ok != Some(false) => return code("accepted"),
+            Outcome::ToolError if reply.get("status").and_then(Json::as_str) != Some("TOOL_ERROR") => {
+                return code("no_tool_error");
+            }
+            Outcome::LeaseRequired | Outcome::LeaseRejected if ok != Some(false) => {
+                return code("lease_not_enforced");
+            }
+            Outcome::LeaseRequired => {
+                if error != "lease_required" {
+                    return code("not_lease_required");
+                }
+                if !Match::Integer.holds(reply.get("tier")) || !Match::NonEmptyString.holds(reply.get("aid"))
+                {
+                    return code("lease_members");
+                }
+            }
+            Outcome::LeaseRejected => {
+                if error != "lease_rejected" {
+                    return code("not_lease_rejected");
+                }
+                if !Match::NonEmptyString.holds(reply.get("reason")) {
+                    return code("lease_members");
+                }
+            }
+            Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies => return code("replied"),
+            Outcome::Any if ok.is_none() => return code("not_a_reply"),
+            Outcome::Ok | Outcome::Refused | Outcome::ToolError | Outcome::Any => {}
+        }
+        if let Some(hit) = self.hit {
+            let is_hit = reply.get("idempotent_hit").and_then(Json::as_bool) == Some(true);
+            if hit && !is_hit {
+                return code("no_hit");
+            }
+            if !hit && is_hit {
+                return code("false_hit");
+            }
+        }
+        if let Some(expected) = &self.output {
+            let got = reply.get("output_json").and_then(Json::as_str).and_then(parse);
+            if got.is_none() || got != parse(expected) {
+                return code("wrong_output");
+            }
+        }
+        for (pointer, what) in &self.members {
+            if !what.holds(reply.pointer(pointer)) {
+                return Some(("wrong_member", format!("{pointer} {}", what.phrase())));
+            }
+        }
+        None
+    }
+
+    fn phrase(&self) -> String {
+        let mut text = match self.outcome {
+            Outcome::Ok => "ok:true".to_owned(),
+            Outcome::Refused => "ok:false".to_owned(),
+            Outcome::ToolError => "ok:false with status TOOL_ERROR".to_owned(),
+            Outcome::LeaseRequired => "lease_required with an integer tier and the aid".to_owned(),
+            Outcome::LeaseRejected => "lease_rejected with a reason".to_owned(),
+            Outcome::Any => "a well-formed reply".to_owned(),
+            Outcome::Silence => "no reply".to_owned(),
+            Outcome::EndsInOrder => "an orderly end with exit status 0".to_owned(),
+            Outcome::Dies => "an end at once with a non-zero status".to_owned(),
+        };
+        if let Some(output) = &self.output {
+            text.push_str(&format!(" with output {}", crate::payload::shorten(output, 120)));
+        }
+        match self.hit {
+            Some(true) => text.push_str(" and idempotent_hit:true"),
+            Some(false) => text.push_str(" and no idempotent_hit"),
+            None => {}
+        }
+        for (pointer, what) in &self.members {
+            text.push_str(&format!(", {pointer} {}", what.phrase()));
+        }
+        text
+    }
+}
+
+impl Match {
+    /// Whether a member (or its absence) is as it must be.
+    pub fn holds(&self, value: Option<&Json>) -> bool {
+        match self {
+            Self::Equals(text) => value.is_some() && parse(text).as_ref() == value,
+            Self::OneOf(texts) => value.is_some() && texts.iter().any(|text| parse(text).as_ref() == value),
+            Self::Contains(part) => value
+                .and_then(Json::as_str)
+                .is_some_and(|text| text.to_lowercase().contains(&part.to_lowercase())),
+            Self::Lacks(part) => value.and_then(Json::as_str).is_none_or(|text| !text.contains(part)),
+            Self::Integer => match value {
+                Some(Json::Number(number)) => number.is_integral(),
+                _ => false,
+            },
+            Self::NonEmptyString => value.and_then(Json::as_str).is_some_and(|text| !text.is_empty()),
+            Self::Absent => value.is_none(),
+        }
+    }
+
+    fn phrase(&self) -> String {
+        match self {
+            Self::Equals(text) => format!("= {}", crate::payload::shorten(text, 120)),
+            Self::OneOf(texts) => format!("one of {}", texts.join(", ")),
+            Self::Contains(part) => format!("contains {part:?}"),
+            Self::Lacks(part) => format!("does not contain {part:?}"),
+            Self::Integer => "an integer".to_owned(),
+            Self::NonEmptyString => "a non-empty string".to_owned(),
+            Self::Absent => "absent".to_owned(),
+        }
+    }
+}
+
+/// Strict JSON of an expectation or an `output_json`.
+pub fn parse(text: &str) -> Option<Json> {
+    json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}

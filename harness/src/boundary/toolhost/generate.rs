@@ -1,0 +1,1 @@
+//! Generators and mutators of toolhost conversations.

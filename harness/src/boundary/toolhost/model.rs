@@ -1,0 +1,1 @@
+//! A model of serve mode: what may come back for any conversation.

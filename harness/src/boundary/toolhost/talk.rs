@@ -1,0 +1,343 @@
+//! Builds toolhost conversations: requests as JSON lines, what is expected of each, canaries between.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::expect::{Allowed, Expect, Outcome};
+use super::role::{Role, role};
+use crate::facts::Facts;
+use crate::json::Json;
+use crate::payload::Payload;
+use crate::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
+
+/// A request to a toolhost, member by member, as raw JSON texts.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    members: Vec<(String, Payload)>,
+}
+
+impl Request {
+    /// A request without members.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// A request for an action id.
+    pub fn aid(aid: &str) -> Self {
+        Self::empty().member("aid", quoted(aid))
+    }
+
+    /// Appends a member whose value is this JSON text (or anything else, to be malformed on purpose).
+    #[must_use]
+    pub fn member(mut self, name: &str, json_text: impl Into<String>) -> Self {
+        self.members.push((name.to_owned(), Payload::text(json_text)));
+        self
+    }
+
+    /// Appends a member whose raw value is a payload: large or with variables.
+    #[must_use]
+    pub fn payload(mut self, name: &str, value: Payload) -> Self {
+        self.members.push((name.to_owned(), value));
+        self
+    }
+
+    /// Appends `input_json`: the JSON text, wrapped in a string.
+    #[must_use]
+    pub fn input(self, json_text: &str) -> Self {
+        self.member("input_json", quoted(json_text))
+    }
+
+    /// Appends `idempotency_key`.
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.member("idempotency_key", quoted(key))
+    }
+
+    /// Appends `ds_state`, a JSON text.
+    #[must_use]
+    pub fn state(self, json_text: &str) -> Self {
+        self.member("ds_state", json_text)
+    }
+
+    /// Appends `_lease_token` out of a captured variable.
+    #[must_use]
+    pub fn token_var(self, var: &str) -> Self {
+        self.payload("_lease_token", Payload::text("\"").var(var).then(Payload::text("\"")))
+    }
+
+    /// The JSON object, without a line feed.
+    pub fn body(&self) -> Payload {
+        let mut body = Payload::text("{");
+        for (index, (name, value)) in self.members.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            body = body.then(Payload::text(format!("{comma}{}:", quoted(name)))).then(value.clone());
+        }
+        merge(body.then(Payload::text("}")))
+    }
+
+    /// The object and a line feed.
+    pub fn line(&self) -> Payload {
+        merge(self.body().then(Payload::text("\n")))
+    }
+
+    /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
+    /// which must be at least as many as without.
+    pub fn padded_to(&self, bytes: usize) -> Payload {
+        const FRAME: usize = "\"pad\":\"\",".len();
+        let bare = self.body().len(&BTreeMap::new());
+        let fill = bytes.saturating_sub(bare + FRAME);
+        let mut padded = Payload::text("{\"pad\":\"").repeat("x", fill as u64).then(Payload::text("\","));
+        let body = self.body();
+        for (index, segment) in body.0.into_iter().enumerate() {
+            match segment {
+                crate::payload::Segment::Text(text) if index == 0 => {
+                    padded = padded.then(Payload::text(&text[1..]));
+                }
+                other => padded.0.push(other),
+            }
+        }
+        merge(padded)
+    }
+}
+
+/// Joins neighbouring text segments.
+fn merge(payload: Payload) -> Payload {
+    use crate::payload::Segment;
+    let mut out: Vec<Segment> = Vec::new();
+    for segment in payload.0 {
+        match (out.last_mut(), segment) {
+            (Some(Segment::Text(last)), Segment::Text(text)) => last.push_str(&text),
+            (_, segment) => out.push(segment),
+        }
+    }
+    Payload(out)
+}
+
+/// A JSON string literal for `text`.
+pub fn quoted(text: &str) -> String {
+    Json::from(text).to_text()
+}
+
+/// A conversation in the making.
+pub struct Talk<'a> {
+    facts: &'a Facts,
+    plan: Plan,
+    session: usize,
+    nonce: u64,
+    /// Clause that a canary stands for: that of the step before it.
+    clause: String,
+}
+
+impl<'a> Talk<'a> {
+    /// A conversation with one serve process.
+    pub fn serve(facts: &'a Facts) -> Self {
+        Self::with_env(facts, "serve", &[])
+    }
+
+    /// A conversation with one serve process that gets more environment.
+    pub fn serve_env(facts: &'a Facts, env: &[(&str, &str)]) -> Self {
+        Self::with_env(facts, "serve", env)
+    }
+
+    /// A conversation without a process yet: run-mode processes are added one by one with [`Talk::run`].
+    pub fn runs(facts: &'a Facts) -> Self {
+        Self { facts, plan: Plan::default(), session: 0, nonce: 0, clause: String::new() }
+    }
+
+    fn with_env(facts: &'a Facts, command: &str, env: &[(&str, &str)]) -> Self {
+        let mut talk = Self::runs(facts);
+        talk.add_session(command, &[], env);
+        talk
+    }
+
+    /// Starts another process; following steps go to it.
+    pub fn add_session(
+        &mut self,
+        command: &str,
+        placeholders: &[(&str, &str)],
+        env: &[(&str, &str)],
+    ) -> &mut Self {
+        let own = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        self.plan.sessions.push(Session {
+            command: command.to_owned(),
+            placeholders: own(placeholders),
+            env: own(env),
+        });
+        self.session = self.plan.sessions.len() - 1;
+        self
+    }
+
+    /// Sends following steps to an earlier process.
+    pub fn on(&mut self, session: usize) -> &mut Self {
+        self.session = session;
+        self
+    }
+
+    /// Adds a fixture.
+    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+        self.plan.fixtures.push(fixture);
+        self
+    }
+
+    /// A role that the check has declared as needed.
+    pub fn role(&self, name: &str) -> Role {
+        role(self.facts, name).unwrap_or_else(|| Role { aid: String::new(), input: None, tier: None })
+    }
+
+    /// Whether a role is mapped.
+    pub fn has(&self, name: &str) -> bool {
+        self.facts.roles.contains_key(name)
+    }
+
+    /// A request for the tool of `role` with this input (JSON text).
+    pub fn ask(&self, role: &str, input: &str) -> Request {
+        Request::aid(&self.role(role).aid).input(input)
+    }
+
+    /// A request known to succeed, different at every call where the peer has an echo, and what it must answer.
+    pub fn good(&mut self, clause: &str) -> (Request, Expect) {
+        self.nonce += 1;
+        if self.has("echo") {
+            let input = format!("{{\"canary\":{}}}", self.nonce);
+            return (self.ask("echo", &input), Expect::output(clause, input));
+        }
+        let any = self.role("any");
+        let mut request = Request::aid(&any.aid);
+        if let Some(input) = &any.input {
+            request = request.input(&input.to_string());
+        }
+        (request, Expect::ok(clause))
+    }
+
+    /// Sends a payload (with its line feed) and waits for one reply.
+    pub fn send(&mut self, payload: Payload, expect: Expect) -> &mut Self {
+        let least = u32::from(!expect.may_be_silent());
+        self.send_as(payload, Chunking::Whole, least, expect)
+    }
+
+    /// Sends a payload in chunks and waits for `await_frames` replies.
+    pub fn send_as(
+        &mut self,
+        payload: Payload,
+        chunking: Chunking,
+        await_frames: u32,
+        expect: Expect,
+    ) -> &mut Self {
+        self.clause.clone_from(&expect.clause.0);
+        let value = serde_json::to_value(expect).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames }, value)
+    }
+
+    /// Sends several lines in one payload; `expects` has one entry for each. Waits for the replies that must come.
+    pub fn send_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+        let await_frames = expects.iter().filter(|expect| !expect.may_be_silent()).count() as u32;
+        if let Some(last) = expects.last() {
+            self.clause.clone_from(&last.clause.0);
+        }
+        let value = serde_json::to_value(expects).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames }, value)
+    }
+
+    /// Sends a plain valid request whose answer shows that the peer still works. It speaks for the clause of the step
+    /// before it.
+    pub fn canary(&mut self) -> &mut Self {
+        let clause = self.clause.clone();
+        self.canary_for(&clause)
+    }
+
+    /// The same, for a clause of its own.
+    pub fn canary_for(&mut self, clause: &str) -> &mut Self {
+        let (request, expect) = self.good(clause);
+        self.send(request.line(), expect.reason("canary_failed"));
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Marks the last step as a canary: a valid request that must be answered as expected proves a working peer.
+    pub fn counts_as_canary(&mut self) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Allows the last step more time than a small request.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.allow_ms = ms;
+        }
+        self
+    }
+
+    /// Takes a value out of the reply of the last step.
+    pub fn capture(&mut self, pointer: &str, var: &str, secret: bool) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.capture = Some(Capture { pointer: pointer.to_owned(), var: var.to_owned(), secret });
+        }
+        self
+    }
+
+    /// Adds any other step.
+    pub fn act(&mut self, act: Act) -> &mut Self {
+        self.push(act, Value::Null)
+    }
+
+    fn push(&mut self, act: Act, expect: Value) -> &mut Self {
+        self.plan.steps.push(Step { session: self.session, expect, ..Step::new(act) });
+        self
+    }
+
+    /// One run-mode process: writes `body`, closes standard input, and waits for the end.
+    pub fn run(&mut self, aid: &str, body: Payload, env: &[(&str, &str)], expect: Expect) -> &mut Self {
+        self.add_session("run", &[("aid", aid)], env);
+        self.send_as(body, Chunking::Whole, 0, expect);
+        self.act(Act::Finish)
+    }
+
+    /// A run-mode process that must succeed, as a canary for the clause of the step before it.
+    pub fn run_canary(&mut self) -> &mut Self {
+        let clause = self.clause.clone();
+        self.nonce += 1;
+        let (aid, body, expect) = self.good_run(&clause);
+        self.run(&aid, body, &[], expect.reason("canary_failed"));
+        let at = self.plan.steps.len() - 2;
+        self.plan.steps[at].canary = true;
+        self
+    }
+
+    /// A run-mode request known to succeed: action id, standard input, and what must come.
+    pub fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
+        self.nonce += 1;
+        if self.has("echo") {
+            let input = format!("{{\"canary\":{}}}", self.nonce);
+            let body = Request::empty().input(&input).body();
+            return (self.role("echo").aid, body, Expect::output(clause, input));
+        }
+        let any = self.role("any");
+        let mut request = Request::empty();
+        if let Some(input) = &any.input {
+            request = request.input(&input.to_string());
+        }
+        (any.aid, request.body(), Expect::ok(clause))
+    }
+
+    /// Ends the current serve process by closing its standard input, which must end it with status 0.
+    pub fn finish(&mut self) -> &mut Self {
+        self.act(Act::Finish)
+    }
+
+    /// The plan.
+    pub fn plan(&mut self) -> Plan {
+        std::mem::take(&mut self.plan)
+    }
+}
+
+/// An error reply of any wording.
+pub fn refused() -> Allowed {
+    Allowed::of(Outcome::Refused)
+}

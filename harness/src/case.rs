@@ -1,0 +1,1 @@
+//! Cases: checks written as data.

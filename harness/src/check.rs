@@ -1,0 +1,131 @@
+//! Checks: experiments with a stable id, each putting at least one clause at risk.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::clause::ClauseId;
+use crate::facts::Facts;
+use crate::plan::Plan;
+use crate::rng::Rng;
+
+/// Why a plan cannot be made for a peer; becomes the verdict `untestable(reason)`.
+pub type Untestable = String;
+
+/// Makes the plan of a check for a peer.
+pub type Planner = Arc<dyn Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Send + Sync>;
+
+/// One experiment.
+#[derive(Clone)]
+pub struct Check {
+    /// Kebab path that names stimulus and side: `toolhost/serve/stdin/one-byte-over-limit`. Stable, never reused.
+    pub id: String,
+    /// One sentence for reports: what is done and what has to happen.
+    pub title: String,
+    /// Clauses it puts at risk; never empty.
+    pub clauses: Vec<ClauseId>,
+    /// Command of the peer that it needs: `run`, `serve`, `command`.
+    pub command: String,
+    /// Roles that have to be mapped.
+    pub roles: Vec<String>,
+    /// Feature that has to be claimed.
+    pub feature: Option<String>,
+    /// It has to wait for the contract's own times (such as 60 s) and runs only with `--slow`.
+    pub slow: bool,
+    /// It measures memory or time and runs while no other check does.
+    pub exclusive: bool,
+    /// Its clauses are watched in every conversation: findings about them from other checks are counted here, so
+    /// that one fault is one red line.
+    pub ambient: bool,
+    /// Needs what only a real process shows (memory, signals, leaks, listeners, actors).
+    pub needs_process: bool,
+    /// Makes its plan.
+    pub planner: Planner,
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check").field("id", &self.id).field("clauses", &self.clauses).finish_non_exhaustive()
+    }
+}
+
+impl Check {
+    /// A check of `command` with nothing special; the rest is set by the methods below.
+    pub fn new<I, C>(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        clauses: I,
+        command: &str,
+        planner: impl Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = C>,
+        C: Into<ClauseId>,
+    {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            clauses: clauses.into_iter().map(Into::into).collect(),
+            command: command.to_owned(),
+            roles: Vec::new(),
+            feature: None,
+            slow: false,
+            exclusive: false,
+            ambient: false,
+            needs_process: false,
+            planner: Arc::new(planner),
+        }
+    }
+
+    /// Needs these roles.
+    #[must_use]
+    pub fn roles(mut self, roles: &[&str]) -> Self {
+        self.roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        self
+    }
+
+    /// Belongs to a feature.
+    #[must_use]
+    pub fn feature(mut self, feature: &str) -> Self {
+        self.feature = Some(feature.to_owned());
+        self
+    }
+
+    /// Runs with `--slow` only.
+    #[must_use]
+    pub fn slow(mut self) -> Self {
+        self.slow = true;
+        self
+    }
+
+    /// Runs alone, on a real process.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self.needs_process = true;
+        self
+    }
+
+    /// Runs on a real process only.
+    #[must_use]
+    pub fn on_process(mut self) -> Self {
+        self.needs_process = true;
+        self
+    }
+
+    /// Owns clauses that are watched in every conversation.
+    #[must_use]
+    pub fn ambient(mut self) -> Self {
+        self.ambient = true;
+        self
+    }
+
+    /// The part of the id between boundary and name: what console reports group by.
+    pub fn topic(&self) -> &str {
+        topic_of(&self.id)
+    }
+}
+
+/// The topic in a check id: everything but the last part.
+pub fn topic_of(id: &str) -> &str {
+    id.rsplit_once('/').map_or(id, |(topic, _)| topic)
+}

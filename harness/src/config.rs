@@ -1,0 +1,1 @@
+//! `peerproof.toml`: the configuration of a peer under test.

@@ -1,0 +1,1 @@
+//! Expectations: checks that are known to fail.

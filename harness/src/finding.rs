@@ -1,0 +1,96 @@
+//! Findings: violations of one clause each, with the evidence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clause::ClauseId;
+
+/// What sort of failure a finding shows; it decides the verdict of the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nature {
+    /// The peer did something that the clause forbids, or left out what it asks for.
+    Violation,
+    /// Something of the peer outlived it.
+    Leak,
+    /// The peer did not answer or did not end in time.
+    Hang,
+    /// The peer died.
+    Crash,
+}
+
+/// One violation. It cannot be made without a clause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The clause that is broken.
+    pub clause: ClauseId,
+    /// Stable snake_case code of what is wrong, such as `ran_oversized_input`; expectations and shrinking go by it.
+    pub reason: String,
+    /// Sort of failure.
+    pub nature: Nature,
+    /// Step of the plan that shows it.
+    pub step: Option<usize>,
+    /// What the clause lets one expect, in one phrase.
+    pub expected: String,
+    /// What came instead, in one phrase (shortened).
+    pub got: String,
+}
+
+impl Finding {
+    /// A violation without a step.
+    pub fn new(
+        clause: impl Into<ClauseId>,
+        reason: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Self {
+        Self {
+            clause: clause.into(),
+            reason: reason.into(),
+            nature: Nature::Violation,
+            step: None,
+            expected: expected.into(),
+            got: got.into(),
+        }
+    }
+
+    /// Points at a step of the plan.
+    #[must_use]
+    pub fn at(mut self, step: usize) -> Self {
+        self.step = Some(step);
+        self
+    }
+
+    /// Sets the sort of failure.
+    #[must_use]
+    pub fn of_nature(mut self, nature: Nature) -> Self {
+        self.nature = nature;
+        self
+    }
+
+    /// What makes two findings the same: clause and reason code.
+    pub fn key(&self) -> (&ClauseId, &str) {
+        (&self.clause, &self.reason)
+    }
+}
+
+/// What an oracle says about one transcript.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Everything that is wrong, in the order of the conversation.
+    pub findings: Vec<Finding>,
+    /// Number of canaries that were answered as they must be; without one nothing is proved.
+    pub canaries_answered: usize,
+    /// Outcome of an open clause that this conversation shows.
+    pub choice: Option<ChoiceSeen>,
+    /// Why the conversation could not decide anything (this machine cannot enforce it, the role misbehaves).
+    pub untestable: Option<String>,
+}
+
+/// The outcome that a peer chose where the contract leaves it open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChoiceSeen {
+    /// Key as under `[choices]`.
+    pub key: String,
+    /// Value out of the named set.
+    pub value: String,
+}

@@ -1,0 +1,430 @@
+//! The lab carries out plans: it opens sessions, writes, waits, observes, and gives back a transcript.
+//!
+//! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::budget::Budget;
+use crate::fixture::{ActorExe, Fixtures};
+use crate::json::{self, DecodeLimits};
+use crate::payload::Vars;
+use crate::peer::Peer;
+use crate::plan::{Act, Capture, Plan, Step};
+use crate::transcript::{Awaited, Event, Kind, SECRET_BYTES_MIN, Transcript, placeholder};
+use crate::transport::{Connection, Log, Pumped, Until};
+
+/// What is needed to carry out plans against one peer.
+pub struct Lab<'a> {
+    /// The peer.
+    pub peer: &'a Peer,
+    /// What may be spent on one session.
+    pub budget: Budget,
+    /// The binary that plays actors.
+    pub actor_exe: &'a ActorExe,
+    /// Folder for temporary folders of sessions and fixtures.
+    pub scratch: &'a Path,
+    /// `--timeout-scale`.
+    pub timeout_scale: f64,
+}
+
+/// Events of one session on the clock of the transcript.
+struct Recorder<'a> {
+    events: &'a mut Vec<Event>,
+    session: usize,
+    offset_us: u64,
+}
+
+impl Log for Recorder<'_> {
+    fn record(&mut self, at_us: u64, kind: Kind) {
+        self.events.push(Event { at_us: self.offset_us + at_us, session: self.session, kind });
+    }
+}
+
+/// The running side of one session.
+struct Live {
+    connection: Option<Box<dyn Connection>>,
+    /// A start was tried.
+    opened: bool,
+    /// No further waiting: a deadline passed twice, or the peer is gone.
+    over: bool,
+    offset_us: u64,
+    /// Frames asked for so far.
+    frames_awaited: u64,
+    /// Bytes queued since the last frame came.
+    bytes_pending: usize,
+    /// A wait was cut short: the next canary has to tell whether a reply was lost.
+    short_of_frames: bool,
+    answered_once: bool,
+    temp_dir: Option<PathBuf>,
+}
+
+impl Lab<'_> {
+    /// Carries out `plan` and gives back what happened, with secrets replaced.
+    ///
+    /// # Errors
+    /// One sentence about a fault of the harness or its machine: a fixture could not be set up, a folder not made, a
+    /// variable of the plan has no value.
+    pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, String> {
+        let folder = if self.peer.is_process() || !plan.fixtures.is_empty() {
+            Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
+                format!("cannot make a temporary folder in {}: {error}", self.scratch.display())
+            })?)
+        } else {
+            None
+        };
+        let mut fixtures = match (&folder, plan.fixtures.is_empty()) {
+            (Some(folder), false) => Some(Fixtures::start(&plan.fixtures, folder.path(), self.actor_exe)?),
+            _ => None,
+        };
+        let mut run = Run {
+            lab: self,
+            plan,
+            begun: Instant::now(),
+            events: Vec::new(),
+            vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
+            secrets: Vec::new(),
+            live: Vec::new(),
+            folder: folder.as_ref().map(tempfile::TempDir::path),
+        };
+        run.live.resize_with(plan.sessions.len(), || Live {
+            connection: None,
+            opened: false,
+            over: false,
+            offset_us: 0,
+            frames_awaited: 0,
+            bytes_pending: 0,
+            short_of_frames: false,
+            answered_once: false,
+            temp_dir: None,
+        });
+        let mut outcome = Ok(());
+        for (index, step) in plan.steps.iter().enumerate() {
+            outcome = run.step(index, step, fixtures.as_mut());
+            if outcome.is_err() {
+                break;
+            }
+            run.observe(step.session, fixtures.as_mut())?;
+        }
+        for session in 0..plan.sessions.len() {
+            run.end(session);
+            run.observe(session, fixtures.as_mut())?;
+        }
+        if let Some(fixtures) = fixtures {
+            fixtures.stop();
+        }
+        outcome?;
+        let Run { events, secrets, .. } = run;
+        let mut transcript = Transcript {
+            boundary: self.peer.boundary.name().to_owned(),
+            check: check.to_owned(),
+            facts: self.peer.facts.clone(),
+            plan: plan.clone(),
+            events,
+        };
+        transcript.redact(&secrets);
+        Ok(transcript)
+    }
+
+    /// How long to wait for a reply before a canary is sent after it.
+    fn patience(&self) -> Duration {
+        let latency = Duration::from_micros(self.peer.latency_us.load(Ordering::Relaxed));
+        (latency * 20).max(Duration::from_millis(300)).mul_f64(self.timeout_scale).min(self.budget.reply)
+    }
+}
+
+struct Run<'a> {
+    lab: &'a Lab<'a>,
+    plan: &'a Plan,
+    begun: Instant,
+    events: Vec<Event>,
+    vars: Vars,
+    secrets: Vec<(String, String)>,
+    live: Vec<Live>,
+    folder: Option<&'a Path>,
+}
+
+impl Run<'_> {
+    fn step(&mut self, index: usize, step: &Step, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
+        let session = step.session;
+        if !self.open(session)? {
+            return Ok(());
+        }
+        match &step.act {
+            Act::Send { payload, chunking, await_frames } => {
+                if self.live[session].over {
+                    return Ok(());
+                }
+                let bytes = payload.expand(&self.vars)?;
+                let length = bytes.len();
+                let kind = Kind::Sent { step: index, payload: payload.clone() };
+                self.record(session, kind);
+                let live = &mut self.live[session];
+                live.bytes_pending += length;
+                live.frames_awaited += u64::from(*await_frames);
+                if let Some(connection) = live.connection.as_mut() {
+                    connection.queue(bytes, *chunking);
+                }
+                if *await_frames > 0 {
+                    self.await_reply(index, step);
+                    if let Some(capture) = &step.capture {
+                        self.capture(session, capture);
+                    }
+                }
+            }
+            Act::Finish => {
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.close_stdin();
+                }
+                self.await_exit(session, Duration::from_millis(step.allow_ms));
+                self.end(session);
+            }
+            Act::CloseStdin => {
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.close_stdin();
+                }
+            }
+            Act::Signal(name) => {
+                self.with_log(session, |connection, log| connection.signal(name, log));
+                self.live[session].bytes_pending = 0;
+                self.live[session].frames_awaited = 0;
+                self.await_exit(session, Duration::from_millis(step.allow_ms));
+                self.end(session);
+            }
+            Act::Wait { ms } => {
+                let time = Duration::from_millis(*ms);
+                self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
+                self.record(session, Kind::Waited { ms: *ms });
+            }
+            Act::Flush => {
+                let deadline = self.deadline(session, step);
+                if let Pumped::Deadline(_) = self.pump(session, Until::Written, deadline) {
+                    self.deadline_passed(session, Awaited::Writing, deadline);
+                    self.live[session].over = true;
+                }
+            }
+            Act::SampleMemory { label } => {
+                let bytes = self.live[session].connection.as_mut().and_then(|c| c.memory_hwm_bytes());
+                if let Some(hwm_bytes) = bytes {
+                    self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
+                }
+            }
+            Act::ProbeActor { actor, label } => {
+                if let Some(fixtures) = fixtures {
+                    for kind in fixtures.probe_actor(actor, label)? {
+                        self.record(session, kind);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a session at its first step; false where it could not be started.
+    fn open(&mut self, session: usize) -> Result<bool, String> {
+        let live = &mut self.live[session];
+        if live.opened {
+            return Ok(live.connection.is_some());
+        }
+        live.opened = true;
+        let last_us = self.events.last().map_or(0, |event| event.at_us);
+        live.offset_us = if self.lab.peer.is_process() {
+            u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+        } else {
+            last_us
+        };
+        let temp_dir = match self.folder {
+            Some(folder) => {
+                let path = folder.join(format!("tmp{session}"));
+                std::fs::create_dir_all(&path)
+                    .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
+                path
+            }
+            None => PathBuf::new(),
+        };
+        let mut spec = self.plan.sessions[session].clone();
+        for value in spec.placeholders.values_mut().chain(spec.env.values_mut()) {
+            *value = substitute(value, &self.vars);
+        }
+        let mut recorder =
+            Recorder { events: &mut self.events, session, offset_us: self.live[session].offset_us };
+        match self.lab.peer.open(&spec, &temp_dir, &self.lab.budget, &mut recorder) {
+            Ok(connection) => {
+                self.live[session].connection = Some(connection);
+                self.live[session].temp_dir = Some(temp_dir);
+                Ok(true)
+            }
+            Err(error) => {
+                recorder.record(0, Kind::StartFailed { error });
+                Ok(false)
+            }
+        }
+    }
+
+    /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
+    /// the canary's answer tells whether the reply was lost or the peer is dead.
+    fn await_reply(&mut self, index: usize, step: &Step) {
+        let session = step.session;
+        let deadline = self.deadline(session, step);
+        let canary_follows =
+            self.plan.steps.get(index + 1).is_some_and(|next| next.canary && next.session == session);
+        let target = Until::Frames(self.live[session].frames_awaited);
+        let before = self.now_us(session);
+        let pumped = if self.live[session].short_of_frames {
+            self.await_canary(step, deadline)
+        } else if canary_follows && step.allow_ms == 0 {
+            let large = self.lab.budget.reply_per_mib.mul_f64(self.live[session].bytes_pending as f64 / 1e6);
+            let patience = (self.lab.patience() + large).min(deadline);
+            let pumped = self.pump(session, target, patience);
+            if let Pumped::Deadline(_) = pumped {
+                self.live[session].short_of_frames = true;
+                return;
+            }
+            pumped
+        } else {
+            self.pump(session, target, deadline)
+        };
+        match pumped {
+            Pumped::Reached => {
+                let live = &mut self.live[session];
+                live.bytes_pending = 0;
+                live.short_of_frames = false;
+                if !live.answered_once {
+                    live.answered_once = true;
+                    let now = self.now_us(session);
+                    if self.lab.peer.is_process() && step.canary {
+                        self.lab.peer.saw_latency_us(now.saturating_sub(before));
+                    }
+                }
+            }
+            Pumped::Deadline(awaited) => {
+                self.deadline_passed(session, awaited, deadline);
+                self.live[session].over = true;
+            }
+            Pumped::Gone | Pumped::OverBudget => self.live[session].over = true,
+        }
+    }
+
+    /// Waits for frames one by one until one certainly answers the canary or as many came as were asked for.
+    fn await_canary(&mut self, step: &Step, deadline: Duration) -> Pumped {
+        let session = step.session;
+        let began = self.now_us(session);
+        loop {
+            let frames = self.frames(session);
+            let seen = frames.len() as u64;
+            let answered =
+                frames.last().is_some_and(|last| self.lab.peer.boundary.answers_canary(step, last));
+            if answered || seen >= self.live[session].frames_awaited {
+                self.live[session].frames_awaited = seen;
+                return Pumped::Reached;
+            }
+            let spent = Duration::from_micros(self.now_us(session).saturating_sub(began));
+            let Some(left) = deadline.checked_sub(spent).filter(|left| !left.is_zero()) else {
+                return Pumped::Deadline(Awaited::Frames);
+            };
+            let pumped = self.pump(session, Until::Frames(seen + 1), left);
+            if pumped != Pumped::Reached {
+                return pumped;
+            }
+        }
+    }
+
+    fn await_exit(&mut self, session: usize, allow: Duration) {
+        let live = &self.live[session];
+        let pending = live.bytes_pending > 0 || live.frames_awaited > self.frames(session).len() as u64;
+        let mut deadline = self.lab.budget.exit + allow;
+        if pending {
+            deadline += self.lab.budget.reply_to(live.bytes_pending);
+        }
+        if let Pumped::Deadline(_) = self.pump(session, Until::Exited, deadline) {
+            self.deadline_passed(session, Awaited::Exit, deadline);
+        }
+    }
+
+    fn capture(&mut self, session: usize, capture: &Capture) {
+        let index = usize::try_from(self.live[session].frames_awaited).unwrap_or(usize::MAX);
+        let frames = self.frames(session);
+        let Some(frame) = index.checked_sub(1).and_then(|index| frames.get(index)) else { return };
+        let Ok(decoded) = json::decode(frame, &DecodeLimits::default()) else { return };
+        let Some(value) = decoded.value.pointer(&capture.pointer) else { return };
+        let text = value.to_text();
+        let text = match value.as_str() {
+            Some(_) => text[1..text.len() - 1].to_owned(),
+            None => text,
+        };
+        if capture.secret && text.len() >= SECRET_BYTES_MIN {
+            self.secrets.push((text.clone(), placeholder(self.secrets.len() + 1, text.len())));
+        }
+        self.vars.insert(capture.var.clone(), text);
+    }
+
+    fn deadline(&self, session: usize, step: &Step) -> Duration {
+        self.lab.budget.reply_to(self.live[session].bytes_pending) + Duration::from_millis(step.allow_ms)
+    }
+
+    fn frames(&self, session: usize) -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        for event in self.events.iter().filter(|event| event.session == session) {
+            if let Kind::Received { bytes } = &event.kind {
+                out.extend_from_slice(&bytes.0);
+            }
+        }
+        let mut frames: Vec<Vec<u8>> = out.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        frames.pop();
+        frames
+    }
+
+    fn now_us(&self, session: usize) -> u64 {
+        self.live[session].connection.as_ref().map_or(0, |connection| connection.now_us())
+    }
+
+    fn record(&mut self, session: usize, kind: Kind) {
+        let at_us = self.live[session].offset_us + self.now_us(session);
+        self.events.push(Event { at_us, session, kind });
+    }
+
+    fn deadline_passed(&mut self, session: usize, awaited: Awaited, waited: Duration) {
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.record(session, Kind::DeadlinePassed { awaited, waited_ms });
+    }
+
+    fn with_log(&mut self, session: usize, act: impl FnOnce(&mut dyn Connection, &mut dyn Log)) {
+        let live = &mut self.live[session];
+        if let Some(connection) = live.connection.as_mut() {
+            let mut recorder = Recorder { events: &mut self.events, session, offset_us: live.offset_us };
+            act(connection.as_mut(), &mut recorder);
+        }
+    }
+
+    fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let mut pumped = Pumped::Gone;
+        self.with_log(session, |connection, log| pumped = connection.pump(until, deadline, log));
+        pumped
+    }
+
+    fn end(&mut self, session: usize) {
+        self.with_log(session, |connection, log| connection.finish(log));
+        let live = &mut self.live[session];
+        live.connection = None;
+        live.over = true;
+    }
+
+    fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
+        if let Some(fixtures) = fixtures {
+            for kind in fixtures.observe()? {
+                self.record(session, kind);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.
+fn substitute(text: &str, vars: &Vars) -> String {
+    let mut out = text.to_owned();
+    for (name, value) in vars {
+        out = out.replace(&format!("{{{{{name}}}}}"), value);
+    }
+    out
+}

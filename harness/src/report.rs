@@ -1,0 +1,1 @@
+//! Reports: the only code that prints.

@@ -1,0 +1,1 @@
+//! Reproducers: what a failing check leaves for whoever mends the peer.

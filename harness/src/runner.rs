@@ -1,0 +1,414 @@
+//! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::budget::Budget;
+use crate::check::Check;
+use crate::clause::{ClauseId, Level};
+use crate::finding::{Finding, Judgement};
+use crate::fixture::ActorExe;
+use crate::lab::Lab;
+use crate::peer::Peer;
+use crate::rng::Rng;
+use crate::transcript::{Kind, Transcript};
+use crate::verdict::{CheckResult, ClauseRef, Verdict};
+
+/// How a run is done.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Run the checks that wait for the contract's own times.
+    pub slow: bool,
+    /// Go on when the first canary of a command fails.
+    pub keep_going: bool,
+    /// Number of workers.
+    pub jobs: usize,
+    /// Seed of every random choice.
+    pub rng_seed: u64,
+    /// Factor on the upper bounds a peer must meet.
+    pub timeout_scale: f64,
+    /// How often a failing check has to fail to count as failed (the first time included).
+    pub confirm: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { slow: false, keep_going: false, jobs: 2, rng_seed: 1, timeout_scale: 1.0, confirm: 3 }
+    }
+}
+
+/// What surrounds a run: this machine's resources.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The binary that plays actors.
+    pub actor_exe: &'a ActorExe,
+    /// Folder for temporary folders.
+    pub scratch: &'a Path,
+    /// Set when the user asks to stop: no further check is begun.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// One failing check with what its reproducer needs.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Id of the check.
+    pub check: String,
+    /// The transcript that shows it.
+    pub transcript: Transcript,
+    /// The finding to reproduce.
+    pub finding: Finding,
+}
+
+/// A finished check, with the transcript where it failed.
+pub struct Outcome {
+    /// What it came to.
+    pub result: CheckResult,
+    /// The transcripts that show the failure, for the shrinker and the reproducer.
+    pub failure: Option<Failure>,
+}
+
+/// Makes the lab for `peer` under `options`.
+pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> Lab<'a> {
+    Lab {
+        peer,
+        budget: Budget::default().scaled(options.timeout_scale),
+        actor_exe: around.actor_exe,
+        scratch: around.scratch,
+        timeout_scale: options.timeout_scale,
+    }
+}
+
+/// Asks the peer which roles and features it has and completes its facts.
+///
+/// # Errors
+/// One sentence where the peer cannot be started or the harness cannot work; the caller reports a configuration fault.
+pub fn prepare(
+    peer: &mut Peer,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, String> {
+    let mut probes = Vec::new();
+    for plan in peer.boundary.probes(&peer.facts) {
+        let transcript = lab(peer, options, around).execute("probe", &plan)?;
+        for event in &transcript.events {
+            if let Kind::StartFailed { error } = &event.kind {
+                return Err(error.clone());
+            }
+        }
+        probes.push(transcript);
+    }
+    let features_given = peer.features_given;
+    peer.boundary.complete(&mut peer.facts, features_given, &probes);
+    Ok(probes)
+}
+
+/// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every
+/// conversation come last.
+pub fn run(
+    peer: &Peer,
+    checks: &[&Check],
+    options: &Options,
+    around: Surroundings<'_>,
+    done: &(dyn Fn(Outcome) + Sync),
+) {
+    Round {
+        peer,
+        options,
+        around,
+        done,
+        levels: peer.boundary.clauses().iter().map(|clause| (clause.id.clone(), clause.level)).collect(),
+        owners: checks
+            .iter()
+            .filter(|check| check.ambient && skip_reason(peer, check, options).is_none())
+            .flat_map(|check| check.clauses.iter().map(|clause| (clause.clone(), check.id.clone())))
+            .collect(),
+        ambient: Mutex::default(),
+        routed: Mutex::default(),
+        dead_commands: Mutex::default(),
+    }
+    .run(checks);
+}
+
+/// Whether and why a check is not carried out on this peer.
+fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
+    if !peer.commands.contains_key(&check.command) {
+        return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
+    }
+    if let Some(feature) = &check.feature
+        && !peer.facts.claims(feature)
+    {
+        return Some(Verdict::NotClaimed(feature.clone()));
+    }
+    for role in &check.roles {
+        if !peer.facts.roles.contains_key(role) {
+            return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
+        }
+    }
+    if check.needs_process && !peer.is_process() {
+        return Some(Verdict::Untestable("in_process: needs a real process".to_owned()));
+    }
+    if check.slow && !options.slow {
+        return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
+    }
+    None
+}
+
+/// The first canary of a command: when it fails there is nothing to learn from the rest.
+pub fn is_first_canary(check: &Check) -> bool {
+    check.id.ends_with("/canary/plain-request")
+}
+
+/// Most threads for checks that wait for the contract's own times.
+const SLOW_WORKERS_MAX: usize = 32;
+
+/// Checks that several workers take from.
+struct Queue<'a> {
+    checks: Vec<&'a Check>,
+    next: AtomicUsize,
+}
+
+impl<'a> Queue<'a> {
+    fn new(checks: Vec<&'a Check>) -> Self {
+        Self { checks, next: AtomicUsize::new(0) }
+    }
+}
+
+struct Round<'a> {
+    peer: &'a Peer,
+    options: &'a Options,
+    around: Surroundings<'a>,
+    done: &'a (dyn Fn(Outcome) + Sync),
+    levels: BTreeMap<ClauseId, Level>,
+    /// Clause → the check that watches it in every conversation.
+    owners: BTreeMap<ClauseId, String>,
+    /// Finished ambient checks, held back until every conversation was seen.
+    ambient: Mutex<Vec<Outcome>>,
+    /// Findings for ambient checks out of other checks' conversations, at most one a key.
+    routed: Mutex<Vec<(String, Failure)>>,
+    /// Commands whose first canary failed.
+    dead_commands: Mutex<BTreeSet<String>>,
+}
+
+impl Round<'_> {
+    fn run(&self, checks: &[&Check]) {
+        let (first, rest): (Vec<&Check>, Vec<&Check>) =
+            checks.iter().copied().partition(|check| is_first_canary(check));
+        for check in first {
+            self.one(check);
+        }
+        let (alone, rest): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.exclusive);
+        let (slow, quick): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.slow);
+        // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
+        let (slow, quick) = (&Queue::new(slow), &Queue::new(quick));
+        std::thread::scope(|scope| {
+            for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
+                scope.spawn(|| self.work(slow));
+            }
+            for _ in 0..self.options.jobs.max(1) {
+                scope.spawn(|| self.work(quick));
+            }
+        });
+        for check in alone {
+            self.one(check);
+        }
+        self.settle_ambient();
+    }
+
+    fn work(&self, queue: &Queue<'_>) {
+        while let Some(check) = queue.checks.get(queue.next.fetch_add(1, Ordering::Relaxed)) {
+            self.one(check);
+        }
+    }
+
+    fn one(&self, check: &Check) {
+        let outcome = self.outcome(check);
+        if is_first_canary(check) && !outcome.result.verdict.is_good() && !self.options.keep_going {
+            lock(&self.dead_commands).insert(check.command.clone());
+        }
+        if check.ambient {
+            lock(&self.ambient).push(outcome);
+        } else {
+            (self.done)(outcome);
+        }
+    }
+
+    fn outcome(&self, check: &Check) -> Outcome {
+        let began = Instant::now();
+        let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
+            Some(Verdict::Untestable("interrupted".to_owned()))
+        } else if lock(&self.dead_commands).contains(&check.command) {
+            Some(Verdict::Untestable("no_working_reply: the first canary failed".to_owned()))
+        } else {
+            skip_reason(self.peer, check, self.options)
+        };
+        if let Some(verdict) = verdict {
+            return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
+        }
+        let (judgement, transcript) = match self.attempt(check) {
+            Ok(attempt) => attempt,
+            Err(verdict) => {
+                return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
+            }
+        };
+        let elapsed = began.elapsed();
+        let mut judgement = judgement;
+        self.route(check, &mut judgement, &transcript);
+        let verdict = self.verdict(check, &judgement);
+        if !verdict.is_failure() {
+            return self.finish(check, verdict, judgement, None, elapsed);
+        }
+        let verdict = self.confirm(check, verdict, &judgement.findings);
+        self.finish(check, verdict, judgement, Some(transcript), elapsed)
+    }
+
+    /// Makes the plan, carries it out and judges it.
+    fn attempt(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
+        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
+        let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
+        let transcript = lab(self.peer, self.options, self.around)
+            .execute(&check.id, &plan)
+            .map_err(Verdict::HarnessError)?;
+        for event in &transcript.events {
+            if let Kind::StartFailed { error } = &event.kind {
+                return Err(Verdict::Untestable(format!("not_started: {error}")));
+            }
+        }
+        let mut judgement = self.peer.boundary.judge(&transcript);
+        if let Some(choice) = &judgement.choice
+            && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
+            && *pinned != choice.value
+            && let Some(clause) = check.clauses.first()
+        {
+            let got = format!("{} = {}", choice.key, choice.value);
+            let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
+            judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
+        }
+        Ok((judgement, transcript))
+    }
+
+    /// Moves findings about clauses that another check watches over to that check.
+    fn route(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
+        let mut own = Vec::new();
+        for finding in std::mem::take(&mut judgement.findings) {
+            match self.owners.get(&finding.clause) {
+                Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
+                    let mut routed = lock(&self.routed);
+                    if !routed.iter().any(|(_, failure)| failure.finding.key() == finding.key()) {
+                        routed.push((
+                            owner.clone(),
+                            Failure { check: check.id.clone(), transcript: transcript.clone(), finding },
+                        ));
+                    }
+                }
+                _ => own.push(finding),
+            }
+        }
+        judgement.findings = own;
+    }
+
+    fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {
+        if let Some(verdict) = Verdict::of_findings(&judgement.findings) {
+            return verdict;
+        }
+        if let Some(reason) = &judgement.untestable {
+            return Verdict::Untestable(reason.clone());
+        }
+        if judgement.canaries_answered == 0 {
+            return Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
+        }
+        match &judgement.choice {
+            Some(choice) => Verdict::Open(format!("{}={}", choice.key, choice.value)),
+            None if self.all_open(check) => Verdict::Open("within the allowed set".to_owned()),
+            None => Verdict::Pass,
+        }
+    }
+
+    fn all_open(&self, check: &Check) -> bool {
+        check.clauses.iter().all(|clause| self.levels.get(clause) == Some(&Level::Open))
+    }
+
+    /// Runs a failing check again until it failed as often as asked for, with the same first finding.
+    fn confirm(&self, check: &Check, verdict: Verdict, findings: &[Finding]) -> Verdict {
+        let Some(first) = findings.first() else { return verdict };
+        let total = self.options.confirm.max(1);
+        let mut seen = 1;
+        for _ in 1..total {
+            if self.around.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            if let Ok((judgement, _)) = self.attempt(check)
+                && judgement.findings.iter().any(|finding| finding.key() == first.key())
+            {
+                seen += 1;
+            }
+        }
+        if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) }
+    }
+
+    fn finish(
+        &self,
+        check: &Check,
+        verdict: Verdict,
+        judgement: Judgement,
+        transcript: Option<Transcript>,
+        elapsed: Duration,
+    ) -> Outcome {
+        let failure = transcript.and_then(|transcript| {
+            judgement.findings.first().map(|finding| Failure {
+                check: check.id.clone(),
+                transcript,
+                finding: finding.clone(),
+            })
+        });
+        let result = CheckResult {
+            id: check.id.clone(),
+            title: check.title.clone(),
+            reason: judgement.findings.first().map(|finding| finding.reason.clone()),
+            verdict,
+            clauses: check.clauses.iter().map(|clause| self.clause_ref(clause)).collect(),
+            choice: judgement.choice,
+            findings: judgement.findings,
+            reproducer: None,
+            conversation: Vec::new(),
+            ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        };
+        Outcome { result, failure }
+    }
+
+    fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {
+        ClauseRef { id: clause.clone(), level: self.levels.get(clause).copied().unwrap_or(Level::Must) }
+    }
+
+    /// Hands the held-back checks the findings of all other conversations and reports them.
+    fn settle_ambient(&self) {
+        let routed = std::mem::take(&mut *lock(&self.routed));
+        for mut outcome in std::mem::take(&mut *lock(&self.ambient)) {
+            let mine = routed.iter().filter(|(owner, _)| *owner == outcome.result.id);
+            for (_, failure) in mine {
+                if outcome.result.findings.iter().any(|finding| finding.key() == failure.finding.key()) {
+                    continue;
+                }
+                outcome.result.findings.push(failure.finding.clone());
+                if outcome.failure.is_none() {
+                    outcome.failure = Some(failure.clone());
+                }
+            }
+            if !outcome.result.verdict.is_failure()
+                && !matches!(outcome.result.verdict, Verdict::Flaky(_))
+                && let Some(verdict) = Verdict::of_findings(&outcome.result.findings)
+            {
+                outcome.result.verdict = verdict;
+                outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
+            }
+            (self.done)(outcome);
+        }
+    }
+}
+
+/// A worker that panicked has already been reported; its data is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,1 @@
+//! The suite proves itself: mutants, null peers, near-miss twins.

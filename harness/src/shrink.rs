@@ -1,0 +1,1 @@
+//! Shrinking: the shortest conversation that still shows a finding.

@@ -1,0 +1,1 @@
+//! Checks as tests of `cargo test`.

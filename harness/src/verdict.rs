@@ -1,0 +1,146 @@
+//! Verdicts: what one check came to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clause::{ClauseId, Level};
+use crate::finding::{ChoiceSeen, Finding, Nature};
+
+/// What a check came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "verdict", content = "detail")]
+pub enum Verdict {
+    /// The peer holds the clauses, as far as this check can tell.
+    Pass,
+    /// A clause is broken.
+    Fail,
+    /// The peer died.
+    Crash,
+    /// The peer did not answer or end in time.
+    Hang,
+    /// Something outlived the peer.
+    Leak,
+    /// The contract leaves it open; the outcome was one of the named set.
+    Open(String),
+    /// It could not be run or could not decide anything; never a pass.
+    Untestable(String),
+    /// It belongs to a feature that the peer does not claim.
+    NotClaimed(String),
+    /// It was asked not to run: its time to live needs `--slow`.
+    NotRun(String),
+    /// It failed as the expectations file says.
+    Expected(String),
+    /// It failed in some runs only: `k/n`.
+    Flaky(String),
+    /// The harness is at fault.
+    HarnessError(String),
+}
+
+impl Verdict {
+    /// The verdict of the gravest nature among `findings`, or none if there are none.
+    pub fn of_findings(findings: &[Finding]) -> Option<Self> {
+        findings.iter().map(|finding| finding.nature).max().map(|nature| match nature {
+            Nature::Violation => Self::Fail,
+            Nature::Leak => Self::Leak,
+            Nature::Hang => Self::Hang,
+            Nature::Crash => Self::Crash,
+        })
+    }
+
+    /// The word used in reports and in expectations files.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Crash => "crash",
+            Self::Hang => "hang",
+            Self::Leak => "leak",
+            Self::Open(_) => "open",
+            Self::Untestable(_) => "untestable",
+            Self::NotClaimed(_) => "not_claimed",
+            Self::NotRun(_) => "not_run",
+            Self::Expected(_) => "expected",
+            Self::Flaky(_) => "flaky",
+            Self::HarnessError(_) => "harness_error",
+        }
+    }
+
+    /// What stands beside the word: the reason, the choice, the count.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Open(text)
+            | Self::Untestable(text)
+            | Self::NotClaimed(text)
+            | Self::NotRun(text)
+            | Self::Expected(text)
+            | Self::Flaky(text)
+            | Self::HarnessError(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether a clause was found broken.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Fail | Self::Crash | Self::Hang | Self::Leak)
+    }
+
+    /// Whether the check decided in favour of the peer.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Pass | Self::Open(_))
+    }
+}
+
+/// Everything about one check of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Id of the check.
+    pub id: String,
+    /// One sentence: what is done and what has to happen.
+    pub title: String,
+    /// What it came to.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Reason code of the first finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Clauses it puts at risk.
+    pub clauses: Vec<ClauseRef>,
+    /// Outcome where the contract leaves it open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceSeen>,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+    /// Where the reproducer was written, relative to the output folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducer: Option<String>,
+    /// The shortest conversation that shows the failure, one line a step, for humans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<String>,
+    /// Wall time of the first run, milliseconds.
+    pub ms: u64,
+}
+
+/// A clause as results name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ClauseRef {
+    /// Id.
+    pub id: ClauseId,
+    /// Level.
+    pub level: Level,
+}
+
+impl CheckResult {
+    /// The gravest level among the clauses that its findings name; a finding about a clause outside its list counts
+    /// as that clause's level is given in `clauses`, else as must.
+    pub fn broken_level(&self) -> Option<Level> {
+        self.findings
+            .iter()
+            .map(|finding| {
+                self.clauses
+                    .iter()
+                    .find(|clause| clause.id == finding.clause)
+                    .map_or(Level::Must, |c| c.level)
+            })
+            .min()
+    }
+}
