@@ -4,6 +4,7 @@
 
 pub mod child;
 pub mod in_process;
+mod inbox;
 mod outbox;
 
 use std::time::Duration;
@@ -35,12 +36,22 @@ pub enum Until {
 pub enum Pumped {
     /// What was waited for came.
     Reached,
-    /// The deadline passed first ([`Kind::DeadlinePassed`] is recorded).
+    /// The deadline passed first. It is not recorded: only the caller knows whether it was the last one.
     Deadline(Awaited),
     /// The process ended (or closed its standard output) first.
     Gone,
     /// A budget was exceeded and the peer killed.
     OverBudget,
+}
+
+/// How a wait ended whose time is over.
+fn gave_up(until: Until) -> Pumped {
+    match until {
+        Until::Elapsed(_) => Pumped::Reached,
+        Until::Frames(_) => Pumped::Deadline(Awaited::Frames),
+        Until::Written => Pumped::Deadline(Awaited::Writing),
+        Until::Exited => Pumped::Deadline(Awaited::Exit),
+    }
 }
 
 /// One running peer. Every method returns within its deadline; reading goes on while writing waits.

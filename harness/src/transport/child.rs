@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CpuSet;
 
+use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Until};
 use crate::budget::Budget;
@@ -201,17 +202,9 @@ pub struct ChildConnection {
 
     stdout: Option<OwnedFd>,
     stdout_closed_at: Option<Instant>,
-    stdout_bytes: usize,
-    frames: u64,
     buffer: Vec<u8>,
-    /// Read, but not yet recorded: reads that follow each other closely become one event.
-    held: Vec<u8>,
-    held_at_us: u64,
-    recorded_at_us: u64,
-
     stderr: Option<OwnedFd>,
-    stderr_kept: Vec<u8>,
-    stderr_bytes: u64,
+    inbox: Inbox,
 
     ended: Option<Ended>,
     exit_recorded: bool,
@@ -228,7 +221,7 @@ pub struct ChildConnection {
 }
 
 impl ChildConnection {
-    /// Starts a peer and records [`Kind::Started`] or [`Kind::StartFailed`].
+    /// Starts a peer and records [`Kind::Started`].
     ///
     /// # Errors
     /// The program is missing, not executable, or the operating system refuses to start it.
@@ -241,16 +234,12 @@ impl ChildConnection {
 
         let started = Instant::now();
         let argv: Vec<String> = spec.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let fail = |cause: io::Error, log: &mut dyn Log| {
-            let error = StartError { program: argv.first().cloned().unwrap_or_default(), cause };
-            log.record(micros(started.elapsed()), Kind::StartFailed { error: error.to_string() });
-            error
-        };
-        let mut child = spec.spawn().map_err(|error| fail(error, log))?;
+        let fail = |cause| StartError { program: argv.first().cloned().unwrap_or_default(), cause };
+        let mut child = spec.spawn().map_err(fail)?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (Some(pid), (Some(stdin), Some(stdout), Some(stderr))) = (pid, streams) else {
-            return Err(fail(io::Error::other("the child came without pipes"), log));
+            return Err(fail(io::Error::other("the child came without pipes")));
         };
         let mut connection = Self {
             pidfd: rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok(),
@@ -267,15 +256,9 @@ impl ChildConnection {
             pace_misses: 0,
             stdout: Some(stdout.into()),
             stdout_closed_at: None,
-            stdout_bytes: 0,
-            frames: 0,
             buffer: vec![0; READ_BYTES],
-            held: Vec::new(),
-            held_at_us: 0,
-            recorded_at_us: 0,
             stderr: Some(stderr.into()),
-            stderr_kept: Vec::new(),
-            stderr_bytes: 0,
+            inbox: Inbox::new(budget),
             ended: None,
             exit_recorded: false,
             over_budget: false,
@@ -287,7 +270,7 @@ impl ChildConnection {
         };
         for pipe in [&connection.stdin, &connection.stdout, &connection.stderr].into_iter().flatten() {
             // From here on `connection` ends the child if something fails.
-            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| fail(error.into(), log))?;
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| fail(error.into()))?;
         }
         connection.note(Kind::Started { argv }, log);
         Ok(connection)
@@ -303,13 +286,7 @@ impl ChildConnection {
 
     /// Records an event of this moment, behind everything that was read so far.
     fn note(&mut self, kind: Kind, log: &mut dyn Log) {
-        self.note_at(self.now_us(), kind, log);
-    }
-
-    fn note_at(&mut self, at_us: u64, kind: Kind, log: &mut dyn Log) {
-        self.record_held(log);
-        self.recorded_at_us = self.recorded_at_us.max(at_us);
-        log.record(self.recorded_at_us, kind);
+        self.inbox.record(self.now_us(), kind, log);
     }
 
     /// Kills the whole process group. The peer is not reaped yet, so the group cannot be somebody else's.
@@ -320,10 +297,6 @@ impl ChildConnection {
         }
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn signal_by_name(name: &str) -> Option<Signal> {
@@ -353,7 +326,7 @@ impl Connection for ChildConnection {
 
     fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
         let pumped = self.pump_until(until, deadline, log);
-        self.record_held(log);
+        self.inbox.record_held(log);
         pumped
     }
 

@@ -10,8 +10,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use super::ChildConnection;
 use super::pump::DRAIN_GRACE;
 use super::tree::{self, Process};
-use crate::transcript::{Bytes, Kind};
-use crate::transport::{Log, Until};
+use crate::transcript::Kind;
+use crate::transport::{Connection, Log, Until};
 
 /// How long descendants may take to vanish after the peer ended by itself, before they count as left behind.
 const LEAK_GRACE: Duration = Duration::from_millis(100);
@@ -46,12 +46,9 @@ impl ChildConnection {
         }
         let family = std::mem::take(&mut self.family);
         self.end_family(by_itself, family, log);
-        self.record_held(log);
+        self.inbox.record_held(log);
         self.read_stderr();
-        if self.stderr_bytes > 0 {
-            let bytes = Bytes(std::mem::take(&mut self.stderr_kept));
-            self.note(Kind::Stderr { bytes, total_bytes: self.stderr_bytes }, log);
-        }
+        self.inbox.record_stderr(self.now_us(), log);
         if by_itself {
             for path in files_left(&self.temp_dir) {
                 self.note(Kind::LeftFile { path }, log);

@@ -8,14 +8,12 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use super::{ChildConnection, Ended, tree};
-use crate::transcript::{Awaited, Bytes, Exit, Kind};
-use crate::transport::{Log, Pumped, Until};
+use crate::transcript::{Exit, Kind};
+use crate::transport::{Log, Pumped, Until, gave_up};
 
 /// How long standard output is read on after the peer ended while somebody else holds it open, and how long the end
 /// of a peer is waited for that closed a pipe.
 pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(200);
-/// Reads that come within this time of the first one become one event.
-const MERGE_US: u64 = 1_000;
 /// Writes and reads in a row before the other direction gets its turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
@@ -55,7 +53,7 @@ impl ChildConnection {
                 return pumped;
             }
             if now >= end {
-                return self.give_up(until, now.saturating_duration_since(began), log);
+                return gave_up(until);
             }
             let ready = self.wait(self.wake_at(end, now).saturating_duration_since(now));
             now = Instant::now();
@@ -69,7 +67,7 @@ impl ChildConnection {
     fn settled(&self, until: Until, now: Instant) -> Option<Pumped> {
         let passed = |since: Option<Instant>| since.is_some_and(|at| now >= at + DRAIN_GRACE);
         let gone = match until {
-            Until::Frames(frames) if self.frames >= frames => return Some(Pumped::Reached),
+            Until::Frames(frames) if self.inbox.frames >= frames => return Some(Pumped::Reached),
             Until::Exited if self.exit_recorded => return Some(Pumped::Reached),
             Until::Written if self.stdin_broken_at.is_none() && self.is_written() => {
                 return Some(Pumped::Reached);
@@ -84,18 +82,6 @@ impl ChildConnection {
 
     fn is_written(&self) -> bool {
         self.outbox.is_empty() && !(self.close_requested && self.stdin.is_some())
-    }
-
-    fn give_up(&mut self, until: Until, waited: Duration, log: &mut dyn Log) -> Pumped {
-        let awaited = match until {
-            Until::Elapsed(_) => return Pumped::Reached,
-            Until::Frames(_) => Awaited::Frames,
-            Until::Written => Awaited::Writing,
-            Until::Exited => Awaited::Exit,
-        };
-        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        self.note(Kind::DeadlinePassed { awaited, waited_ms }, log);
-        Pumped::Deadline(awaited)
     }
 
     /// The next moment at which something is to be done even if nothing comes.
@@ -216,10 +202,16 @@ impl ChildConnection {
                 Ok(0) => {
                     self.stdout = None;
                     self.stdout_closed_at = Some(now);
-                    self.note_at(self.at_us(now), Kind::StdoutClosed, log);
+                    self.inbox.record(self.at_us(now), Kind::StdoutClosed, log);
                 }
                 Ok(length) => {
-                    self.take_stdout(length, now, log);
+                    let at_us = self.at_us(now);
+                    if !self.inbox.take_stdout(&self.buffer[..length], at_us, log) {
+                        self.over_budget = true;
+                        self.stdout = None;
+                        self.kill_group();
+                        return;
+                    }
                     if length < self.buffer.len() {
                         return;
                     }
@@ -227,38 +219,6 @@ impl ChildConnection {
                 Err(Errno::INTR) => {}
                 Err(_) => return,
             }
-        }
-    }
-
-    fn take_stdout(&mut self, length: usize, now: Instant, log: &mut dyn Log) {
-        let room = self.budget.stdout_bytes_max.saturating_sub(self.stdout_bytes);
-        let kept = length.min(room);
-        let at_us = self.at_us(now);
-        if !self.held.is_empty() && at_us > self.held_at_us + MERGE_US {
-            self.record_held(log);
-        }
-        if self.held.is_empty() {
-            self.held_at_us = at_us;
-        }
-        let bytes = &self.buffer[..kept];
-        self.frames += memchr::memchr_iter(b'\n', bytes).count() as u64;
-        self.held.extend_from_slice(bytes);
-        self.stdout_bytes += kept;
-        if kept < length {
-            self.over_budget = true;
-            self.stdout = None;
-            self.kill_group();
-            let bytes_max = self.budget.stdout_bytes_max as u64;
-            self.note_at(at_us, Kind::StdoutOverflow { bytes_max }, log);
-        }
-    }
-
-    /// Records what was read but not recorded yet.
-    pub(super) fn record_held(&mut self, log: &mut dyn Log) {
-        if !self.held.is_empty() {
-            let bytes = Bytes(std::mem::take(&mut self.held));
-            self.recorded_at_us = self.recorded_at_us.max(self.held_at_us);
-            log.record(self.recorded_at_us, Kind::Received { bytes });
         }
     }
 
@@ -271,9 +231,7 @@ impl ChildConnection {
             match rustix::io::read(stderr, &mut self.buffer) {
                 Ok(0) => self.stderr = None,
                 Ok(length) => {
-                    let room = self.budget.stderr_bytes_kept.saturating_sub(self.stderr_kept.len());
-                    self.stderr_kept.extend_from_slice(&self.buffer[..length.min(room)]);
-                    self.stderr_bytes += length as u64;
+                    self.inbox.take_stderr(&self.buffer[..length]);
                     if length < self.buffer.len() {
                         return;
                     }
@@ -308,7 +266,7 @@ impl ChildConnection {
         if self.stdout.is_none() || no_more_time || now >= ended.at + DRAIN_GRACE {
             self.break_stdin(log);
             self.exit_recorded = true;
-            self.note_at(self.at_us(ended.at), Kind::Exited { exit: ended.exit }, log);
+            self.inbox.record(self.at_us(ended.at), Kind::Exited { exit: ended.exit }, log);
         }
     }
 

@@ -158,7 +158,7 @@ fn a_silent_peer_meets_the_deadline_and_is_killed_at_the_end() {
     peer.finish();
     assert!(!is_alive(pid));
     assert_eq!(peer.connection.exit(), None, "it did not end by itself");
-    assert_eq!(peer.tape.outline(), ["Started", "DeadlinePassed", "Killed"]);
+    assert_eq!(peer.tape.outline(), ["Started", "Killed"]);
 }
 
 #[test]
@@ -386,8 +386,8 @@ fn what_cannot_start_says_so() {
             let mut tape = Tape::default();
             let error = ChildConnection::spawn(&spec, &Budget::default(), &mut tape).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
-            assert_eq!(tape.0.len(), 1);
-            assert!(tape.has(|kind| *kind == Kind::StartFailed { error: error.to_string() }));
+            assert!(argv.first().is_none_or(|program| error.to_string().contains(program)), "{error}");
+            assert_eq!(tape.0, []);
         }
     }
 }
