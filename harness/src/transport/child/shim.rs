@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn stands_in() {
         if let Some(program) = std::env::var_os("STAND_IN") {
-            let script = "ulimit -n; ulimit -f; exit 5".into();
+            let script = "echo; ulimit -n; ulimit -f; exit 5".into();
             main([OsString::from("n=64,f=1024"), program, "-c".into(), script]);
         }
     }
