@@ -63,7 +63,7 @@ pub(super) struct Host {
     components: Components,
     scanner: Scanner,
     input_scanner: Scanner,
-    /// Text of the input of the request under way.
+    /// Kept for the text of the next input.
     document: Vec<u8>,
     printed: Printed,
     waiting: Option<(Call, Waiting)>,
@@ -109,7 +109,8 @@ impl Host {
 
     /// Answers one request, or starts a tool that waits.
     pub fn request(&mut self, text: &[u8], now: Millis, out: &mut Out<'_>) -> Progress {
-        let progress = match self.start(text, now, out) {
+        let mut document = std::mem::take(&mut self.document);
+        let progress = match self.start(text, &mut document, now, out) {
             Ok(progress) => progress,
             Err(refusal) => {
                 match refusal {
@@ -122,14 +123,21 @@ impl Host {
                 Progress::Answered { host_error: true }
             }
         };
-        if self.document.capacity() > KEPT_BYTES {
-            self.document = Vec::new();
+        if document.capacity() <= KEPT_BYTES {
+            self.document = document;
         }
         progress
     }
 
-    fn start(&mut self, text: &[u8], now: Millis, out: &mut Out<'_>) -> Result<Progress, Refusal> {
-        let Self { config, components, scanner, input_scanner, document, printed, .. } = self;
+    /// `document` is a buffer for the text of the input.
+    fn start(
+        &mut self,
+        text: &[u8],
+        document: &mut Vec<u8>,
+        now: Millis,
+        out: &mut Out<'_>,
+    ) -> Result<Progress, Refusal> {
+        let Self { config, components, scanner, input_scanner, printed, .. } = self;
         let Config { choices, limits, .. } = &*config;
         let text = super::request::without_bom(text, choices);
         let serve = config.mode == Mode::Serve;
@@ -226,8 +234,12 @@ impl Host {
             Input { text: input.text(), traits: input.traits(), policy, nesting_max: limits.nesting_max };
         let mut cx = Context { now, limits, choices, state: &mut *components.state, printed };
         let step = entry.tool.call(&input, &mut cx);
-        let escaped = request.input_json.map_or("{}", RawStr::raw);
-        Ok(self.step(call, step, Some(escaped), now, out))
+        let given = match request.input_json {
+            // A lone surrogate that was escaped in the request is an escape within the document.
+            Some(escaped) if !request.lone_surrogates => OutputRef::Escaped(escaped.raw()),
+            _ => OutputRef::Json(input.text),
+        };
+        Ok(self.step(call, step, Some(given), now, out))
     }
 
     /// Continues the tool that waits. Returns `None` when none does or `answer` is not what it waits for.
@@ -255,12 +267,12 @@ impl Host {
         Some(self.step(call, step, None, now, out))
     }
 
-    /// Does what a tool asked for. `escaped` is the input as it stood in the request, while that is at hand.
+    /// Does what a tool asked for. `given` is the input, while that is at hand.
     fn step(
         &mut self,
         call: Call,
         step: Step,
-        escaped: Option<&str>,
+        given: Option<OutputRef<'_>>,
         now: Millis,
         out: &mut Out<'_>,
     ) -> Progress {
@@ -271,7 +283,7 @@ impl Host {
         }
         let limits = &self.config.limits;
         match step {
-            Step::Done(result) => self.finish(call, result, escaped, now, out),
+            Step::Done(result) => self.finish(call, result, given, now, out),
             Step::Abort => {
                 out.push(Action::Abort);
                 Progress::Aborted
@@ -301,7 +313,7 @@ impl Host {
         &mut self,
         call: Call,
         result: ToolResult,
-        escaped: Option<&str>,
+        given: Option<OutputRef<'_>>,
         now: Millis,
         out: &mut Out<'_>,
     ) -> Progress {
@@ -309,8 +321,8 @@ impl Host {
         let Config { choices, limits, .. } = &*config;
         let Call { tool, keyed, before } = call;
         let ToolResult { mut status, output, mut error } = result;
-        let output = match (&output, escaped) {
-            (Output::Input, Some(escaped)) => OutputRef::Escaped(escaped),
+        let output = match (&output, given) {
+            (Output::Input, Some(given)) => given,
             (Output::Json(text), _) => OutputRef::Json(text),
             (Output::Input, None) => {
                 (status, error) = (Status::ToolError, "the tool gave back an input that is gone".into());

@@ -24,6 +24,8 @@ pub(super) struct Request<'t> {
     pub tier: Option<Raw<'t>>,
     /// What `_lease.issue` reads; of any type.
     pub ttl_ms: Option<Raw<'t>>,
+    /// A string of the request holds half of a surrogate pair.
+    pub lone_surrogates: bool,
 }
 
 /// Values of the known members before their types are looked at.
@@ -104,6 +106,7 @@ impl<'t> Request<'t> {
         }
         check_policy(scanned.text(), scanned.traits(), &choices.policy(), nesting_max)
             .map_err(|error| format!("malformed request: {error}"))?;
+        let lone_surrogates = scanned.traits().lone_surrogates;
         let mut members = Members::default();
         for (name, value) in scanned.members() {
             let slot = if name.is_escaped() {
@@ -136,7 +139,7 @@ impl<'t> Request<'t> {
             return Err("malformed request: ds_state must be an object".to_owned());
         }
         if !serve {
-            return Ok(Self { input_json, ds_state, ..Self::default() });
+            return Ok(Self { input_json, ds_state, lone_surrogates, ..Self::default() });
         }
         let aid = string("aid", members.aid)?;
         if aid.is_none_or(|aid| aid.raw().is_empty()) {
@@ -151,6 +154,7 @@ impl<'t> Request<'t> {
             tool_aid: known(members.tool_aid),
             tier: known(members.tier),
             ttl_ms: known(members.ttl_ms),
+            lone_surrogates,
         })
     }
 }
