@@ -120,3 +120,8 @@ pub fn find(name: &str) -> Option<&'static dyn Boundary> {
     let name = name.replace('-', "_");
     all().into_iter().find(|boundary| boundary.name() == name)
 }
+
+/// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model.
+pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
+    if transcript.plan.by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) }
+}

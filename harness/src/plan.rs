@@ -24,6 +24,10 @@ pub struct Plan {
     /// Parameters for the oracle that belong to no single step.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub expect: Value,
+    /// What is expected follows from the bytes that were really written, not from `expect` in the steps: a generated,
+    /// mutated or shrunk conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_model: bool,
 }
 
 /// One process of the peer.

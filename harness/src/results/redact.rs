@@ -1,0 +1,98 @@
+//! Keeps secrets out of everything that is stored.
+
+use serde_json::Value;
+
+/// What stands where a secret stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// Whether a variable, option or key of this name holds a secret: `*TOKEN*`, `*KEY*`, `*SECRET*`, in any case.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "KEY", "SECRET"].iter().any(|part| name.contains(part))
+}
+
+/// Replaces the secrets in a configuration: values under secret names that are no JSON Pointers into replies or
+/// templates (those say where a secret is, not what it is), and secret assignments and options in lists of strings.
+pub fn redact(config: &mut Value) {
+    match config {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) if is_secret_name(name) && !is_place(text) => {
+                        *text = REDACTED.to_owned();
+                    }
+                    Value::Number(_) if is_secret_name(name) => *value = REDACTED.into(),
+                    _ => redact(value),
+                }
+            }
+        }
+        Value::Array(items) => {
+            let words: Option<Vec<String>> =
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
+            match words {
+                Some(words) => *items = redact_argv(&words).into_iter().map(Value::String).collect(),
+                None => items.iter_mut().for_each(redact),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces secrets in a command line: `NAME=value`, `--api-key=value` and `--api-key value`.
+pub fn redact_argv(argv: &[String]) -> Vec<String> {
+    let mut out = Vec::with_capacity(argv.len());
+    let mut next_is_secret = false;
+    for word in argv {
+        let redacted = match word.split_once('=') {
+            _ if std::mem::take(&mut next_is_secret) && !is_place(word) => REDACTED.to_owned(),
+            Some((name, value)) if is_name(name) && is_secret_name(name) && !is_place(value) => {
+                format!("{name}={REDACTED}")
+            }
+            None if word.starts_with("--") && is_secret_name(word) => {
+                next_is_secret = true;
+                word.clone()
+            }
+            _ => word.clone(),
+        };
+        out.push(redacted);
+    }
+    out
+}
+
+/// The name of a variable or an option, not a sentence or a path that happens to hold `=`.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// A JSON Pointer to a captured value, or a placeholder.
+fn is_place(text: &str) -> bool {
+    let pointer = |text: &str| {
+        text.starts_with('/')
+            && text.len() <= 40
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/_".contains(&byte))
+    };
+    (text.starts_with('{') && text.ends_with('}')) || pointer(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_and_the_places_of_secrets_stay() {
+        let mut config = serde_json::json!({
+            "env": {"API_TOKEN": "t0psecret", "my_key": 7, "LANG": "C"},
+            "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
+            "serve": ["./host", "--api-key", "abc", "SECRET_X=1", "--port=8", "a=b"],
+        });
+        redact(&mut config);
+        let expected = serde_json::json!({
+            "env": {"API_TOKEN": REDACTED, "my_key": REDACTED, "LANG": "C"},
+            "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
+            "serve": ["./host", "--api-key", REDACTED, "SECRET_X=[redacted]", "--port=8", "a=b"],
+        });
+        assert_eq!(config, expected);
+    }
+}
