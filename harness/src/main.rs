@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use peerproof::clause::Side;
 use peerproof::facts::Facts;
 use peerproof::fixture::ActorExe;
 use peerproof::peer::{Origin, Peer};
@@ -21,8 +20,8 @@ fn main() {
         let env: Vec<(String, String)> = std::env::vars().collect();
         std::process::exit(boundary.run_reference(&argv[2..], &env));
     }
-    let (command, _) = boundary.main_command(&argv);
-    let mut facts = Facts::new(Side::Provider);
+    let (command, side) = boundary.main_command(&argv);
+    let mut facts = Facts::new(side);
     facts.commands.insert(command.to_owned());
     let mut peer = Peer {
         name: "peer".to_owned(),
