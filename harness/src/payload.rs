@@ -112,11 +112,7 @@ impl Payload {
                 Segment::Hex(hex) => {
                     bytes.extend(unhex(hex).ok_or_else(|| format!("malformed hex {hex:?}"))?)
                 }
-                Segment::Repeat { unit, times } => {
-                    for _ in 0..*times {
-                        bytes.extend_from_slice(unit.as_bytes());
-                    }
-                }
+                Segment::Repeat { unit, times } => repeat_onto(&mut bytes, unit.as_bytes(), *times),
                 Segment::Var(name) => bytes.extend_from_slice(
                     vars.get(name).ok_or_else(|| format!("variable {name:?} has no value"))?.as_bytes(),
                 ),
@@ -137,6 +133,19 @@ impl Payload {
             }
         }
         shorten(out.trim_end_matches('\n'), chars_max).into_owned()
+    }
+}
+
+/// Appends `unit` `times` times by doubling: large inputs are made as fast as memory is copied.
+fn repeat_onto(bytes: &mut Vec<u8>, unit: &[u8], times: u64) {
+    let from = bytes.len();
+    let end = from + unit.len() * usize::try_from(times).unwrap_or(usize::MAX);
+    if end > from {
+        bytes.extend_from_slice(unit);
+    }
+    while bytes.len() < end {
+        let more = (bytes.len() - from).min(end - bytes.len());
+        bytes.extend_from_within(from..from + more);
     }
 }
 
@@ -242,6 +251,16 @@ mod tests {
         bytes.extend(std::iter::repeat_n(b'a', 10 << 20));
         bytes.extend(b"\"}\n");
         assert_eq!(round_trip(&bytes).0.len(), 3);
+    }
+
+    #[test]
+    fn repeats_any_unit_any_number_of_times() {
+        for times in [0, 1, 2, 3, 7, 8, 1_000] {
+            let expanded =
+                Payload::text("<").repeat("a€", times).then(Payload::text(">")).expand(&Vars::new());
+            assert_eq!(expanded.unwrap(), format!("<{}>", "a€".repeat(times as usize)).into_bytes());
+        }
+        assert_eq!(Payload::default().repeat("", 5).expand(&Vars::new()).unwrap(), b"");
     }
 
     #[test]
