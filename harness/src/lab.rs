@@ -54,6 +54,8 @@ struct Live {
     frames_awaited: u64,
     /// Bytes queued since the last frame came.
     bytes_pending: usize,
+    /// Line feeds among them.
+    lines_pending: usize,
     /// A wait was cut short: the next canary has to tell whether a reply was lost.
     short_of_frames: bool,
     answered_once: bool,
@@ -95,6 +97,7 @@ impl Lab<'_> {
             offset_us: 0,
             frames_awaited: 0,
             bytes_pending: 0,
+            lines_pending: 0,
             short_of_frames: false,
             answered_once: false,
             temp_dir: None,
@@ -157,11 +160,12 @@ impl Run<'_> {
                     return Ok(());
                 }
                 let bytes = payload.expand(&self.vars)?;
-                let length = bytes.len();
+                let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
                 let kind = Kind::Sent { step: index, payload: payload.clone() };
                 self.record(session, kind);
                 let live = &mut self.live[session];
                 live.bytes_pending += length;
+                live.lines_pending += lines;
                 live.frames_awaited += u64::from(*await_frames);
                 if let Some(connection) = live.connection.as_mut() {
                     connection.queue(bytes, *chunking);
@@ -289,6 +293,7 @@ impl Run<'_> {
             Pumped::Reached => {
                 let live = &mut self.live[session];
                 live.bytes_pending = 0;
+                live.lines_pending = 0;
                 live.short_of_frames = false;
                 if !live.answered_once {
                     live.answered_once = true;
@@ -330,12 +335,20 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
+    /// waited for first; where several are, nobody knows which is the last, and their time is added.
     fn await_exit(&mut self, session: usize, allow: Duration) {
         let live = &self.live[session];
-        let pending = live.bytes_pending > 0 || live.frames_awaited > self.frames(session).len() as u64;
+        let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
+        let frames = self.frames(session).len() as u64;
         let mut deadline = self.lab.budget.exit + allow;
-        if pending {
-            deadline += self.lab.budget.reply_to(live.bytes_pending);
+        if bytes > 0 || awaited > frames {
+            let reply = self.lab.budget.reply_to(bytes);
+            if lines <= 1 && awaited <= frames + 1 {
+                self.pump(session, Until::Frames(frames + 1), reply + allow);
+            } else {
+                deadline += reply;
+            }
         }
         if let Pumped::Deadline(_) = self.pump(session, Until::Exited, deadline) {
             self.deadline_passed(session, Awaited::Exit, deadline);
