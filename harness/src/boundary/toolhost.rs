@@ -21,6 +21,7 @@ pub mod config;
 pub mod dispatch;
 pub mod expect;
 pub mod generate;
+pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod probe;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clause::ClauseId;
 use crate::json::{self, DecodeLimits, Json};
+use crate::payload::{Payload, Vars};
 
 /// What may come back for one request. Stored in `Step::expect`: one of these, or an array with one for each line of
 /// the payload.
@@ -22,6 +23,10 @@ pub struct Expect {
     /// Key of the open choice that this step reveals; the value stands beside the alternative that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
+    /// Clause that is broken when the request is passed over or answered more than once, where that is another one
+    /// than `clause` and the one about every request line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once: Option<ClauseId>,
 }
 
 /// One allowed outcome.
@@ -33,6 +38,9 @@ pub struct Allowed {
     /// JSON text that `output_json` must equal as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// The same as a recipe, for outputs too large to be written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Payload>,
     /// Whether `idempotent_hit` must be true (`false`: absent or false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit: Option<bool>,
@@ -91,7 +99,7 @@ pub enum Match {
 impl Expect {
     /// One outcome for `clause`.
     pub fn new(clause: impl Into<ClauseId>, allowed: Allowed) -> Self {
-        Self { clause: clause.into(), allowed: vec![allowed], reason: None, choice: None }
+        Self { clause: clause.into(), allowed: vec![allowed], reason: None, choice: None, once: None }
     }
 
     /// Success with any output.
@@ -127,6 +135,13 @@ impl Expect {
     #[must_use]
     pub fn choice(mut self, key: &str) -> Self {
         self.choice = Some(key.to_owned());
+        self
+    }
+
+    /// Names the clause that asks for exactly one reply.
+    #[must_use]
+    pub fn once(mut self, clause: &str) -> Self {
+        self.once = Some(clause.into());
         self
     }
 
@@ -173,12 +188,17 @@ impl Expect {
 impl Allowed {
     /// A reply of this sort.
     pub fn of(outcome: Outcome) -> Self {
-        Self { outcome, output: None, hit: None, members: BTreeMap::new(), choice: None }
+        Self { outcome, output: None, recipe: None, hit: None, members: BTreeMap::new(), choice: None }
     }
 
     /// Success with this output.
     pub fn output(output: impl Into<String>) -> Self {
         Self { output: Some(output.into()), ..Self::of(Outcome::Ok) }
+    }
+
+    /// Success with an output (JSON text) that is described by a recipe.
+    pub fn large_output(output: Payload) -> Self {
+        Self { recipe: Some(output), ..Self::of(Outcome::Ok) }
     }
 
     /// Demands or forbids `idempotent_hit`.
@@ -247,9 +267,9 @@ impl Allowed {
                 return code("false_hit");
             }
         }
-        if let Some(expected) = &self.output {
+        if self.output.is_some() || self.recipe.is_some() {
             let got = reply.get("output_json").and_then(Json::as_str).and_then(parse);
-            if got.is_none() || got != parse(expected) {
+            if got.is_none() || got != self.expected_output() {
                 return code("wrong_output");
             }
         }
@@ -259,6 +279,17 @@ impl Allowed {
             }
         }
         None
+    }
+
+    fn expected_output(&self) -> Option<Json> {
+        match (&self.output, &self.recipe) {
+            (Some(text), _) => parse(text),
+            (None, Some(recipe)) => {
+                let bytes = recipe.expand(&Vars::new()).ok()?;
+                json::decode(&bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+            }
+            (None, None) => None,
+        }
     }
 
     fn phrase(&self) -> String {
@@ -275,6 +306,9 @@ impl Allowed {
         };
         if let Some(output) = &self.output {
             text.push_str(&format!(" with output {}", crate::payload::shorten(output, 120)));
+        }
+        if let Some(recipe) = &self.recipe {
+            text.push_str(&format!(" with output {}", recipe.summary(120)));
         }
         match self.hit {
             Some(true) => text.push_str(" and idempotent_hit:true"),

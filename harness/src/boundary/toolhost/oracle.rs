@@ -4,7 +4,7 @@
 use super::align::{Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
-use super::reply_rules;
+use super::{memory, reply_rules};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits};
 use crate::payload::shorten;
@@ -14,6 +14,7 @@ use crate::transcript::{Awaited, Exit, Kind, Transcript};
 /// Clauses about frames and processes that every conversation watches.
 mod clause {
     pub const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
+    pub const FLUSHED: &str = "TH-FRAME-03";
     pub const PROTOCOL_ONLY: &str = "TH-FRAME-05";
     pub const REPLY_STRICT_JSON: &str = "TH-REPLY-01";
     pub const RUN_EXIT_ZERO: &str = "TH-RUN-02";
@@ -24,6 +25,8 @@ mod clause {
     pub const ENDS_AT_TERM: &str = "TH-PROC-04";
     pub const NO_PROCESS_LEFT: &str = "TH-PROC-05";
     pub const NO_FILE_LEFT: &str = "TH-PROC-06";
+    /// Key of the open choice that an exit status shows, not a reply.
+    pub const ERROR_EXIT_CHOICE: &str = "host_error_exit";
 }
 
 /// What was expected of one line of one step.
@@ -50,6 +53,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             judge_session(transcript, session, &mut judgement);
         }
     }
+    memory::judge(transcript, &mut judgement);
     judgement
 }
 
@@ -57,28 +61,54 @@ fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Judgem
     let asked = asked(transcript, session);
     let serve = transcript.plan.sessions[session].command != "run";
     let out = transcript.stdout(session);
-    let (frames, rest) = if serve { lines(&out) } else { (whole(&out), &[][..]) };
-    let exit = transcript.exit(session);
+    let frames_max = asked.len() * 2 + FRAMES_SPARE;
+    let (frames, rest) = if serve { lines(&out, frames_max) } else { (whole(&out), &[][..]) };
+    let ending = Ending::of(transcript, session, serve);
     let expects: Vec<&Expect> = asked.iter().map(|asked| &asked.expect).collect();
     let alignment = align(&expects, &frames);
-    for (asked, answer) in asked.iter().zip(&alignment.answers) {
+    let last_answered = alignment.answers.iter().rposition(Option::is_some);
+    let mut own = Judgement::default();
+    // What ended the session, rightly or not, explains every silence after it.
+    let mut over = None;
+    for (index, (asked_now, answer)) in asked.iter().zip(&alignment.answers).enumerate() {
         match answer {
-            Some(frame) => reply(asked, &frames[*frame], judgement),
-            None => silence(transcript, session, asked, exit, judgement),
+            Some(frame) => reply(asked_now, &frames[*frame], &mut own),
+            None if last_answered > Some(index) => passed_over(asked_now, &mut own),
+            None if over.is_none() => {
+                over = silence(asked_now, index + 1 == asked.len(), &ending, &mut own);
+            }
+            None => {}
         }
     }
+    let mut extras: Vec<(Finding, usize)> = Vec::new();
     for frame in &alignment.extra {
-        let got = shorten(&String::from_utf8_lossy(&frames[*frame].bytes), 200).into_owned();
+        let before = alignment.answers.iter().rposition(|answer| answer.is_some_and(|at| at < *frame));
+        let once = before.and_then(|at| asked[at].expect.once.as_ref());
         // What is no JSON object is output beside the protocol; what is one is a reply too many.
         let (clause, reason) = match &frames[*frame].value {
-            Ok(value) if value.get("ok").is_some() => (clause::ONE_REPLY_A_LINE, "extra_reply"),
+            Ok(value) if value.get("ok").is_some() => {
+                (once.map_or(clause::ONE_REPLY_A_LINE, |clause| clause.0.as_str()), "extra_reply")
+            }
             _ => (clause::PROTOCOL_ONLY, "other_output"),
         };
-        judgement.findings.push(Finding::new(clause, reason, "exactly one reply for each request line", got));
+        match extras.iter_mut().find(|(seen, _)| seen.key() == (&clause.into(), reason)) {
+            Some((_, more)) => *more += 1,
+            None => {
+                let got = shorten(&String::from_utf8_lossy(&frames[*frame].bytes), 200).into_owned();
+                let finding = Finding::new(clause, reason, "exactly one reply for each request line", got);
+                extras.push((finding, 0));
+            }
+        }
     }
-    if serve && !rest.is_empty() && exit.is_some() && !asked.is_empty() {
+    own.findings.extend(extras.into_iter().map(|(mut finding, more)| {
+        if more > 0 {
+            finding.got.push_str(&format!(" (and {more} more)"));
+        }
+        finding
+    }));
+    if serve && !rest.is_empty() && ending.exit.is_some() && !asked.is_empty() {
         let got = shorten(&String::from_utf8_lossy(rest), 200).into_owned();
-        judgement.findings.push(Finding::new(
+        own.findings.push(Finding::new(
             clause::PROTOCOL_ONLY,
             "unfinished_line",
             "every reply ends with a line feed",
@@ -90,11 +120,27 @@ fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Judgem
         let step = answers.map(|at| asked[at].step);
         if let Ok(value) = &frame.value {
             for finding in reply_rules::violations(transcript, serve, value, frame.bytes.len()) {
-                judgement.findings.push(Finding { step, ..finding });
+                own.findings.push(Finding { step, ..finding });
             }
         }
     }
-    process(transcript, session, serve, &frames, judgement);
+    if serve {
+        serve_end(&ending, over, &mut own);
+    } else {
+        run_end(&asked, &ending, &frames, &mut own);
+    }
+    left_behind(transcript, session, &mut own);
+    let finish = transcript
+        .plan
+        .steps
+        .iter()
+        .position(|step| step.session == session && matches!(step.act, Act::Finish | Act::Signal(_)));
+    judgement.findings.extend(own.findings.into_iter().map(|finding| match finding.step {
+        Some(_) => finding,
+        None => Finding { step: finish, ..finding },
+    }));
+    judgement.canaries_answered += own.canaries_answered;
+    judgement.choice = own.choice.or(judgement.choice.take());
 }
 
 /// The lines that were sent with what each lets one expect.
@@ -120,12 +166,17 @@ fn decode(bytes: &[u8]) -> Frame {
     Frame { bytes: bytes.to_vec(), value }
 }
 
-fn lines(out: &[u8]) -> (Vec<Frame>, &[u8]) {
+/// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
+const FRAMES_SPARE: usize = 1_000;
+
+/// The first `frames_max` complete lines, and what follows the last line feed.
+fn lines(out: &[u8], frames_max: usize) -> (Vec<Frame>, &[u8]) {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let frames = out[..end]
         .split_inclusive(|byte| *byte == b'\n')
         .map(|line| &line[..line.len() - 1])
         .map(|line| decode(line.strip_suffix(b"\r").unwrap_or(line)))
+        .take(frames_max)
         .collect();
     (frames, &out[end..])
 }
@@ -176,153 +227,239 @@ fn note_choice(expect: &Expect, allowed: &Allowed, judgement: &mut Judgement) {
     }
 }
 
-/// A request without a reply: allowed, or lost, or the peer hangs, or it died.
-fn silence(
-    transcript: &Transcript,
-    session: usize,
-    asked: &Asked,
+/// How a session came to its end.
+struct Ending {
+    /// How the process ended by itself.
     exit: Option<Exit>,
-    judgement: &mut Judgement,
-) {
-    let hung = transcript.of(session).any(|event| {
-        matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames | Awaited::Writing, .. })
-    });
-    // A peer that ended only because its input ended did not die of this request.
-    let finished = transcript.of(session).any(|event| matches!(event.kind, Kind::StdinClosed));
-    let died = exit.filter(|exit| !(finished && *exit == Exit::Code(0)));
-    let overflow = transcript.of(session).any(|event| matches!(event.kind, Kind::StdoutOverflow { .. }));
-    let ended =
-        if finished && exit == Some(Exit::Code(0)) && !asked_ends_in_order(asked) { None } else { exit };
-    if !hung && let Some(allowed) = asked.expect.silence(ended) {
-        note_choice(&asked.expect, allowed, judgement);
-        return;
+    /// It ended because its input had ended, in order.
+    in_order: bool,
+    /// Its input was closed.
+    input_ended: bool,
+    /// The harness sent a signal.
+    signalled: bool,
+    /// A deadline for replies passed.
+    unanswered: bool,
+    /// The deadline for taking what was written passed.
+    unread: bool,
+    /// The deadline for its end passed.
+    late: bool,
+    /// The budget it exceeded.
+    flood: Option<(&'static str, &'static str)>,
+    serve: bool,
+}
+
+impl Ending {
+    fn of(transcript: &Transcript, session: usize, serve: bool) -> Self {
+        let any = |is: &dyn Fn(&Kind) -> bool| transcript.of(session).any(|event| is(&event.kind));
+        let passed = |what: Awaited| {
+            any(&|kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == what))
+        };
+        let exit = transcript.exit(session);
+        let input_ended = any(&|kind| matches!(kind, Kind::StdinClosed));
+        let flood = if any(&|kind| matches!(kind, Kind::StdoutOverflow { .. })) {
+            Some(("output_flood", "endless output"))
+        } else if any(&|kind| matches!(kind, Kind::Memory { label, .. } if label == "over_budget")) {
+            Some(("memory_flood", "endless memory"))
+        } else {
+            None
+        };
+        Self {
+            exit,
+            in_order: input_ended && exit == Some(Exit::Code(0)),
+            input_ended,
+            signalled: any(&|kind| matches!(kind, Kind::Signalled { .. })),
+            unanswered: passed(Awaited::Frames),
+            unread: passed(Awaited::Writing),
+            late: passed(Awaited::Exit),
+            flood,
+            serve,
+        }
     }
-    let clause = asked.expect.clause.0.as_str();
-    let expected = asked.expect.phrase();
-    let already = judgement.findings.iter().any(|finding| {
-        matches!(finding.reason.as_str(), "crashed" | "hung" | "ended_early" | "output_flood")
-    });
-    if already {
-        // One death or hang is one finding: what came after it was never answered.
-        return;
+}
+
+/// Why nothing is answered any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The process ended as an expectation allows.
+    Rightly,
+    /// There is a finding about it.
+    Found,
+}
+
+/// A request without a reply while later ones were answered: the session went on.
+fn passed_over(asked: &Asked, judgement: &mut Judgement) {
+    match asked.expect.silence(None) {
+        Some(allowed) => note_choice(&asked.expect, allowed, judgement),
+        None => {
+            judgement.findings.push(no_reply(asked, "no reply, though later requests were answered"));
+        }
     }
-    let finding = if overflow {
-        Finding::new(clause, "output_flood", expected, "endless output").of_nature(Nature::Violation)
-    } else if let Some(exit) = died {
+}
+
+fn no_reply(asked: &Asked, got: &str) -> Finding {
+    let clause = asked.expect.once.as_ref().unwrap_or(&asked.expect.clause);
+    Finding::new(clause.0.as_str(), "no_reply", asked.expect.phrase(), got).at(asked.step)
+}
+
+/// A request without a reply, and nothing after it was answered: allowed, or the peer died of it, hangs in it, or
+/// never answered it.
+fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgement) -> Option<Over> {
+    let expect = &asked.expect;
+    let ends = expect.allowed.iter().find(|allowed| allowed.outcome == Outcome::EndsInOrder);
+    if let Some(allowed) = ends
+        && ending.exit == Some(Exit::Code(0))
+        && !(is_last && ending.in_order)
+    {
+        note_choice(expect, allowed, judgement);
+        return Some(Over::Rightly);
+    }
+    let by_itself = ending.exit.filter(|_| !ending.in_order);
+    if let Some(allowed) = expect.silence(by_itself).or_else(|| expect.silence(ending.exit)) {
+        note_choice(expect, allowed, judgement);
+        return (allowed.outcome != Outcome::Silence).then_some(Over::Rightly);
+    }
+    let clause = expect.clause.0.as_str();
+    let finding = if let Some((reason, got)) = ending.flood {
+        Finding::new(clause, reason, expect.phrase(), got)
+    } else if let Some(exit) = by_itself.filter(|exit| ending.serve || *exit != Exit::Code(0)) {
         let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
-        Finding::new(clause, reason, expected, format!("no reply, {exit}")).of_nature(Nature::Crash)
-    } else if hung {
-        Finding::new(clause, "hung", expected, "no reply in time").of_nature(Nature::Hang)
+        Finding::new(clause, reason, expect.phrase(), format!("no reply, {exit}")).of_nature(Nature::Crash)
+    } else if ending.unanswered || ending.unread || (ending.late && ending.exit.is_none()) {
+        Finding::new(clause, "hung", expect.phrase(), "no reply in time").of_nature(Nature::Hang)
     } else {
-        Finding::new(
-            clause,
-            "no_reply",
-            expected,
-            "no reply, though later requests were answered or input ended",
-        )
+        let got = match ending.exit {
+            Some(exit) => format!("no reply until the end of input, then {exit}"),
+            None => "no reply".to_owned(),
+        };
+        judgement.findings.push(no_reply(asked, &got));
+        return None;
     };
     judgement.findings.push(finding.at(asked.step));
+    Some(Over::Found)
 }
 
-fn asked_ends_in_order(asked: &Asked) -> bool {
-    asked.expect.allowed.iter().any(|allowed| allowed.outcome == Outcome::EndsInOrder)
-}
-
-/// How the process ended, and what it left.
-fn process(
-    transcript: &Transcript,
-    session: usize,
-    serve: bool,
-    frames: &[Frame],
-    judgement: &mut Judgement,
-) {
-    let finish = transcript
-        .plan
-        .steps
-        .iter()
-        .position(|step| step.session == session && matches!(step.act, Act::Finish | Act::Signal(_)));
-    let signalled = transcript.of(session).any(|event| matches!(event.kind, Kind::Signalled { .. }));
-    let dead_already = judgement.findings.iter().any(|finding| finding.nature >= Nature::Hang);
-    let late = transcript
-        .of(session)
-        .any(|event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit, .. }));
-    let mut add = |finding: Finding| {
-        judgement.findings.push(Finding { step: finish, ..finding });
-    };
-    if late && !dead_already {
-        let (clause, expected) = match (signalled, serve) {
-            (true, _) => (clause::ENDS_AT_TERM, "the process ends within 2 s of SIGTERM"),
-            (false, true) => (clause::SERVE_ENDS_AT_EOF, "exit status 0 within 2 s of the last reply"),
-            (false, false) => (clause::RUN_ENDS, "the process ends within 2 s of its reply"),
+/// How a serve process ended. What an unanswered request has already shown is not said again.
+fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
+    if over.is_some() {
+        return;
+    }
+    let is_missing = judgement.findings.iter().any(|finding| finding.reason == "no_reply");
+    let mut add = |finding: Finding| judgement.findings.push(finding);
+    if ending.unanswered && !is_missing {
+        // Nothing is missing, so what did not come in time came with the end of input.
+        add(Finding::new(
+            clause::FLUSHED,
+            "late_reply",
+            "a reply that comes while input stays open",
+            "no reply in time, then one",
+        )
+        .of_nature(Nature::Hang));
+    }
+    if ending.late {
+        let (clause, expected) = if ending.signalled {
+            (clause::ENDS_AT_TERM, "the process ends within 2 s of SIGTERM")
+        } else {
+            (clause::SERVE_ENDS_AT_EOF, "exit status 0 within 2 s of the last reply")
         };
         add(Finding::new(clause, "does_not_end", expected, "still running, killed").of_nature(Nature::Hang));
     }
-    let ok = frames
-        .first()
-        .and_then(|frame| frame.value.as_ref().ok())
-        .and_then(|value| value.get("ok"))
-        .and_then(json::Json::as_bool);
-    if let Some(exit) = transcript.exit(session)
-        && !signalled
-        && !dead_already
-    {
-        match (serve, exit, ok) {
-            (true, Exit::Code(0), _) | (false, Exit::Code(0), Some(_)) => {}
-            (true, exit, _) if !expected_death(transcript, session) => add(Finding::new(
+    match ending.exit {
+        Some(_) if ending.signalled => {}
+        Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
+            clause::ONE_REPLY_A_LINE,
+            "ended_early",
+            "one process serves requests for as long as its input stays open",
+            "exit status 0 before the end of input",
+        )),
+        Some(exit) if exit != Exit::Code(0) => {
+            let nature = if matches!(exit, Exit::Signal(_)) { Nature::Crash } else { Nature::Violation };
+            add(Finding::new(
                 clause::SERVE_ENDS_AT_EOF,
                 "exit_status",
                 "exit status 0 at the end of input",
                 exit.to_string(),
-            )),
-            (true, ..) => {}
-            (false, exit, Some(true)) => add(Finding::new(
-                clause::RUN_EXIT_ZERO,
-                "exit_status",
-                "exit status 0 after a success reply",
-                exit.to_string(),
-            )),
-            (false, exit @ Exit::Signal(_), Some(false)) => add(Finding::new(
-                clause::RUN_ERROR_EXIT,
-                "died_by_signal",
-                "an exit status after an error reply",
-                exit.to_string(),
-            )),
-            (false, Exit::Code(_), Some(false)) => {}
-            (false, _, None) => {}
+            )
+            .of_nature(nature));
         }
-        if !serve && frames.is_empty() && asked(transcript, session).is_empty() {
-            add(Finding::new(
+        _ => {}
+    }
+}
+
+/// How a run ended: its status has to agree with its reply.
+fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut Judgement) {
+    let reply = frames.first().and_then(|frame| frame.value.as_ref().ok());
+    let ok = reply.and_then(|value| value.get("ok")).and_then(json::Json::as_bool);
+    if ending.late && (ending.signalled || asked.is_empty() || !frames.is_empty()) {
+        let (clause, expected) = if ending.signalled {
+            (clause::ENDS_AT_TERM, "the process ends within 2 s of SIGTERM")
+        } else {
+            (clause::RUN_ENDS, "the process ends within 2 s of its reply")
+        };
+        let finding = Finding::new(clause, "does_not_end", expected, "still running, killed");
+        judgement.findings.push(finding.of_nature(Nature::Hang));
+    }
+    let Some(exit) = ending.exit.filter(|_| !ending.signalled) else { return };
+    let finding = match (ok, exit) {
+        (Some(true), exit) if exit != Exit::Code(0) => Some(Finding::new(
+            clause::RUN_EXIT_ZERO,
+            "exit_status",
+            "exit status 0 after a success reply",
+            exit.to_string(),
+        )),
+        (Some(false), Exit::Signal(_)) => Some(Finding::new(
+            clause::RUN_ERROR_EXIT,
+            "died_by_signal",
+            "an exit status after an error reply",
+            exit.to_string(),
+        )),
+        (None, Exit::Signal(_)) if !frames.is_empty() => Some(Finding::new(
+            clause::RUN_ALWAYS_REPLIES,
+            "crashed",
+            "one JSON object on standard output",
+            format!("no whole reply, {exit}"),
+        )),
+        (None, exit) if frames.is_empty() && asked.is_empty() => Some(
+            Finding::new(
                 clause::RUN_ALWAYS_REPLIES,
-                "no_reply",
+                if exit == Exit::Code(0) { "no_reply" } else { "crashed" },
                 "one JSON object on standard output",
                 format!("nothing, {exit}"),
-            ));
-        }
+            )
+            .of_nature(if exit == Exit::Code(0) { Nature::Violation } else { Nature::Crash }),
+        ),
+        _ => None,
+    };
+    judgement.findings.extend(finding.map(|finding| match exit {
+        Exit::Signal(_) => finding.of_nature(Nature::Crash),
+        Exit::Code(_) => finding,
+    }));
+    let asks_for_status =
+        asked.iter().any(|asked| asked.expect.choice.as_deref() == Some(clause::ERROR_EXIT_CHOICE));
+    if let (true, Some(false), Exit::Code(code)) = (asks_for_status, ok, exit) {
+        let value = if code == 0 { "zero" } else { "nonzero" };
+        judgement.choice =
+            Some(ChoiceSeen { key: clause::ERROR_EXIT_CHOICE.to_owned(), value: value.to_owned() });
     }
+}
+
+/// What outlived the process.
+fn left_behind(transcript: &Transcript, session: usize, judgement: &mut Judgement) {
     for event in transcript.of(session) {
-        match &event.kind {
-            Kind::LeakedProcess { command, .. } => add(Finding::new(
+        let finding = match &event.kind {
+            Kind::LeakedProcess { command, .. } => Finding::new(
                 clause::NO_PROCESS_LEFT,
                 "process_left",
                 "no process of the peer is left after it ended",
                 format!("{command} was still running"),
-            )
-            .of_nature(Nature::Leak)),
-            Kind::LeftFile { path } => add(Finding::new(
+            ),
+            Kind::LeftFile { path } => Finding::new(
                 clause::NO_FILE_LEFT,
                 "file_left",
                 "no temporary file is left after the peer ended",
                 path.clone(),
-            )
-            .of_nature(Nature::Leak)),
-            _ => {}
-        }
+            ),
+            _ => continue,
+        };
+        judgement.findings.push(finding.of_nature(Nature::Leak));
     }
-}
-
-/// Whether a step of this session allows the process to die of it.
-fn expected_death(transcript: &Transcript, session: usize) -> bool {
-    asked(transcript, session)
-        .iter()
-        .any(|asked| asked.expect.allowed.iter().any(|allowed| allowed.outcome == Outcome::Dies))
 }

@@ -241,6 +241,15 @@ impl<'a> Talk<'a> {
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
 
+    /// Sends several lines in one payload and goes on without waiting for their replies.
+    pub fn queue_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+        if let Some(last) = expects.last() {
+            self.clause.clone_from(&last.clause.0);
+        }
+        let value = serde_json::to_value(expects).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames: 0 }, value)
+    }
+
     /// Sends a plain valid request whose answer shows that the peer still works. It speaks for the clause of the step
     /// before it.
     pub fn canary(&mut self) -> &mut Self {
@@ -305,25 +314,37 @@ impl<'a> Talk<'a> {
         self.nonce += 1;
         let (aid, body, expect) = self.good_run(&clause);
         self.run(&aid, body, &[], expect.reason("canary_failed"));
-        let at = self.plan.steps.len() - 2;
-        self.plan.steps[at].canary = true;
+        self.run_counts_as_canary()
+    }
+
+    /// Marks the last run-mode process as a canary.
+    pub fn run_counts_as_canary(&mut self) -> &mut Self {
+        let sent = self.plan.steps.iter_mut().rev().find(|step| matches!(step.act, Act::Send { .. }));
+        if let Some(step) = sent {
+            step.canary = true;
+        }
         self
     }
 
     /// A run-mode request known to succeed: action id, standard input, and what must come.
     pub fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
+        let (aid, request, expect) = self.good_run_request(clause);
+        (aid, request.body(), expect)
+    }
+
+    /// The same with the request still open to changes.
+    pub fn good_run_request(&mut self, clause: &str) -> (String, Request, Expect) {
         self.nonce += 1;
         if self.has("echo") {
             let input = format!("{{\"canary\":{}}}", self.nonce);
-            let body = Request::empty().input(&input).body();
-            return (self.role("echo").aid, body, Expect::output(clause, input));
+            return (self.role("echo").aid, Request::empty().input(&input), Expect::output(clause, input));
         }
         let any = self.role("any");
         let mut request = Request::empty();
         if let Some(input) = &any.input {
             request = request.input(&input.to_string());
         }
-        (any.aid, request.body(), Expect::ok(clause))
+        (any.aid, request, Expect::ok(clause))
     }
 
     /// Ends the current serve process by closing its standard input, which must end it with status 0.
