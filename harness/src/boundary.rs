@@ -20,6 +20,9 @@ pub struct ConfigKey {
     pub name: &'static str,
     /// Allowed values, where they are a named set.
     pub values: &'static [&'static str],
+    /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
+    /// `string`, `object`, `integer`, `pointer` or `any`. A `?` behind the name marks what may be left out.
+    pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,
 }

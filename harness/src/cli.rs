@@ -1,1 +1,227 @@
-//! The command line.
+//! The command line: one file a command, and what they share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Parser, Subcommand};
+
+use crate::boundary;
+use crate::report::printer::{Color, Printer};
+
+pub mod check;
+pub mod exit;
+pub mod explain;
+pub mod list;
+pub mod peer;
+pub mod peer_args;
+pub mod run_args;
+pub mod select;
+
+pub use exit::{Done, Exit, Stop};
+
+/// What a command may use of the process it runs in.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Environment variables whose names are UTF-8.
+    pub variables: BTreeMap<String, OsString>,
+    /// Our own binary, which plays actors and reference peers.
+    pub exe: Option<PathBuf>,
+    /// Where output goes.
+    pub printer: Printer,
+    /// Set by Ctrl-C and SIGTERM: finish what runs, keep what was measured, end.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// A context with these variables and this answer to where our own binary is.
+    pub fn new(variables: BTreeMap<String, OsString>, exe: io::Result<PathBuf>) -> Self {
+        Self { variables, exe: exe.ok(), printer: Printer::plain(), interrupted: Arc::default() }
+    }
+
+    /// The variable `PEERPROOF_<NAME>`, where it is set, UTF-8 and not empty.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.variable(&format!("PEERPROOF_{name}"))
+    }
+
+    /// A variable, where it is set, UTF-8 and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).and_then(|value| value.to_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Our own binary.
+    ///
+    /// # Errors
+    /// The operating system did not say where it is.
+    pub fn exe(&self) -> Result<PathBuf, Stop> {
+        self.exe.clone().ok_or_else(|| {
+            Stop::harness("cannot find out where the peerproof binary is; start it by its full path")
+        })
+    }
+
+    /// From here on Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130.
+    pub fn catch_interrupts(&self) {
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let flag = &self.interrupted;
+            // Where a handler cannot be set the default stays: the process ends.
+            let _ = signal_hook::flag::register_conditional_shutdown(
+                signal,
+                Exit::Interrupted.code(),
+                Arc::clone(flag),
+            );
+            let _ = signal_hook::flag::register(signal, Arc::clone(flag));
+        }
+    }
+}
+
+/// Proves, from the outside, that a process keeps the contract of an agent-tool boundary.
+#[derive(Debug, Parser)]
+#[command(name = "peerproof", version, max_term_width = 100)]
+struct Cli {
+    /// When to use colours.
+    #[arg(long, value_name = "WHEN", global = true)]
+    color: Option<Color>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+// One is made in the life of the process.
+#[allow(clippy::large_enum_variant)]
+enum Command {
+    Check(check::Args),
+    List(list::Args),
+    Explain(explain::Args),
+    Peer(peer::Args),
+}
+
+/// Plays the hidden parts of this binary: actors, the shim that sets limits, and reference peers, whose arguments are
+/// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
+/// [`main`]. Whoever's binary runs checks calls it before anything else.
+pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
+    use crate::transport::child::shim;
+
+    if let Some(status) = crate::fixture::actor::dispatch(args.iter().cloned()) {
+        return Some(status);
+    }
+    if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {
+        shim::main(args[2..].iter().cloned());
+    }
+    if args.get(1).is_some_and(|first| first == "peer") {
+        let boundary = boundary::find(args.get(2)?.to_str()?)?;
+        let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
+        let rest = rest?;
+        if rest.is_empty() || rest.iter().any(|arg| arg == "--help") {
+            return None;
+        }
+        let env = variables()
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        return Some(boundary.run_reference(&rest, &env.collect::<Vec<_>>()));
+    }
+    None
+}
+
+/// Carries out the command in `args` (our own name first).
+pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &context),
+    };
+    let color = match (cli.color, context.setting("COLOR")) {
+        (Some(color), _) => color,
+        (None, Some(word)) => match word.parse() {
+            Ok(color) => color,
+            Err(error) => return stopped(&Stop::usage(error), &context),
+        },
+        (None, None) if context.variable("NO_COLOR").is_some() => Color::Never,
+        (None, None) => Color::Auto,
+    };
+    context.printer = Printer::new(color, context.variable("TERM"));
+    let done = match cli.command {
+        Command::Check(args) => check::run(&args, &context),
+        Command::List(args) => list::run(&args, &context),
+        Command::Explain(args) => explain::run(&args, &context),
+        Command::Peer(args) => peer::run(&args, &context),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(stop) => stopped(&stop, &context),
+    }
+}
+
+fn stopped(stop: &Stop, context: &Context) -> Exit {
+    context.printer.error(&stop.message);
+    stop.exit
+}
+
+/// Help and version go to standard output, mistakes to standard error.
+fn usage(error: &clap::Error, context: &Context) -> Exit {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        context.printer.out(&text);
+        return Exit::Good;
+    }
+    context.printer.err(&text);
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && !argument.starts_with('-')
+    {
+        context.printer.err(&format!(
+            "\n  tip: the command line of a peer follows `--`: peerproof check BOUNDARY -- {argument} …\n"
+        ));
+    }
+    Exit::Usage
+}
+
+/// The boundary called `name`.
+///
+/// # Errors
+/// There is none; the nearest and all names are given.
+pub fn boundary_named(name: &str) -> Result<&'static dyn boundary::Boundary, Stop> {
+    boundary::find(name).ok_or_else(|| {
+        let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
+        let hint = did_you_mean(&name.replace('-', "_"), names.iter().copied());
+        Stop::usage(format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")))
+    })
+}
+
+/// `; did you mean "…"?` where one of `known` is near, else nothing.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+}
+
+/// The one of `known` that `word` was probably meant to be.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    known
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(&word, &known.to_lowercase()), known))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_nearest_word_is_found_or_none() {
+        let known = ["idempotency", "lease", "ds_state"];
+        assert_eq!(nearest("idempotence", known), Some("idempotency"));
+        assert_eq!(nearest("LEASES", known), Some("lease"));
+        assert_eq!(nearest("xyzzy", known), None);
+    }
+}

@@ -176,14 +176,19 @@ impl ResultsWriter {
             std::fs::create_dir_all(folder).map_err(sentence)?;
         }
         let file = File::create(path).map_err(sentence)?;
-        Ok(Self {
+        Ok(Self::onto(file, path))
+    }
+
+    /// Writes to an open file, such as standard output; `path` stands for it in sentences.
+    pub fn onto(file: File, path: &Path) -> Self {
+        Self {
             file,
             path: path.to_owned(),
             hash: Sha256::new(),
             written: 0,
             counts: BTreeMap::new(),
             broken: None,
-        })
+        }
     }
 
     /// Begins a run.

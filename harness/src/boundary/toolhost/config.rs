@@ -8,28 +8,41 @@ const fn key(
     values: &'static [&'static str],
     meaning: &'static str,
 ) -> ConfigKey {
-    ConfigKey { table, name, values, meaning }
+    ConfigKey { table, name, values, members: &[], meaning }
+}
+
+const fn command(
+    name: &'static str,
+    placeholders: &'static [&'static str],
+    meaning: &'static str,
+) -> ConfigKey {
+    ConfigKey { table: "peer", name, values: &[], members: placeholders, meaning }
+}
+
+const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
+    let members = &["aid: string", "input?: object", "tier?: integer"];
+    ConfigKey { table: "roles", name, values: &[], members, meaning }
 }
 
 const TRUE_FALSE: &[&str] = &["true", "false"];
 
 /// Every key that a configuration for a toolhost or a dispatcher may hold.
 pub const KEYS: &[ConfigKey] = &[
-    key("peer", "run", &[], "argv of run mode; `{aid}` stands for the action id"),
-    key("peer", "serve", &[], "argv of serve mode"),
-    key(
-        "peer",
+    command("run", &["{aid}"], "argv of run mode; `{aid}` stands for the action id"),
+    command("serve", &[], "argv of serve mode"),
+    command(
         "command",
-        &[],
+        &["{peer}"],
         "argv of a dispatcher; `{peer}` stands for the path of the toolhost it starts",
     ),
     key("features", "idempotency", TRUE_FALSE, "`idempotency_key` is honoured"),
-    key(
-        "features",
-        "lease",
-        &[],
-        "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
-    ),
+    ConfigKey {
+        table: "features",
+        name: "lease",
+        values: &[],
+        members: &["issue: object", "token: pointer"],
+        meaning: "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
+    },
     key("features", "ds_state", TRUE_FALSE, "slots are kept and reported"),
     key(
         "features",
@@ -37,26 +50,21 @@ pub const KEYS: &[ConfigKey] = &[
         TRUE_FALSE,
         "the tool of role `http_get` is there and obeys MACHINA_HTTP_ALLOWED_HOSTS",
     ),
-    key("roles", "any", &[], "a tool and an input known to succeed: { aid, input }"),
-    key("roles", "echo", &[], "answers its input"),
-    key("roles", "counter", &[], "answers {\"count\":n}, one more at each execution in this process"),
-    key("roles", "put", &[], "writes a DSState slot: {\"slot\",\"artifact\"}"),
-    key("roles", "get", &[], "reads a DSState slot: {\"slot\"} → {\"artifact\"}"),
-    key("roles", "remove", &[], "empties a DSState slot: {\"slot\"}"),
-    key("roles", "fail", &[], "fails with {\"message\"} as its error"),
-    key("roles", "sleep", &[], "takes {\"ms\"} and answers {\"slept_ms\"}"),
-    key("roles", "blob", &[], "answers {\"data\":\"xx…\"} with {\"bytes\"} bytes"),
-    key("roles", "noise", &[], "prints {\"stdout\",\"stderr\"} itself"),
-    key("roles", "crash", &[], "throws, or aborts its process"),
-    key("roles", "tier1", &[], "answers {\"count\":n}; needs a lease of tier 1"),
-    key("roles", "tier2", &[], "the same with tier 2"),
-    key("roles", "tier3", &[], "the same with tier 3"),
-    key(
-        "roles",
-        "http_get",
-        &[],
-        "fetches {\"url\"} and answers {\"status\",\"body\"}; by default AID.NET.HTTP_GET.v1",
-    ),
+    role("any", "a tool and an input known to succeed: { aid, input }"),
+    role("echo", "answers its input"),
+    role("counter", "answers {\"count\":n}, one more at each execution in this process"),
+    role("put", "writes a DSState slot: {\"slot\",\"artifact\"}"),
+    role("get", "reads a DSState slot: {\"slot\"} → {\"artifact\"}"),
+    role("remove", "empties a DSState slot: {\"slot\"}"),
+    role("fail", "fails with {\"message\"} as its error"),
+    role("sleep", "takes {\"ms\"} and answers {\"slept_ms\"}"),
+    role("blob", "answers {\"data\":\"xx…\"} with {\"bytes\"} bytes"),
+    role("noise", "prints {\"stdout\",\"stderr\"} itself"),
+    role("crash", "throws, or aborts its process"),
+    role("tier1", "answers {\"count\":n}; needs a lease of tier 1"),
+    role("tier2", "the same with tier 2"),
+    role("tier3", "the same with tier 3"),
+    role("http_get", "fetches {\"url\"} and answers {\"status\",\"body\"}; by default AID.NET.HTTP_GET.v1"),
     key(
         "choices",
         "duplicate_keys",

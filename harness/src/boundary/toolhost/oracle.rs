@@ -2,7 +2,6 @@
 //! every process.
 
 use super::align::{Frame, align};
-use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::{memory, reply_rules};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
@@ -46,12 +45,8 @@ pub fn answers_canary(step: &crate::plan::Step, frame: &[u8]) -> bool {
 /// Judges by the expectations in the plan.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = Judgement::default();
-    for (session, peer) in transcript.plan.sessions.iter().enumerate() {
-        if peer.command == "command" {
-            dispatch::oracle::judge_session(transcript, session, &mut judgement);
-        } else {
-            judge_session(transcript, session, &mut judgement);
-        }
+    for session in 0..transcript.plan.sessions.len() {
+        judge_session(transcript, session, &mut judgement);
     }
     memory::judge(transcript, &mut judgement);
     judgement

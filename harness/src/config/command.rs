@@ -1,0 +1,96 @@
+//! Command lines in a configuration: placeholders, and whether there is a program at all.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::boundary::ConfigKey;
+
+/// Checks argv for the command `key`, whose members are its placeholders.
+///
+/// # Errors
+/// One sentence: it is empty, or a placeholder is unknown, missing or not closed.
+pub fn check(key: &ConfigKey, argv: &[String]) -> Result<(), String> {
+    let name = key.name;
+    if argv.first().is_none_or(String::is_empty) {
+        return Err(format!("the command `{name}` is empty; give the program and its arguments"));
+    }
+    let mut used = Vec::new();
+    for part in argv {
+        used.extend(placeholders(part).map_err(|error| format!("the command `{name}`: {error}"))?);
+    }
+    let known: Vec<&str> = key.members.iter().map(|member| member.trim_end_matches('?')).collect();
+    for placeholder in &used {
+        if !known.contains(&placeholder.as_str()) {
+            let can = match known.as_slice() {
+                [] => "it has none; write {{ and }} for braces".to_owned(),
+                known => format!("it has {}; write {{{{ and }}}} for braces", known.join(", ")),
+            };
+            return Err(format!("the command `{name}` has the unknown placeholder {placeholder}: {can}"));
+        }
+    }
+    for required in key.members.iter().filter(|member| !member.ends_with('?')) {
+        if !used.iter().any(|placeholder| placeholder == required) {
+            return Err(format!(
+                "the command `{name}` has no {required}: put it where the peer takes that argument"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The placeholders in one part of argv, with their braces.
+fn placeholders(part: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    let mut rest = part;
+    while let Some(at) = rest.find(['{', '}']) {
+        let tail = &rest[at..];
+        if tail.starts_with("{{") || tail.starts_with("}}") {
+            rest = &tail[2..];
+        } else if tail.starts_with('{') {
+            let end = tail.find('}').ok_or_else(|| {
+                format!("{part:?} has a brace that is never closed; write {{{{ for a brace")
+            })?;
+            found.push(tail[..=end].to_owned());
+            rest = &tail[end + 1..];
+        } else {
+            rest = &tail[1..];
+        }
+    }
+    Ok(found)
+}
+
+/// The file that a command line starts. A program with a slash is relative to `folder`, one without is looked for in
+/// `path`, the value of `PATH`.
+///
+/// # Errors
+/// One sentence that says what is in its place and what to do.
+pub fn find_program(argv: &[String], path: Option<&OsStr>, folder: Option<&Path>) -> Result<PathBuf, String> {
+    let program = argv.first().map_or("", String::as_str);
+    let here = folder.unwrap_or(Path::new("."));
+    if program.contains('/') {
+        let file = here.join(program);
+        let meta = file.metadata().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no file {program}"),
+            _ => format!("{program}: {error}"),
+        })?;
+        if meta.is_dir() {
+            return Err(format!("{program} is a directory; name the program in it"));
+        }
+        if meta.permissions().mode() & 0o111 == 0 {
+            return Err(format!(
+                "{program} is not executable; use chmod +x, or put its interpreter before it"
+            ));
+        }
+        return Ok(file);
+    }
+    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let executable =
+        |file: &PathBuf| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if let Some(file) = std::env::split_paths(path).map(|folder| folder.join(program)).find(executable) {
+        return Ok(file);
+    }
+    let hint =
+        if here.join(program).exists() { format!("; did you mean ./{program}?") } else { String::new() };
+    Err(format!("there is no program {program:?} in the PATH of the peer{hint}"))
+}

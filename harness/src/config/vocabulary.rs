@@ -1,0 +1,143 @@
+//! The words of a configuration: which keys there are and which values they take.
+
+use serde_json::Value;
+
+use crate::boundary::{Boundary, ConfigKey};
+use crate::cli::did_you_mean;
+
+const fn general(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> ConfigKey {
+    ConfigKey { table: "peer", name, values, members: &[], meaning }
+}
+
+/// Keys of `[peer]` that every boundary has.
+const GENERAL: &[ConfigKey] = &[
+    general("name", &[], "name of the peer in reports"),
+    general("boundary", &[], "the contract that the peer is held to"),
+    general(
+        "side",
+        &["provider", "consumer"],
+        "the end of the boundary that the peer is; inferred from its commands",
+    ),
+    general(
+        "env",
+        &[],
+        "a table of variables; the rest is cleared but for PATH, HOME, TMPDIR and what a check sets",
+    ),
+    general("pass_env", &[], "a list of names: variables that are passed through from the harness"),
+    general("requirements", &["all"], "which clauses bind the peer, where the boundary has several sets"),
+    general("stop", &["eof"], "how the peer is asked to end"),
+];
+
+/// Every key that a configuration for `boundary` may hold, table by table.
+pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
+    GENERAL.iter().chain(boundary.config_keys()).copied().collect()
+}
+
+/// The names that every boundary has under `[peer]`; the others there are commands.
+pub(super) fn is_general(name: &str) -> bool {
+    GENERAL.iter().any(|key| key.name == name)
+}
+
+/// The key `name` of `table`.
+///
+/// # Errors
+/// There is none; the nearest is named.
+pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<ConfigKey, String> {
+    let known = keys(boundary);
+    let here = || known.iter().filter(|key| key.table == table);
+    here().find(|key| key.name == name).copied().ok_or_else(|| {
+        let boundary = boundary.name();
+        if here().next().is_none() {
+            return format!("{boundary} has nothing under [{table}]; remove {name:?}");
+        }
+        if let Some(elsewhere) = known.iter().find(|key| key.name == name) {
+            return format!("{name:?} belongs under [{}], not [{table}]", elsewhere.table);
+        }
+        let hint = did_you_mean(name, here().map(|key| key.name));
+        format!(
+            "{boundary} has no {name:?} under [{table}]{hint} \
+             (`peerproof list --config-keys {boundary}` shows every key)"
+        )
+    })
+}
+
+/// Checks a value against the named set of `key`.
+///
+/// # Errors
+/// It is not in the set; the nearest is named.
+pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), String> {
+    if key.values.is_empty() || key.values.contains(&value) {
+        return Ok(());
+    }
+    let hint = did_you_mean(value, key.values.iter().copied());
+    Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")))
+}
+
+/// Checks the value of a feature: a boolean, or its table where it has members.
+///
+/// # Errors
+/// It is neither, or a member is wrong.
+pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Bool(_) => Ok(()),
+        Value::Object(_) if !key.members.is_empty() => check_members(key, value),
+        _ if key.members.is_empty() => {
+            Err(format!("the feature {:?} is true or false, not {value}", key.name))
+        }
+        _ => Err(format!(
+            "the feature {:?} is true, false or a table with {}, not {value}",
+            key.name,
+            key.members.join(", ")
+        )),
+    }
+}
+
+/// Checks the members of a table against those of `key`.
+///
+/// # Errors
+/// Names the first member that is missing, unknown or of a wrong type.
+pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String> {
+    let name = key.name;
+    let list = || key.members.join(", ");
+    let Value::Object(given) = value else {
+        return Err(format!("{name:?} is a table with {}, not {value}", list()));
+    };
+    let known: Vec<(&str, bool, &str)> = key
+        .members
+        .iter()
+        .map(|member| {
+            let (word, kind) = member.split_once(": ").unwrap_or((member, "any"));
+            (word.trim_end_matches('?'), word.ends_with('?'), kind)
+        })
+        .collect();
+    for (member, value) in given {
+        let Some((_, _, kind)) = known.iter().find(|(known, _, _)| known == member) else {
+            let hint = did_you_mean(member, known.iter().map(|(known, _, _)| *known));
+            return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()));
+        };
+        let fits = match *kind {
+            "string" => value.as_str().is_some_and(|text| !text.is_empty()),
+            "object" => value.is_object(),
+            "integer" => value.is_u64(),
+            "pointer" => value.as_str().is_some_and(|text| text.starts_with('/')),
+            _ => true,
+        };
+        if !fits {
+            return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)));
+        }
+    }
+    match known.iter().find(|(member, optional, _)| !optional && !given.contains_key(*member)) {
+        Some((member, _, _)) => Err(format!("{name:?} has no {member:?}; it is a table with {}", list())),
+        None => Ok(()),
+    }
+}
+
+fn described(kind: &str) -> &str {
+    match kind {
+        "string" => "a string that is not empty",
+        "object" => "a table",
+        "integer" => "a whole number",
+        "pointer" => "a JSON Pointer such as \"/token_id\"",
+        _ => kind,
+    }
+}

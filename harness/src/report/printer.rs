@@ -1,0 +1,129 @@
+//! Where text goes, and whether it may be coloured.
+
+use std::io::{self, IsTerminal, Write};
+use std::str::FromStr;
+
+use anstyle::{AnsiColor, Style};
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl FromStr for Color {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it can be auto, always or never")),
+        }
+    }
+}
+
+/// Writes to the standard streams. A reader that went away is no fault of ours: the rest is dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    color_out: bool,
+    color_err: bool,
+    /// Whether standard error is a terminal, so that a progress line can be shown.
+    pub live: bool,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Good news.
+    Good,
+    /// A broken clause, an error.
+    Bad,
+    /// A warning: untestable, flaky, broken SHOULD.
+    Warn,
+    /// Names: ids, files.
+    Name,
+    /// Of little weight.
+    Dim,
+    /// A heading.
+    Head,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        match self {
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Warn => AnsiColor::Yellow.on_default(),
+            Self::Name => AnsiColor::Cyan.on_default(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Head => Style::new().bold(),
+        }
+    }
+}
+
+impl Printer {
+    /// Without colours and progress lines.
+    pub fn plain() -> Self {
+        Self { color_out: false, color_err: false, live: false }
+    }
+
+    /// As `color` and the streams say; `term` is the variable `TERM`.
+    pub fn new(color: Color, term: Option<&str>) -> Self {
+        let able = term != Some("dumb");
+        let (out, err) = (io::stdout().is_terminal() && able, io::stderr().is_terminal() && able);
+        match color {
+            Color::Auto => Self { color_out: out, color_err: err, live: err },
+            Color::Always => Self { color_out: true, color_err: true, live: err },
+            Color::Never => Self { color_out: false, color_err: false, live: err },
+        }
+    }
+
+    /// The same without colours and progress lines.
+    pub fn as_plain(self) -> Self {
+        Self::plain()
+    }
+
+    /// Writes to standard output.
+    pub fn out(&self, text: &str) {
+        let mut to = io::stdout().lock();
+        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    }
+
+    /// Writes to standard error.
+    pub fn err(&self, text: &str) {
+        let mut to = io::stderr().lock();
+        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    }
+
+    /// Writes `error: …` to standard error.
+    pub fn error(&self, sentence: &str) {
+        self.err(&format!("{}: {sentence}\n", paint(self.color_err, Tone::Bad, "error")));
+    }
+
+    /// Writes `note: …` to standard error.
+    pub fn note(&self, sentence: &str) {
+        self.err(&format!("{}: {sentence}\n", paint(self.color_err, Tone::Warn, "note")));
+    }
+
+    /// `text` in its colour, for standard output.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        paint(self.color_out, tone, text)
+    }
+}
+
+fn paint(color: bool, tone: Tone, text: &str) -> String {
+    if color {
+        let style = tone.style();
+        format!("{}{text}{}", style.render(), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
