@@ -47,6 +47,9 @@ pub struct Allowed {
     /// Further members of the reply by JSON Pointer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, Match>,
+    /// Parts of the value in `output_json` by JSON Pointer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub output_members: BTreeMap<String, Match>,
     /// Value of the open choice that this outcome shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
@@ -90,6 +93,8 @@ pub enum Match {
     Lacks(String),
     /// An integer.
     Integer,
+    /// A number of any sort.
+    Number,
     /// A non-empty string.
     NonEmptyString,
     /// Not there.
@@ -188,7 +193,15 @@ impl Expect {
 impl Allowed {
     /// A reply of this sort.
     pub fn of(outcome: Outcome) -> Self {
-        Self { outcome, output: None, recipe: None, hit: None, members: BTreeMap::new(), choice: None }
+        Self {
+            outcome,
+            output: None,
+            recipe: None,
+            hit: None,
+            members: BTreeMap::new(),
+            output_members: BTreeMap::new(),
+            choice: None,
+        }
     }
 
     /// Success with this output.
@@ -267,10 +280,16 @@ impl Allowed {
                 return code("false_hit");
             }
         }
-        if self.output.is_some() || self.recipe.is_some() {
+        let demands_value = self.output.is_some() || self.recipe.is_some();
+        if demands_value || !self.output_members.is_empty() {
             let got = reply.get("output_json").and_then(Json::as_str).and_then(parse);
-            if got.is_none() || got != self.expected_output() {
+            if got.is_none() || (demands_value && got != self.expected_output()) {
                 return code("wrong_output");
+            }
+            for (pointer, what) in &self.output_members {
+                if !what.holds(got.as_ref().and_then(|got| got.pointer(pointer))) {
+                    return Some(("wrong_output", format!("{pointer} of the output {}", what.phrase())));
+                }
             }
         }
         for (pointer, what) in &self.members {
@@ -315,6 +334,9 @@ impl Allowed {
             Some(false) => text.push_str(" and no idempotent_hit"),
             None => {}
         }
+        for (pointer, what) in &self.output_members {
+            text.push_str(&format!(", {pointer} of the output {}", what.phrase()));
+        }
         for (pointer, what) in &self.members {
             text.push_str(&format!(", {pointer} {}", what.phrase()));
         }
@@ -336,6 +358,7 @@ impl Match {
                 Some(Json::Number(number)) => number.is_integral(),
                 _ => false,
             },
+            Self::Number => matches!(value, Some(Json::Number(_))),
             Self::NonEmptyString => value.and_then(Json::as_str).is_some_and(|text| !text.is_empty()),
             Self::Absent => value.is_none(),
         }
@@ -348,6 +371,7 @@ impl Match {
             Self::Contains(part) => format!("contains {part:?}"),
             Self::Lacks(part) => format!("does not contain {part:?}"),
             Self::Integer => "an integer".to_owned(),
+            Self::Number => "a number".to_owned(),
             Self::NonEmptyString => "a non-empty string".to_owned(),
             Self::Absent => "absent".to_owned(),
         }

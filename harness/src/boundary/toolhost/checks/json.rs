@@ -1,8 +1,9 @@
 //! Strict JSON in both modes: grammar, encoding, nesting, numbers, presentations.
 
+use super::super::cases;
 use crate::check::Check;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    Vec::new()
+    cases::checks("json")
 }
