@@ -173,7 +173,9 @@ impl Config {
             .collect();
         let inferred = match fitting.as_slice() {
             [] => {
-                return Err("the commands belong to different sides; one configuration is one peer".to_owned());
+                return Err(
+                    "the commands belong to different sides; one configuration is one peer".to_owned()
+                );
             }
             [side] => *side,
             _ => self.side.unwrap_or_else(|| self.boundary.main_command(argv).1),

@@ -92,8 +92,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut canaries: BTreeSet<&str> = BTreeSet::new();
     for part in parts {
         let began = Instant::now();
-        canaries
-            .extend(part.checks.iter().filter(|check| runner::is_first_canary(check)).map(|check| check.id.as_str()));
+        canaries.extend(
+            part.checks.iter().filter(|check| runner::is_first_canary(check)).map(|check| check.id.as_str()),
+        );
         let run = one(part, &options, around, &sink, args, &printer)?;
         if form != Format::Ndjson {
             let beside = Beside { elapsed: Some(began.elapsed()), folder: None, strict: args.strict };

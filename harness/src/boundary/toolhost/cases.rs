@@ -256,12 +256,12 @@ impl Row {
     }
 
     fn expect(&self, case: &Case<Row>) -> Expect {
-        Expect {
-            clause: self.clause.clone().unwrap_or_else(|| case.clauses[0].clone()),
-            allowed: self.expect.allowed.clone(),
-            reason: self.reason.clone(),
-            choice: self.expect.choice.clone(),
-        }
+        let clause = self.clause.clone().unwrap_or_else(|| case.clauses[0].clone());
+        let mut expect = Expect::new(clause, Allowed::of(Outcome::Any));
+        expect.allowed.clone_from(&self.expect.allowed);
+        expect.reason.clone_from(&self.reason);
+        expect.choice.clone_from(&self.expect.choice);
+        expect
     }
 }
 
@@ -316,13 +316,12 @@ impl WantedRow {
             return Ok(Wanted { choice: self.choice, allowed });
         }
         let allowed = Allowed {
-            outcome: self.outcome.as_deref().map_or(Ok(Outcome::Ok), outcome)?,
             output: self.output,
-            recipe: None,
             hit: self.hit,
             members: self.members,
             output_members: self.output_members,
             choice: self.shows,
+            ..Allowed::of(self.outcome.as_deref().map_or(Ok(Outcome::Ok), outcome)?)
         };
         Ok(Wanted { choice: self.choice, allowed: vec![allowed] })
     }
