@@ -36,13 +36,13 @@ pub struct Reference {
     pub side: Side,
 }
 
-/// A reference peer that breaks one clause.
+/// A reference peer that breaks clauses on purpose.
 #[derive(Debug, Clone)]
 pub struct Mutant {
     /// Stable kebab id.
     pub id: &'static str,
-    /// Clause that it breaks.
-    pub clause: &'static str,
+    /// Clauses that it breaks; a check of each has to notice.
+    pub clauses: &'static [&'static str],
     /// Side that it plays.
     pub side: Side,
     /// One sentence: what it does wrong.

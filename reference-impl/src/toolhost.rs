@@ -12,6 +12,7 @@ mod choices;
 mod host;
 mod http_get;
 mod lease;
+pub mod mutants;
 mod reply;
 mod request;
 mod run;

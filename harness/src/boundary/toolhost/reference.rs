@@ -1,6 +1,7 @@
 //! The reference toolhost and dispatcher as peers under test.
 
 use peerproof_reference::machine::Machine;
+use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{io, toolhost};
 use serde_json::json;
 
@@ -40,25 +41,82 @@ pub fn facts(side: Side) -> Facts {
     facts
 }
 
-/// Runs the reference on the standard streams of this process and returns its exit status.
+/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
+/// exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
-    match args.split_first() {
-        Some((first, rest)) if first == "--dispatch" => io::dispatch::run_dispatch(rest, &variable(env)),
-        _ => io::toolhost::run_toolhost(args, &variable(env)),
+    let (mutant, args) = match split_mutant(args) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    if let Some((first, rest)) = args.split_first()
+        && first == "--dispatch"
+    {
+        return io::dispatch::run_dispatch(rest, &variable(env));
+    }
+    let Some(mutant) = mutant else { return io::toolhost::run_toolhost(&args, &variable(env)) };
+    if let Some(fault) = mutant.shell_fault() {
+        let Ok(program) = std::env::current_exe() else { return 70 };
+        let mut correct = vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "toolhost".to_owned()];
+        correct.extend(args);
+        return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+    }
+    match io::toolhost::parse(&args, &variable(env)) {
+        Ok(io::toolhost::Command::Host(mut config)) => {
+            config.token_seed = io::toolhost::random_seed();
+            io::stdio::run_machine(mutant.machine(*config))
+        }
+        Ok(io::toolhost::Command::List) => io::toolhost::run_toolhost(&args, &variable(env)),
+        Err(error) => refuse(&error),
     }
 }
 
-/// The reference toolhost as a machine; the dispatcher needs real processes around it.
+/// Says on standard error, as a peer does, what is wrong with its arguments.
+fn refuse(error: &str) -> i32 {
+    io::complain(error);
+    2
+}
+
+/// The mutant that `--mutant ID` names, and the other arguments.
+fn split_mutant(args: &[String]) -> Result<(Option<mutants::Mutant>, Vec<String>), String> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|arg| arg == "--mutant") else { return Ok((None, args)) };
+    if at + 1 >= args.len() {
+        return Err("--mutant needs an id; `peerproof list mutants` names them".to_owned());
+    }
+    let id = args.remove(at + 1);
+    args.remove(at);
+    let mutant = mutants::find(&id)
+        .ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
+    Ok((Some(mutant), args))
+}
+
+/// The reference toolhost as a machine, or a mutant of it; the dispatcher needs real processes around it.
 pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-    match io::toolhost::parse(args, &variable(env)).ok()? {
-        io::toolhost::Command::Host(config) => Some(toolhost::machine(*config)),
+    let (mutant, args) = split_mutant(args).ok()?;
+    if args.first().is_some_and(|first| first == "--dispatch") {
+        return None;
+    }
+    match io::toolhost::parse(&args, &variable(env)).ok()? {
+        io::toolhost::Command::Host(config) => Some(match mutant {
+            Some(mutant) => mutant.machine(*config),
+            None => toolhost::machine(*config),
+        }),
         io::toolhost::Command::List => None,
     }
 }
 
 /// All mutants.
 pub fn mutants() -> Vec<Mutant> {
-    Vec::new()
+    mutants::all()
+        .into_iter()
+        .map(|mutant| Mutant {
+            id: mutant.id,
+            clauses: mutant.clauses,
+            side: Side::Provider,
+            fault: mutant.fault,
+            needs_process: mutant.shell_fault().is_some(),
+        })
+        .collect()
 }
 
 fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {

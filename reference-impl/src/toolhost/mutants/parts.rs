@@ -1,0 +1,429 @@
+//! Mutants by configuration and by component: limits, cache, leases, state.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Mutant, Seam};
+use crate::machine::Millis;
+use crate::toolhost::{
+    Artifact, Cache, Components, Config, Entry, FixedCache, Grant, Key, LeaseTable, MemoryLeases,
+    MemoryState, Mode, Rejection, Slots, StateChange, StateStore,
+};
+
+const fn config(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&mut Config),
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Config(change) }
+}
+
+const fn parts(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&mut Config, &mut Components),
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Parts(change) }
+}
+
+/// The mutants of these seams.
+pub const MUTANTS: &[Mutant] = &[
+    config("nests-to-32", &["TH-JSON-05"], "More than 32 levels of nesting are refused.", |config| {
+        config.limits.nesting_max = 32;
+    }),
+    config(
+        "limit-one-too-low",
+        &["TH-LIMIT-01", "TH-LIMIT-03"],
+        "The limit of 10 MB is exclusive.",
+        |config| {
+            config.limits.stdin_bytes_max -= 1;
+        },
+    ),
+    config(
+        "limit-one-too-high",
+        &["TH-LIMIT-02", "TH-LIMIT-05"],
+        "One byte over 10 MB is accepted.",
+        |config| {
+            config.limits.stdin_bytes_max += 1;
+        },
+    ),
+    config("replies-without-limit", &["TH-LIMIT-07"], "Replies may have any size.", |config| {
+        config.limits.reply_bytes_max = 64 * 1024 * 1024;
+    }),
+    config("small-replies-only", &["TH-LIMIT-08"], "Results over 16 KiB are refused.", |config| {
+        config.limits.reply_bytes_max = 16 * 1024;
+    }),
+    config("forgets-keys-early", &["TH-IDEM-04"], "Keys are held for 30 s.", |config| {
+        config.limits.idempotency_ttl_ms = 30_000;
+    }),
+    config("holds-keys-for-ever", &["TH-IDEM-05"], "Keys are held for ten minutes.", |config| {
+        config.limits.idempotency_ttl_ms = 600_000;
+    }),
+    config("holds-too-many-keys", &["TH-IDEM-07"], "A hundred thousand keys are held.", |config| {
+        config.limits.idempotency_entries_max = 100_000;
+    }),
+    config("holds-too-few-keys", &["TH-IDEM-08"], "No more than 512 keys are held.", |config| {
+        config.limits.idempotency_entries_max = 512;
+    }),
+    config(
+        "enforces-leases-always",
+        &["TH-LEASE-16"],
+        "Leases are asked for without MACHINA_LEASE_ENFORCE.",
+        |config| {
+            config.lease_enforce = true;
+        },
+    ),
+    config("empty-list-allows-none", &["TH-HTTP-01"], "An empty list of hosts allows none.", |config| {
+        config.http_allowed_hosts.get_or_insert_with(|| "nobody.invalid".to_owned());
+        if config.http_allowed_hosts.as_deref() == Some("") {
+            config.http_allowed_hosts = Some("nobody.invalid".to_owned());
+        }
+    }),
+    config(
+        "first-host-only",
+        &["TH-HTTP-02"],
+        "Only the first entry of the list of hosts counts.",
+        |config| {
+            if let Some(list) = &mut config.http_allowed_hosts {
+                *list = list.split(',').next().unwrap_or_default().to_owned();
+            }
+        },
+    ),
+    config("ignores-host-list", &["TH-HTTP-03"], "The list of hosts is not looked at.", |config| {
+        config.http_allowed_hosts = None;
+    }),
+    config(
+        "wildcard-allows-all",
+        &["TH-HTTP-04"],
+        "Any entry with a wildcard allows every host.",
+        |config| {
+            if config.http_allowed_hosts.as_ref().is_some_and(|list| list.contains("*.")) {
+                config.http_allowed_hosts = None;
+            }
+        },
+    ),
+    config("separators-allow-all", &["TH-HTTP-06"], "A list of separators only allows all.", |config| {
+        if config.http_allowed_hosts.as_ref().is_some_and(|list| list.chars().all(|c| c == ',' || c == ' ')) {
+            config.http_allowed_hosts = None;
+        }
+    }),
+    config(
+        "hosts-match-case",
+        &["TH-HTTP-07"],
+        "Entries of the list with capitals match nothing.",
+        |config| {
+            if let Some(list) = &mut config.http_allowed_hosts {
+                let kept: Vec<&str> =
+                    list.split(',').filter(|entry| !entry.chars().any(char::is_uppercase)).collect();
+                *list = if kept.is_empty() { ",".to_owned() } else { kept.join(",") };
+            }
+        },
+    ),
+    parts("no-cache", &["TH-IDEM-01", "TH-IDEM-02"], "No key is ever remembered.", |_, components| {
+        components.cache = Box::new(NoCache);
+    }),
+    parts("sliding-keys", &["TH-IDEM-06"], "Every hit makes its key live anew.", |config, components| {
+        components.cache = Box::new(SlidingCache {
+            inner: FixedCache::new(config.limits.idempotency_entries_max, u64::MAX),
+            ttl_ms: config.limits.idempotency_ttl_ms,
+            seen: Vec::new(),
+        });
+    }),
+    parts("tier-0-needs-lease", &["TH-LEASE-01"], "Tools of tier 0 need a lease.", |_, components| {
+        for aid in ["AID.PEERPROOF.ECHO.v1", "AID.PEERPROOF.ANY.v1"] {
+            if let Some(entry) = components.tools.get_mut(aid) {
+                entry.tier = 1;
+            }
+        }
+    }),
+    parts("takes-no-token", &["TH-LEASE-03"], "Every token is refused.", |config, components| {
+        leases(config, components, |_, _| Err(Rejection::Unknown), Spending::Normal);
+    }),
+    parts(
+        "takes-any-token",
+        &["TH-LEASE-04"],
+        "A token that was never issued is taken.",
+        |config, components| {
+            leases(
+                config,
+                components,
+                |found, spent| if spent { found } else { found.or_else(forgive_unknown) },
+                Spending::Normal,
+            );
+        },
+    ),
+    parts(
+        "leases-never-expire",
+        &["TH-LEASE-04", "TH-LEASE-05"],
+        "An expired token is taken.",
+        |config, components| {
+            leases(
+                config,
+                components,
+                |found, _| if found == Err(Rejection::Expired) { Ok(()) } else { found },
+                Spending::Normal,
+            );
+        },
+    ),
+    parts("tokens-work-twice", &["TH-LEASE-06"], "A token is never spent.", |config, components| {
+        leases(config, components, |found, _| found, Spending::Never);
+    }),
+    parts(
+        "tokens-open-any-tool",
+        &["TH-LEASE-07"],
+        "A token opens tools it was not issued for.",
+        |config, components| {
+            leases(
+                config,
+                components,
+                |found, _| if found == Err(Rejection::OtherTool) { Ok(()) } else { found },
+                Spending::Normal,
+            );
+        },
+    ),
+    parts(
+        "tokens-open-any-tier",
+        &["TH-LEASE-08"],
+        "A token of a lower tier opens a higher one.",
+        |config, components| {
+            leases(
+                config,
+                components,
+                |found, _| if found == Err(Rejection::LowerTier) { Ok(()) } else { found },
+                Spending::Normal,
+            );
+        },
+    ),
+    parts(
+        "refusal-spends-token",
+        &["TH-LEASE-10"],
+        "A token refused for another tool is spent.",
+        |config, components| {
+            leases(config, components, |found, _| found, Spending::OnRefusal);
+        },
+    ),
+    parts(
+        "deltas-replace",
+        &["TH-STATE-02", "TH-STATE-05"],
+        "A delta replaces the whole state.",
+        |_, components| {
+            state(components, |change| change.full = true);
+        },
+    ),
+    parts(
+        "full-states-merge",
+        &["TH-STATE-03"],
+        "A full state keeps the slots it does not name.",
+        |_, components| {
+            state(components, |change| change.full = false);
+        },
+    ),
+    parts(
+        "ignores-removals",
+        &["TH-STATE-04"],
+        "`removed_slots` of a request means nothing.",
+        |_, components| {
+            state(components, |change| change.removed.clear());
+        },
+    ),
+    parts(
+        "full-states-lose-a-slot",
+        &["TH-STATE-05"],
+        "A full state loses the last of several slots.",
+        |_, components| {
+            state(components, |change| {
+                if change.full && change.set.len() > 1 {
+                    change.set.pop();
+                }
+            });
+        },
+    ),
+    parts(
+        "empty-delta-clears",
+        &["TH-STATE-06"],
+        "A delta without `slots` empties the state.",
+        |_, components| {
+            state(components, |change| {
+                if change.set.is_empty() {
+                    change.full = true;
+                }
+            });
+        },
+    ),
+    parts(
+        "tool-error-undoes-request",
+        &["TH-STATE-17"],
+        "A tool's failure undoes the request's own ds_state.",
+        |_, components| {
+            components.state =
+                Box::new(Rewinding { inner: MemoryState::default(), before: Slots::default() });
+        },
+    ),
+    parts(
+        "run-mode-ignores-state",
+        &["TH-STATE-19"],
+        "In run mode the tool sees an empty state.",
+        |config, components| {
+            if matches!(config.mode, Mode::Run { .. }) {
+                state(components, |change| {
+                    change.set.clear();
+                    change.full = true;
+                });
+            }
+        },
+    ),
+];
+
+fn forgive_unknown(rejection: Rejection) -> Result<(), Rejection> {
+    if rejection == Rejection::Unknown { Ok(()) } else { Err(rejection) }
+}
+
+struct NoCache;
+
+impl Cache for NoCache {
+    fn lookup(&mut self, _: &Key, _: Millis) -> Option<&Entry> {
+        None
+    }
+
+    fn insert(&mut self, _: Key, _: Entry, _: Millis) {}
+}
+
+struct SlidingCache {
+    inner: FixedCache,
+    ttl_ms: u64,
+    seen: Vec<(Key, Millis)>,
+}
+
+impl Cache for SlidingCache {
+    fn lookup(&mut self, key: &Key, now: Millis) -> Option<&Entry> {
+        let (_, last) = self.seen.iter_mut().find(|(known, _)| known == key)?;
+        if now.saturating_sub(*last) >= self.ttl_ms {
+            return None;
+        }
+        *last = now;
+        self.inner.lookup(key, 0)
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry, now: Millis) {
+        self.seen.retain(|(known, _)| *known != key);
+        self.seen.push((key.clone(), now));
+        self.inner.insert(key, entry, 0);
+    }
+}
+
+/// When a mutant table spends tokens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spending {
+    Normal,
+    Never,
+    OnRefusal,
+}
+
+/// What a mutant makes of the correct table's answer; the flag says whether the token was spent.
+type Verdict = fn(Result<(), Rejection>, bool) -> Result<(), Rejection>;
+
+struct WrongLeases {
+    inner: MemoryLeases,
+    verdict: Verdict,
+    spending: Spending,
+    spent: Mutex<BTreeSet<Vec<u8>>>,
+}
+
+fn leases(config: &Config, components: &mut Components, verdict: Verdict, spending: Spending) {
+    components.leases = Box::new(WrongLeases {
+        inner: MemoryLeases::new(config.limits.lease_entries_max, config.token_seed),
+        verdict,
+        spending,
+        spent: Mutex::default(),
+    });
+}
+
+impl LeaseTable for WrongLeases {
+    fn issue(&mut self, grant: Grant, now: Millis) -> Option<String> {
+        self.inner.issue(grant, now)
+    }
+
+    fn check(&self, token: &[u8], aid: &str, tier: u8, now: Millis) -> Result<(), Rejection> {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if spent.contains(token) && self.spending == Spending::OnRefusal {
+            return Err(Rejection::Unknown);
+        }
+        let found = self.inner.check(token, aid, tier, now);
+        if matches!(found, Err(Rejection::OtherTool | Rejection::LowerTier))
+            && self.spending == Spending::OnRefusal
+        {
+            spent.insert(token.to_vec());
+        }
+        (self.verdict)(found, spent.contains(token))
+    }
+
+    fn spend(&mut self, token: &[u8]) {
+        if self.spending != Spending::Never {
+            self.spent.lock().unwrap_or_else(PoisonError::into_inner).insert(token.to_vec());
+            self.inner.spend(token);
+        }
+    }
+}
+
+struct WrongState {
+    inner: MemoryState,
+    change: fn(&mut StateChange),
+}
+
+fn state(components: &mut Components, change: fn(&mut StateChange)) {
+    components.state = Box::new(WrongState { inner: MemoryState::default(), change });
+}
+
+impl StateStore for WrongState {
+    fn slots(&self) -> &Slots {
+        self.inner.slots()
+    }
+
+    fn apply(&mut self, change: &StateChange) {
+        let mut change = change.clone();
+        (self.change)(&mut change);
+        self.inner.apply(&change);
+    }
+
+    fn put(&mut self, slot: usize, artifact: Arc<Artifact>) {
+        self.inner.put(slot, artifact);
+    }
+
+    fn remove(&mut self, slot: usize) {
+        self.inner.remove(slot);
+    }
+
+    fn restore(&mut self, slots: Slots) {
+        self.inner.restore(slots);
+    }
+}
+
+struct Rewinding {
+    inner: MemoryState,
+    before: Slots,
+}
+
+impl StateStore for Rewinding {
+    fn slots(&self) -> &Slots {
+        self.inner.slots()
+    }
+
+    fn apply(&mut self, change: &StateChange) {
+        self.before = self.inner.slots().clone();
+        self.inner.apply(change);
+    }
+
+    fn put(&mut self, slot: usize, artifact: Arc<Artifact>) {
+        self.inner.put(slot, artifact);
+    }
+
+    fn remove(&mut self, slot: usize) {
+        self.inner.remove(slot);
+    }
+
+    fn restore(&mut self, _: Slots) {
+        self.inner.restore(self.before.clone());
+    }
+}

@@ -1,0 +1,292 @@
+//! The seam of lines: a wrapper that sees every request before the machine and every reply before the caller.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::json::{Value, write_value};
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::toolhost::Choices;
+
+/// What a rewriting wrapper does.
+#[derive(Clone, Copy)]
+pub struct Rewrite {
+    /// Looks at a request (without its LF; in run mode all of standard input).
+    pub request: fn(&mut Memory, &[u8]) -> Pass,
+    /// Looks at a reply (without its LF) and gives the bytes that go out, line feed included; empty drops it.
+    pub reply: fn(&mut Memory, &[u8]) -> Vec<u8>,
+}
+
+/// What becomes of a request.
+pub enum Pass {
+    /// It is handed on as it is.
+    Forward,
+    /// Something else is handed on.
+    Replace(Vec<u8>),
+    /// It is answered here.
+    Answer(Vec<u8>),
+    /// Something is run first, unseen; then it is handed on.
+    RunFirst(Vec<u8>),
+    /// The process dies.
+    Abort,
+}
+
+/// What a wrapper remembers of the session.
+#[derive(Default)]
+pub struct Memory {
+    /// Requests so far.
+    pub requests: u64,
+    /// Replies so far.
+    pub replies: u64,
+    /// Requests that wait for their replies, oldest first.
+    pub asked: VecDeque<Vec<u8>>,
+    /// Whatever a mutant keeps, by key.
+    pub kept: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Set by a reply rewriter: run this, unseen.
+    pub run_after: Option<Vec<u8>>,
+    /// Set by a reply rewriter: the process ends with this status after the reply.
+    pub exit: Option<i32>,
+    /// True in run mode.
+    pub run_mode: bool,
+}
+
+/// Bytes of one request that the wrapper looks at; what is longer passes unseen.
+const REQUEST_BYTES_MAX: usize = 24 * 1024 * 1024;
+
+/// A machine behind a [`Rewrite`].
+pub struct Wire {
+    inner: Box<dyn Machine + Send>,
+    rewrite: Rewrite,
+    memory: Memory,
+    pending: Vec<u8>,
+    /// A request too long to look at is passing.
+    passing: bool,
+    /// Bytes of a reply that has no LF yet.
+    reply: Vec<u8>,
+    /// Replies of the inner machine that nobody asked for.
+    unseen: VecDeque<bool>,
+    ended: bool,
+}
+
+impl Wire {
+    pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite, run_mode: bool) -> Self {
+        let memory = Memory { run_mode, ..Memory::default() };
+        Self {
+            inner,
+            rewrite,
+            memory,
+            pending: Vec::new(),
+            passing: false,
+            reply: Vec::new(),
+            unseen: VecDeque::new(),
+            ended: false,
+        }
+    }
+
+    /// One request, with its LF in serve mode.
+    fn request(&mut self, request: &[u8], now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        let bare = request.strip_suffix(b"\n").unwrap_or(request);
+        self.memory.requests += 1;
+        match (self.rewrite.request)(&mut self.memory, bare) {
+            Pass::Forward => self.hand_on(bare, request, true, now, actions),
+            Pass::Replace(other) => self.hand_on(bare, &self.framed(other), true, now, actions),
+            Pass::RunFirst(first) => {
+                self.hand_on(b"", &self.framed(first), false, now, actions);
+                self.hand_on(bare, request, true, now, actions);
+            }
+            Pass::Answer(mut reply) => {
+                reply.push(b'\n');
+                actions.push(Action::Stdout(reply));
+            }
+            Pass::Abort => {
+                self.ended = true;
+                actions.push(Action::Abort);
+            }
+        }
+    }
+
+    fn framed(&self, mut request: Vec<u8>) -> Vec<u8> {
+        if !self.memory.run_mode {
+            request.push(b'\n');
+        }
+        request
+    }
+
+    fn hand_on(&mut self, asked: &[u8], request: &[u8], seen: bool, now: Millis, actions: &mut Vec<Action>) {
+        if seen {
+            self.memory.asked.push_back(asked.get(..asked.len().min(1 << 20)).unwrap_or_default().to_vec());
+        }
+        self.unseen.push_back(!seen);
+        if !request.is_empty() {
+            self.inner(Event::Stdin(request), now, actions);
+        }
+    }
+
+    fn inner(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner_actions = Vec::new();
+        self.inner.handle(event, now, &mut inner_actions);
+        for action in inner_actions {
+            match action {
+                Action::Stdout(bytes) => self.replies(&bytes, now, actions),
+                Action::Exit(_) | Action::Abort if self.ended => {}
+                other => actions.push(other),
+            }
+        }
+    }
+
+    fn replies(&mut self, bytes: &[u8], now: Millis, actions: &mut Vec<Action>) {
+        self.reply.extend_from_slice(bytes);
+        while let Some(end) = memchr::memchr(b'\n', &self.reply) {
+            let line: Vec<u8> = self.reply.drain(..=end).collect();
+            let line = line.strip_suffix(b"\n").unwrap_or(&line);
+            if self.unseen.pop_front() == Some(true) {
+                continue;
+            }
+            self.memory.replies += 1;
+            let out = (self.rewrite.reply)(&mut self.memory, line);
+            self.memory.asked.pop_front();
+            if self.ended {
+                return;
+            }
+            if !out.is_empty() {
+                actions.push(Action::Stdout(out));
+            }
+            if let Some(status) = self.memory.exit.take() {
+                self.ended = true;
+                actions.push(Action::Exit(status));
+                return;
+            }
+            if let Some(request) = self.memory.run_after.take() {
+                self.hand_on(b"", &self.framed(request), false, now, actions);
+            }
+        }
+    }
+}
+
+impl Machine for Wire {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        match event {
+            Event::Stdin(bytes) => {
+                self.pending.extend_from_slice(bytes);
+                if !self.memory.run_mode {
+                    while let Some(end) = memchr::memchr(b'\n', &self.pending) {
+                        let line: Vec<u8> = self.pending.drain(..=end).collect();
+                        if std::mem::take(&mut self.passing) {
+                            self.hand_on(b"", &line, true, now, actions);
+                        } else {
+                            self.request(&line, now, actions);
+                        }
+                    }
+                }
+                if self.pending.len() > REQUEST_BYTES_MAX || (self.passing && !self.pending.is_empty()) {
+                    self.passing = true;
+                    let part = std::mem::take(&mut self.pending);
+                    self.inner(Event::Stdin(&part), now, actions);
+                }
+            }
+            Event::StdinEof => {
+                let rest = std::mem::take(&mut self.pending);
+                if self.memory.run_mode && !self.passing {
+                    self.request(&rest, now, actions);
+                } else if !rest.is_empty() {
+                    self.hand_on(b"", &rest, true, now, actions);
+                }
+                self.inner(Event::StdinEof, now, actions);
+            }
+            other => self.inner(other, now, actions),
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Leaves requests alone.
+pub fn forward(_: &mut Memory, _: &[u8]) -> Pass {
+    Pass::Forward
+}
+
+/// Leaves replies alone.
+pub fn unchanged(_: &mut Memory, reply: &[u8]) -> Vec<u8> {
+    line(reply.to_vec())
+}
+
+/// Appends the LF.
+pub fn line(mut reply: Vec<u8>) -> Vec<u8> {
+    reply.push(b'\n');
+    reply
+}
+
+/// Whether `text` holds `part`.
+pub fn has(text: &[u8], part: &str) -> bool {
+    memchr::memmem::find(text, part.as_bytes()).is_some()
+}
+
+/// `text` with the first `from` replaced by `to`.
+pub fn swap(text: &[u8], from: &str, to: &str) -> Vec<u8> {
+    match memchr::memmem::find(text, from.as_bytes()) {
+        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
+        None => text.to_vec(),
+    }
+}
+
+/// `text` with every `from` replaced by `to`.
+pub fn swap_all(text: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, from.as_bytes()) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(to.as_bytes());
+        rest = &rest[at + from.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// A request rewritten, or left alone where it stays the same.
+pub fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
+    if old == new.as_slice() { Pass::Forward } else { Pass::Replace(new) }
+}
+
+/// The request as a value, where it is strict JSON.
+pub fn value(request: &[u8]) -> Option<Value> {
+    Value::parse(request, 128, &Choices::default().policy()).ok()
+}
+
+/// The members of a request, without those that `drop` picks.
+pub fn without(request: &Value, drop: impl Fn(&str, &Value) -> bool) -> Vec<u8> {
+    let mut out = b"{".to_vec();
+    for (name, value) in request.as_object().unwrap_or_default() {
+        let name = name.to_lossy();
+        if drop(&name, value) {
+            continue;
+        }
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        crate::json::write_str(&mut out, &name);
+        out.push(b':');
+        write_value(&mut out, value);
+    }
+    out.push(b'}');
+    out
+}
+
+/// A success reply in the form of the mode with this `output_json` (already escaped).
+pub fn success(memory: &Memory, output: &str) -> Vec<u8> {
+    let state = if memory.run_mode { "{\"slots\":{}}" } else { "{\"delta\":true,\"slots\":{}}" };
+    format!(
+        "{{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{output}\",\"error\":\"\",\"ds_state\":{state}}}"
+    )
+    .into_bytes()
+}
+
+/// An error reply.
+pub fn failure(error: &str) -> Vec<u8> {
+    format!("{{\"ok\":false,\"error\":\"{error}\"}}").into_bytes()
+}

@@ -1,0 +1,884 @@
+//! Mutants that rewrite requests on the way in or replies on the way out.
+
+use super::wire::{
+    Memory, Pass, Rewrite, failure, forward, has, line, replaced, success, swap, swap_all, unchanged, value,
+    without,
+};
+use super::{Mutant, Seam};
+use crate::json::{Value, write_value};
+
+type OnRequest = fn(&mut Memory, &[u8]) -> Pass;
+type OnReply = fn(&mut Memory, &[u8]) -> Vec<u8>;
+
+const fn incoming(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    request: OnRequest,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply: unchanged }) }
+}
+
+const fn outgoing(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    reply: OnReply,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request: forward, reply }) }
+}
+
+const fn both(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    request: OnRequest,
+    reply: OnReply,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply }) }
+}
+
+/// Longest request and size from which on a limit of the contract is passed, bytes.
+const LIMIT: usize = 10 * 1024 * 1024;
+
+/// The mutants of this seam.
+pub const MUTANTS: &[Mutant] = &[
+    outgoing(
+        "exits-after-one-reply",
+        &["TH-FRAME-01"],
+        "A serve process ends after its first reply.",
+        |memory, reply| {
+            memory.exit = (!memory.run_mode).then_some(0);
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "answers-twice",
+        &["TH-FRAME-01"],
+        "Every request is answered by two lines.",
+        |memory, reply| {
+            if memory.run_mode {
+                line(reply.to_vec())
+            } else {
+                [line(reply.to_vec()), line(reply.to_vec())].concat()
+            }
+        },
+    ),
+    outgoing(
+        "prints-banner",
+        &["TH-FRAME-05"],
+        "A banner stands before the first reply.",
+        |memory, reply| {
+            let banner: &[u8] = if memory.replies == 1 { b"toolhost 1.0 ready\n" } else { b"" };
+            [banner, &line(reply.to_vec())].concat()
+        },
+    ),
+    outgoing("logs-to-stdout", &["TH-FRAME-05"], "A log line follows every reply.", |_, reply| {
+        [line(reply.to_vec()), b"[info] request done\n".to_vec()].concat()
+    }),
+    incoming("refuses-crlf", &["TH-FRAME-06"], "A CR before the LF makes a line malformed.", |_, request| {
+        if request.ends_with(b"\r") { Pass::Answer(failure("stray carriage return")) } else { Pass::Forward }
+    }),
+    incoming(
+        "takes-trailing-comma",
+        &["TH-JSON-01"],
+        "A comma before a closing brace is ignored.",
+        |_, request| replaced(request, swap_all(request, ",}", "}")),
+    ),
+    incoming(
+        "takes-single-quotes",
+        &["TH-JSON-01"],
+        "Single quotes are read as double quotes.",
+        |_, request| replaced(request, swap_all(request, "'", "\"")),
+    ),
+    incoming(
+        "takes-raw-controls",
+        &["TH-JSON-01"],
+        "Raw control characters inside strings are taken.",
+        |_, request| {
+            let spaced = request.iter().map(|byte| if *byte < 0x20 && *byte != b'\n' { b' ' } else { *byte });
+            replaced(request, spaced.collect())
+        },
+    ),
+    incoming("takes-nan", &["TH-JSON-02"], "NaN and Infinity are read as numbers.", |_, request| {
+        replaced(request, swap_all(&swap_all(request, "NaN", "0"), "Infinity", "1"))
+    }),
+    incoming(
+        "ignores-what-follows",
+        &["TH-JSON-03"],
+        "Bytes after the request object are ignored.",
+        |_, request| match first_object(request) {
+            Some(end) if end < request.len() => Pass::Replace(request[..end].to_vec()),
+            _ => Pass::Forward,
+        },
+    ),
+    incoming("mends-utf8", &["TH-JSON-04"], "Invalid UTF-8 is replaced by U+FFFD and run.", |_, request| {
+        replaced(request, String::from_utf8_lossy(request).into_owned().into_bytes())
+    }),
+    incoming(
+        "dies-of-nesting",
+        &["TH-JSON-06"],
+        "A thousand nested brackets kill the process.",
+        |_, request| {
+            let mut depth = 0_usize;
+            for byte in request {
+                match byte {
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                if depth > 1_000 {
+                    return Pass::Abort;
+                }
+            }
+            Pass::Forward
+        },
+    ),
+    outgoing(
+        "nulls-huge-numbers",
+        &["TH-JSON-11"],
+        "A number beyond every double comes back as null.",
+        |_, reply| line(swap_all(reply, "1e400", "null")),
+    ),
+    outgoing("rounds-integers", &["TH-JSON-12"], "2^53−1 comes back as 2^53.", |_, reply| {
+        line(swap_all(reply, "9007199254740991", "9007199254740992"))
+    }),
+    incoming(
+        "wants-compact-json",
+        &["TH-JSON-14"],
+        "White space after the opening brace is refused.",
+        |_, request| {
+            let spaced =
+                request.starts_with(b"{ ") || request.starts_with(b"{\t") || request.starts_with(b" ");
+            if spaced { Pass::Answer(failure("malformed request")) } else { Pass::Forward }
+        },
+    ),
+    incoming("wants-aid-first", &["TH-JSON-14"], "`aid` has to be the first member.", |memory, request| {
+        let first = request.trim_ascii_start();
+        let first = first.strip_prefix(b"{").unwrap_or(first).trim_ascii_start();
+        let wrong =
+            value(request).is_some_and(|value| value.get("aid").is_some()) && !first.starts_with(b"\"aid\"");
+        let wrong = wrong && !first.starts_with(b"\"pad\"") && !memory.run_mode;
+        if wrong { Pass::Answer(failure("malformed request: aid expected")) } else { Pass::Forward }
+    }),
+    incoming(
+        "unwraps-arrays",
+        &["TH-REQ-01"],
+        "An array that holds a request is taken for it.",
+        |_, request| match value(request) {
+            Some(Value::Array(items)) if items.len() == 1 => {
+                let mut out = Vec::new();
+                write_value(&mut out, &items[0]);
+                Pass::Replace(out)
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
+        "defaults-aid",
+        &["TH-REQ-02"],
+        "A missing or mistyped aid is replaced by a default tool.",
+        |memory, request| match value(request) {
+            Some(request)
+                if !memory.run_mode
+                    && request.as_object().is_some()
+                    && request.get("aid").is_none_or(|aid| aid.as_str().is_none_or(str::is_empty)) =>
+            {
+                let rest = without(&request, |name, _| name == "aid");
+                Pass::Replace(with_member(&rest, "\"aid\":\"AID.PEERPROOF.ANY.v1\""))
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    outgoing("runs-unknown-aid", &["TH-REQ-03"], "An unknown tool counts as a success.", |memory, reply| {
+        if has(reply, "tool not found") { line(success(memory, "{}")) } else { line(reply.to_vec()) }
+    }),
+    incoming(
+        "quotes-input-object",
+        &["TH-REQ-04"],
+        "An `input_json` that is an object is written as a string and run.",
+        |_, request| {
+            let Some(parsed) = value(request) else { return Pass::Forward };
+            let Some(input) =
+                parsed.get("input_json").filter(|input| input.as_text().is_none() && **input != Value::Null)
+            else {
+                return Pass::Forward;
+            };
+            let mut text = Vec::new();
+            if input.as_object().is_some() {
+                write_value(&mut text, input);
+            } else {
+                text.extend_from_slice(b"{}");
+            }
+            let mut member = b"\"input_json\":".to_vec();
+            crate::json::write_str(&mut member, &String::from_utf8_lossy(&text));
+            let rest = without(&parsed, |name, _| name == "input_json");
+            Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
+        },
+    ),
+    incoming("wants-input", &["TH-REQ-05"], "A request without `input_json` is refused.", |_, request| {
+        match value(request) {
+            Some(parsed) if parsed.as_object().is_some() && parsed.get("input_json").is_none() => {
+                Pass::Answer(failure("input_json is missing"))
+            }
+            _ => Pass::Forward,
+        }
+    }),
+    incoming(
+        "runs-bad-input-as-empty",
+        &["TH-REQ-06"],
+        "An input that is no JSON object is run as `{}`.",
+        |_, request| {
+            let Some(parsed) = value(request) else { return Pass::Forward };
+            let Some(input) = parsed.get("input_json").and_then(Value::as_text) else { return Pass::Forward };
+            if value(input.as_bytes()).is_some_and(|input| input.as_object().is_some()) {
+                return Pass::Forward;
+            }
+            let rest = without(&parsed, |name, _| name == "input_json");
+            Pass::Replace(with_member(&rest, "\"input_json\":\"{}\""))
+        },
+    ),
+    incoming(
+        "drops-mistyped-state",
+        &["TH-REQ-07"],
+        "A `ds_state` that is no object is ignored.",
+        |_, request| dropping(request, |name, value| name == "ds_state" && value.as_object().is_none()),
+    ),
+    incoming(
+        "drops-mistyped-key",
+        &["TH-REQ-08"],
+        "An `idempotency_key` that is no string is ignored.",
+        |_, request| dropping(request, |name, value| name == "idempotency_key" && value.as_text().is_none()),
+    ),
+    incoming(
+        "drops-mistyped-token",
+        &["TH-REQ-09"],
+        "A `_lease_token` that is no string is ignored.",
+        |_, request| dropping(request, |name, value| name == "_lease_token" && value.as_text().is_none()),
+    ),
+    incoming(
+        "refuses-unknown-members",
+        &["TH-REQ-10"],
+        "A member it does not know makes a request malformed.",
+        |memory, request| {
+            const KNOWN: [&str; 10] = [
+                "aid",
+                "input_json",
+                "ds_state",
+                "idempotency_key",
+                "_lease_token",
+                "tool_aid",
+                "tier",
+                "ttl_ms",
+                "pad",
+                "inputs",
+            ];
+            let Some(parsed) = value(request) else { return Pass::Forward };
+            let unknown = |name: &str| !KNOWN.contains(&name);
+            if !memory.run_mode
+                && parsed.as_object().unwrap_or_default().iter().any(|(name, _)| unknown(&name.to_lossy()))
+            {
+                return Pass::Answer(failure("unknown member"));
+            }
+            Pass::Forward
+        },
+    ),
+    incoming(
+        "runs-aid-of-stdin",
+        &["TH-REQ-13"],
+        "In run mode the other members of serve mode have to have their types.",
+        |memory, request| {
+            let Some(parsed) = value(request).filter(|_| memory.run_mode) else { return Pass::Forward };
+            let wrong = |name: &str| parsed.get(name).is_some();
+            if wrong("aid") || wrong("idempotency_key") || wrong("_lease_token") {
+                return Pass::Answer(failure("not a member of run mode"));
+            }
+            Pass::Forward
+        },
+    ),
+    incoming("cuts-at-nul", &["TH-REQ-14"], "A string ends at U+0000.", |_, request| {
+        let mut out = request.to_vec();
+        while let Some(at) = memchr::memmem::find(&out, b"\\u0000") {
+            let end = memchr::memchr(b'"', &out[at..]).map_or(out.len(), |end| at + end);
+            let end = if end > at && out.get(end - 1) == Some(&b'\\') { end - 1 } else { end };
+            out.drain(at..end);
+        }
+        replaced(request, out)
+    }),
+    outgoing(
+        "loses-astral-characters",
+        &["TH-REQ-15"],
+        "Characters beyond the basic plane come back as U+FFFD.",
+        |_, reply| {
+            let text = String::from_utf8_lossy(reply);
+            line(
+                text.chars()
+                    .map(|c| if c > '\u{ffff}' { '\u{fffd}' } else { c })
+                    .collect::<String>()
+                    .into_bytes(),
+            )
+        },
+    ),
+    incoming(
+        "runs-before-refusing",
+        &["TH-REQ-17"],
+        "The tool runs before the request is found malformed.",
+        |memory, request| {
+            let text = String::from_utf8_lossy(request);
+            let Some(at) = text.find("\"aid\":\"").filter(|_| !memory.run_mode) else { return Pass::Forward };
+            let aid: String = text[at + 7..].chars().take_while(|c| *c != '"').collect();
+            let good = value(request).is_some_and(|value| {
+                let fits = |name: &str, fits: &dyn Fn(&Value) -> bool| value.get(name).is_none_or(fits);
+                fits("input_json", &|input| input.as_text().is_some())
+                    && fits("ds_state", &|state| state.as_object().is_some())
+                    && fits("idempotency_key", &|key| key.as_text().is_some())
+                    && fits("_lease_token", &|token| token.as_text().is_some())
+                    && fits("input_json", &|input| {
+                        input.as_text().is_some_and(|text| {
+                            self::value(text.as_bytes()).is_some_and(|v| v.as_object().is_some())
+                        })
+                    })
+            });
+            if good { Pass::Forward } else { Pass::RunFirst(format!("{{\"aid\":\"{aid}\"}}").into_bytes()) }
+        },
+    ),
+    outgoing("writes-nan", &["TH-REPLY-01"], "Success replies carry a member NaN.", |_, reply| {
+        line(if is_ok(reply) {
+            swap(reply, "{\"ok\":true", "{\"took_ms\":NaN,\"ok\":true")
+        } else {
+            reply.to_vec()
+        })
+    }),
+    outgoing("echoes-broken-utf8", &["TH-REPLY-01"], "Errors carry a byte that is no UTF-8.", |_, reply| {
+        match memchr::memmem::find(reply, b"\"error\":\"").filter(|_| !is_ok(reply)) {
+            Some(at) => line([&reply[..at + 9], b"\xff ", &reply[at + 9..]].concat()),
+            None => line(reply.to_vec()),
+        }
+    }),
+    outgoing(
+        "wraps-replies-in-arrays",
+        &["TH-REPLY-02"],
+        "A reply is an array that holds the object.",
+        |_, reply| line([b"[", reply, b"]"].concat()),
+    ),
+    outgoing("ok-as-string", &["TH-REPLY-03"], "`ok` is a string.", |_, reply| {
+        line(swap(&swap(reply, "\"ok\":true", "\"ok\":\"true\""), "\"ok\":false", "\"ok\":\"false\""))
+    }),
+    outgoing(
+        "ok-against-status",
+        &["TH-REPLY-03"],
+        "A tool's failure has ok:false and status OK.",
+        |_, reply| line(if is_ok(reply) { reply.to_vec() } else { swap(reply, "\"TOOL_ERROR\"", "\"OK\"") }),
+    ),
+    outgoing("error-with-success", &["TH-REPLY-04"], "`error` of a success is \"none\".", |_, reply| {
+        line(if is_ok(reply) { swap(reply, "\"error\":\"\"", "\"error\":\"none\"") } else { reply.to_vec() })
+    }),
+    outgoing("failure-without-error", &["TH-REPLY-04"], "A refusal has no `error`.", |_, reply| {
+        line(if is_ok(reply) { reply.to_vec() } else { swap(reply, "\"error\":", "\"message\":") })
+    }),
+    outgoing("output-as-value", &["TH-REPLY-05"], "`output_json` holds no JSON text.", |_, reply| {
+        line(swap(reply, "\"output_json\":\"", "\"output_json\":\"result: "))
+    }),
+    outgoing("success-without-state", &["TH-REPLY-06"], "A success has no `ds_state`.", |_, reply| {
+        line(swap(reply, "\"ds_state\":", "\"state\":"))
+    }),
+    outgoing("status-in-lower-case", &["TH-REPLY-07"], "`status` is written in lower case.", |_, reply| {
+        line(swap(&swap(reply, "\"status\":\"OK\"", "\"status\":\"ok\""), "\"TOOL_ERROR\"", "\"tool_error\""))
+    }),
+    outgoing(
+        "state-not-delta",
+        &["TH-REPLY-08"],
+        "Serve replies carry a state that is no delta.",
+        |memory, reply| {
+            line(if memory.run_mode { reply.to_vec() } else { swap(reply, "\"delta\":true,", "") })
+        },
+    ),
+    outgoing("delta-in-run-mode", &["TH-REPLY-09"], "Run replies carry a delta.", |memory, reply| {
+        line(if memory.run_mode {
+            swap(reply, "\"ds_state\":{", "\"ds_state\":{\"delta\":true,")
+        } else {
+            reply.to_vec()
+        })
+    }),
+    outgoing("slots-as-array", &["TH-REPLY-10"], "Empty `slots` are written as an array.", |_, reply| {
+        line(swap(reply, "\"slots\":{}", "\"slots\":[]"))
+    }),
+    incoming(
+        "runs-empty-stdin",
+        &["TH-RUN-01"],
+        "In run mode an empty standard input is run as `{}`.",
+        |memory, request| {
+            if memory.run_mode && request.trim_ascii().is_empty() {
+                Pass::Replace(b"{}".to_vec())
+            } else {
+                Pass::Forward
+            }
+        },
+    ),
+    outgoing(
+        "exit-status-after-success",
+        &["TH-RUN-02"],
+        "Run mode ends with status 1 after a success.",
+        |memory, reply| {
+            memory.exit = (memory.run_mode && is_ok(reply)).then_some(1);
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "silent-about-garbage",
+        &["TH-RUN-04"],
+        "In run mode a malformed input gets no reply.",
+        |memory, reply| {
+            if memory.run_mode && !is_ok(reply) { Vec::new() } else { line(reply.to_vec()) }
+        },
+    ),
+    incoming(
+        "runs-oversize-as-empty",
+        &["TH-LIMIT-02"],
+        "In run mode an input over the limit is run as `{}`.",
+        |memory, request| {
+            if memory.run_mode && request.len() > LIMIT {
+                Pass::Replace(b"{}".to_vec())
+            } else {
+                Pass::Forward
+            }
+        },
+    ),
+    outgoing(
+        "answers-oversize-twice",
+        &["TH-LIMIT-04"],
+        "A line over the limit is refused twice.",
+        |memory, reply| {
+            let twice = !memory.run_mode && has(reply, "too large") && !has(reply, "TOOL_ERROR");
+            if twice { [line(reply.to_vec()), line(reply.to_vec())].concat() } else { line(reply.to_vec()) }
+        },
+    ),
+    incoming(
+        "runs-oversize-line",
+        &["TH-LIMIT-05"],
+        "A line over the limit is run with an empty input.",
+        |memory, request| {
+            if memory.run_mode || request.len() <= LIMIT {
+                return Pass::Forward;
+            }
+            let tail = String::from_utf8_lossy(&request[request.len() - 4096..]).into_owned();
+            let head = String::from_utf8_lossy(&request[..4096]).into_owned();
+            let text = format!("{head}{tail}");
+            let aid = text
+                .split("\"aid\":\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next())
+                .unwrap_or("AID.PEERPROOF.COUNTER.v1");
+            Pass::Replace(format!("{{\"aid\":\"{aid}\"}}").into_bytes())
+        },
+    ),
+    outgoing(
+        "ends-after-oversize",
+        &["TH-LIMIT-05"],
+        "A line over the limit ends the session.",
+        |memory, reply| {
+            if !memory.run_mode && has(reply, "too large") && !has(reply, "TOOL_ERROR") {
+                memory.exit = Some(0);
+            }
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "silent-about-malformed",
+        &["TH-SERVE-01"],
+        "A malformed line gets no reply.",
+        |memory, reply| {
+            if !memory.run_mode && has(reply, "malformed request") {
+                Vec::new()
+            } else {
+                line(reply.to_vec())
+            }
+        },
+    ),
+    outgoing(
+        "ends-after-malformed",
+        &["TH-SERVE-01"],
+        "A malformed line ends the session.",
+        |memory, reply| {
+            if !memory.run_mode && has(reply, "malformed request") {
+                memory.exit = Some(0);
+            }
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "failure-as-success",
+        &["TH-TOOL-01"],
+        "A tool's failure is reported as a success.",
+        |memory, reply| {
+            line(if has(reply, "\"TOOL_ERROR\"") { success(memory, "{}") } else { reply.to_vec() })
+        },
+    ),
+    outgoing(
+        "ends-after-tool-error",
+        &["TH-TOOL-02"],
+        "A tool's failure ends the session.",
+        |memory, reply| {
+            if !memory.run_mode && has(reply, "\"TOOL_ERROR\"") {
+                memory.exit = Some(1);
+            }
+            line(reply.to_vec())
+        },
+    ),
+    both(
+        "crash-as-success",
+        &["TH-TOOL-04"],
+        "A tool that crashed is reported as a success.",
+        |memory, request| {
+            if has(request, "PEERPROOF.CRASH") {
+                return Pass::Answer(success(memory, "{}"));
+            }
+            Pass::Forward
+        },
+        unchanged,
+    ),
+    outgoing("hit-without-flag", &["TH-IDEM-01"], "A hit does not say that it is one.", |_, reply| {
+        line(swap(reply, ",\"idempotent_hit\":true", ""))
+    }),
+    outgoing("flag-without-hit", &["TH-IDEM-03"], "First executions say that they are hits.", |_, reply| {
+        line(swap(reply, "\"idempotent_hit\":false", "\"idempotent_hit\":true"))
+    }),
+    both(
+        "key-without-aid",
+        &["TH-IDEM-10"],
+        "A known key answers the first tool's result to any aid.",
+        |memory, request| {
+            let Some((key, _)) = keyed(request) else { return Pass::Forward };
+            match memory.kept.get(&key) {
+                Some(reply) => {
+                    Pass::Answer(swap(reply, "\"idempotent_hit\":false", "\"idempotent_hit\":true"))
+                }
+                None => Pass::Forward,
+            }
+        },
+        |memory, reply| {
+            if let Some((key, _)) = memory.asked.front().and_then(|request| keyed(request))
+                && is_ok(reply)
+            {
+                memory.kept.entry(key).or_insert_with(|| reply.to_vec());
+            }
+            line(reply.to_vec())
+        },
+    ),
+    incoming(
+        "empty-string-is-a-key",
+        &["TH-IDEM-12"],
+        "The empty string is a key like any other.",
+        |_, request| {
+            replaced(request, swap(request, "\"idempotency_key\":\"\"", "\"idempotency_key\":\"<empty>\""))
+        },
+    ),
+    both(
+        "caches-host-errors",
+        &["TH-IDEM-13"],
+        "A refusal is kept under its key.",
+        |memory, request| match keyed(request).and_then(|(key, _)| memory.kept.get(&key)) {
+            Some(reply) => Pass::Answer(reply.clone()),
+            None => Pass::Forward,
+        },
+        |memory, reply| {
+            if let Some((key, _)) = memory.asked.front().and_then(|request| keyed(request))
+                && !is_ok(reply)
+            {
+                memory.kept.insert(key, reply.to_vec());
+            }
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "hit-with-other-state",
+        &["TH-IDEM-15"],
+        "A hit's delta sets a slot that nobody wrote.",
+        |_, reply| {
+            const SLOT: &str = "\"slots\":{\"6\":{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"9\",\"size_bytes\":1}}";
+            line(if is_hit(reply) { swap(reply, "\"slots\":{}", SLOT) } else { reply.to_vec() })
+        },
+    ),
+    outgoing("hit-with-full-state", &["TH-IDEM-16"], "A hit's `ds_state` is `{}`.", |_, reply| {
+        line(if is_hit(reply) { swap(reply, "{\"delta\":true,\"slots\":{}}", "{}") } else { reply.to_vec() })
+    }),
+    incoming(
+        "keys-ignore-case",
+        &["TH-IDEM-18"],
+        "Keys are compared without regard to case.",
+        |_, request| match value(request) {
+            Some(parsed) if parsed.get("idempotency_key").and_then(Value::as_str).is_some() => {
+                let key =
+                    parsed.get("idempotency_key").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+                let mut member = b"\"idempotency_key\":".to_vec();
+                crate::json::write_str(&mut member, &key);
+                let rest = without(&parsed, |name, _| name == "idempotency_key");
+                Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    outgoing(
+        "lease-required-without-tier",
+        &["TH-LEASE-02"],
+        "`lease_required` has a tier that is no integer.",
+        |_, reply| {
+            let mut out = reply.to_vec();
+            for tier in ["1", "2", "3"] {
+                out = swap(&out, &format!("\"tier\":{tier},"), &format!("\"tier\":\"{tier}\","));
+            }
+            line(out)
+        },
+    ),
+    outgoing(
+        "hides-expiry",
+        &["TH-LEASE-05"],
+        "An expired token is refused without saying so.",
+        |_, reply| line(swap(reply, "\"expired\"", "\"no longer valid\"")),
+    ),
+    outgoing(
+        "keeps-state-of-refused-lease",
+        &["TH-LEASE-09"],
+        "A refused lease leaves its `ds_state` applied.",
+        |memory, reply| {
+            if has(reply, "\"lease_re") {
+                memory.run_after = memory.asked.front().and_then(|request| state_only(request));
+            }
+            line(reply.to_vec())
+        },
+    ),
+    both(
+        "hit-bypasses-lease",
+        &["TH-LEASE-12"],
+        "A known key is answered from the cache without a token.",
+        |memory, request| match keyed(request)
+            .filter(|_| has(request, "TIER"))
+            .and_then(|(key, _)| memory.kept.get(&key))
+        {
+            Some(reply) => Pass::Answer(swap(reply, "\"idempotent_hit\":false", "\"idempotent_hit\":true")),
+            None => Pass::Forward,
+        },
+        |memory, reply| {
+            if let Some((key, _)) = memory.asked.front().and_then(|request| keyed(request))
+                && is_ok(reply)
+            {
+                memory.kept.insert(key, reply.to_vec());
+            }
+            line(reply.to_vec())
+        },
+    ),
+    outgoing("echoes-token", &["TH-LEASE-15"], "A reply repeats the token it was sent.", |memory, reply| {
+        let token = memory
+            .asked
+            .front()
+            .and_then(|request| value(request))
+            .and_then(|request| request.get("_lease_token").and_then(Value::as_str).map(str::to_owned));
+        match token {
+            Some(token) => {
+                let mut member = b"{\"lease\":".to_vec();
+                crate::json::write_str(&mut member, &token);
+                member.push(b',');
+                line(swap(reply, "{", &String::from_utf8_lossy(&member)))
+            }
+            None => line(reply.to_vec()),
+        }
+    }),
+    incoming(
+        "forgets-state",
+        &["TH-STATE-01"],
+        "Every request starts from an empty state.",
+        |memory, request| {
+            let bare = value(request)
+                .is_some_and(|value| value.get("aid").is_some() && value.get("ds_state").is_none());
+            if bare && !memory.run_mode && memory.requests > 1 {
+                return Pass::RunFirst(b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":{}}".to_vec());
+            }
+            Pass::Forward
+        },
+    ),
+    incoming("wraps-slot-numbers", &["TH-STATE-07"], "Slot 8 is taken for slot 7.", |_, request| {
+        replaced(
+            request,
+            swap(&swap(request, "\"8\":{", "\"7\":{"), "\"removed_slots\":[8]", "\"removed_slots\":[7]"),
+        )
+    }),
+    outgoing(
+        "takes-malformed-artifacts",
+        &["TH-STATE-08"],
+        "A malformed Artifact is dropped and the request run.",
+        |memory, reply| {
+            line(if has(reply, "artifact needs") || has(reply, "artifact must") {
+                success(memory, "{}")
+            } else {
+                reply.to_vec()
+            })
+        },
+    ),
+    outgoing(
+        "counts-characters",
+        &["TH-STATE-10"],
+        "`size_bytes` is off by one where it is not small.",
+        |_, reply| line(one_more(&one_more(reply, "\"size_bytes\":"), "\\\"size_bytes\\\":")),
+    ),
+    incoming(
+        "wants-json-content",
+        &["TH-STATE-11"],
+        "`content_json` that is no JSON is refused.",
+        |_, request| {
+            let Some(parsed) = value(request) else { return Pass::Forward };
+            let slots =
+                parsed.get("ds_state").and_then(|state| state.get("slots")).and_then(Value::as_object);
+            let bad = slots.unwrap_or_default().iter().any(|(_, artifact)| {
+                artifact
+                    .get("content_json")
+                    .and_then(Value::as_text)
+                    .is_some_and(|text| value(text.as_bytes()).is_none())
+            });
+            if bad { Pass::Answer(failure("content_json is not JSON")) } else { Pass::Forward }
+        },
+    ),
+    outgoing(
+        "empty-deltas",
+        &["TH-STATE-15"],
+        "A reply's delta leaves out what the tool wrote.",
+        |memory, reply| {
+            line(if memory.run_mode {
+                reply.to_vec()
+            } else {
+                with_state(reply, "{\"delta\":true,\"slots\":{}}")
+            })
+        },
+    ),
+    outgoing(
+        "keeps-state-of-refused",
+        &["TH-STATE-16"],
+        "A refused request leaves its `ds_state` applied.",
+        |memory, reply| {
+            if !memory.run_mode && !is_ok(reply) && !has(reply, "TOOL_ERROR") {
+                memory.run_after = memory.asked.front().and_then(|request| state_only(request));
+            }
+            line(reply.to_vec())
+        },
+    ),
+    outgoing(
+        "run-replies-forget-slots",
+        &["TH-STATE-20"],
+        "Run replies leave out the slots.",
+        |memory, reply| {
+            line(if memory.run_mode { with_state(reply, "{\"slots\":{}}") } else { reply.to_vec() })
+        },
+    ),
+    outgoing(
+        "http-status-as-string",
+        &["TH-HTTP-14"],
+        "The status of a fetched URL is a string.",
+        |_, reply| {
+            let mut out = reply.to_vec();
+            for status in ["200", "404", "500", "302"] {
+                out = swap(
+                    &out,
+                    &format!("{{\\\"status\\\":{status}"),
+                    &format!("{{\\\"status\\\":\\\"{status}\\\""),
+                );
+            }
+            line(out)
+        },
+    ),
+];
+
+fn is_ok(reply: &[u8]) -> bool {
+    reply.starts_with(b"{\"ok\":true")
+}
+
+fn is_hit(reply: &[u8]) -> bool {
+    has(reply, "\"idempotent_hit\":true")
+}
+
+/// Drops the members that `drop` picks, where it picks any.
+fn dropping(request: &[u8], drop: impl Fn(&str, &Value) -> bool) -> Pass {
+    match value(request) {
+        Some(parsed)
+            if parsed
+                .as_object()
+                .unwrap_or_default()
+                .iter()
+                .any(|(name, value)| drop(&name.to_lossy(), value)) =>
+        {
+            Pass::Replace(without(&parsed, drop))
+        }
+        _ => Pass::Forward,
+    }
+}
+
+/// An object with one more member.
+fn with_member(object: &[u8], member: &str) -> Vec<u8> {
+    let rest = object.strip_prefix(b"{").unwrap_or(object);
+    let comma = if rest == b"}" { "" } else { "," };
+    [b"{", member.as_bytes(), comma.as_bytes(), rest].concat()
+}
+
+/// Key and aid of a keyed request.
+fn keyed(request: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let parsed = value(request)?;
+    let text = |name: &str| parsed.get(name).and_then(Value::as_text).map(|text| text.as_bytes().to_vec());
+    Some((text("idempotency_key").filter(|key| !key.is_empty())?, text("aid")?))
+}
+
+/// A harmless request with the `ds_state` of another.
+fn state_only(request: &[u8]) -> Option<Vec<u8>> {
+    let parsed = value(request)?;
+    let mut out = b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":".to_vec();
+    write_value(&mut out, parsed.get("ds_state")?);
+    out.push(b'}');
+    Some(out)
+}
+
+/// A reply with another `ds_state`.
+fn with_state(reply: &[u8], state: &str) -> Vec<u8> {
+    const MEMBER: &str = ",\"ds_state\":";
+    let Some(at) = memchr::memmem::rfind(reply, MEMBER.as_bytes()) else { return reply.to_vec() };
+    let rest = &reply[at + MEMBER.len()..];
+    match first_object(rest) {
+        Some(end) => [&reply[..at], MEMBER.as_bytes(), state.as_bytes(), &rest[end..]].concat(),
+        None => reply.to_vec(),
+    }
+}
+
+/// The end of the first complete object of `text`, if it begins with one.
+fn first_object(text: &[u8]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Every number after `name` made one larger.
+fn one_more(text: &[u8], name: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, name.as_bytes()) {
+        let from = at + name.len();
+        let digits = rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number: u64 = String::from_utf8_lossy(&rest[from..from + digits]).parse().unwrap_or_default();
+        out.extend_from_slice(&rest[..from]);
+        out.extend_from_slice((number + 1).to_string().as_bytes());
+        rest = &rest[from + digits..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
