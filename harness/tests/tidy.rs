@@ -65,8 +65,12 @@ fn every_clause_has_a_check_or_a_reason() {
         let mut faults = Vec::new();
         for clause in boundary.clauses() {
             match (tested.contains(&clause.id), clause.excluded.is_some()) {
-                (false, false) => faults.push(format!("{} has neither a check nor an `excluded` reason", clause.id)),
-                (true, true) => faults.push(format!("{} is excluded and has a check all the same", clause.id)),
+                (false, false) => {
+                    faults.push(format!("{} has neither a check nor an `excluded` reason", clause.id))
+                }
+                (true, true) => {
+                    faults.push(format!("{} is excluded and has a check all the same", clause.id))
+                }
                 _ => {}
             }
         }
@@ -77,12 +81,12 @@ fn every_clause_has_a_check_or_a_reason() {
 #[test]
 fn every_check_has_a_good_id_and_known_clauses() {
     for boundary in boundary::all() {
-        let clauses: BTreeMap<_, _> =
-            boundary.clauses().iter().map(|clause| (&clause.id, clause)).collect();
+        let clauses: BTreeMap<_, _> = boundary.clauses().iter().map(|clause| (&clause.id, clause)).collect();
         let mut seen = BTreeSet::new();
         for check in boundary.checks() {
             assert!(seen.insert(&check.id), "{} is there twice", check.id);
-            let good = check.id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'/'));
+            let good =
+                check.id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'/'));
             assert!(good && check.id.starts_with(boundary.name()), "{} is no kebab path", check.id);
             assert!(!check.clauses.is_empty(), "{} puts no clause at risk", check.id);
             assert!(check.title.ends_with('.'), "{}: the title is no sentence", check.id);
@@ -153,14 +157,29 @@ fn only_main_reads_the_environment() {
             }
         }
     }
-    assert!(faults.is_empty(), "environment variables are read in main.rs and passed down:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "environment variables are read in main.rs and passed down:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
 fn the_reference_is_sans_io() {
     let words = [
-        "std::fs", "TcpStream", "TcpListener", "UdpSocket", "ToSocketAddrs", "std::process", "std::env", "Instant::now", "SystemTime", "std::thread", "rustix::",
-        "std::io::stdin", "std::io::stdout",
+        "std::fs",
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "ToSocketAddrs",
+        "std::process",
+        "std::env",
+        "Instant::now",
+        "SystemTime",
+        "std::thread",
+        "rustix::",
+        "std::io::stdin",
+        "std::io::stdout",
     ];
     let may = ["reference-impl/src/io", "reference-impl/src/bin"];
     let mut faults = Vec::new();

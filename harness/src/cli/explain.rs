@@ -82,8 +82,11 @@ fn explain_clause(boundary: &'static dyn Boundary, clause: &Clause, printer: &Pr
             let _ = writeln!(out, "  {check}");
         }
     }
-    let mutants: Vec<_> =
-        boundary.mutants().into_iter().filter(|mutant| mutant.clause == clause.id.0).collect();
+    let mutants: Vec<_> = boundary
+        .mutants()
+        .into_iter()
+        .filter(|mutant| mutant.clauses.contains(&clause.id.0.as_str()))
+        .collect();
     if !mutants.is_empty() {
         let _ = writeln!(out, "{}", printer.paint(Tone::Head, "Mutants that break it"));
         for mutant in mutants {

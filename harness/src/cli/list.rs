@@ -162,10 +162,10 @@ fn one_boundary(boundary: &'static dyn Boundary) -> Row {
 fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
     let row = |mutant: crate::boundary::Mutant| Row {
         name: mutant.id.to_owned(),
-        marks: vec![mutant.clause.to_owned(), mutant.side.word().to_owned()],
+        marks: vec![mutant.clauses.join(" "), mutant.side.word().to_owned()],
         text: mutant.fault.to_owned(),
         json: json!({
-            "id": mutant.id, "clause": mutant.clause, "side": mutant.side, "fault": mutant.fault,
+            "id": mutant.id, "clauses": mutant.clauses, "side": mutant.side, "fault": mutant.fault,
             "needs_process": mutant.needs_process,
         }),
     };

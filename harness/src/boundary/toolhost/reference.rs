@@ -56,7 +56,8 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let Some(mutant) = mutant else { return io::toolhost::run_toolhost(&args, &variable(env)) };
     if let Some(fault) = mutant.shell_fault() {
         let Ok(program) = std::env::current_exe() else { return 70 };
-        let mut correct = vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "toolhost".to_owned()];
+        let mut correct =
+            vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "toolhost".to_owned()];
         correct.extend(args);
         return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
     }
