@@ -1,1 +1,212 @@
-//! Reproducers: what a failing check leaves for whoever mends the peer.
+//! Reproducers: a folder for each failure, from which anybody can show it again.
+//!
+//! `transcript.ndjson` is what happened, `stdin.bin` what was written to the failing process, `repro.sh` does it
+//! again: with sh and the peer alone where the stimulus is static, else through `peerproof replay --live`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::boundary;
+use crate::finding::Finding;
+use crate::lab::Lab;
+use crate::payload::{Payload, Segment};
+use crate::plan::{Act, Plan};
+use crate::results::Explanation;
+use crate::runner::{Failure, Outcome};
+use crate::shrink::{self, Shrunk};
+use crate::verdict::{CheckResult, Verdict};
+
+mod conversation;
+mod script;
+
+pub use conversation::conversation;
+pub use script::quoted;
+
+/// Longest line and most lines of a conversation in results.
+const CHARS_MAX: usize = 200;
+const LINES_MAX: usize = 40;
+
+/// How failures are explained after a run.
+pub struct Explain<'a> {
+    /// The peer and what is needed to start it.
+    pub lab: &'a Lab<'a>,
+    /// Folder for reproducers; `None`: none are written.
+    pub out_dir: Option<&'a Path>,
+    /// Time for all shrinking of the run; zero: nothing is shrunk.
+    pub budget: Duration,
+    /// Arguments that name the peer on a command line: `--config FILE`, or `-- COMMAND…`.
+    pub peer_args: &'a [String],
+    /// Set when the user asks to stop: what is left is written without shrinking.
+    pub interrupted: &'a std::sync::atomic::AtomicBool,
+}
+
+/// What was done for one failure.
+pub struct Explained {
+    /// For [`crate::results::ResultsWriter::explain`]; already in the result.
+    pub explanation: Explanation,
+    /// What shrinking came to, where it was tried.
+    pub shrunk: Option<Shrunk>,
+    /// Why no reproducer could be written.
+    pub problem: Option<String>,
+}
+
+/// Shrinks the failures of a run in order while the budget lasts, writes their reproducers, and puts conversation,
+/// reproducer and finding into their results. `each` hears of every one as it is done.
+///
+/// A flaky failure is written as it was seen; an expected one is left alone.
+pub fn explain_failures<'o>(
+    outcomes: impl IntoIterator<Item = &'o mut Outcome>,
+    with: &Explain<'_>,
+    mut each: impl FnMut(&CheckResult, &Explained),
+) {
+    let mut failures: Vec<&mut Outcome> = outcomes
+        .into_iter()
+        .filter(|outcome| {
+            let verdict = &outcome.result.verdict;
+            outcome.failure.is_some() && (verdict.is_failure() || matches!(verdict, Verdict::Flaky(_)))
+        })
+        .collect();
+    failures.sort_by(|a, b| a.result.id.cmp(&b.result.id));
+    let end = Instant::now() + with.budget;
+    let count = failures.len();
+    for (index, outcome) in failures.into_iter().enumerate() {
+        let Some(failure) = outcome.failure.as_mut() else { continue };
+        let left = end.saturating_duration_since(Instant::now());
+        let go_on = !left.is_zero() && !with.interrupted.load(std::sync::atomic::Ordering::Relaxed);
+        let shrunk = (go_on && outcome.result.verdict.is_failure()).then(|| {
+            // The first failures may take more than an equal share, never all of it.
+            let share = left / u32::try_from((count - index).min(4)).unwrap_or(4);
+            shrink::shrink(with.lab, failure, Instant::now() + share)
+        });
+        if let Some(shrunk) = &shrunk {
+            failure.transcript = shrunk.transcript.clone();
+            failure.finding = shrunk.finding.clone();
+        }
+        let mut explanation = Explanation {
+            id: outcome.result.id.clone(),
+            reproducer: None,
+            conversation: conversation(&failure.transcript, CHARS_MAX, LINES_MAX),
+            finding: Some(failure.finding.clone()),
+        };
+        let mut problem = None;
+        if let Some(out_dir) = with.out_dir {
+            match write(out_dir, &outcome.result.id, failure, with.lab, with.peer_args, go_on) {
+                Ok(folder) => explanation.reproducer = Some(folder),
+                Err(sentence) => problem = Some(sentence),
+            }
+        }
+        explanation.clone().fold_into(&mut outcome.result);
+        each(&outcome.result, &Explained { explanation, shrunk, problem });
+    }
+}
+
+/// The name of a check's folder.
+pub fn folder_name(check: &str) -> String {
+    check.replace('/', "__")
+}
+
+/// Writes the reproducer of one failure into `out_dir/<check with / as __>` and returns that name. With `try_static`
+/// the peer is run once to see whether its input alone, written at once, shows the failure.
+///
+/// # Errors
+/// One sentence: the folder or a file cannot be written.
+pub fn write(
+    out_dir: &Path,
+    check: &str,
+    failure: &Failure,
+    lab: &Lab<'_>,
+    peer_args: &[String],
+    try_static: bool,
+) -> Result<String, String> {
+    let name = folder_name(check);
+    let folder = out_dir.join(&name);
+    let sentence =
+        |error: std::io::Error| format!("cannot write the reproducer {}: {error}", folder.display());
+    std::fs::create_dir_all(&folder).map_err(sentence)?;
+    let file = File::create(folder.join("transcript.ndjson")).map_err(sentence)?;
+    failure.transcript.store(BufWriter::new(file)).map_err(sentence)?;
+
+    let plan = &failure.transcript.plan;
+    let session = failing_session(plan, &failure.finding);
+    let stdin = folder.join("stdin.bin");
+    let spec = script::static_session(plan, session);
+    if is_constant(plan, session) {
+        let file = File::create(&stdin).map_err(sentence)?;
+        write_stdin(plan, session, BufWriter::new(file)).map_err(sentence)?;
+    } else if stdin.exists() {
+        std::fs::remove_file(&stdin).map_err(sentence)?;
+    }
+    let script = match spec {
+        Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
+            script::static_script(check, &failure.finding, lab.peer, spec)?
+        }
+        _ => script::live_script(check, &failure.finding, lab.peer, peer_args),
+    };
+    let path = folder.join("repro.sh");
+    std::fs::write(&path, script).map_err(sentence)?;
+    make_executable(&path).map_err(sentence)?;
+    Ok(name)
+}
+
+/// The session of the step that shows the finding; else the last one that was written to.
+fn failing_session(plan: &Plan, finding: &Finding) -> usize {
+    let sent = || plan.steps.iter().rev().find(|step| matches!(step.act, Act::Send { .. }));
+    finding.step.and_then(|step| plan.steps.get(step)).or_else(sent).map_or(0, |step| step.session)
+}
+
+fn payloads(plan: &Plan, session: usize) -> impl Iterator<Item = &Payload> {
+    plan.steps.iter().filter(move |step| step.session == session).filter_map(|step| match &step.act {
+        Act::Send { payload, .. } => Some(payload),
+        _ => None,
+    })
+}
+
+fn is_constant(plan: &Plan, session: usize) -> bool {
+    payloads(plan, session).all(|payload| payload.variables().next().is_none())
+}
+
+/// Streams the input of a session: a recipe of 10 MiB is never held in memory.
+fn write_stdin(plan: &Plan, session: usize, mut to: impl Write) -> std::io::Result<()> {
+    for payload in payloads(plan, session) {
+        for segment in &payload.0 {
+            match segment {
+                Segment::Repeat { unit, times } => {
+                    for _ in 0..*times {
+                        to.write_all(unit.as_bytes())?;
+                    }
+                }
+                other => {
+                    let bytes = Payload(vec![other.clone()])
+                        .expand(&crate::payload::Vars::new())
+                        .map_err(std::io::Error::other)?;
+                    to.write_all(&bytes)?;
+                }
+            }
+        }
+    }
+    to.flush()
+}
+
+/// Whether the peer shows the finding when the session's input comes at once and nothing else is done.
+fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
+    let mut plan = failure.transcript.plan.clone();
+    for step in &mut plan.steps {
+        if let Act::Send { await_frames, .. } = &mut step.act {
+            *await_frames = 0;
+        }
+    }
+    // Other sessions are dropped step by step, so that the indices of sessions stay.
+    plan.steps.retain(|step| step.session == session);
+    let Ok(transcript) = lab.execute(&failure.check, &plan) else { return false };
+    boundary::judge(lab.peer.boundary, &transcript)
+        .findings
+        .iter()
+        .any(|finding| finding.key() == failure.finding.key())
+}
+
+fn make_executable(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+}

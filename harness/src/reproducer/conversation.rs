@@ -1,0 +1,133 @@
+//! A transcript as short lines for humans.
+
+use crate::payload::{Payload, shorten};
+use crate::transcript::{Awaited, Exit, Kind, Transcript};
+
+/// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
+/// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
+/// are escaped; past `lines_max` lines the middle is left out and counted.
+pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let sessions = transcript.plan.sessions.len();
+    let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
+    let mut current = None;
+    for event in &transcript.events {
+        let Some(partial) = open.get_mut(event.session) else { continue };
+        let mut said = Vec::new();
+        match &event.kind {
+            Kind::Received { bytes } => {
+                partial.extend_from_slice(&bytes.0);
+                while let Some(end) = partial.iter().position(|byte| *byte == b'\n') {
+                    let frame: Vec<u8> = partial.drain(..=end).collect();
+                    said.push(format!("← {}", printable(&frame[..end], chars_max)));
+                }
+            }
+            kind => {
+                // What came without a line feed is shown where the peer's output ends.
+                if ends_output(kind) && !partial.is_empty() {
+                    let rest = std::mem::take(partial);
+                    said.push(format!("← {} (no line feed)", printable(&rest, chars_max)));
+                }
+                said.extend(line(kind, chars_max));
+            }
+        }
+        if said.is_empty() {
+            continue;
+        }
+        if sessions > 1 && current != Some(event.session) {
+            current = Some(event.session);
+            let session = &transcript.plan.sessions[event.session];
+            let mut title = format!("— process {}: {}", event.session + 1, session.command);
+            for (name, value) in session.placeholders.iter().chain(&session.env) {
+                title.push_str(&format!(" {name}={value}"));
+            }
+            lines.push(title);
+        }
+        lines.extend(said);
+    }
+    let mut lines: Vec<String> =
+        lines.into_iter().map(|line| shorten(&escape(&line), chars_max).into_owned()).collect();
+    if lines.len() > lines_max.max(3) {
+        let head = lines_max / 2;
+        let tail = lines_max.saturating_sub(head + 1).max(1);
+        let left_out = lines.len() - head - tail;
+        lines.splice(head..lines.len() - tail, [format!("… {left_out} more lines")]);
+    }
+    lines
+}
+
+fn ends_output(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::StdoutClosed
+            | Kind::StdoutOverflow { .. }
+            | Kind::Exited { .. }
+            | Kind::Killed
+            | Kind::DeadlinePassed { .. }
+    )
+}
+
+fn line(kind: &Kind, chars_max: usize) -> Option<String> {
+    Some(match kind {
+        Kind::Started { .. } | Kind::StdoutClosed | Kind::Received { .. } => return None,
+        Kind::StartFailed { error } => format!("✗ not started: {error}"),
+        Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
+        Kind::StdinClosed => "· stdin closed".to_owned(),
+        Kind::StdinBroken { unwritten_bytes } => {
+            format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not taken")
+        }
+        Kind::StdoutOverflow { bytes_max } => format!("✗ more than {bytes_max} bytes of output, killed"),
+        Kind::Stderr { bytes, total_bytes } => {
+            if *total_bytes == 0 {
+                return None;
+            }
+            let text = String::from_utf8_lossy(&bytes.0);
+            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            format!("· stderr ({total_bytes} bytes): {}", shorten(last, 100))
+        }
+        Kind::Signalled { signal } => format!("· SIG{signal} sent"),
+        Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
+        Kind::Exited { exit } => format!("✗ {exit}"),
+        Kind::DeadlinePassed { awaited, waited_ms } => match awaited {
+            Awaited::Frames => format!("✗ no reply within {waited_ms} ms"),
+            Awaited::Writing => format!("✗ does not read its input, {waited_ms} ms waited"),
+            Awaited::Exit => format!("✗ still running after {waited_ms} ms"),
+        },
+        Kind::Killed => "· killed".to_owned(),
+        Kind::Waited { ms } => format!("· {ms} ms pass"),
+        Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
+        Kind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
+        Kind::LeftFile { path } => format!("✗ file {path} left behind"),
+        Kind::ListenerHit { listener, head } => {
+            let text = String::from_utf8_lossy(&head.0);
+            format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
+        }
+        Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
+        Kind::ActorReceived { actor, bytes } => {
+            format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
+        }
+        Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
+    })
+}
+
+/// A payload of several lines is shown as its first lines, joined by `⏎`.
+fn sent(payload: &Payload, chars_max: usize) -> String {
+    payload.summary(chars_max).replace('\n', "⏎")
+}
+
+fn printable(bytes: &[u8], chars_max: usize) -> String {
+    Payload::from_bytes(bytes).summary(chars_max)
+}
+
+/// Control characters must not reach a terminal.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

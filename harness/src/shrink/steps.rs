@@ -1,0 +1,138 @@
+//! First stage: whole messages go.
+
+use std::collections::BTreeSet;
+
+use super::{Change, Judge, Shrinker};
+use crate::plan::{Act, Plan};
+
+/// Removes steps, in large pieces first, until none can be spared.
+pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
+    only_what_matters(shrinker);
+    let mut size = removable(shrinker).len().div_ceil(2);
+    while size > 0 && shrinker.goes_on() {
+        let mut removed_any = false;
+        // From the end on: what uses a captured value stands after what captures it.
+        let mut end = removable(shrinker).len();
+        while end > 0 && shrinker.goes_on() {
+            let units = removable(shrinker);
+            end = end.min(units.len());
+            let begin = end.saturating_sub(size);
+            let gone: BTreeSet<usize> = units[begin..end].iter().copied().collect();
+            if !gone.is_empty() && remove(shrinker, &gone) {
+                removed_any = true;
+            }
+            end = begin;
+        }
+        if size == 1 && !removed_any {
+            break;
+        }
+        size = if size == 1 { 1 } else { size / 2 };
+    }
+}
+
+/// The boldest step: nothing but the failing step, what it takes values from, and the end of its process.
+fn only_what_matters(shrinker: &mut Shrinker<'_>) {
+    let Some(failing) = failing(shrinker) else { return };
+    let plan = &shrinker.best.plan;
+    let mut needed = BTreeSet::from([failing]);
+    let mut wanted: BTreeSet<&str> = variables(plan, failing).collect();
+    for index in (0..failing).rev() {
+        if let Some(capture) = &plan.steps[index].capture
+            && wanted.contains(capture.var.as_str())
+        {
+            needed.insert(index);
+            wanted.extend(variables(plan, index));
+        }
+    }
+    let gone = removable(shrinker).into_iter().filter(|index| !needed.contains(index)).collect();
+    remove(shrinker, &gone);
+}
+
+fn variables(plan: &Plan, step: usize) -> Box<dyn Iterator<Item = &str> + '_> {
+    match &plan.steps[step].act {
+        Act::Send { payload, .. } => Box::new(payload.variables()),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Index in the smallest plan so far of the step that shows the finding.
+fn failing(shrinker: &Shrinker<'_>) -> Option<usize> {
+    let step = shrinker.step?;
+    shrinker.best.origin.iter().position(|origin| *origin == step)
+}
+
+/// Steps that may go, as far as the judge can tell. The ends of processes go together with their last message.
+fn removable(shrinker: &Shrinker<'_>) -> Vec<usize> {
+    let plan = &shrinker.best.plan;
+    let failing = failing(shrinker);
+    let session = failing.map(|index| plan.steps[index].session);
+    let matters = |index: usize| match shrinker.judge {
+        Judge::Model | Judge::Reference => false,
+        Judge::Nobody => {
+            let step = &plan.steps[index];
+            let before = failing.is_none_or(|failing| index < failing);
+            before && !step.canary && session.is_none_or(|session| session == step.session)
+        }
+    };
+    (0..plan.steps.len())
+        .filter(|index| Some(*index) != failing)
+        .filter(|index| !matches!(plan.steps[*index].act, Act::Finish))
+        .filter(|index| !matters(*index))
+        .collect()
+}
+
+fn remove(shrinker: &mut Shrinker<'_>, gone: &BTreeSet<usize>) -> bool {
+    if gone.is_empty() {
+        return false;
+    }
+    let plan = &shrinker.best.plan;
+    let mut keep: BTreeSet<usize> = (0..plan.steps.len()).filter(|index| !gone.contains(index)).collect();
+    // A process that nothing is written to any more is not started; that of the failing step stays.
+    let failing = failing(shrinker);
+    let alive: BTreeSet<usize> = keep
+        .iter()
+        .filter(|index| !matches!(plan.steps[**index].act, Act::Finish) || Some(**index) == failing)
+        .map(|index| plan.steps[*index].session)
+        .collect();
+    keep.retain(|index| alive.contains(&plan.steps[*index].session));
+    if keep.is_empty() {
+        return false;
+    }
+    let mut candidate = shrinker.best.keeping(&keep);
+    renumber(&mut candidate.plan);
+    shrinker.accepts(candidate, Change::Steps)
+}
+
+/// Drops sessions without steps.
+fn renumber(plan: &mut Plan) {
+    let used: BTreeSet<usize> = plan.steps.iter().map(|step| step.session).collect();
+    let place: Vec<usize> = (0..plan.sessions.len()).map(|old| used.range(..old).count()).collect();
+    let mut old = 0;
+    plan.sessions.retain(|_| {
+        old += 1;
+        used.contains(&(old - 1))
+    });
+    for step in &mut plan.steps {
+        step.session = place.get(step.session).copied().unwrap_or(step.session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Session, Step};
+
+    #[test]
+    fn sessions_without_steps_go_and_the_rest_closes_ranks() {
+        let session = |name: &str| Session { command: name.to_owned(), ..Session::default() };
+        let mut plan = Plan {
+            sessions: vec![session("a"), session("b"), session("c")],
+            steps: [0, 2, 2].map(|session| Step { session, ..Step::new(Act::Finish) }).to_vec(),
+            ..Plan::default()
+        };
+        renumber(&mut plan);
+        let names: Vec<&str> = plan.sessions.iter().map(|session| session.command.as_str()).collect();
+        assert_eq!(names, ["a", "c"]);
+        assert_eq!(plan.steps.iter().map(|step| step.session).collect::<Vec<_>>(), [0, 1, 1]);
+    }
+}
