@@ -91,6 +91,22 @@ impl Payload {
             .sum()
     }
 
+    /// Number of line feeds, those in variables not counted.
+    pub fn lines(&self) -> usize {
+        let count = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.0
+            .iter()
+            .map(|segment| match segment {
+                Segment::Text(text) => count(text),
+                Segment::Hex(hex) => hex.as_bytes().chunks(2).filter(|pair| pair == b"0a").count(),
+                Segment::Repeat { unit, times } => {
+                    count(unit).saturating_mul(usize::try_from(*times).unwrap_or(usize::MAX))
+                }
+                Segment::Var(_) => 0,
+            })
+            .sum()
+    }
+
     /// The names of all variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|segment| match segment {

@@ -83,7 +83,7 @@ impl Boundary for Toolhost {
     }
 
     fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
-        oracle::judge(transcript)
+        model::judge(transcript)
     }
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {

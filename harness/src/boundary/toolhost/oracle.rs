@@ -29,11 +29,35 @@ mod clause {
 }
 
 /// What was expected of one line of one step.
-struct Asked {
-    step: usize,
-    expect: Expect,
-    canary: bool,
+pub(super) struct Asked {
+    pub step: usize,
+    pub expect: Expect,
+    pub canary: bool,
+    /// Clauses by reason code, where they differ from the one of `expect`.
+    pub clauses: Vec<(&'static str, &'static str)>,
+    /// What the step says itself: where that is contradicted too, its clause and its reason code are named.
+    pub hint: Option<Expect>,
 }
+
+impl Asked {
+    fn file(&self, mut finding: Finding) -> Finding {
+        if let Some((_, clause)) = self.clauses.iter().find(|(reason, _)| *reason == finding.reason) {
+            finding.clause = (*clause).into();
+        }
+        finding.at(self.step)
+    }
+}
+
+/// What was expected of a session.
+pub(super) struct Expected {
+    /// Of its lines, in order.
+    pub asked: Vec<Asked>,
+    /// What is wrong beside that.
+    pub findings: Vec<Finding>,
+}
+
+/// Works out what was expected of a session, given the frames that came.
+pub(super) type Expectations<'a> = dyn Fn(&Transcript, usize, &[Frame]) -> Expected + 'a;
 
 /// Whether `frame` is certainly the answer of a canary: it fits, and nothing but this request has that answer.
 pub fn answers_canary(step: &crate::plan::Step, frame: &[u8]) -> bool {
@@ -44,25 +68,38 @@ pub fn answers_canary(step: &crate::plan::Step, frame: &[u8]) -> bool {
 
 /// Judges by the expectations in the plan.
 pub fn judge(transcript: &Transcript) -> Judgement {
+    judge_with(transcript, &|transcript, session, _| Expected {
+        asked: asked(transcript, session),
+        findings: Vec::new(),
+    })
+}
+
+/// Judges by expectations from elsewhere.
+pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_>) -> Judgement {
     let mut judgement = Judgement::default();
     for session in 0..transcript.plan.sessions.len() {
-        judge_session(transcript, session, &mut judgement);
+        judge_session(transcript, session, expectations, &mut judgement);
     }
     memory::judge(transcript, &mut judgement);
     judgement
 }
 
-fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Judgement) {
-    let asked = asked(transcript, session);
+fn judge_session(
+    transcript: &Transcript,
+    session: usize,
+    expectations: &Expectations<'_>,
+    judgement: &mut Judgement,
+) {
     let serve = transcript.plan.sessions[session].command != "run";
     let out = transcript.stdout(session);
-    let frames_max = asked.len() * 2 + FRAMES_SPARE;
+    let frames_max = requests_max(transcript, session) * 2 + FRAMES_SPARE;
     let (frames, rest) = if serve { lines(&out, frames_max) } else { (whole(&out), &[][..]) };
+    let Expected { asked, findings } = expectations(transcript, session, &frames);
     let ending = Ending::of(transcript, session, serve);
     let expects: Vec<&Expect> = asked.iter().map(|asked| &asked.expect).collect();
     let alignment = align(&expects, &frames);
     let last_answered = alignment.answers.iter().rposition(Option::is_some);
-    let mut own = Judgement::default();
+    let mut own = Judgement { findings, ..Judgement::default() };
     // What ended the session, rightly or not, explains every silence after it.
     let mut over = None;
     for (index, (asked_now, answer)) in asked.iter().zip(&alignment.answers).enumerate() {
@@ -149,9 +186,26 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
             serde_json::Value::Null => Vec::new(),
             one => serde_json::from_value(one.clone()).map(|expect| vec![expect]).unwrap_or_default(),
         };
-        asked.extend(expects.into_iter().map(|expect| Asked { step: index, expect, canary: step.canary }));
+        asked.extend(expects.into_iter().map(|expect| Asked {
+            step: index,
+            expect,
+            canary: step.canary,
+            clauses: Vec::new(),
+            hint: None,
+        }));
     }
     asked
+}
+
+/// No fewer than the requests of a session.
+fn requests_max(transcript: &Transcript, session: usize) -> usize {
+    let mut count = 1;
+    for event in transcript.of(session) {
+        if let Kind::Sent { payload, .. } = &event.kind {
+            count += payload.lines();
+        }
+    }
+    count
 }
 
 fn decode(bytes: &[u8]) -> Frame {
@@ -205,13 +259,16 @@ fn reply(asked: &Asked, frame: &Frame, judgement: &mut Judgement) {
             note_choice(&asked.expect, allowed, judgement);
         }
         None => {
-            let (reason, detail) = asked.expect.misfit(value);
+            let hint = asked.hint.as_ref().filter(|hint| hint.fit(value).is_none());
+            let expect = hint.unwrap_or(&asked.expect);
+            let (reason, detail) = expect.misfit(value);
             let text = shorten(&String::from_utf8_lossy(&frame.bytes), 240).into_owned();
             let got = if detail.is_empty() { text } else { format!("{text} ({detail})") };
-            judgement.findings.push(
-                Finding::new(asked.expect.clause.0.as_str(), reason, asked.expect.phrase(), got)
-                    .at(asked.step),
-            );
+            let finding = Finding::new(expect.clause.0.as_str(), reason, expect.phrase(), got);
+            judgement.findings.push(match hint {
+                Some(_) => finding.at(asked.step),
+                None => asked.file(finding),
+            });
         }
     }
 }
@@ -292,8 +349,11 @@ fn passed_over(asked: &Asked, judgement: &mut Judgement) {
 }
 
 fn no_reply(asked: &Asked, got: &str) -> Finding {
-    let clause = asked.expect.once.as_ref().unwrap_or(&asked.expect.clause);
-    Finding::new(clause.0.as_str(), "no_reply", asked.expect.phrase(), got).at(asked.step)
+    let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
+    let expect = hint.unwrap_or(&asked.expect);
+    let clause = expect.once.as_ref().unwrap_or(&expect.clause);
+    let finding = Finding::new(clause.0.as_str(), "no_reply", expect.phrase(), got);
+    if hint.is_some() { finding.at(asked.step) } else { asked.file(finding) }
 }
 
 /// A request without a reply, and nothing after it was answered: allowed, or the peer died of it, hangs in it, or
@@ -313,6 +373,8 @@ fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgem
         note_choice(expect, allowed, judgement);
         return (allowed.outcome != Outcome::Silence).then_some(Over::Rightly);
     }
+    let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
+    let expect = hint.unwrap_or(expect);
     let clause = expect.clause.0.as_str();
     let finding = if let Some((reason, got)) = ending.flood {
         Finding::new(clause, reason, expect.phrase(), got)
@@ -329,7 +391,7 @@ fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgem
         judgement.findings.push(no_reply(asked, &got));
         return None;
     };
-    judgement.findings.push(finding.at(asked.step));
+    judgement.findings.push(if hint.is_some() { finding.at(asked.step) } else { asked.file(finding) });
     Some(Over::Found)
 }
 

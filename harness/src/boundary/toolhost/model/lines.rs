@@ -1,0 +1,115 @@
+//! The lines of a conversation as they were really written.
+
+use crate::payload::{Payload, Vars};
+use crate::transcript::{Kind, Transcript};
+
+/// Stands around the name of a variable: what it stood for is not in the transcript.
+pub(super) const VARIABLE_MARK: char = '\u{10FFFD}';
+
+/// One request as it was written.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// Step whose payload ended it.
+    pub step: usize,
+    /// How many lines this step ended before.
+    pub of_step: usize,
+    /// Nothing else of the step's payload follows.
+    pub last_of_step: bool,
+    /// Its bytes, without the line feed; variables stand as marked names.
+    pub bytes: Vec<u8>,
+    /// Holds a variable.
+    pub has_variable: bool,
+    /// A line feed ended it; else the input did.
+    pub ended: bool,
+    /// When its last byte was queued, microseconds.
+    pub at_us: u64,
+}
+
+/// The bytes of a payload with a mark for each variable.
+fn expand(payload: &Payload) -> Vec<u8> {
+    let vars: Vars = payload
+        .variables()
+        .map(|name| (name.to_owned(), format!("{VARIABLE_MARK}{name}{VARIABLE_MARK}")))
+        .collect();
+    payload.expand(&vars).unwrap_or_default()
+}
+
+/// Every line of a serve session; what follows the last line feed counts once the input was closed.
+pub(super) fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut open: Vec<u8> = Vec::new();
+    let mut open_variable = false;
+    let mut last = (0, 0);
+    for event in transcript.of(session) {
+        match &event.kind {
+            Kind::Sent { step, payload } => {
+                last = (*step, event.at_us);
+                let bytes = expand(payload);
+                let has_variables = payload.variables().next().is_some();
+                let mut rest: &[u8] = &bytes;
+                let mut of_step = 0;
+                while let Some(end) = memchr::memchr(b'\n', rest) {
+                    open.extend_from_slice(&rest[..end]);
+                    rest = &rest[end + 1..];
+                    let bytes = std::mem::take(&mut open);
+                    let has_variable = (has_variables || open_variable) && marked(&bytes);
+                    open_variable = false;
+                    let last_of_step = rest.is_empty();
+                    let (step, at_us) = (*step, event.at_us);
+                    lines.push(Line { step, of_step, last_of_step, bytes, has_variable, ended: true, at_us });
+                    of_step += 1;
+                }
+                open.extend_from_slice(rest);
+                open_variable |= has_variables && marked(&open);
+            }
+            Kind::StdinClosed if !open.is_empty() => {
+                let bytes = std::mem::take(&mut open);
+                let (step, at_us) = last;
+                lines.push(Line {
+                    step,
+                    of_step: usize::MAX,
+                    last_of_step: true,
+                    has_variable: open_variable,
+                    bytes,
+                    ended: false,
+                    at_us,
+                });
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// All of standard input of a run, which is one request however often it was written to.
+pub(super) fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
+    let mut line: Option<Line> = None;
+    let mut closed = false;
+    for event in transcript.of(session) {
+        match &event.kind {
+            Kind::Sent { step, payload } => {
+                let line = line.get_or_insert_with(|| Line {
+                    step: *step,
+                    of_step: 0,
+                    last_of_step: true,
+                    bytes: Vec::new(),
+                    has_variable: false,
+                    ended: false,
+                    at_us: event.at_us,
+                });
+                line.bytes.extend(expand(payload));
+                line.has_variable |= payload.variables().next().is_some();
+                line.at_us = event.at_us;
+            }
+            // A run that ended before its input did has read as much as it wanted.
+            Kind::StdinClosed | Kind::StdinBroken { .. } => closed = true,
+            _ => {}
+        }
+    }
+    line.filter(|_| closed)
+}
+
+fn marked(bytes: &[u8]) -> bool {
+    let mut mark = [0; 4];
+    memchr::memmem::find(bytes, VARIABLE_MARK.encode_utf8(&mut mark).as_bytes()).is_some()
+}
