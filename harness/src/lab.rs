@@ -316,10 +316,9 @@ impl Run<'_> {
         let session = step.session;
         let began = self.now_us(session);
         loop {
-            let frames = self.frames(session);
-            let seen = frames.len() as u64;
-            let answered =
-                frames.last().is_some_and(|last| self.lab.peer.boundary.answers_canary(step, last));
+            let seen = self.frame_count(session);
+            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
+            let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
             if answered || seen >= self.live[session].frames_awaited {
                 self.live[session].frames_awaited = seen;
                 return Pumped::Reached;
@@ -340,9 +339,14 @@ impl Run<'_> {
     fn await_exit(&mut self, session: usize, allow: Duration) {
         let live = &self.live[session];
         let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
-        let frames = self.frames(session).len() as u64;
+        let frames = self.frame_count(session);
         let mut deadline = self.lab.budget.exit + allow;
-        if bytes > 0 || awaited > frames {
+        // A peer that has missed a deadline already is not given that time again.
+        let missed = self
+            .events
+            .iter()
+            .any(|event| event.session == session && matches!(event.kind, Kind::DeadlinePassed { .. }));
+        if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {
                 self.pump(session, Until::Frames(frames + 1), reply + allow);
@@ -356,10 +360,9 @@ impl Run<'_> {
     }
 
     fn capture(&mut self, session: usize, capture: &Capture) {
-        let index = usize::try_from(self.live[session].frames_awaited).unwrap_or(usize::MAX);
-        let frames = self.frames(session);
-        let Some(frame) = index.checked_sub(1).and_then(|index| frames.get(index)) else { return };
-        let Ok(decoded) = json::decode(frame, &DecodeLimits::default()) else { return };
+        let last = self.live[session].frames_awaited.checked_sub(1);
+        let Some(frame) = last.and_then(|index| self.frame(session, index)) else { return };
+        let Ok(decoded) = json::decode(&frame, &DecodeLimits::default()) else { return };
         let Some(value) = decoded.value.pointer(&capture.pointer) else { return };
         let text = value.to_text();
         let text = match value.as_str() {
@@ -376,16 +379,32 @@ impl Run<'_> {
         self.lab.budget.reply_to(self.live[session].bytes_pending) + Duration::from_millis(step.allow_ms)
     }
 
-    fn frames(&self, session: usize) -> Vec<Vec<u8>> {
-        let mut out = Vec::new();
+    fn frame_count(&self, session: usize) -> u64 {
+        let received = self.events.iter().filter(|event| event.session == session);
+        let lines = |event: &Event| match &event.kind {
+            Kind::Received { bytes } => memchr::memchr_iter(b'\n', &bytes.0).count() as u64,
+            _ => 0,
+        };
+        received.map(lines).sum()
+    }
+
+    /// The frame of this number, from 0 on, if it is complete.
+    fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
+        let (mut frame, mut at) = (Vec::new(), 0);
         for event in self.events.iter().filter(|event| event.session == session) {
-            if let Kind::Received { bytes } = &event.kind {
-                out.extend_from_slice(&bytes.0);
+            let Kind::Received { bytes } = &event.kind else { continue };
+            for piece in bytes.0.split_inclusive(|byte| *byte == b'\n') {
+                let is_end = piece.ends_with(b"\n");
+                if at == index {
+                    frame.extend_from_slice(&piece[..piece.len() - usize::from(is_end)]);
+                    if is_end {
+                        return Some(frame);
+                    }
+                }
+                at += u64::from(is_end);
             }
         }
-        let mut frames: Vec<Vec<u8>> = out.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-        frames.pop();
-        frames
+        None
     }
 
     fn now_us(&self, session: usize) -> u64 {

@@ -90,15 +90,24 @@ pub fn prepare(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Result<Vec<Transcript>, String> {
+    /// Nothing that probes ask for is larger.
+    const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
     let mut probes = Vec::new();
     for plan in peer.boundary.probes(&peer.facts) {
-        let transcript = lab(peer, options, around).execute("probe", &plan)?;
+        let mut lab = lab(peer, options, around);
+        lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
+        let transcript = lab.execute("probe", &plan)?;
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 return Err(error.clone());
             }
         }
+        let is_mute = !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }));
         probes.push(transcript);
+        if is_mute {
+            // One that says nothing at all is not asked again: each question would cost a deadline.
+            break;
+        }
     }
     let features_given = peer.features_given;
     peer.boundary.complete(&mut peer.facts, features_given, &probes);

@@ -195,7 +195,7 @@ fn replies(transcript: &Transcript, serve: bool) -> Vec<Option<Json>> {
         |bytes: &[u8]| strict::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
     if serve {
         let out = transcript.stdout(0);
-        return out.split(|byte| *byte == b'\n').map(decode).collect();
+        return out.split(|byte| *byte == b'\n').take(transcript.plan.steps.len()).map(decode).collect();
     }
     (0..transcript.plan.sessions.len()).map(|session| decode(&transcript.stdout(session))).collect()
 }
