@@ -227,14 +227,14 @@ fn crlf_near_limit() -> Check {
     Check::new(
         "toolhost/serve/limits/crlf-near-limit",
         "CRLF lines whose CR stands within 2 bytes of the limit are answered or refused, and the session goes on.",
-        ["TH-LIMIT-03"],
+        ["TH-LIMIT-03", "TH-LIMIT-04"],
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
             for bytes in [INPUT_BYTES_MAX - 1, INPUT_BYTES_MAX] {
                 let (request, expect) = talk.good("TH-LIMIT-03");
                 let line = padded(&request, bytes, Fill::Ascii).then(Payload::text("\r\n"));
-                talk.send_as(line, Chunking::Whole, 0, expect.or(refused()));
+                talk.send_as(line, Chunking::Whole, 0, expect.or(refused()).once("TH-LIMIT-04"));
                 talk.canary();
             }
             Ok(talk.finish().plan())
