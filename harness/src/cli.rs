@@ -21,6 +21,7 @@ pub mod peer;
 pub mod peer_args;
 pub mod run_args;
 pub mod select;
+pub mod selftest;
 
 pub use exit::{Done, Exit, Stop};
 
@@ -97,6 +98,7 @@ enum Command {
     List(list::Args),
     Explain(explain::Args),
     Peer(peer::Args),
+    Selftest(selftest::Args),
 }
 
 /// Plays the hidden parts of this binary: actors, the shim that sets limits, and reference peers, whose arguments are
@@ -147,6 +149,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
         Command::Peer(args) => peer::run(&args, &context),
+        Command::Selftest(args) => selftest::run(&args, &context),
     };
     match done {
         Ok(exit) => exit,

@@ -1,0 +1,145 @@
+//! `peerproof selftest`: the suite proves itself.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::peer_args::reference_peer;
+use super::{Context, Done, Exit, Stop};
+use crate::boundary::{self, Boundary};
+use crate::fixture::ActorExe;
+use crate::report::progress::Progress;
+use crate::runner::{Options, Surroundings};
+use crate::selftest::{Proof, Workshop};
+
+/// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    /// Boundary; all by default.
+    boundary: Option<String>,
+    /// Only mutants whose id contains this.
+    #[arg(short = 'k', long)]
+    filter: Option<String>,
+    /// Number of threads.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Form::Plain)]
+    format: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// The kill matrix as text.
+    Plain,
+    /// One JSON object a boundary.
+    Json,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// An unknown boundary, or a machine that cannot work.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let boundaries = match &args.boundary {
+        Some(name) => vec![boundary::find(name).ok_or_else(|| {
+            let known: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
+            Stop::usage(format!("there is no boundary {name:?}; the boundaries are {}", known.join(", ")))
+        })?],
+        None => boundary::all(),
+    };
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Stop::harness(format!("cannot make a temporary folder: {error}")))?;
+    let actor_exe = ActorExe::new(context.exe().unwrap_or_else(|_| PathBuf::from("peerproof")));
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let options = Options { jobs: args.jobs, ..Options::default() };
+    let mut exit = Exit::Good;
+    for boundary in boundaries {
+        let proof = prove(boundary, args, context, &options, around);
+        let text = match args.format {
+            Form::Plain => matrix(boundary, &proof),
+            Form::Json => String::new(),
+        };
+        context.printer.out(&text);
+        let line = serde_json::to_string(&proof.summary)
+            .map_err(|error| Stop::harness(format!("the summary cannot be written: {error}")))?;
+        context.printer.out(&format!("{line}\n"));
+        if !proof.holds() {
+            exit = Exit::Broken;
+        }
+    }
+    Ok(exit)
+}
+
+fn prove(
+    boundary: &'static dyn Boundary,
+    args: &Args,
+    context: &Context,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Proof {
+    let progress = Progress::new(boundary.mutants().len(), &context.printer);
+    let workshop = Workshop {
+        boundary,
+        process: &|reference, extra| {
+            reference_peer(boundary, reference, extra, context).map_err(|stop| stop.message)
+        },
+        options,
+        around,
+    };
+    let only = |id: &str| args.filter.as_ref().is_none_or(|filter| id.contains(filter.as_str()));
+    let proof = workshop.prove(&only, &|phrase| progress.say(phrase));
+    progress.clear();
+    proof
+}
+
+fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: mutants and the checks that notice them", boundary.name());
+    for row in &proof.rows {
+        let _ = writeln!(out, "  {} ({} checks run)", row.id, row.checks_run);
+        for (clause, checks) in &row.killers {
+            let shown: Vec<&str> = checks.iter().take(3).map(String::as_str).collect();
+            let more = checks.len().saturating_sub(shown.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let _ = writeln!(out, "    {clause}: {}{more}", shown.join(", "));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\ncorrect peer: {} variants, {} false positives; null peers: {}, {} false greens",
+        proof.variants,
+        proof.false_positives.len(),
+        proof.null_peers,
+        proof.false_greens.len()
+    );
+    for false_positive in &proof.false_positives {
+        let finding = &false_positive.finding;
+        let _ = writeln!(
+            out,
+            "  FALSE POSITIVE ({}) {}: {} {}: expected {}, got {}",
+            false_positive.variant,
+            false_positive.check,
+            finding.clause,
+            finding.reason,
+            finding.expected,
+            finding.got
+        );
+    }
+    for (peer, check) in &proof.false_greens {
+        let _ = writeln!(out, "  FALSE GREEN {peer}: {check}");
+    }
+    for survivor in &proof.summary.survivors {
+        let _ = writeln!(out, "  SURVIVOR {survivor}");
+    }
+    for clause in &proof.unproved {
+        let _ = writeln!(out, "  UNPROVED {clause}: no mutant of it is killed");
+    }
+    for problem in &proof.problems {
+        let _ = writeln!(out, "  PROBLEM {problem}");
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,91 @@
+//! Null peers: programs that do nothing of what the contract asks for. Whatever a check says about them, it must not
+//! be a pass.
+
+use std::sync::Mutex;
+
+use super::{Proof, Workshop};
+use crate::check::Check;
+use crate::clause::Side;
+use crate::facts::Facts;
+use crate::peer::Peer;
+use crate::runner::{self, Options};
+
+/// Name and `sh` script of each.
+const NULL_PEERS: &[(&str, &str)] = &[
+    ("cat", "exec cat"),
+    ("true", "exec true"),
+    ("false", "exec false"),
+    ("yes", "exec yes"),
+    ("sleep", "exec sleep 30"),
+    ("random bytes", "exec head -c 200000 /dev/urandom"),
+    ("endless random bytes", "exec cat /dev/urandom"),
+    ("constant ok", "while read -r line; do echo '{\"ok\":true}'; done"),
+    ("constant ok at once", "echo '{\"ok\":true}'; exec cat >/dev/null"),
+    (
+        "constant full reply",
+        "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
+         \"ds_state\":{\"delta\":true}}'; done",
+    ),
+    ("constant refusal", "while read -r line; do echo '{\"ok\":false,\"error\":\"no\"}'; done"),
+    ("closes stdin", "exec <&-; sleep 5"),
+    ("closes stdout", "exec >&-; sleep 5"),
+    ("never reads", "exec sleep 30 </dev/null"),
+    ("banner", "echo welcome; exec cat >/dev/null"),
+    ("child that stays", "sleep 30 & exec cat"),
+];
+
+/// Null peers that answer by rote hold some clauses by accident: these say `constant` and are only asked not to be
+/// clean.
+fn by_rote(name: &str) -> bool {
+    name.starts_with("constant full") || name.starts_with("constant refusal")
+}
+
+/// Runs every check of the provider side against every null peer.
+pub(super) fn prove(workshop: &Workshop<'_>, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
+    let boundary = workshop.boundary;
+    let Some(reference) =
+        boundary.references().into_iter().find(|reference| reference.side == Side::Provider)
+    else {
+        return;
+    };
+    let template = match (workshop.process)(&reference, &[]) {
+        Ok(peer) => peer,
+        Err(error) => {
+            proof.problems.push(error);
+            return;
+        }
+    };
+    proof.null_peers = NULL_PEERS.len();
+    let greens = workshop.each(NULL_PEERS, |(name, script)| {
+        said(format!("null peer: {name}"));
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let peer = Peer {
+            name: (*name).to_owned(),
+            commands: template.commands.keys().map(|command| (command.clone(), argv.clone())).collect(),
+            facts: Facts { side: Side::Provider, ..template.facts.clone() },
+            ..template.clone()
+        };
+        let checks: Vec<&Check> = boundary
+            .checks()
+            .iter()
+            .filter(|check| peer.commands.contains_key(&check.command) && !check.slow && !check.exclusive)
+            .collect();
+        let options = Options { confirm: 1, jobs: 1, keep_going: false, ..workshop.options.clone() };
+        let seen = Mutex::new((Vec::new(), 0_usize));
+        runner::run(&peer, &checks, &options, workshop.around, &|outcome| {
+            let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if outcome.result.verdict.is_good() {
+                seen.0.push(outcome.result.id.clone());
+            }
+            seen.1 += usize::from(outcome.result.verdict.is_failure());
+        });
+        let (good, failures) = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if by_rote(name) {
+            // It must be found out; what it holds by accident it may hold.
+            let clean = failures == 0 && !good.is_empty();
+            return if clean { vec![((*name).to_owned(), "every check".to_owned())] } else { Vec::new() };
+        }
+        good.into_iter().map(|check| ((*name).to_owned(), check)).collect()
+    });
+    proof.false_greens.extend(greens.into_iter().flatten());
+}

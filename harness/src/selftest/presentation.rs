@@ -1,0 +1,101 @@
+//! Harmless presentations: the replies of a correct peer in another spelling, cut into other pieces.
+
+use peerproof_reference::machine::{Action, Event, Machine, Millis};
+
+use crate::json::{self, DecodeLimits, Presentation, present};
+use crate::rng::Rng;
+
+/// One way to present replies that changes nothing of what they mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harmless {
+    /// The same value in another text.
+    Text(Presentation),
+    /// One byte a write.
+    OneByteWrites,
+}
+
+impl Harmless {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Text(Presentation::ShuffledKeys),
+        Self::Text(Presentation::WhiteSpace),
+        Self::Text(Presentation::UnicodeEscapes),
+        Self::Text(Presentation::NumberSpelling),
+        Self::Text(Presentation::ExtraMembers),
+        Self::OneByteWrites,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text(how) => how.name(),
+            Self::OneByteWrites => "one-byte-writes",
+        }
+    }
+}
+
+/// Longer replies stay as they are: escaping could take them over the limit of the contract.
+const REPLY_BYTES_MAX: usize = 64 << 10;
+
+/// Presents what `inner` writes.
+pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
+    Box::new(Presented { inner, how, rng: Rng::new(7), pending: Vec::new() })
+}
+
+struct Presented {
+    inner: Box<dyn Machine>,
+    how: Harmless,
+    rng: Rng,
+    pending: Vec<u8>,
+}
+
+impl Presented {
+    fn write(&mut self, bytes: Vec<u8>, actions: &mut Vec<Action>) {
+        match self.how {
+            Harmless::OneByteWrites if bytes.len() <= REPLY_BYTES_MAX => {
+                actions.extend(bytes.into_iter().map(|byte| Action::Stdout(vec![byte])));
+            }
+            Harmless::OneByteWrites => actions.push(Action::Stdout(bytes)),
+            Harmless::Text(how) => {
+                self.pending.extend_from_slice(&bytes);
+                while let Some(end) = memchr::memchr(b'\n', &self.pending) {
+                    let line: Vec<u8> = self.pending.drain(..=end).collect();
+                    actions.push(Action::Stdout(self.line(&line, how)));
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, line: &[u8], how: Presentation) -> Vec<u8> {
+        if line.len() > REPLY_BYTES_MAX {
+            return line.to_vec();
+        }
+        match json::decode(line, &DecodeLimits::default()) {
+            // A lone surrogate has no other spelling, and duplicate keys none that keeps them apart.
+            Ok(decoded) if !decoded.facts.lone_surrogates && !decoded.facts.duplicate_keys => {
+                let rng = &mut self.rng;
+                let mut text = present(&decoded.value, how, &mut || rng.next_u64()).into_bytes();
+                text.push(b'\n');
+                text
+            }
+            _ => line.to_vec(),
+        }
+    }
+}
+
+impl Machine for Presented {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner_actions = Vec::new();
+        self.inner.handle(event, now, &mut inner_actions);
+        for action in inner_actions {
+            match action {
+                Action::Stdout(bytes) => self.write(bytes, actions),
+                other => actions.push(other),
+            }
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
