@@ -31,6 +31,8 @@ pub struct Check {
     pub feature: Option<String>,
     /// It has to wait for the contract's own times (such as 60 s) and runs only with `--slow`.
     pub slow: bool,
+    /// It waits for a second or two, doing nothing: it runs beside the others, on a thread that they do not need.
+    pub waits: bool,
     /// It measures memory or time and runs while no other check does.
     pub exclusive: bool,
     /// Its clauses are watched in every conversation: findings about them from other checks are counted here, so
@@ -69,6 +71,7 @@ impl Check {
             roles: Vec::new(),
             feature: None,
             slow: false,
+            waits: false,
             exclusive: false,
             ambient: false,
             needs_process: false,
@@ -94,6 +97,13 @@ impl Check {
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.slow = true;
+        self
+    }
+
+    /// Spends a second or two waiting and runs beside the others.
+    #[must_use]
+    pub fn waits(mut self) -> Self {
+        self.waits = true;
         self
     }
 

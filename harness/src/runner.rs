@@ -209,7 +209,8 @@ impl Round<'_> {
             self.one(check);
         }
         let (alone, rest): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.exclusive);
-        let (slow, quick): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.slow);
+        let (slow, quick): (Vec<&Check>, Vec<&Check>) =
+            rest.into_iter().partition(|check| check.slow || check.waits);
         // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
         let (slow, quick) = (&Queue::new(slow), &Queue::new(quick));
         std::thread::scope(|scope| {

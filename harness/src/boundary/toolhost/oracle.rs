@@ -2,6 +2,7 @@
 //! every process.
 
 use super::align::{Frame, align};
+use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::{memory, reply_rules};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
@@ -77,8 +78,12 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 /// Judges by expectations from elsewhere.
 pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_>) -> Judgement {
     let mut judgement = Judgement::default();
-    for session in 0..transcript.plan.sessions.len() {
-        judge_session(transcript, session, expectations, &mut judgement);
+    for (session, peer) in transcript.plan.sessions.iter().enumerate() {
+        if peer.command == "command" {
+            dispatch::oracle::judge_session(transcript, session, &mut judgement);
+        } else {
+            judge_session(transcript, session, expectations, &mut judgement);
+        }
     }
     memory::judge(transcript, &mut judgement);
     judgement

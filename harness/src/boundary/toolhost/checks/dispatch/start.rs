@@ -1,0 +1,60 @@
+//! Paths that lead to no toolhost.
+
+use crate::check::Check;
+use crate::plan::PathKind;
+
+use super::super::super::dispatch::call::{Call, Talk};
+use super::super::super::dispatch::expect::{Expect, Reveals};
+use super::check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        check(
+            "start/missing",
+            "A toolhost path where nothing is gives not_found.",
+            &["TH-DISP-22"],
+            |talk, _| {
+                let path = talk.obstacle(PathKind::Missing);
+                not_started(talk, "TH-DISP-22", &path, &["not_found"]);
+            },
+        ),
+        check(
+            "start/missing-folder",
+            "A toolhost path in a folder that does not exist gives not_found.",
+            &["TH-DISP-22"],
+            |talk, _| {
+                let path = talk.obstacle(PathKind::Missing) + "/bin/toolhost";
+                not_started(talk, "TH-DISP-22", &path, &["not_found"]);
+            },
+        ),
+        check(
+            "start/directory",
+            "A directory as toolhost gives not_found or exception.",
+            &["TH-DISP-23"],
+            |talk, _| {
+                let path = talk.obstacle(PathKind::Directory);
+                not_started(talk, "TH-DISP-23", &path, &["not_found", "exception"]);
+            },
+        ),
+        check(
+            "start/no-run-bit",
+            "A file without the run bit as toolhost gives not_found or exception.",
+            &["TH-DISP-23"],
+            |talk, _| {
+                let path = talk.obstacle(PathKind::NotExecutable);
+                not_started(talk, "TH-DISP-23", &path, &["not_found", "exception"]);
+            },
+        ),
+    ]
+}
+
+fn not_started(talk: &mut Talk, clause: &str, path: &str, types: &[&str]) {
+    let call = Call::plain();
+    let mut expect = Expect::error(clause, types);
+    if types.len() > 1 {
+        expect = expect.reveals(Reveals::Outcome);
+    }
+    let session = talk.begin(&call, path, expect);
+    talk.result(session, &call).finish(session).canary(clause);
+}
