@@ -35,7 +35,7 @@ pub struct Expect {
     /// Reason code when none fits; by default it is derived from what was printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What this call shows of an open clause.
+    /// What this call shows of something the contract leaves open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reveals: Option<Reveals>,
 }
@@ -55,10 +55,12 @@ pub enum Allowed {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
+    /// Anything that is well-formed.
+    Anything,
 }
 
 /// Something the contract leaves open and a call shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reveals {
     /// Which of the documented requests the toolhost got.
@@ -69,16 +71,24 @@ pub enum Reveals {
     Outcome,
     /// The exit status: `zero` or `nonzero`.
     ExitStatus,
+    /// Which of the allowed results came.
+    Choice {
+        /// Key under `[choices]`.
+        key: String,
+        /// One value for each allowed result, in order.
+        values: Vec<String>,
+    },
 }
 
 impl Reveals {
     /// Key of the choice.
-    pub fn key(self) -> &'static str {
+    pub fn key(&self) -> &str {
         match self {
             Self::RequestShape => "request_shape",
             Self::PrintedAs => "printed_as",
             Self::Outcome => "outcome",
             Self::ExitStatus => "exit_status",
+            Self::Choice { key, .. } => key,
         }
     }
 }
@@ -205,6 +215,18 @@ impl Expect {
         self
     }
 
+    /// Says which value of a choice each allowed result shows, in their order.
+    #[must_use]
+    pub fn choice(self, key: &str, values: &[&str]) -> Self {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        self.reveals(Reveals::Choice { key: key.to_owned(), values })
+    }
+
+    /// Index of the first allowed result that `printed` fits.
+    pub fn fit(&self, printed: &Printed<'_>) -> Option<usize> {
+        self.allowed.iter().position(|allowed| allowed.misfit(printed).is_none())
+    }
+
     /// Reason code where nothing allowed fits.
     pub fn misfit(&self, printed: &Printed<'_>) -> Option<String> {
         let mut codes = Vec::with_capacity(self.allowed.len());
@@ -268,6 +290,7 @@ impl Allowed {
                     None
                 }
             }
+            Self::Anything => None,
         }
     }
 
@@ -284,6 +307,7 @@ impl Allowed {
                 }
                 text
             }
+            Self::Anything => "a result or an error object".to_owned(),
         }
     }
 }

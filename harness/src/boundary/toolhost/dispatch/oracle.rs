@@ -174,7 +174,9 @@ impl<'a> Call<'a> {
     }
 
     fn reveal(&self, printed: &Printed<'_>, seen_shape: Option<&'static str>, judgement: &mut Judgement) {
-        let Some(what) = self.expect.results.iter().find_map(|expect| expect.reveals) else { return };
+        let revealing =
+            self.expect.results.iter().find_map(|expect| Some((expect, expect.reveals.as_ref()?)));
+        let Some((expect, what)) = revealing else { return };
         let value = match what {
             Reveals::RequestShape => seen_shape.map(str::to_owned),
             Reveals::PrintedAs => match (&printed.error, printed.value) {
@@ -183,6 +185,7 @@ impl<'a> Call<'a> {
                 (Some(_), _) => None,
             },
             Reveals::Outcome => Some(printed.error.map_or("result", |(kind, _)| kind).to_owned()),
+            Reveals::Choice { values, .. } => expect.fit(printed).and_then(|at| values.get(at).cloned()),
             Reveals::ExitStatus => self.transcript.exit(self.session).map(|exit| match exit {
                 Exit::Code(0) => "zero".to_owned(),
                 Exit::Code(_) | Exit::Signal(_) => "nonzero".to_owned(),

@@ -26,7 +26,6 @@ const ENDS: &[(&str, &str, Before, ActorStep)] = &[
     ("exit-1-after-a-good-reply", "Exit status 1 after a good reply", Before::Reply, ActorStep::Exit(1)),
     ("exit-1-with-nothing", "Exit status 1 without a reply", Before::Nothing, ActorStep::Exit(1)),
     ("exit-2-after-half-a-reply", "Exit status 2 after half a reply", Before::Half, ActorStep::Exit(2)),
-    ("exit-127-with-nothing", "Exit status 127 without a reply", Before::Nothing, ActorStep::Exit(127)),
     (
         "exit-255-after-a-good-reply",
         "Exit status 255 after a good reply",
@@ -35,7 +34,6 @@ const ENDS: &[(&str, &str, Before, ActorStep)] = &[
     ),
     ("sigkill-after-a-good-reply", "SIGKILL after a good reply", Before::Reply, ActorStep::Die(9)),
     ("sigsegv-with-nothing", "SIGSEGV without a reply", Before::Nothing, ActorStep::Die(11)),
-    ("sigabrt-after-half-a-reply", "SIGABRT after half a reply", Before::Half, ActorStep::Die(6)),
     ("sigterm-after-a-good-reply", "SIGTERM after a good reply", Before::Reply, ActorStep::Die(15)),
 ];
 

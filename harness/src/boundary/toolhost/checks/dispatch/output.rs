@@ -4,7 +4,7 @@ use crate::check::Check;
 use crate::payload::Payload;
 
 use super::super::super::dispatch::call::{Call, Reply, answering};
-use super::super::super::dispatch::expect::{Allowed, Expect, Reveals};
+use super::super::super::dispatch::expect::{Allowed, Expect};
 use super::{check, refused};
 
 const CLAUSE: &str = "TH-DISP-18";
@@ -20,7 +20,6 @@ const BROKEN: &[Broken] = &[
     ("string", "A reply as a JSON string", |reply| Payload::text(crate::json::Json::from(reply).to_text())),
     ("number", "A number", |_| Payload::text("42\n")),
     ("null", "The value null", |_| Payload::text("null\n")),
-    ("true", "The value true", |_| Payload::text("true\n")),
     ("cut-before-the-last-brace", "A reply without its last brace", |reply| {
         Payload::text(&reply[..reply.len() - 1])
     }),
@@ -32,7 +31,6 @@ const BROKEN: &[Broken] = &[
         Payload::text(format!("toolhost 1.0\n{reply}\n"))
     }),
     ("two-replies", "Two replies on two lines", |reply| Payload::text(format!("{reply}\n{reply}\n"))),
-    ("empty-object-after-it", "A second object after the reply", |reply| Payload::text(reply + "{}")),
     ("trailing-comma", "A reply with a trailing comma", |reply| {
         Payload::text(format!("{},}}", &reply[..reply.len() - 1]))
     }),
@@ -41,16 +39,11 @@ const BROKEN: &[Broken] = &[
     }),
     ("comment", "A reply with a comment", |reply| Payload::text(reply.replacen(',', ",/* so */", 1))),
     ("nan", "A reply with NaN in a member of no meaning", |reply| with_member(&reply, "NaN")),
-    ("infinity", "A reply with -Infinity in a member of no meaning", |reply| {
-        with_member(&reply, "-Infinity")
-    }),
     ("leading-zero", "A reply with a number that has a leading zero", |reply| with_member(&reply, "01")),
     ("raw-control-character", "A reply with a raw control character in a string", |reply| {
         with_member(&reply, "\"a\u{1}b\"")
     }),
-    ("python-literal", "A reply with True for true", |reply| with_member(&reply, "True")),
     ("invalid-utf-8", "A reply with a byte that is not UTF-8 in a string", |reply| invalid(&reply, "ff")),
-    ("overlong-utf-8", "A reply with an overlong encoding in a string", |reply| invalid(&reply, "c0af")),
     ("encoded-surrogate", "A reply with a surrogate in UTF-8", |reply| invalid(&reply, "eda080")),
     ("cut-utf-8", "A reply with half a character in a string", |reply| invalid(&reply, "e6bc")),
 ];
@@ -107,8 +100,9 @@ fn byte_order_mark() -> Check {
         |talk, _| {
             let output = talk.output();
             let reply = Payload::text(format!("\u{feff}{}", Reply::ok(&output).text()));
-            let expect =
-                Expect::error(CLAUSE, &["parse_error"]).or(Allowed::output(output)).reveals(Reveals::Outcome);
+            let expect = Expect::error(CLAUSE, &["parse_error"])
+                .or(Allowed::output(output))
+                .choice("bom", &["refuse", "ignore"]);
             talk.call(&Call::plain(), answering(reply), expect).canary(CLAUSE);
         },
     )

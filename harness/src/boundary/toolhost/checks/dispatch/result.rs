@@ -17,7 +17,6 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("empty-string", "An output that is the empty string is printed as such.", "\"\""),
     ("number", "An output that is a number is printed as such.", "-12.5"),
     ("zero", "The output 0 is a result like any other.", "0"),
-    ("true", "The output true is a result like any other.", "true"),
     ("false", "The output false is a result like any other.", "false"),
     ("null", "The output null is a result like any other.", "null"),
     ("empty-object", "The output {} is a result like any other.", "{}"),
@@ -51,6 +50,7 @@ pub fn checks() -> Vec<Check> {
     }));
     checks.extend(Presentation::ALL.map(presented));
     checks.extend([pretty(), no_newline(), surrounded(), nested(), byte_by_byte(), split_characters()]);
+    checks.extend([duplicate_names(), large_integers(), huge_number(), lone_surrogate()]);
     checks.extend([in_slow_pieces(), nested_far("reply", false), nested_far("output", true)]);
     checks
 }
@@ -194,6 +194,60 @@ fn in_slow_pieces() -> Check {
                 script
             });
         },
+    )
+}
+
+/// What the contract leaves open of an output: any of `allowed`, and strict JSON whatever it is.
+fn left_open(name: &str, title: &str, output: &'static str, expect: fn(Expect) -> Expect) -> Check {
+    let clauses = ["TH-DISP-07", "TH-DISP-08"];
+    check(&format!("result/output-{name}"), title, &clauses, move |talk, _| {
+        let expect = expect(Expect::output("TH-DISP-08", output));
+        talk.call(&Call::plain(), answering(Reply::ok(output).payload()), expect).canary("TH-DISP-08");
+    })
+}
+
+fn duplicate_names() -> Check {
+    left_open(
+        "duplicate-names",
+        "Of two members with the same name in an output the last or the first counts, or it is refused.",
+        r#"{"a":1,"a":2}"#,
+        |last| {
+            let refused = Allowed::error(&["parse_error", "exception"]);
+            last.or(Allowed::output(r#"{"a":1}"#))
+                .or(refused)
+                .choice("duplicate_keys", &["last", "first", "refuse"])
+        },
+    )
+}
+
+fn large_integers() -> Check {
+    left_open(
+        "integer-beyond-exact",
+        "An integer beyond 2^53-1 in an output is exact, rounded to a double, or refused.",
+        "[9007199254740993]",
+        |exact| {
+            let refused = Allowed::error(&["parse_error", "exception"]);
+            let rounded = Allowed::output("[9007199254740992]");
+            exact.or(rounded).or(refused).choice("big_integers", &["exact", "round", "refuse"])
+        },
+    )
+}
+
+fn huge_number() -> Check {
+    left_open(
+        "number-beyond-a-double",
+        "Whatever becomes of a number beyond a double in an output, strict JSON is printed.",
+        "[1e400]",
+        |exact| exact.or(Allowed::Anything),
+    )
+}
+
+fn lone_surrogate() -> Check {
+    left_open(
+        "lone-surrogate",
+        "Whatever becomes of half a surrogate pair in an output, strict JSON is printed.",
+        r#"{"a":"x\ud800y"}"#,
+        |same| same.or(Allowed::Anything),
     )
 }
 
