@@ -1,5 +1,7 @@
 //! Judges transcripts of a dispatcher: what it printed, what it wrote to the toolhost, how it ended, what it left.
 
+use std::collections::BTreeSet;
+
 use super::expect::{CallExpect, ERROR_TYPES, Gone, MemoryBound, Printed, Reveals, is_error};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
@@ -52,9 +54,14 @@ pub fn judge_session(transcript: &Transcript, session: usize, judgement: &mut Ju
     if let Some(bound) = &call.expect.memory {
         call.memory(bound, judgement);
     }
-    for finding in &mut judgement.findings[before..] {
+    let mut seen = BTreeSet::new();
+    let mut place = 0;
+    judgement.findings.retain_mut(|finding| {
+        place += 1;
         finding.step = finding.step.or(Some(call.step));
-    }
+        // The same fault in another call of the conversation is no second finding.
+        seen.insert((finding.clause.0.clone(), finding.reason.clone())) || place <= before
+    });
 }
 
 impl<'a> Call<'a> {
@@ -220,7 +227,8 @@ impl<'a> Call<'a> {
                 return None;
             }
         };
-        for extra in rest {
+        // Each start has its own request; a second start is one finding.
+        for extra in rest.iter().filter(|_| played.pids.len() < 2) {
             let got = shorten(&String::from_utf8_lossy(extra), 160).into_owned();
             add(match decode(extra) {
                 Ok(Json::Object(_)) => {
@@ -289,12 +297,15 @@ impl<'a> Call<'a> {
             add(finding.of_nature(Nature::Crash));
         }
         let started = self.toolhost.map(|(name, _)| self.played(name).pids).unwrap_or_default();
+        // A probe says more of the toolhost itself, and under a clause of its own.
+        let is_probed = self.expect.gone.iter().any(|gone| gone.roles.iter().any(|role| role == "self"));
         // What the script starts is judged at probes, at its own level.
         let has_holders = self.toolhost.is_some_and(|(_, script)| {
             script.iter().any(|step| matches!(step, ActorStep::ForkHolder { .. }))
         });
         for event in self.transcript.of(self.session) {
             match &event.kind {
+                Kind::LeakedProcess { pid, .. } if started.contains(pid) && is_probed => {}
                 Kind::LeakedProcess { pid, command } if started.contains(pid) || !has_holders => {
                     let expected = "no process is left after the call";
                     let got = format!("{command} was still running");
@@ -390,3 +401,6 @@ fn decode(bytes: &[u8]) -> Result<Json, String> {
         .map(|decoded| decoded.value)
         .map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

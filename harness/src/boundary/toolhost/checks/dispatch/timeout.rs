@@ -145,13 +145,13 @@ fn answering_after(ms: u64, output: &str) -> Vec<ActorStep> {
 
 fn late() -> Check {
     check(
-        "timeout/answering-a-second-late",
-        "A good reply that comes 1.2 s after the limit of 1 s is too late: timeout.",
+        "timeout/answering-too-late",
+        "A good reply that comes 1.8 s after the limit of 3 s is too late: timeout.",
         &[TIMEOUT],
         |talk, _| {
             let output = talk.output();
-            let call = Call::plain().timeout_s(1);
-            talk.call(&call, answering_after(2_200, &output), Expect::error(TIMEOUT, &["timeout"]));
+            let call = Call::plain().timeout_s(3);
+            talk.call(&call, answering_after(4_800, &output), Expect::error(TIMEOUT, &["timeout"]));
             talk.canary(TIMEOUT);
         },
     )
