@@ -129,6 +129,18 @@ fn a_second_request_is_what_follows_the_first() {
 }
 
 #[test]
+fn what_follows_a_request_is_recorded_unasked() {
+    for (input, expected) in [(&b"{} END"[..], &[&b"{}"[..], b" END"][..]), (b"{} \r\n\t", &[b"{}"])] {
+        let (_dir, mut fixtures) = actor(vec![ActorStep::ReadRequest]);
+        let mut child = spawn(&fixtures, &[]);
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input).unwrap();
+        assert!(child.wait().unwrap().success(), "it does not wait for more");
+        assert_eq!(received(&mut fixtures), expected);
+    }
+}
+
+#[test]
 fn reads_a_large_request_and_stops_at_the_limit() {
     let (_dir, mut fixtures) = actor(vec![ActorStep::ReadRequest, stdout("r"), ActorStep::ReadRequest]);
     let mut child = spawn(&fixtures, &[]);
