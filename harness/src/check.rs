@@ -29,6 +29,8 @@ pub struct Check {
     pub roles: Vec<String>,
     /// Feature that has to be claimed.
     pub feature: Option<String>,
+    /// Further features that have to be claimed as well.
+    pub features_too: Vec<String>,
     /// It has to wait for the contract's own times (such as 60 s) and runs only with `--slow`.
     pub slow: bool,
     /// It waits for a second or two, doing nothing: it runs beside the others, on a thread that they do not need.
@@ -70,6 +72,7 @@ impl Check {
             command: command.to_owned(),
             roles: Vec::new(),
             feature: None,
+            features_too: Vec::new(),
             slow: false,
             waits: false,
             exclusive: false,
@@ -90,6 +93,13 @@ impl Check {
     #[must_use]
     pub fn feature(mut self, feature: &str) -> Self {
         self.feature = Some(feature.to_owned());
+        self
+    }
+
+    /// Needs another feature besides its own.
+    #[must_use]
+    pub fn also_feature(mut self, feature: &str) -> Self {
+        self.features_too.push(feature.to_owned());
         self
     }
 

@@ -96,7 +96,7 @@ impl Fixtures {
                 })?;
                 vars.insert(format!("{name}.port"), address.port().to_string());
                 vars.insert(format!("{name}.address"), address.to_string());
-                bound.push(socket);
+                bound.push((socket, listener::bind_ipv6(address.port())));
             } else {
                 let path = dir.join(name);
                 if path.symlink_metadata().is_ok() {
@@ -119,7 +119,8 @@ impl Fixtures {
                 Fixture::Listener { name, status, location, body } => {
                     let location = location.as_deref().map(|text| substitute(text, &vars)).transpose()?;
                     let reply = Reply::new(*status, location.as_deref(), &body.expand(&vars)?);
-                    if let Some(socket) = sockets.next() {
+                    if let Some((socket, ipv6)) = sockets.next() {
+                        served.extend(ipv6.map(|socket| (name.clone(), socket, reply.clone())));
                         served.push((name.clone(), socket, reply));
                     }
                 }

@@ -172,8 +172,11 @@ impl Run<'_> {
                 }
                 if *await_frames > 0 {
                     self.await_reply(index, step);
-                    if let Some(capture) = &step.capture {
-                        self.capture(session, capture);
+                    if let Some(capture) = &step.capture
+                        && self.capture(session, capture).is_none()
+                    {
+                        // Later steps need the value: this conversation can go no further.
+                        self.live[session].over = true;
                     }
                 }
             }
@@ -359,11 +362,12 @@ impl Run<'_> {
         }
     }
 
-    fn capture(&mut self, session: usize, capture: &Capture) {
+    /// Takes a value out of the last frame; nothing where it is not there.
+    fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
         let last = self.live[session].frames_awaited.checked_sub(1);
-        let Some(frame) = last.and_then(|index| self.frame(session, index)) else { return };
-        let Ok(decoded) = json::decode(&frame, &DecodeLimits::default()) else { return };
-        let Some(value) = decoded.value.pointer(&capture.pointer) else { return };
+        let frame = last.and_then(|index| self.frame(session, index))?;
+        let decoded = json::decode(&frame, &DecodeLimits::default()).ok()?;
+        let value = decoded.value.pointer(&capture.pointer)?;
         let text = value.to_text();
         let text = match value.as_str() {
             Some(_) => text[1..text.len() - 1].to_owned(),
@@ -373,6 +377,7 @@ impl Run<'_> {
             self.secrets.push((text.clone(), placeholder(self.secrets.len() + 1, text.len())));
         }
         self.vars.insert(capture.var.clone(), text);
+        Some(())
     }
 
     fn deadline(&self, session: usize, step: &Step) -> Duration {

@@ -151,7 +151,7 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixture {
-    /// An HTTP server on 127.0.0.1; `{{name.port}}` and `{{name.address}}` are its variables.
+    /// An HTTP server on 127.0.0.1, and on the same port of ::1 where it is there and free; `{{name.port}}` and `{{name.address}}` are its variables.
     Listener {
         /// Name.
         name: String,

@@ -146,10 +146,10 @@ fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict>
     if !peer.commands.contains_key(&check.command) {
         return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
     }
-    if let Some(feature) = &check.feature
-        && !peer.facts.claims(feature)
-    {
-        return Some(Verdict::NotClaimed(feature.clone()));
+    for feature in check.feature.iter().chain(&check.features_too) {
+        if !peer.facts.claims(feature) {
+            return Some(Verdict::NotClaimed(feature.clone()));
+        }
     }
     for role in &check.roles {
         if !peer.facts.roles.contains_key(role) {

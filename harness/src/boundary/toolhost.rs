@@ -26,10 +26,12 @@ pub mod model;
 pub mod oracle;
 pub mod probe;
 pub mod reference;
+pub mod relation;
 pub mod reply_rules;
 pub mod role;
 pub mod state;
 pub mod talk;
+pub mod talk_state;
 
 /// The toolhost boundary.
 struct Toolhost {

@@ -91,6 +91,8 @@ pub enum Match {
     Contains(String),
     /// A string that does not contain this.
     Lacks(String),
+    /// A string that is this text; a recipe for texts too large to be written down.
+    Text(Payload),
     /// An integer.
     Integer,
     /// A number of any sort.
@@ -115,6 +117,11 @@ impl Expect {
     /// Success with this output (JSON text, compared as a value).
     pub fn output(clause: &str, output: impl Into<String>) -> Self {
         Self::new(clause, Allowed::output(output))
+    }
+
+    /// Success with `{"count":n}`: the `count`th execution of a counting tool.
+    pub fn count(clause: &str, count: u64) -> Self {
+        Self::new(clause, Allowed::count(count))
     }
 
     /// `ok:false`.
@@ -214,6 +221,18 @@ impl Allowed {
         Self { recipe: Some(output), ..Self::of(Outcome::Ok) }
     }
 
+    /// Success with `{"count":n}`.
+    pub fn count(count: u64) -> Self {
+        Self::of(Outcome::Ok).output_member("/count", Match::Equals(count.to_string()))
+    }
+
+    /// Demands something of a part of the output.
+    #[must_use]
+    pub fn output_member(mut self, pointer: &str, what: Match) -> Self {
+        self.output_members.insert(pointer.to_owned(), what);
+        self
+    }
+
     /// Demands or forbids `idempotent_hit`.
     #[must_use]
     pub fn hit(mut self, hit: bool) -> Self {
@@ -272,11 +291,11 @@ impl Allowed {
             Outcome::Ok | Outcome::Refused | Outcome::ToolError | Outcome::Any => {}
         }
         if let Some(hit) = self.hit {
-            let is_hit = reply.get("idempotent_hit").and_then(Json::as_bool) == Some(true);
-            if hit && !is_hit {
+            let member = reply.get("idempotent_hit");
+            if hit && member != Some(&Json::Bool(true)) {
                 return code("no_hit");
             }
-            if !hit && is_hit {
+            if !hit && !matches!(member, None | Some(Json::Bool(false))) {
                 return code("false_hit");
             }
         }
@@ -354,6 +373,9 @@ impl Match {
                 .and_then(Json::as_str)
                 .is_some_and(|text| text.to_lowercase().contains(&part.to_lowercase())),
             Self::Lacks(part) => value.and_then(Json::as_str).is_none_or(|text| !text.contains(part)),
+            Self::Text(recipe) => value
+                .and_then(Json::as_str)
+                .is_some_and(|text| recipe.expand(&Vars::new()).is_ok_and(|bytes| bytes == text.as_bytes())),
             Self::Integer => match value {
                 Some(Json::Number(number)) => number.is_integral(),
                 _ => false,
@@ -364,12 +386,14 @@ impl Match {
         }
     }
 
-    fn phrase(&self) -> String {
+    /// What is demanded, as a phrase.
+    pub fn phrase(&self) -> String {
         match self {
             Self::Equals(text) => format!("= {}", crate::payload::shorten(text, 120)),
             Self::OneOf(texts) => format!("one of {}", texts.join(", ")),
             Self::Contains(part) => format!("contains {part:?}"),
             Self::Lacks(part) => format!("does not contain {part:?}"),
+            Self::Text(recipe) => format!("= {:?}", recipe.summary(120)),
             Self::Integer => "an integer".to_owned(),
             Self::Number => "a number".to_owned(),
             Self::NonEmptyString => "a non-empty string".to_owned(),

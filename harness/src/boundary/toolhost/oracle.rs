@@ -4,7 +4,7 @@
 use super::align::{Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
-use super::{memory, reply_rules};
+use super::{memory, relation, reply_rules};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits};
 use crate::payload::shorten;
@@ -69,10 +69,12 @@ pub fn answers_canary(step: &crate::plan::Step, frame: &[u8]) -> bool {
 
 /// Judges by the expectations in the plan.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    judge_with(transcript, &|transcript, session, _| Expected {
+    let mut judgement = judge_with(transcript, &|transcript, session, _| Expected {
         asked: asked(transcript, session),
         findings: Vec::new(),
-    })
+    });
+    relation::judge(transcript, &mut judgement);
+    judgement
 }
 
 /// Judges by expectations from elsewhere.
@@ -87,6 +89,36 @@ pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_
     }
     memory::judge(transcript, &mut judgement);
     judgement
+}
+
+/// One line that was sent, and the reply to it where one came that is strict JSON.
+pub(super) struct Answer {
+    /// Session of the plan.
+    pub session: usize,
+    /// Step that sent the line.
+    pub step: usize,
+    /// What was expected.
+    pub expect: Expect,
+    /// The reply.
+    pub reply: Option<json::Json>,
+}
+
+/// Which reply answered which line, in the order of sending within each session.
+pub(super) fn answers(transcript: &Transcript) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for (session, spec) in transcript.plan.sessions.iter().enumerate() {
+        let asked = asked(transcript, session);
+        let out = transcript.stdout(session);
+        let frames_max = requests_max(transcript, session) * 2 + FRAMES_SPARE;
+        let mut frames = if spec.command == "run" { whole(&out) } else { lines(&out, frames_max).0 };
+        let alignment = align(&asked.iter().map(|asked| &asked.expect).collect::<Vec<_>>(), &frames);
+        for (asked, answer) in asked.into_iter().zip(alignment.answers) {
+            let reply =
+                answer.and_then(|frame| std::mem::replace(&mut frames[frame].value, Err(String::new())).ok());
+            answers.push(Answer { session, step: asked.step, expect: asked.expect, reply });
+        }
+    }
+    answers
 }
 
 fn judge_session(

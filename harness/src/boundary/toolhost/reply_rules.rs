@@ -87,6 +87,10 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
             }
             if let Some(fault) = super::state::fault(state) {
                 add("TH-REPLY-10", "state_shape", &fault);
+            } else if transcript.facts.claims("ds_state")
+                && let Some(fault) = super::state::size_fault(state)
+            {
+                add("TH-STATE-10", "wrong_size_bytes", &format!("the right `size_bytes`; {fault}"));
             }
         }
     }

@@ -26,6 +26,17 @@ pub fn fault(state: &Json) -> Option<String> {
     }
 }
 
+/// Which slot of a `ds_state` has a `size_bytes` that is not the number of UTF-8 bytes of its `content_json`.
+pub fn size_fault(state: &Json) -> Option<String> {
+    let slots = state.get("slots").and_then(Json::as_object).unwrap_or_default();
+    slots.iter().find_map(|(name, artifact)| {
+        let content = artifact.get("content_json").and_then(Json::as_str)?;
+        let size = artifact.get("size_bytes").and_then(Json::as_u64)?;
+        (size != content.len() as u64)
+            .then(|| format!("slot {name} says {size} bytes, its content_json has {}", content.len()))
+    })
+}
+
 fn artifact_fault(artifact: &Json) -> Option<String> {
     let text = |name: &str| artifact.get(name).and_then(Json::as_str);
     for name in ["type", "provenance", "content_json"] {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::expect::{Allowed, Expect, Outcome};
+use super::relation::Relation;
 use super::role::{Role, role};
 use crate::facts::Facts;
 use crate::json::Json;
@@ -288,6 +289,22 @@ impl<'a> Talk<'a> {
         if let Some(step) = self.plan.steps.last_mut() {
             step.capture = Some(Capture { pointer: pointer.to_owned(), var: var.to_owned(), secret });
         }
+        self
+    }
+
+    /// What is known about the peer.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Index of the last step, for relations.
+    pub fn at(&self) -> usize {
+        self.plan.steps.len().saturating_sub(1)
+    }
+
+    /// Demands something that concerns more than one reply, or more than one clause of one reply.
+    pub fn relate(&mut self, relation: Relation) -> &mut Self {
+        relation.add_to(&mut self.plan);
         self
     }
 

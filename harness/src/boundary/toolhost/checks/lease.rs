@@ -1,8 +1,19 @@
-//! Leases.
+//! Leases: single-use permission tokens, with `MACHINA_LEASE_ENFORCE=1`.
 
 use crate::check::Check;
 
+mod limits;
+mod refusals;
+mod use_once;
+
+/// Feature of this topic.
+const FEATURE: &str = "lease";
+
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    Vec::new()
+    [use_once::checks(), refusals::checks(), limits::checks()].into_iter().flatten().collect()
+}
+
+fn id(name: &str) -> String {
+    format!("toolhost/serve/lease/{name}")
 }
