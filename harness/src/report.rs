@@ -1,6 +1,11 @@
 //! Reports: the only code that prints.
 
 pub mod console;
+pub mod diff;
+pub mod junit;
+pub mod markdown;
+pub mod merge;
 pub mod printer;
 pub mod progress;
+pub mod render;
 pub mod text;

@@ -46,6 +46,9 @@ pub struct RunHeader {
     /// `hash:k/n` where the run is the `k`th of `n` shards.
     #[serde(default)]
     pub shard: Option<String>,
+    /// What decides which checks run and which do not: filters, `--slow`.
+    #[serde(default)]
+    pub selection: Value,
     /// The configuration, without secrets.
     pub config: Value,
     /// When it began, RFC 3339.

@@ -130,6 +130,11 @@ pub struct ClauseRef {
 }
 
 impl CheckResult {
+    /// The part of the id that reports group by.
+    pub fn topic(&self) -> &str {
+        crate::check::topic_of(&self.id)
+    }
+
     /// The gravest level among the clauses that its findings name; a finding about a clause outside its list counts
     /// as that clause's level is given in `clauses`, else as must.
     pub fn broken_level(&self) -> Option<Level> {

@@ -148,7 +148,7 @@ fn one(
         progress.clear();
         return Err(Stop::usage(format!("{}: {error}", peer.name)));
     }
-    let header = header(&peer, &checks, options, args.shard);
+    let header = header(&peer, &checks, options, args);
     lock(sink).begin(&header);
     let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
     runner::run(&peer, &checks, options, around, &|outcome| {
@@ -187,7 +187,7 @@ fn never_started(outcomes: &[Outcome]) -> Option<String> {
     reason.map(str::to_owned)
 }
 
-fn header(peer: &Peer, checks: &[&Check], options: &Options, shard: Option<Shard>) -> RunHeader {
+fn header(peer: &Peer, checks: &[&Check], options: &Options, args: &Args) -> RunHeader {
     let mut config = crate::config::describe(peer);
     results::redact(&mut config);
     RunHeader {
@@ -199,7 +199,8 @@ fn header(peer: &Peer, checks: &[&Check], options: &Options, shard: Option<Shard
         clauses_sha256: results::clauses_sha256(peer.boundary),
         rng_seed: options.rng_seed,
         timeout_scale: options.timeout_scale,
-        shard: shard.map(|shard| shard.to_string()),
+        shard: args.shard.map(|shard| shard.to_string()),
+        selection: serde_json::json!({ "filter": args.filter, "slow": options.slow }),
         config,
         started: jiff::Timestamp::now().to_string(),
     }

@@ -94,6 +94,11 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Which part it is, and of how many.
+    pub fn numbers(self) -> (u64, u64) {
+        (self.part, self.parts)
+    }
+
     /// Whether the check called `id` belongs to it; the same on every machine and for ever.
     pub fn takes(self, id: &str) -> bool {
         let hash = Sha256::digest(id.as_bytes());
