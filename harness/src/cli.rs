@@ -15,13 +15,17 @@ use crate::report::printer::{Color, Printer};
 
 pub mod check;
 pub mod exit;
+pub mod expect;
 pub mod explain;
 pub mod list;
 pub mod peer;
 pub mod peer_args;
+pub mod replay;
+pub mod report;
 pub mod run_args;
 pub mod select;
 pub mod selftest;
+pub mod shrink;
 
 pub use exit::{Done, Exit, Stop};
 
@@ -97,6 +101,10 @@ enum Command {
     Check(check::Args),
     List(list::Args),
     Explain(explain::Args),
+    Replay(replay::Args),
+    Shrink(shrink::Args),
+    Report(report::Args),
+    Expect(expect::Args),
     Peer(peer::Args),
     Selftest(selftest::Args),
 }
@@ -148,6 +156,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::Check(args) => check::run(&args, &context),
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
+        Command::Replay(args) => replay::run(&args, &context),
+        Command::Shrink(args) => shrink::run(&args, &context),
+        Command::Report(args) => report::run(&args, &context),
+        Command::Expect(args) => expect::run(&args, &context),
         Command::Peer(args) => peer::run(&args, &context),
         Command::Selftest(args) => selftest::run(&args, &context),
     };

@@ -2,6 +2,7 @@
 
 pub mod console;
 pub mod diff;
+pub mod judged;
 pub mod junit;
 pub mod markdown;
 pub mod merge;

@@ -36,7 +36,7 @@ pub struct Explain<'a> {
     pub out_dir: Option<&'a Path>,
     /// Time for all shrinking of the run; zero: nothing is shrunk.
     pub budget: Duration,
-    /// Arguments that name the peer on a command line: `--config FILE`, or `-- COMMAND…`.
+    /// Arguments that name the peer on a command line: flags, `--config FILE`, `-- COMMAND…`.
     pub peer_args: &'a [String],
     /// Set when the user asks to stop: what is left is written without shrinking.
     pub interrupted: &'a std::sync::atomic::AtomicBool,
@@ -142,7 +142,7 @@ pub fn write(
         Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
             script::static_script(check, &failure.finding, lab.peer, spec)?
         }
-        _ => script::live_script(check, &failure.finding, lab.peer, peer_args),
+        _ => script::live_script(check, failure, lab, peer_args),
     };
     let path = folder.join("repro.sh");
     std::fs::write(&path, script).map_err(sentence)?;

@@ -1,11 +1,14 @@
 //! `repro.sh`: one failing conversation as a shell script.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::finding::Finding;
+use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session};
 use crate::results::{is_secret_name, redact_argv};
+use crate::runner::Failure;
 
 /// A word for sh, quoted where it has to be.
 pub fn quoted(word: &str) -> String {
@@ -50,6 +53,14 @@ fn head(check: &str, finding: &Finding, lines: &[String]) -> String {
     text
 }
 
+/// Goes to the folder in which the command line means what it meant; `$here` is the script's own.
+fn go_to(folder: Option<&Path>, text: &mut String) {
+    text.push_str("here=$(cd \"$(dirname \"$0\")\" && pwd) || exit 2\n");
+    if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
+        let _ = writeln!(text, "cd {} || exit 2", quoted(&folder.to_string_lossy()));
+    }
+}
+
 /// A script that needs only sh and the peer.
 ///
 /// # Errors
@@ -67,12 +78,10 @@ pub fn static_script(
         &["Needs sh and the peer. Compare what it prints, and how it ends, with what is expected."
             .to_owned()],
     );
-    text.push_str("here=$(cd \"$(dirname \"$0\")\" && pwd) || exit 2\n");
     let mut assignments = Vec::new();
+    let own = std::env::current_dir().ok();
     if let Origin::Process { base_env, current_dir, .. } = &peer.origin {
-        if let Some(folder) = current_dir {
-            let _ = writeln!(text, "cd {} || exit 2", quoted(&folder.to_string_lossy()));
-        }
+        go_to(current_dir.as_deref().or(own.as_deref()), &mut text);
         for (name, _) in base_env {
             // The user's own values: PATH, HOME.
             assignments.push(format!("{name}=\"${name}\""));
@@ -100,26 +109,36 @@ pub fn static_script(
     Ok(text)
 }
 
-/// A script that lets peerproof carry the conversation out again. `peer_args` are the arguments that name the peer:
-/// `--config FILE`, or `-- COMMAND…`.
-pub fn live_script(check: &str, finding: &Finding, peer: &Peer, peer_args: &[String]) -> String {
+/// A script that lets peerproof carry the conversation out again. `peer_args` are the arguments that name the peer.
+pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[String]) -> String {
     let mut text = head(
         check,
-        finding,
+        &failure.finding,
         &["The conversation depends on replies, time or processes, so peerproof carries it out again."
             .to_owned()],
     );
-    text.push_str("here=$(cd \"$(dirname \"$0\")\" && pwd) || exit 2\n");
-    if let Origin::Process { current_dir: Some(folder), .. } = &peer.origin {
-        let _ = writeln!(text, "cd {} || exit 2", quoted(&folder.to_string_lossy()));
+    go_to(std::env::current_dir().ok().as_deref(), &mut text);
+    let exe = quoted(&lab.actor_exe.program.to_string_lossy());
+    let _ = write!(text, "exec \"${{PEERPROOF:-{exe}}}\" replay --live \"$here/transcript.ndjson\"");
+    let words = redact_argv(peer_args);
+    for (word, original) in words.iter().zip(peer_args) {
+        match original.split_once('=') {
+            Some((name, _)) if word != original && is_variable(name) => {
+                let _ = write!(text, " \"{name}=${{{name}:?set it: its value was kept out of this file}}\"");
+            }
+            _ => {
+                let _ = write!(text, " {}", quoted(word));
+            }
+        }
     }
-    let args: Vec<String> = redact_argv(peer_args).iter().map(|word| quoted(word)).collect();
-    let _ = writeln!(
-        text,
-        "exec \"${{PEERPROOF:-peerproof}}\" replay --live \"$here/transcript.ndjson\" {}",
-        args.join(" ")
-    );
+    text.push('\n');
     text
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

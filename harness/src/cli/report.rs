@@ -1,0 +1,114 @@
+//! `peerproof report`: renders, merges and compares results files.
+
+use std::path::{Path, PathBuf};
+
+use super::{Context, Done, Exit, Stop};
+use crate::report::console::{self, Beside};
+use crate::report::diff::{self, Sort};
+use crate::report::{merge, render};
+use crate::results::{ResultsFile, ResultsWriter, Run};
+
+/// Renders, merges and compares results files.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Renders a results file as other reports; without one, for the console.
+    Render {
+        /// A results.ndjson.
+        results: PathBuf,
+        /// Write JUnit XML here.
+        #[arg(long, value_name = "FILE")]
+        junit: Option<PathBuf>,
+        /// Write Markdown here.
+        #[arg(long, value_name = "FILE")]
+        md: Option<PathBuf>,
+    },
+    /// Puts the shards of a run together; refuses gaps, overlaps, cut files, and runs that differ.
+    Merge {
+        /// Results files of all shards.
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
+        /// Write the merged results here.
+        #[arg(long, short, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Shows whose verdict changed; exit status 1 if something that passed fails now.
+    Diff {
+        /// The results before.
+        old: PathBuf,
+        /// The results now.
+        new: PathBuf,
+    },
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
+pub fn run(args: &Args, context: &Context) -> Done {
+    match &args.what {
+        What::Render { results, junit, md } => rendered(results, junit.as_deref(), md.as_deref(), context),
+        What::Merge { results, out } => merged(results, out, context),
+        What::Diff { old, new } => {
+            let changes = diff::diff(&whole(old)?, &whole(new)?);
+            context.printer.out(&diff::render(&changes, &context.printer));
+            let regressed = changes.iter().any(|change| change.sort == Sort::Regressed);
+            Ok(if regressed { Exit::Broken } else { Exit::Good })
+        }
+    }
+}
+
+/// Reads a results file that has to be whole.
+///
+/// # Errors
+/// It is none, or it is cut or changed (exit status 5).
+pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
+    let file = ResultsFile::load(path).map_err(Stop::usage)?;
+    file.whole().map_err(|message| Stop { exit: Exit::Incomplete, message })
+}
+
+fn rendered(path: &Path, junit: Option<&Path>, md: Option<&Path>, context: &Context) -> Done {
+    let file = ResultsFile::load(path).map_err(Stop::usage)?;
+    render::render(&file, junit, md).map_err(Stop::usage)?;
+    if junit.is_none() && md.is_none() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let beside =
+            Beside { folder: folder.map(|folder| folder.display().to_string()), ..Beside::default() };
+        for run in &file.runs {
+            context.printer.out(&console::render(run, &beside, &context.printer));
+        }
+    }
+    match file.incomplete {
+        // The reports show what there is, and the status says that it is not all.
+        Some(message) => Err(Stop { exit: Exit::Incomplete, message }),
+        None => Ok(Exit::Good),
+    }
+}
+
+fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
+    let mut runs: Vec<(String, Run)> = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        runs.extend(whole(path)?.runs.into_iter().map(|run| (name.clone(), run)));
+    }
+    let incomplete = |message| Stop { exit: Exit::Incomplete, message };
+    let runs = merge::merge(runs).map_err(incomplete)?;
+    let mut writer = ResultsWriter::create(out).map_err(Stop::usage)?;
+    for run in &runs {
+        let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
+        let written = writer.begin(&run.header).and_then(|()| {
+            run.checks.iter().try_for_each(|check| writer.check(check))?;
+            writer.end(exit_code)
+        });
+        written.map_err(incomplete)?;
+    }
+    let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
+    context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));
+    let codes = runs.iter().filter_map(|run| run.footer.as_ref()).map(|footer| footer.exit_code);
+    Ok(Exit::from_code(merge::gravest(codes)))
+}
