@@ -14,9 +14,11 @@ use crate::boundary;
 use crate::report::printer::{Color, Printer};
 
 pub mod check;
+pub mod doctor;
 pub mod exit;
 pub mod expect;
 pub mod explain;
+pub mod init;
 pub mod list;
 pub mod peer;
 pub mod peer_args;
@@ -99,6 +101,8 @@ struct Cli {
 #[allow(clippy::large_enum_variant)]
 enum Command {
     Check(check::Args),
+    Doctor(doctor::Args),
+    Init(init::Args),
     List(list::Args),
     Explain(explain::Args),
     Replay(replay::Args),
@@ -154,6 +158,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
     context.printer = Printer::new(color, context.variable("TERM"));
     let done = match cli.command {
         Command::Check(args) => check::run(&args, &context),
+        Command::Doctor(args) => doctor::run(&args, &context),
+        Command::Init(args) => init::run(&args, &context),
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
         Command::Replay(args) => replay::run(&args, &context),

@@ -24,6 +24,9 @@ pub use vocabulary::keys;
 /// Name of the file that is used where none is given and this one is there.
 pub const DEFAULT_FILE: &str = "peerproof.toml";
 
+/// Name of the expectations file beside a configuration.
+pub const DEFAULT_EXPECTATIONS: &str = "peerproof-expected.toml";
+
 /// What is configured about a peer: by a file, by flags, or by both.
 #[derive(Clone)]
 pub struct Config {

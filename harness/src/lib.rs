@@ -30,3 +30,5 @@ pub mod test_runner;
 pub mod transcript;
 pub mod transport;
 pub mod verdict;
+
+pub use test_runner::cargo_test;

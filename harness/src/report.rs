@@ -2,6 +2,7 @@
 
 pub mod console;
 pub mod diff;
+pub mod doctor;
 pub mod judged;
 pub mod junit;
 pub mod markdown;

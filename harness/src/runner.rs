@@ -142,7 +142,7 @@ pub fn run(
 }
 
 /// Whether and why a check is not carried out on this peer.
-fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
+pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
     if !peer.commands.contains_key(&check.command) {
         return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
     }

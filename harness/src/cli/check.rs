@@ -1,21 +1,27 @@
 //! `peerproof check`: runs the checks against a peer and says which clauses hold.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::peer_args::PeerArgs;
-use super::run_args::{Format, OutputArgs, RunArgs};
+use super::run_args::{self, Format, OutputArgs, RunArgs};
 use super::select::{self, Filter, Shard};
 use super::{Context, Done, Exit, Stop};
+use crate::boundary;
 use crate::check::Check;
+use crate::config::DEFAULT_EXPECTATIONS;
+use crate::expectation::Expectations;
 use crate::fixture::ActorExe;
 use crate::peer::Peer;
 use crate::report::console::{self, Beside};
 use crate::report::printer::Printer;
 use crate::report::progress::Progress;
-use crate::results::{self, Run, RunHeader};
+use crate::report::render;
+use crate::reproducer::{Explain, Explained, explain_failures};
+use crate::results::{self, ResultsFile, Run, RunHeader};
 use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::{CheckResult, Verdict};
 
@@ -50,6 +56,12 @@ pub struct Args {
     /// A broken SHOULD decides too.
     #[arg(long)]
     strict: bool,
+    /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// Time for shrinking all failures together, such as 20s; 0 for none [default: 20s].
+    #[arg(long, value_name = "TIME")]
+    shrink_time: Option<String>,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -70,7 +82,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let form = args.output.form(context)?;
     let reports = args.output.reports()?;
+    let budget = run_args::time(args.shrink_time.as_deref(), "SHRINK_TIME", context)?;
     let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
+    let known = Known::load(args, context)?;
     let parts = parts(peers, &args.filter, args.shard)?;
     let printer = match form {
         Format::Pretty => context.printer,
@@ -79,34 +93,106 @@ pub fn run(args: &Args, context: &Context) -> Done {
     context.catch_interrupts();
     let scratch = scratch()?;
     let actor_exe = ActorExe::new(context.exe()?);
-    let around =
-        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-
     let folder = args.output.folder(context);
-    let results_path = reports.results.clone();
-    let named = results_path.is_some();
-    let path = results_path.unwrap_or_else(|| folder.join("results.ndjson"));
-    let sink = Mutex::new(Sink::open(path, named, form, &printer)?);
-
+    let named = reports.results.is_some();
+    let path = reports.results.unwrap_or_else(|| folder.join("results.ndjson"));
+    let mut work = Work {
+        args,
+        context,
+        options: &options,
+        around: Surroundings {
+            actor_exe: &actor_exe,
+            scratch: scratch.path(),
+            interrupted: &context.interrupted,
+        },
+        sink: Mutex::new(Sink::open(&path, named, form, &printer)?),
+        known: &known,
+        folder: &folder,
+        shrink_budget: budget.unwrap_or(SHRINK_BUDGET),
+        printer,
+    };
     let mut runs = Vec::new();
     let mut canaries: BTreeSet<&str> = BTreeSet::new();
     for part in parts {
         let began = Instant::now();
-        canaries.extend(
-            part.checks.iter().filter(|check| runner::is_first_canary(check)).map(|check| check.id.as_str()),
-        );
-        let run = one(part, &options, around, &sink, args, &printer)?;
+        let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
+        canaries.extend(first.map(|check| check.id.as_str()));
+        let run = work.one(part)?;
         if form != Format::Ndjson {
-            let beside = Beside { elapsed: Some(began.elapsed()), folder: None, strict: args.strict };
+            let beside = Beside {
+                elapsed: Some(began.elapsed()),
+                folder: Some(folder.display().to_string()),
+                strict: args.strict,
+            };
             printer.out(&console::render(&run, &beside, &printer));
         }
         runs.push(run);
         if context.interrupted.load(Ordering::Relaxed) {
+            printer.note("interrupted; what was measured until then is kept");
             break;
         }
     }
-    let whole = lock(&sink).problem().is_none();
-    Ok(exit(&runs, args.strict, whole, &canaries, context))
+    if reports.junit.is_some() || reports.markdown.is_some() {
+        let file = ResultsFile { runs: runs.clone(), incomplete: None };
+        let written = render::render(&file, reports.junit.as_deref(), reports.markdown.as_deref());
+        if let Err(error) = written {
+            lock(&work.sink).note(error);
+        }
+    }
+    let stale = known.stale(&runs);
+    for sentence in &stale {
+        printer.error(sentence);
+    }
+    let whole = lock(&work.sink).problem().is_none();
+    Ok(match exit(&runs, args.strict, &canaries, context) {
+        Exit::Good | Exit::Undecided | Exit::Flaky if !stale.is_empty() => Exit::StaleExpectation,
+        Exit::Good if !whole => Exit::Incomplete,
+        other => other,
+    })
+}
+
+/// Time for shrinking all failures of a run, where nothing else is said.
+const SHRINK_BUDGET: Duration = Duration::from_secs(20);
+
+/// Failures that are known.
+#[derive(Default)]
+struct Known {
+    expectations: Option<(PathBuf, Expectations)>,
+}
+
+impl Known {
+    /// The file of `--expect`, else the default one beside the configuration where it is there.
+    fn load(args: &Args, context: &Context) -> Result<Self, Stop> {
+        let named = args.expect.clone().or_else(|| context.setting("EXPECT").map(PathBuf::from));
+        let beside = args.peer.file(context).map(|file| file.with_file_name(DEFAULT_EXPECTATIONS));
+        let Some(path) = named.or_else(|| beside.filter(|file| file.exists())) else {
+            return Ok(Self::default());
+        };
+        let shown = path.display();
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Stop::usage(format!(
+                "cannot read the expectations {shown}: {error}; `peerproof expect init` writes them"
+            ))
+        })?;
+        let expectations =
+            Expectations::parse(&text).map_err(|error| Stop::usage(format!("{shown}: {error}")))?;
+        Ok(Self { expectations: Some((path, expectations)) })
+    }
+
+    fn apply(&self, result: &mut CheckResult) {
+        if let Some((_, expectations)) = &self.expectations {
+            expectations.apply(result);
+        }
+    }
+
+    /// What does not hold any more, one sentence each.
+    fn stale(&self, runs: &[Run]) -> Vec<String> {
+        let Some((path, expectations)) = &self.expectations else { return Vec::new() };
+        let results: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
+        let known = boundary::all().into_iter().flat_map(|b| b.checks()).map(|check| check.id.as_str());
+        let stale = expectations.stale(&results, known, jiff::Zoned::now().date());
+        stale.iter().map(|stale| format!("{}: {stale}", path.display())).collect()
+    }
 }
 
 /// Splits peers and selection; refuses what selects nothing.
@@ -131,45 +217,92 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
     Ok(parts)
 }
 
-/// Runs the checks of one peer.
-fn one(
-    part: Part,
-    options: &Options,
-    around: Surroundings<'_>,
-    sink: &Mutex<Sink>,
-    args: &Args,
-    printer: &Printer,
-) -> Result<Run, Stop> {
-    let Part { mut peer, checks } = part;
-    let progress = Progress::new(checks.len(), printer);
-    progress.say(format!("{}: looking for its tools", peer.name));
-    let prepared = runner::prepare(&mut peer, options, around);
-    if let Err(error) = prepared {
+/// What all parts of a run share.
+struct Work<'a> {
+    args: &'a Args,
+    context: &'a Context,
+    options: &'a Options,
+    around: Surroundings<'a>,
+    sink: Mutex<Sink>,
+    known: &'a Known,
+    folder: &'a Path,
+    /// What is left for shrinking.
+    shrink_budget: Duration,
+    printer: Printer,
+}
+
+impl Work<'_> {
+    /// Runs the checks of one peer and explains its failures.
+    fn one(&mut self, part: Part) -> Result<Run, Stop> {
+        let Part { mut peer, checks } = part;
+        let progress = Progress::new(checks.len(), &self.printer);
+        progress.say(format!("{}: looking for its tools", peer.name));
+        let prepared = runner::prepare(&mut peer, self.options, self.around);
+        if let Err(error) = prepared {
+            progress.clear();
+            return Err(Stop::usage(format!("{}: {error}", peer.name)));
+        }
+        let header = header(&peer, &checks, self.options, self.args);
+        lock(&self.sink).begin(&header);
+        let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+        runner::run(&peer, &checks, self.options, self.around, &|mut outcome| {
+            self.known.apply(&mut outcome.result);
+            let mut outcomes = lock(&outcomes);
+            lock(&self.sink).check(&outcome.result);
+            outcomes.push(outcome);
+            let failed = outcomes.iter().filter(|outcome| outcome.result.verdict.is_failure()).count();
+            let id = outcomes.last().map_or("", |outcome| outcome.result.id.as_str());
+            progress.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
+        });
+        let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(error) = never_started(&outcomes) {
+            progress.clear();
+            return Err(Stop::usage(format!("{}: {error}", peer.name)));
+        }
+        let canaries: Vec<&str> = checks
+            .iter()
+            .filter(|check| runner::is_first_canary(check))
+            .map(|check| check.id.as_str())
+            .collect();
+        self.explain(&peer, &mut outcomes, &canaries, &progress);
         progress.clear();
-        return Err(Stop::usage(format!("{}: {error}", peer.name)));
+        // In the order of the boundary, however they ended.
+        let place = |id: &str| checks.iter().position(|check| check.id == id);
+        outcomes.sort_by_key(|outcome| place(&outcome.result.id));
+        let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
+        lock(&self.sink).end(results::exit_code(&results, self.args.strict));
+        Ok(Run { header, checks: results, footer: None })
     }
-    let header = header(&peer, &checks, options, args);
-    lock(sink).begin(&header);
-    let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
-    runner::run(&peer, &checks, options, around, &|outcome| {
-        let mut outcomes = lock(&outcomes);
-        lock(sink).check(&outcome.result);
-        outcomes.push(outcome);
-        let failed = outcomes.iter().filter(|outcome| outcome.result.verdict.is_failure()).count();
-        let id = outcomes.last().map_or("", |outcome| outcome.result.id.as_str());
-        progress.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
-    });
-    progress.clear();
-    let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(error) = never_started(&outcomes) {
-        return Err(Stop::usage(format!("{}: {error}", peer.name)));
+
+    /// Shrinks failures while the budget of the run lasts, and writes their reproducers.
+    fn explain(&mut self, peer: &Peer, outcomes: &mut [Outcome], canaries: &[&str], progress: &Progress) {
+        let began = Instant::now();
+        let lab = runner::lab(peer, self.options, self.around);
+        let peer_args = self.args.peer.again(self.context);
+        let with = Explain {
+            lab: &lab,
+            out_dir: Some(self.folder),
+            budget: self.shrink_budget,
+            peer_args: &peer_args,
+            interrupted: &self.context.interrupted,
+        };
+        progress.say("shrinking what failed");
+        let mut each = |result: &CheckResult, explained: &Explained| {
+            progress.say(format!("shrinking what failed: {}", result.id));
+            let mut sink = lock(&self.sink);
+            sink.explain(&explained.explanation);
+            if let Some(problem) = &explained.problem {
+                sink.note(problem.clone());
+            }
+        };
+        // A plain request has nothing to shrink.
+        let is_canary = |outcome: &Outcome| canaries.contains(&outcome.result.id.as_str());
+        let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
+            outcomes.iter_mut().partition(|outcome| is_canary(outcome));
+        explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, &mut each);
+        explain_failures(rest, &with, &mut each);
+        self.shrink_budget = self.shrink_budget.saturating_sub(began.elapsed());
     }
-    // In the order of the boundary, however they ended.
-    let place = |id: &str| checks.iter().position(|check| check.id == id);
-    outcomes.sort_by_key(|outcome| place(&outcome.result.id));
-    let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
-    lock(sink).end(results::exit_code(&results, args.strict));
-    Ok(Run { header, checks: results, footer: None })
 }
 
 /// Where not one check could start the peer: why.
@@ -207,24 +340,25 @@ fn header(peer: &Peer, checks: &[&Check], options: &Options, args: &Args) -> Run
 }
 
 /// What all runs together come to.
-fn exit(runs: &[Run], strict: bool, whole: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
+fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
     if context.interrupted.load(Ordering::Relaxed) {
         return Exit::Interrupted;
     }
     let all: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
-    let exit = Exit::from_code(results::exit_code(&all, strict));
-    let only_canaries = exit == Exit::Good
-        && all.iter().any(|check| !canaries.contains(check.id.as_str()))
-        && all.iter().all(|check| !check.verdict.is_good() || canaries.contains(check.id.as_str()));
-    match exit {
-        // That a line comes back says nothing about the contract yet.
+    let is_canary = |check: &CheckResult| canaries.contains(check.id.as_str());
+    // That a line comes back says nothing about the contract yet.
+    let only_canaries = all.iter().any(|check| !is_canary(check))
+        && all
+            .iter()
+            .all(|check| is_canary(check) || !(check.verdict.is_good() || check.verdict.is_failure()));
+    match Exit::from_code(results::exit_code(&all, strict)) {
         Exit::Good if only_canaries => Exit::Undecided,
-        Exit::Good if !whole => Exit::Incomplete,
         other => other,
     }
 }
 
-fn scratch() -> Result<tempfile::TempDir, Stop> {
+/// A folder for temporary folders.
+pub(super) fn scratch() -> Result<tempfile::TempDir, Stop> {
     tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
         Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
     })

@@ -120,6 +120,46 @@ impl PeerArgs {
         Ok(Some(config))
     }
 
+    /// The flags alone, for a configuration that is about to be written.
+    ///
+    /// # Errors
+    /// The boundary is unknown, or a flag is wrong.
+    pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
+        let mut config = Config::new(boundary_named(boundary)?);
+        self.apply(&mut config).map_err(Stop::usage)?;
+        Ok(config)
+    }
+
+    /// Arguments that name the same peer on another command line: file and flags, then the command line behind `--`;
+    /// none for the reference peers.
+    pub fn again(&self, context: &Context) -> Vec<String> {
+        let mut args = Vec::new();
+        let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
+        if let Some(path) = self.file(context).as_deref().and_then(Path::to_str) {
+            add("--config", path);
+        }
+        if let Some(aid) = &self.aid {
+            add("--aid", aid);
+        }
+        if let Some(input) = &self.input {
+            add("--input", input);
+        }
+        let lists = [
+            ("--feature", &self.features),
+            ("--role", &self.roles),
+            ("--choice", &self.choices),
+            ("--env", &self.env),
+        ];
+        for (flag, values) in lists {
+            values.iter().for_each(|value| add(flag, value));
+        }
+        if !self.command.is_empty() {
+            args.push("--".to_owned());
+            args.extend(self.command.iter().cloned());
+        }
+        args
+    }
+
     fn has_flags(&self) -> bool {
         self.aid.is_some()
             || [&self.features, &self.roles, &self.choices, &self.env].iter().any(|list| !list.is_empty())

@@ -88,6 +88,15 @@ pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
     }
 }
 
+/// A time given as a flag, else as the variable `PEERPROOF_<NAME>`.
+///
+/// # Errors
+/// It cannot be read; see [`duration`].
+pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
+    let text = flag.or_else(|| context.setting(name));
+    text.map(|text| duration(text).map_err(Stop::usage)).transpose()
+}
+
 /// What is written, where and in which form.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Output")]

@@ -41,6 +41,13 @@ pub fn render(run: &Run, beside: &Beside, printer: &Printer) -> String {
     out
 }
 
+/// What is wrong with one check, without colours: for test runners.
+pub fn failure_text(check: &CheckResult, clauses: &[Clause]) -> String {
+    let mut out = String::new();
+    failure(check, clauses, &Beside::default(), Tone::Bad, &Printer::plain(), &mut out);
+    out
+}
+
 struct Report<'a> {
     run: &'a Run,
     beside: &'a Beside,
@@ -108,44 +115,7 @@ impl Report<'_> {
     }
 
     fn failure(&self, check: &CheckResult, tone: Tone, out: &mut String) {
-        let paint = |tone, text: &str| self.printer.paint(tone, text);
-        let word = match &check.verdict {
-            Verdict::Flaky(times) => format!("FLAKY {times}"),
-            Verdict::HarnessError(_) => "HARNESS ERROR".to_owned(),
-            verdict => verdict.word().to_uppercase(),
-        };
-        let _ = writeln!(out, "{} {}", paint(tone, &word), paint(Tone::Name, &check.id));
-        let _ = writeln!(out, "{}", wrap(&check.title, "  "));
-        if let Verdict::HarnessError(error) = &check.verdict {
-            let _ = writeln!(out, "{}", wrap(error, "  "));
-        }
-        if !check.conversation.is_empty() {
-            out.push('\n');
-            for line in &check.conversation {
-                let _ = writeln!(out, "    {}", paint(Tone::Dim, line));
-            }
-        }
-        for finding in &check.findings {
-            let clause = self.clauses.iter().find(|clause| clause.id == finding.clause);
-            let level = clause.map_or("MUST".to_owned(), |clause| clause.level.word().to_uppercase());
-            let source = clause.map_or("", |clause| clause.source.as_str());
-            let _ = writeln!(
-                out,
-                "\n  {} {level}  {}",
-                paint(Tone::Head, &finding.clause.0),
-                paint(Tone::Dim, source)
-            );
-            if let Some(clause) = clause {
-                let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
-            }
-            let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
-            let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
-        }
-        if let (Some(name), Some(folder)) = (&check.reproducer, &self.beside.folder) {
-            let _ = writeln!(out, "\n  again     peerproof replay {folder}/{name}/transcript.ndjson");
-            let _ = writeln!(out, "            sh {folder}/{name}/repro.sh");
-        }
-        out.push('\n');
+        failure(check, self.clauses, self.beside, tone, self.printer, out);
     }
 
     fn title(&self, text: &str, out: &mut String) {
@@ -303,6 +273,54 @@ impl Report<'_> {
             parts.join(", ")
         );
     }
+}
+
+fn failure(
+    check: &CheckResult,
+    clauses: &[Clause],
+    beside: &Beside,
+    tone: Tone,
+    printer: &Printer,
+    out: &mut String,
+) {
+    let paint = |tone, text: &str| printer.paint(tone, text);
+    let word = match &check.verdict {
+        Verdict::Flaky(times) => format!("FLAKY {times}"),
+        Verdict::HarnessError(_) => "HARNESS ERROR".to_owned(),
+        verdict => verdict.word().to_uppercase(),
+    };
+    let _ = writeln!(out, "{} {}", paint(tone, &word), paint(Tone::Name, &check.id));
+    let _ = writeln!(out, "{}", wrap(&check.title, "  "));
+    if let Verdict::HarnessError(error) = &check.verdict {
+        let _ = writeln!(out, "{}", wrap(error, "  "));
+    }
+    if !check.conversation.is_empty() {
+        out.push('\n');
+        for line in &check.conversation {
+            let _ = writeln!(out, "    {}", paint(Tone::Dim, line));
+        }
+    }
+    for finding in &check.findings {
+        let clause = clauses.iter().find(|clause| clause.id == finding.clause);
+        let level = clause.map_or("MUST".to_owned(), |clause| clause.level.word().to_uppercase());
+        let source = clause.map_or("", |clause| clause.source.as_str());
+        let _ = writeln!(
+            out,
+            "\n  {} {level}  {}",
+            paint(Tone::Head, &finding.clause.0),
+            paint(Tone::Dim, source)
+        );
+        if let Some(clause) = clause {
+            let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
+        }
+        let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
+        let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
+    }
+    if let (Some(name), Some(folder)) = (&check.reproducer, &beside.folder) {
+        let _ = writeln!(out, "\n  again     peerproof replay {folder}/{name}/transcript.ndjson");
+        let _ = writeln!(out, "            sh {folder}/{name}/repro.sh");
+    }
+    out.push('\n');
 }
 
 /// The words of the counts, in their order.

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::Stop;
 use super::super::run_args::Format;
 use crate::report::printer::Printer;
-use crate::results::{ResultsWriter, RunHeader};
+use crate::results::{Explanation, ResultsWriter, RunHeader};
 use crate::verdict::CheckResult;
 
 /// Takes results one by one. A file that cannot be written is said once; the run goes on.
@@ -24,8 +24,8 @@ impl Sink {
     ///
     /// # Errors
     /// A named file cannot be made.
-    pub(super) fn open(path: PathBuf, named: bool, form: Format, printer: &Printer) -> Result<Self, Stop> {
-        let file = match ResultsWriter::create(&path) {
+    pub(super) fn open(path: &Path, named: bool, form: Format, printer: &Printer) -> Result<Self, Stop> {
+        let file = match ResultsWriter::create(path) {
             Ok(writer) => Some(writer),
             Err(error) if named => return Err(Stop::usage(error)),
             Err(error) => {
@@ -54,6 +54,11 @@ impl Sink {
         self.each(|writer| writer.check(result));
     }
 
+    /// Adds what was learned about a failure.
+    pub(super) fn explain(&mut self, explanation: &Explanation) {
+        self.each(|writer| writer.explain(explanation));
+    }
+
     /// Ends a run.
     pub(super) fn end(&mut self, exit_code: i32) {
         self.each(|writer| writer.end(exit_code));
@@ -73,7 +78,8 @@ impl Sink {
         }
     }
 
-    fn note(&mut self, error: String) {
+    /// Something could not be written; the first such sentence is printed.
+    pub(super) fn note(&mut self, error: String) {
         if self.problem.is_none() {
             self.printer.error(&error);
             self.problem = Some(error);

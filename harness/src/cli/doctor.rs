@@ -1,0 +1,206 @@
+//! `peerproof doctor`: starts the peer and says what peerproof sees of it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use super::peer_args::PeerArgs;
+use super::run_args::RunArgs;
+use super::{Context, Done, Exit, Stop, select};
+use crate::check::Check;
+use crate::facts::Facts;
+use crate::fixture::ActorExe;
+use crate::peer::{Origin, Peer};
+use crate::report::doctor::{Diagnosis, Feature, Role, render};
+use crate::results::{is_secret_name, redact_argv};
+use crate::runner::{self, Outcome, Surroundings};
+use crate::transcript::{Kind, Transcript};
+
+/// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Carries out the command. The status is 4 where the peer starts and answers nothing.
+///
+/// # Errors
+/// Usage, configuration, a peer that cannot be started, or a fault of this machine.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let options = args.run.options(context)?;
+    let config = args.peer.config(args.boundary.as_deref(), context)?;
+    let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
+    context.catch_interrupts();
+    let scratch = super::check::scratch()?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let said = peer.facts.clone();
+    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let checks = select::of_side(peer.boundary, peer.facts.side);
+    let first: Vec<&Check> = checks.iter().copied().filter(|check| runner::is_first_canary(check)).collect();
+    let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+    runner::run(&peer, &first, &options, around, &|outcome| {
+        outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(outcome);
+    });
+    let outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut notes = Vec::new();
+    if let Some(config) = &config {
+        let unset = config.pass_env.iter().filter(|name| !context.variables.contains_key(*name));
+        notes.extend(unset.map(|name| format!("`pass_env` names {name}, which is not set here")));
+    }
+    let answered = probes.iter().any(|probe| !output(probe).is_empty());
+    let tried = !probes.is_empty();
+    let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
+    notes.extend(advice(&peer, tried && !answered, &checks));
+    let diagnosis = Diagnosis {
+        name: peer.name.clone(),
+        boundary: peer.boundary.name(),
+        side: peer.facts.side,
+        file: config.and_then(|config| config.file),
+        commands: commands(&peer),
+        folder: folder(&peer),
+        environment: environment(&peer),
+        conversation: probes.first().map(excerpt).unwrap_or_default(),
+        stderr: probes.first().map(stderr).unwrap_or_default(),
+        latency_us: probes.first().and_then(latency_us),
+        roles: roles(&peer, &said, &checks),
+        features: features(&peer, &said),
+        choices: peer.facts.choices.clone(),
+        first: outcomes.into_iter().map(|outcome| outcome.result).collect(),
+        notes,
+    };
+    context.printer.out(&render(&diagnosis, &context.printer));
+    Ok(if working && (answered || !tried) { Exit::Good } else { Exit::Undecided })
+}
+
+fn output(transcript: &Transcript) -> Vec<u8> {
+    (0..transcript.plan.sessions.len()).flat_map(|session| transcript.stdout(session)).collect()
+}
+
+/// The first lines of what was said.
+fn excerpt(transcript: &Transcript) -> Vec<String> {
+    crate::reproducer::conversation(transcript, 160, 24)
+}
+
+fn stderr(transcript: &Transcript) -> Vec<String> {
+    let bytes = transcript.events.iter().find_map(|event| match &event.kind {
+        Kind::Stderr { bytes, total_bytes } if *total_bytes > 0 => Some(bytes.0.clone()),
+        _ => None,
+    });
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    text.lines().take(8).map(|line| crate::payload::shorten(line, 160).into_owned()).collect()
+}
+
+/// From the first byte written to the first byte read, microseconds; it holds the start of the peer.
+fn latency_us(transcript: &Transcript) -> Option<u64> {
+    let sent = transcript.events.iter().find(|event| matches!(event.kind, Kind::Sent { .. }))?;
+    let read = transcript.of(sent.session).find(|event| matches!(event.kind, Kind::Received { .. }))?;
+    read.at_us.checked_sub(sent.at_us)
+}
+
+fn commands(peer: &Peer) -> Vec<(String, String)> {
+    let line = |argv: &[String]| {
+        let words = redact_argv(argv);
+        words.iter().map(|word| crate::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
+    };
+    peer.commands.iter().map(|(name, argv)| (name.clone(), line(argv))).collect()
+}
+
+fn folder(peer: &Peer) -> Option<String> {
+    match &peer.origin {
+        Origin::Process { current_dir, .. } => Some(match current_dir {
+            Some(folder) => folder.display().to_string(),
+            None => std::env::current_dir().map_or_else(|_| ".".to_owned(), |dir| dir.display().to_string()),
+        }),
+        Origin::InProcess(_) => None,
+    }
+}
+
+fn environment(peer: &Peer) -> Vec<(String, String)> {
+    let mut all = BTreeMap::new();
+    if let Origin::Process { base_env, .. } = &peer.origin {
+        for (name, value) in base_env {
+            all.insert(name.clone(), value.to_string_lossy().into_owned());
+        }
+    }
+    all.extend(peer.env.iter().cloned());
+    all.into_iter()
+        .map(|(name, value)| {
+            let shown = if is_secret_name(&name) { crate::results::REDACTED.to_owned() } else { value };
+            (name, shown)
+        })
+        .collect()
+}
+
+fn roles(peer: &Peer, said: &Facts, checks: &[&Check]) -> Vec<Role> {
+    let keys = crate::config::keys(peer.boundary).into_iter().filter(|key| key.table == "roles");
+    keys.map(|key| {
+        let mapped = peer.facts.roles.get(key.name);
+        Role {
+            name: key.name,
+            meaning: key.meaning,
+            tool: mapped.map(|value| match value.get("aid").and_then(Value::as_str) {
+                Some(aid) => aid.to_owned(),
+                None => value.to_string(),
+            }),
+            configured: said.roles.contains_key(key.name),
+            checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
+        }
+    })
+    .collect()
+}
+
+fn features(peer: &Peer, said: &Facts) -> Vec<Feature> {
+    let keys = crate::config::keys(peer.boundary).into_iter().filter(|key| key.table == "features");
+    keys.map(|key| {
+        let why = match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
+            (true, true) => "as configured",
+            (true, false) => "denied by the configuration",
+            (false, true) => "seen in the peer's answers",
+            (false, false) if peer.features_given => "not among the configured features",
+            (false, false) => "not seen in the peer's answers",
+        };
+        Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
+    })
+    .collect()
+}
+
+fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if silent {
+        notes.push(
+            "nothing came back: does the peer read requests from its standard input, flush each reply, and stay \
+             alive until its input ends?"
+                .to_owned(),
+        );
+        return notes;
+    }
+    let needs = |role: &str| checks.iter().filter(|check| check.roles.iter().any(|r| r == role)).count();
+    if !peer.facts.roles.contains_key("any") && needs("any") > 0 {
+        notes.push(format!(
+            "no tool is known that succeeds, so {} checks cannot run: pass --aid AID --input JSON, or map the role \
+             `any` under [roles]",
+            needs("any")
+        ));
+    }
+    let missing: Vec<&str> = crate::config::commands_by_side(peer.boundary)
+        .into_iter()
+        .filter(|(side, _)| *side == peer.facts.side)
+        .flat_map(|(_, names)| names)
+        .filter(|name| !peer.commands.contains_key(*name))
+        .collect();
+    for name in missing {
+        let count = checks.iter().filter(|check| check.command == name).count();
+        notes.push(format!(
+            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for both"
+        ));
+    }
+    notes
+}
