@@ -24,6 +24,7 @@
 
 pub mod call;
 pub mod machine;
+pub mod mutants;
 pub mod reply;
 #[cfg(test)]
 mod tests;

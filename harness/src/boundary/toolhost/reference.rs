@@ -2,7 +2,7 @@
 
 use peerproof_reference::machine::Machine;
 use peerproof_reference::toolhost::mutants;
-use peerproof_reference::{io, toolhost};
+use peerproof_reference::{dispatcher, io, toolhost};
 use serde_json::json;
 
 use super::probe::default_lease;
@@ -44,15 +44,13 @@ pub fn facts(side: Side) -> Facts {
 /// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
 /// exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
-    let (mutant, args) = match split_mutant(args) {
+    if args.first().is_some_and(|first| first == "--dispatch") {
+        return run_dispatcher(&args[1..], env);
+    }
+    let (mutant, args) = match split_mutant(args, mutants::find) {
         Ok(split) => split,
         Err(error) => return refuse(&error),
     };
-    if let Some((first, rest)) = args.split_first()
-        && first == "--dispatch"
-    {
-        return io::dispatch::run_dispatch(rest, &variable(env));
-    }
     let Some(mutant) = mutant else { return io::toolhost::run_toolhost(&args, &variable(env)) };
     if let Some(fault) = mutant.shell_fault() {
         let Ok(program) = std::env::current_exe() else { return 70 };
@@ -71,6 +69,18 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
+fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
+    let (mutant, args) = match split_mutant(args, dispatcher::mutants::find_mutant) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let Some(mutant) = mutant else { return io::dispatch::run_dispatch(&args, &variable(env)) };
+    match io::dispatch::parse(&args, &variable(env)) {
+        Ok(config) => io::dispatch::run_machine(mutant.machine(config).as_mut()).unwrap_or(70),
+        Err(error) => refuse(&error),
+    }
+}
+
 /// Says on standard error, as a peer does, what is wrong with its arguments.
 fn refuse(error: &str) -> i32 {
     io::complain(error);
@@ -78,7 +88,10 @@ fn refuse(error: &str) -> i32 {
 }
 
 /// The mutant that `--mutant ID` names, and the other arguments.
-fn split_mutant(args: &[String]) -> Result<(Option<mutants::Mutant>, Vec<String>), String> {
+fn split_mutant<M>(
+    args: &[String],
+    find: impl Fn(&str) -> Option<M>,
+) -> Result<(Option<M>, Vec<String>), String> {
     let mut args = args.to_vec();
     let Some(at) = args.iter().position(|arg| arg == "--mutant") else { return Ok((None, args)) };
     if at + 1 >= args.len() {
@@ -86,17 +99,17 @@ fn split_mutant(args: &[String]) -> Result<(Option<mutants::Mutant>, Vec<String>
     }
     let id = args.remove(at + 1);
     args.remove(at);
-    let mutant = mutants::find(&id)
-        .ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
+    let mutant =
+        find(&id).ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
     Ok((Some(mutant), args))
 }
 
 /// The reference toolhost as a machine, or a mutant of it; the dispatcher needs real processes around it.
 pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-    let (mutant, args) = split_mutant(args).ok()?;
     if args.first().is_some_and(|first| first == "--dispatch") {
         return None;
     }
+    let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     match io::toolhost::parse(&args, &variable(env)).ok()? {
         io::toolhost::Command::Host(config) => Some(match mutant {
             Some(mutant) => mutant.machine(*config),
@@ -106,18 +119,23 @@ pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Mach
     }
 }
 
-/// All mutants.
+/// All mutants, those of the provider first.
 pub fn mutants() -> Vec<Mutant> {
-    mutants::all()
-        .into_iter()
-        .map(|mutant| Mutant {
-            id: mutant.id,
-            clauses: mutant.clauses,
-            side: Side::Provider,
-            fault: mutant.fault,
-            needs_process: mutant.shell_fault().is_some(),
-        })
-        .collect()
+    let provider = mutants::all().into_iter().map(|mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Provider,
+        fault: mutant.fault,
+        needs_process: mutant.shell_fault().is_some(),
+    });
+    let consumer = dispatcher::mutants::ALL.iter().map(|mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Consumer,
+        fault: mutant.fault,
+        needs_process: true,
+    });
+    provider.chain(consumer).collect()
 }
 
 fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {

@@ -1,0 +1,370 @@
+//! Mutants of the dispatcher: the correct machine behind a filter of events and actions, or with another
+//! configuration. Faults of how the toolhost's streams are connected are made by the command line that is started.
+
+use super::{Config, Dispatcher};
+use crate::machine::{Action, ChildExit, Event, Machine, Millis};
+
+/// A dispatcher that breaks clauses.
+#[derive(Clone, Copy)]
+pub struct Mutant {
+    /// Stable kebab id.
+    pub id: &'static str,
+    /// Ids of the clauses that it breaks; a check of each has to notice.
+    pub clauses: &'static [&'static str],
+    /// One sentence: what it does wrong.
+    pub fault: &'static str,
+    seam: Seam,
+}
+
+#[derive(Clone, Copy)]
+enum Seam {
+    Config(fn(&mut Config)),
+    Event(fn(&mut Memory, &mut Vec<u8>) -> bool),
+    Exit(fn(ChildExit) -> ChildExit),
+    Action(fn(Action) -> Vec<Action>),
+}
+
+/// What a filter of events remembers.
+#[derive(Default)]
+struct Memory {
+    /// Chunks of the toolhost's output so far.
+    chunks: usize,
+    /// Brackets that are open.
+    depth: usize,
+    /// The dispatcher dies.
+    dies: bool,
+}
+
+const fn mutant(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    seam: Seam,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam }
+}
+
+/// Rewrites what is printed for the caller.
+const fn printed(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    action: fn(Action) -> Vec<Action>,
+) -> Mutant {
+    mutant(id, clauses, fault, Seam::Action(action))
+}
+
+/// All mutants, by the order of the clauses.
+pub const ALL: &[Mutant] = &[
+    printed("dispatch-sends-twice", &["TH-DISP-01"], "The request is sent twice.", |action| match action {
+        Action::Spawn { argv, stdin } => vec![Action::Spawn { argv, stdin: [stdin.clone(), stdin].concat() }],
+        other => vec![other],
+    }),
+    printed("dispatch-sends-loose-json", &["TH-DISP-03"], "The request has a trailing comma.", |action| {
+        match action {
+            Action::Spawn { argv, stdin } => {
+                vec![Action::Spawn { argv, stdin: swap_last(&stdin, "}", ",}") }]
+            }
+            other => vec![other],
+        }
+    }),
+    printed("dispatch-loses-inputs", &["TH-DISP-04"], "The inputs are not sent.", |action| match action {
+        Action::Spawn { argv, stdin } => {
+            let stdin = swap(&swap(&stdin, "\"inputs\"", "\"arguments\""), "\"input_json\"", "\"arguments\"");
+            vec![Action::Spawn { argv, stdin }]
+        }
+        other => vec![other],
+    }),
+    printed(
+        "dispatch-cuts-requests",
+        &["TH-DISP-05"],
+        "A request is cut after 64 KiB.",
+        |action| match action {
+            Action::Spawn { argv, mut stdin } => {
+                stdin.truncate(64 * 1024);
+                vec![Action::Spawn { argv, stdin }]
+            }
+            other => vec![other],
+        },
+    ),
+    printed(
+        "dispatch-prints-log",
+        &["TH-DISP-07"],
+        "A log line precedes the result.",
+        |action| match action {
+            Action::Stdout(bytes) => vec![Action::Stdout([b"calling toolhost\n", bytes.as_slice()].concat())],
+            other => vec![other],
+        },
+    ),
+    printed("dispatch-wraps-result", &["TH-DISP-08"], "The result is wrapped in an object.", |action| {
+        match action {
+            Action::Stdout(bytes) if !is_error(&bytes) => {
+                let bare = bytes.trim_ascii_end();
+                vec![Action::Stdout([b"{\"result\":", bare, b"}\n"].concat())]
+            }
+            other => vec![other],
+        }
+    }),
+    mutant(
+        "dispatch-reads-once",
+        &["TH-DISP-09"],
+        "Only what the toolhost writes first is read.",
+        Seam::Event(|memory, _| {
+            memory.chunks += 1;
+            memory.chunks == 1
+        }),
+    ),
+    printed("dispatch-error-without-aid", &["TH-DISP-10"], "An error object has no `aid`.", |action| {
+        match action {
+            Action::Stdout(bytes) if is_error(&bytes) => {
+                vec![Action::Stdout(swap(&bytes, "\"aid\":", "\"tool\":"))]
+            }
+            other => vec![other],
+        }
+    }),
+    printed("dispatch-error-as-string", &["TH-DISP-10"], "`error` is a string.", |action| match action {
+        Action::Stdout(bytes) if is_error(&bytes) => {
+            vec![Action::Stdout(swap(&bytes, "\"error\":true", "\"error\":\"true\""))]
+        }
+        other => vec![other],
+    }),
+    printed(
+        "dispatch-own-type",
+        &["TH-DISP-11", "TH-DISP-18"],
+        "An unreadable reply has a type of its own.",
+        |action| retyped(action, "parse_error", "bad_reply"),
+    ),
+    mutant(
+        "dispatch-ignores-timeout",
+        &["TH-DISP-12"],
+        "MACHINA_TOOLHOST_TIMEOUT means nothing.",
+        Seam::Config(|config| config.limits.toolhost_timeout_ms = 30_000),
+    ),
+    printed("dispatch-timeout-as-crash", &["TH-DISP-12"], "A timeout is reported as a crash.", |action| {
+        retyped(action, "timeout", "crash")
+    }),
+    mutant(
+        "dispatch-default-of-minutes",
+        &["TH-DISP-13"],
+        "Without MACHINA_TOOLHOST_TIMEOUT a call may take five minutes.",
+        Seam::Config(|config| {
+            if config.limits.toolhost_timeout_ms == 30_000 {
+                config.limits.toolhost_timeout_ms = 300_000;
+            }
+        }),
+    ),
+    mutant(
+        "dispatch-default-of-seconds",
+        &["TH-DISP-13"],
+        "Without MACHINA_TOOLHOST_TIMEOUT a call may take ten seconds.",
+        Seam::Config(|config| {
+            if config.limits.toolhost_timeout_ms == 30_000 {
+                config.limits.toolhost_timeout_ms = 10_000;
+            }
+        }),
+    ),
+    printed("dispatch-kills-nobody", &["TH-DISP-14"], "After a timeout the toolhost lives on.", |action| {
+        match action {
+            Action::Spawn { mut argv, stdin } => {
+                // In a session of its own, and detached from whoever would kill it.
+                let mut wrapped =
+                    own(&["sh", "-c", "setsid -f sleep 40 >/dev/null 2>&1 </dev/null; exec \"$@\"", "sh"]);
+                wrapped.append(&mut argv);
+                vec![Action::Spawn { argv: wrapped, stdin }]
+            }
+            other => vec![other],
+        }
+    }),
+    mutant(
+        "dispatch-ignores-exit",
+        &["TH-DISP-17"],
+        "The toolhost's exit status and signals mean nothing.",
+        Seam::Exit(|_| ChildExit::Code(0)),
+    ),
+    mutant(
+        "dispatch-limit-one-too-low",
+        &["TH-DISP-19"],
+        "The limit of 1 MB is exclusive.",
+        Seam::Config(|config| config.limits.toolhost_stdout_bytes_max -= 1),
+    ),
+    mutant(
+        "dispatch-reads-without-limit",
+        &["TH-DISP-20", "TH-DISP-21"],
+        "What the toolhost writes is read without a limit.",
+        Seam::Config(|config| config.limits.toolhost_stdout_bytes_max = 1 << 30),
+    ),
+    printed(
+        "dispatch-missing-as-exception",
+        &["TH-DISP-22"],
+        "A missing toolhost is an exception.",
+        |action| retyped(action, "not_found", "exception"),
+    ),
+    printed(
+        "dispatch-failure-as-success",
+        &["TH-DISP-24"],
+        "A tool's failure is printed as a success.",
+        |action| succeeded(action, "exception"),
+    ),
+    printed(
+        "dispatch-hides-detail",
+        &["TH-DISP-25"],
+        "`detail` of a tool's failure says nothing.",
+        |action| match action {
+            Action::Stdout(bytes) if is_error(&bytes) => {
+                let at = find(&bytes, "\"detail\":\"").map_or(bytes.len(), |at| at + 10);
+                vec![Action::Stdout([&bytes[..at], b"the tool failed\"}\n"].concat())]
+            }
+            other => vec![other],
+        },
+    ),
+    printed(
+        "dispatch-bad-reply-as-success",
+        &["TH-DISP-18", "TH-DISP-26", "TH-DISP-27"],
+        "A reply that is none is printed as an empty success.",
+        |action| succeeded(action, "parse_error"),
+    ),
+    printed("dispatch-parses-stderr", &["TH-DISP-28"], "stderr is read as part of the reply.", |action| {
+        started_by(action, "exec \"$@\" 2>&1")
+    }),
+    printed("dispatch-blocks-stderr", &["TH-DISP-29"], "stderr is a pipe that nobody reads.", |action| {
+        started_by(
+            action,
+            "f=\"${TMPDIR:-/tmp}/stderr.$$\"; mkfifo \"$f\" && exec 2<>\"$f\" && rm \"$f\"; exec \"$@\"",
+        )
+    }),
+    printed(
+        "dispatch-never-ends",
+        &["TH-DISP-31"],
+        "The dispatcher does not end after its result.",
+        |action| match action {
+            Action::Exit(_) => Vec::new(),
+            other => vec![other],
+        },
+    ),
+    mutant(
+        "dispatch-dies-of-nesting",
+        &["TH-DISP-34"],
+        "A thousand nested brackets in a reply kill the dispatcher.",
+        Seam::Event(|memory, bytes| {
+            for byte in bytes.iter() {
+                match byte {
+                    b'[' | b'{' => memory.depth += 1,
+                    b']' | b'}' => memory.depth = memory.depth.saturating_sub(1),
+                    _ => {}
+                }
+                memory.dies |= memory.depth > 1_000;
+            }
+            true
+        }),
+    ),
+];
+
+/// The mutant called `id`.
+pub fn find_mutant(id: &str) -> Option<Mutant> {
+    ALL.iter().find(|mutant| mutant.id == id).copied()
+}
+
+impl Mutant {
+    /// The mutant as a machine.
+    pub fn machine(&self, mut config: Config) -> Box<dyn Machine> {
+        if let Seam::Config(change) = self.seam {
+            change(&mut config);
+        }
+        Box::new(Filtered { inner: Dispatcher::new(config), seam: self.seam, memory: Memory::default() })
+    }
+}
+
+struct Filtered {
+    inner: Dispatcher,
+    seam: Seam,
+    memory: Memory,
+}
+
+impl Machine for Filtered {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner_actions = Vec::new();
+        match (event, self.seam) {
+            (Event::ChildStdout(bytes), Seam::Event(filter)) => {
+                let mut bytes = bytes.to_vec();
+                if filter(&mut self.memory, &mut bytes) {
+                    self.inner.handle(Event::ChildStdout(&bytes), now, &mut inner_actions);
+                }
+                if self.memory.dies {
+                    actions.extend([Action::Kill, Action::Exit(134)]);
+                    return;
+                }
+            }
+            (Event::ChildExit(exit), Seam::Exit(filter)) => {
+                self.inner.handle(Event::ChildExit(filter(exit)), now, &mut inner_actions);
+            }
+            (event, _) => self.inner.handle(event, now, &mut inner_actions),
+        }
+        match self.seam {
+            Seam::Action(filter) => actions.extend(inner_actions.into_iter().flat_map(filter)),
+            _ => actions.append(&mut inner_actions),
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+fn own(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The toolhost started by a shell script that ends in running it.
+fn started_by(action: Action, script: &str) -> Vec<Action> {
+    match action {
+        Action::Spawn { mut argv, stdin } => {
+            let mut wrapped = own(&["sh", "-c", script, "sh"]);
+            wrapped.append(&mut argv);
+            vec![Action::Spawn { argv: wrapped, stdin }]
+        }
+        other => vec![other],
+    }
+}
+
+/// An error of one type printed as an empty success.
+fn succeeded(action: Action, kind: &str) -> Vec<Action> {
+    match action {
+        Action::Stdout(bytes)
+            if is_error(&bytes) && find(&bytes, &format!("\"type\":\"{kind}\"")).is_some() =>
+        {
+            vec![Action::Stdout(b"{}\n".to_vec())]
+        }
+        other => vec![other],
+    }
+}
+
+fn retyped(action: Action, from: &str, to: &str) -> Vec<Action> {
+    match action {
+        Action::Stdout(bytes) if is_error(&bytes) => {
+            vec![Action::Stdout(swap(&bytes, &format!("\"type\":\"{from}\""), &format!("\"type\":\"{to}\"")))]
+        }
+        other => vec![other],
+    }
+}
+
+fn is_error(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"{\"error\":true")
+}
+
+fn find(text: &[u8], part: &str) -> Option<usize> {
+    memchr::memmem::find(text, part.as_bytes())
+}
+
+fn swap(text: &[u8], from: &str, to: &str) -> Vec<u8> {
+    match find(text, from) {
+        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
+        None => text.to_vec(),
+    }
+}
+
+fn swap_last(text: &[u8], from: &str, to: &str) -> Vec<u8> {
+    match memchr::memmem::rfind(text, from.as_bytes()) {
+        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
+        None => text.to_vec(),
+    }
+}
