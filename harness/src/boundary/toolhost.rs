@@ -25,6 +25,7 @@ pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod probe;
+pub mod properties;
 pub mod reference;
 pub mod relation;
 pub mod reply_rules;

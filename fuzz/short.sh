@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for some seconds each (default 20) on stable Rust, without a sanitizer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds="${1:-20}"
+for target in $(cargo fuzz list); do
+    mkdir -p "fuzz/corpus/$target"
+    echo "-- $target"
+    cargo fuzz run --sanitizer none "$target" "fuzz/corpus/$target" corpora/toolhost/seeds corpora/toolhost/conversations \
+        -- -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 2>&1 |
+        grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|SUMMARY|panicked|ERROR|Test unit written" || true
+    test "${PIPESTATUS[0]}" -eq 0
+done
