@@ -19,6 +19,9 @@ use crate::transcript::{Kind, Transcript};
 /// Key in [`Plan::expect`].
 const KEY: &str = "relations";
 
+/// Key beside it: number of steps when the plan was made.
+const STEPS: &str = "steps";
+
 /// One demand. Steps are indices into the plan; a step that sends several lines stands for all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -121,8 +124,20 @@ impl Relation {
         }
     }
 
+    /// Records how many steps the finished plan has: relations name them by index.
+    pub fn seal(plan: &mut Plan) {
+        if plan.expect.get(KEY).is_some() {
+            plan.expect[STEPS] = plan.steps.len().into();
+        }
+    }
+
+    /// The relations that can be judged; where steps were taken out, those that name none.
     fn all(plan: &Plan) -> Vec<Self> {
-        plan.expect.get(KEY).and_then(|list| serde_json::from_value(list.clone()).ok()).unwrap_or_default()
+        let whole = plan.expect.get(STEPS).and_then(Value::as_u64) == Some(plan.steps.len() as u64);
+        let list = plan.expect.get(KEY).and_then(|list| serde_json::from_value(list.clone()).ok());
+        let mut relations: Vec<Self> = list.unwrap_or_default();
+        relations.retain(|relation| whole || matches!(relation, Self::NotContacted { .. }));
+        relations
     }
 }
 

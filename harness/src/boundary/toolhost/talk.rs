@@ -371,6 +371,7 @@ impl<'a> Talk<'a> {
 
     /// The plan.
     pub fn plan(&mut self) -> Plan {
+        Relation::seal(&mut self.plan);
         std::mem::take(&mut self.plan)
     }
 }

@@ -184,12 +184,13 @@ fn shape(status: u16) -> Check {
     let title = "A fetched URL is answered with its status as integer and its body as string.";
     http(Check::new(id(&format!("page-with-status-{status}")), title, [CLAUSE], "serve", move |facts, _| {
         const BODY: &str = "naïve \"page\"\n\\ 漢字";
-        let mut talk = Talk::serve(facts);
-        talk.fixture(listener("web", status, None, BODY));
-        let expect = Expect::new(CLAUSE, page(status, BODY)).or(Allowed::of(Outcome::Refused));
-        let step = fetch(&mut talk, "http://127.0.0.1:{{web.port}}/a?b=c", expect);
+        let mut talk = talk(facts, None);
         // A peer that refuses loopback addresses shows no page at all.
-        talk.relate(Relation::SucceedsLike { clause: CLAUSE.into(), step, of: step });
+        let of = fetch(&mut talk, URL, page_or_refused(CLAUSE));
+        talk.fixture(listener("page", status, None, BODY));
+        let expect = Expect::new(CLAUSE, page(status, BODY)).or(Allowed::of(Outcome::Refused));
+        let step = fetch(&mut talk, "http://127.0.0.1:{{page.port}}/a?b=c", expect);
+        talk.relate(Relation::SucceedsLike { clause: CLAUSE.into(), step, of });
         talk.canary().finish();
         Ok(talk.plan())
     }))
