@@ -20,6 +20,7 @@ pub mod checks;
 pub mod config;
 pub mod dispatch;
 pub mod expect;
+pub mod frames;
 pub mod generate;
 pub mod memory;
 pub mod model;

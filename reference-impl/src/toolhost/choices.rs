@@ -143,7 +143,7 @@ pub enum LastLine {
     Process,
     /// Refused, whatever it holds.
     Refuse,
-    /// Dropped without a reply.
+    /// Processed when it is complete, dropped without a reply when it is cut.
     Silent,
 }
 

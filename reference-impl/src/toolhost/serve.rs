@@ -7,6 +7,7 @@ use super::request::is_blank;
 use super::tool::Answer;
 use super::{Components, Config};
 use crate::frame::{Frame, LineReader};
+use crate::json::Scanner;
 use crate::machine::{Action, Event, Machine, Millis};
 
 /// The toolhost in serve mode.
@@ -81,12 +82,15 @@ impl Serve {
         }
         if let Some(Frame::Line(line)) = self.lines.finish() {
             let blank = is_blank(line);
-            match self.host.config().choices.last_line_without_lf {
-                LastLine::Silent => {}
+            let config = self.host.config();
+            match config.choices.last_line_without_lf {
+                LastLine::Silent if Scanner::new(config.limits.nesting_max).scan(line).is_err() => {}
                 LastLine::Refuse if !blank => {
                     Host::refuse("malformed request: the last line does not end in a newline", out);
                 }
-                LastLine::Process | LastLine::Refuse => self.ended = answer(&mut self.host, line, now, out),
+                LastLine::Process | LastLine::Refuse | LastLine::Silent => {
+                    self.ended = answer(&mut self.host, line, now, out)
+                }
             }
         }
         if !self.is_blocked() {

@@ -27,6 +27,9 @@ pub struct Expect {
     /// than `clause` and the one about every request line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once: Option<ClauseId>,
+    /// Clause that output beside the replies breaks in this conversation, where it is not the general one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stray: Option<ClauseId>,
 }
 
 /// One allowed outcome.
@@ -71,6 +74,8 @@ pub enum Outcome {
     LeaseRejected,
     /// Any well-formed reply.
     Any,
+    /// One reply, whatever it holds: what must be true of every reply is judged anyway.
+    Reply,
     /// No reply, and the session goes on.
     Silence,
     /// No reply; the session ends in order with status 0.
@@ -106,7 +111,14 @@ pub enum Match {
 impl Expect {
     /// One outcome for `clause`.
     pub fn new(clause: impl Into<ClauseId>, allowed: Allowed) -> Self {
-        Self { clause: clause.into(), allowed: vec![allowed], reason: None, choice: None, once: None }
+        Self {
+            clause: clause.into(),
+            allowed: vec![allowed],
+            reason: None,
+            choice: None,
+            once: None,
+            stray: None,
+        }
     }
 
     /// Success with any output.
@@ -154,6 +166,13 @@ impl Expect {
     #[must_use]
     pub fn once(mut self, clause: &str) -> Self {
         self.once = Some(clause.into());
+        self
+    }
+
+    /// Names the clause that output beside the replies breaks in this conversation.
+    #[must_use]
+    pub fn stray(mut self, clause: &str) -> Self {
+        self.stray = Some(clause.into());
         self
     }
 
@@ -288,7 +307,7 @@ impl Allowed {
             }
             Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies => return code("replied"),
             Outcome::Any if ok.is_none() => return code("not_a_reply"),
-            Outcome::Ok | Outcome::Refused | Outcome::ToolError | Outcome::Any => {}
+            Outcome::Ok | Outcome::Refused | Outcome::ToolError | Outcome::Any | Outcome::Reply => {}
         }
         if let Some(hit) = self.hit {
             let member = reply.get("idempotent_hit");
@@ -338,6 +357,7 @@ impl Allowed {
             Outcome::LeaseRequired => "lease_required with an integer tier and the aid".to_owned(),
             Outcome::LeaseRejected => "lease_rejected with a reason".to_owned(),
             Outcome::Any => "a well-formed reply".to_owned(),
+            Outcome::Reply => "one reply".to_owned(),
             Outcome::Silence => "no reply".to_owned(),
             Outcome::EndsInOrder => "an orderly end with exit status 0".to_owned(),
             Outcome::Dies => "an end at once with a non-zero status".to_owned(),

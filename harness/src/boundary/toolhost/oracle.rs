@@ -4,9 +4,10 @@
 use super::align::{Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
+use super::frames::{self, decode};
 use super::{memory, relation, reply_rules};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
-use crate::json::{self, DecodeLimits};
+use crate::json;
 use crate::payload::shorten;
 use crate::plan::Act;
 use crate::transcript::{Awaited, Exit, Kind, Transcript};
@@ -16,7 +17,7 @@ mod clause {
     pub const ONE_REPLY_A_LINE: &str = "TH-FRAME-01";
     pub const FLUSHED: &str = "TH-FRAME-03";
     pub const PROTOCOL_ONLY: &str = "TH-FRAME-05";
-    pub const REPLY_STRICT_JSON: &str = "TH-REPLY-01";
+    pub const ONE_OBJECT: &str = "TH-REPLY-02";
     pub const RUN_EXIT_ZERO: &str = "TH-RUN-02";
     pub const RUN_ERROR_EXIT: &str = "TH-RUN-03";
     pub const RUN_ALWAYS_REPLIES: &str = "TH-RUN-04";
@@ -129,9 +130,13 @@ fn judge_session(
 ) {
     let serve = transcript.plan.sessions[session].command != "run";
     let out = transcript.stdout(session);
-    let frames_max = requests_max(transcript, session) * 2 + FRAMES_SPARE;
-    let (frames, rest) = if serve { lines(&out, frames_max) } else { (whole(&out), &[][..]) };
+    let (frames, rest) = if serve {
+        frames::lines(&out, requests_max(transcript, session))
+    } else {
+        (frames::whole(&out), &[][..])
+    };
     let Expected { asked, findings } = expectations(transcript, session, &frames);
+    let stray = asked.iter().find_map(|asked| asked.expect.stray.as_ref()).map(|clause| clause.0.as_str());
     let ending = Ending::of(transcript, session, serve);
     let expects: Vec<&Expect> = asked.iter().map(|asked| &asked.expect).collect();
     let alignment = align(&expects, &frames);
@@ -141,7 +146,7 @@ fn judge_session(
     let mut over = None;
     for (index, (asked_now, answer)) in asked.iter().zip(&alignment.answers).enumerate() {
         match answer {
-            Some(frame) => reply(asked_now, &frames[*frame], &mut own),
+            Some(frame) => reply(asked_now, &frames[*frame], stray, &mut own),
             None if last_answered > Some(index) => passed_over(asked_now, &mut own),
             None if over.is_none() => {
                 over = silence(asked_now, index + 1 == asked.len(), &ending, &mut own);
@@ -156,9 +161,10 @@ fn judge_session(
         // What is no JSON object is output beside the protocol; what is one is a reply too many.
         let (clause, reason) = match &frames[*frame].value {
             Ok(value) if value.get("ok").is_some() => {
-                (once.map_or(clause::ONE_REPLY_A_LINE, |clause| clause.0.as_str()), "extra_reply")
+                let general = if serve { clause::ONE_REPLY_A_LINE } else { clause::ONE_OBJECT };
+                (once.map(|clause| clause.0.as_str()).or(stray).unwrap_or(general), "extra_reply")
             }
-            _ => (clause::PROTOCOL_ONLY, "other_output"),
+            _ => (stray.unwrap_or(clause::PROTOCOL_ONLY), "other_output"),
         };
         match extras.iter_mut().find(|(seen, _)| seen.key() == (&clause.into(), reason)) {
             Some((_, more)) => *more += 1,
@@ -175,6 +181,14 @@ fn judge_session(
         }
         finding
     }));
+    if !serve && frames::has_blank_lines(&out) {
+        own.findings.push(Finding::new(
+            clause::PROTOCOL_ONLY,
+            "blank_line",
+            "one JSON object and at most one newline",
+            "blank lines around it",
+        ));
+    }
     if serve && !rest.is_empty() && ending.exit.is_some() && !asked.is_empty() {
         let got = shorten(&String::from_utf8_lossy(rest), 200).into_owned();
         own.findings.push(Finding::new(
@@ -187,6 +201,7 @@ fn judge_session(
     for (index, frame) in frames.iter().enumerate() {
         let answers = alignment.answers.iter().position(|answer| *answer == Some(index));
         let step = answers.map(|at| asked[at].step);
+        own.findings.extend(frames::shape(frame, serve).map(|finding| Finding { step, ..finding }));
         if let Ok(value) = &frame.value {
             for finding in reply_rules::violations(transcript, serve, value, frame.bytes.len()) {
                 own.findings.push(Finding { step, ..finding });
@@ -245,46 +260,18 @@ fn requests_max(transcript: &Transcript, session: usize) -> usize {
     count
 }
 
-fn decode(bytes: &[u8]) -> Frame {
-    let value = json::decode(bytes, &DecodeLimits::default())
-        .map(|decoded| decoded.value)
-        .map_err(|error| error.to_string());
-    Frame { bytes: bytes.to_vec(), value }
-}
-
-/// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
-const FRAMES_SPARE: usize = 1_000;
-
-/// The first `frames_max` complete lines, and what follows the last line feed.
-fn lines(out: &[u8], frames_max: usize) -> (Vec<Frame>, &[u8]) {
-    let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let frames = out[..end]
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(|line| &line[..line.len() - 1])
-        .map(|line| decode(line.strip_suffix(b"\r").unwrap_or(line)))
-        .take(frames_max)
-        .collect();
-    (frames, &out[end..])
-}
-
-/// In run mode all of standard output is one reply.
-fn whole(out: &[u8]) -> Vec<Frame> {
-    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    if out.iter().all(|byte| blank(byte)) {
-        return Vec::new();
-    }
-    vec![decode(out)]
-}
-
-fn reply(asked: &Asked, frame: &Frame, judgement: &mut Judgement) {
+fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judgement) {
     let value = match &frame.value {
         Ok(value) => value,
         Err(error) => {
-            let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(&frame.bytes), 160));
-            judgement.findings.push(
-                Finding::new(clause::REPLY_STRICT_JSON, "reply_not_json", "a reply in strict JSON", got)
-                    .at(asked.step),
-            );
+            let finding = match stray {
+                Some(clause) => {
+                    let got = shorten(&String::from_utf8_lossy(&frame.bytes), 200).into_owned();
+                    Finding::new(clause, "other_output", "nothing but replies on standard output", got)
+                }
+                None => frames::undecodable(frame, error),
+            };
+            judgement.findings.push(finding.at(asked.step));
             return;
         }
     };

@@ -1,8 +1,13 @@
 //! What holds of every reply of a toolhost, whatever the request was.
 
+use std::sync::OnceLock;
+
+use include_dir::include_dir;
+
 use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::shorten;
+use crate::schema::Schemas;
 use crate::transcript::Transcript;
 
 /// The four values of `status`.
@@ -64,8 +69,7 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
             let strict = output
                 .as_str()
                 .is_some_and(|text| json::decode(text.as_bytes(), &DecodeLimits::default()).is_ok());
-            // An error reply may carry the member empty; a value there must still be JSON.
-            if !strict && !(output.as_str() == Some("") && !ok) {
+            if !strict {
                 add(
                     "TH-REPLY-05",
                     "output_not_json",
@@ -103,11 +107,137 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
             got,
         ));
     }
+    // The schemas are a second opinion: they speak up only where no rule has.
+    if findings.is_empty() && !lease_issue {
+        findings.extend(schema_violation(serve, reply, &text));
+    }
     findings
+}
+
+/// What the JSON Schema of a reply objects to, under the clause that the place belongs to.
+fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Option<Finding> {
+    static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
+    if !Schemas::enabled() {
+        return None;
+    }
+    let schemas = SCHEMAS.get_or_init(|| {
+        let files = include_dir!("$CARGO_MANIFEST_DIR/../corpora/toolhost/schemas");
+        Schemas::load_dir(&files)
+            .unwrap_or_else(|error| unreachable!("corpora/toolhost/schemas do not load: {error}"))
+    });
+    let name = if serve { "reply_serve" } else { "reply_run" };
+    // A schema that is not there would be our own fault; a test shows that both are.
+    let violations = schemas.validate(name, reply).ok()?;
+    let violation = violations.first()?;
+    let place = violation.instance_path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let clause = match place {
+        "ok" => "TH-REPLY-03",
+        "error" => "TH-REPLY-04",
+        "output_json" => "TH-REPLY-05",
+        "status" => "TH-REPLY-07",
+        "idempotent_hit" => "TH-IDEM-03",
+        "reason" => "TH-LEASE-04",
+        "tier" | "aid" => "TH-LEASE-02",
+        "" if reply.get("error").and_then(Json::as_str) == Some("lease_required") => "TH-LEASE-02",
+        "" if reply.get("error").and_then(Json::as_str) == Some("lease_rejected") => "TH-LEASE-04",
+        _ => "TH-REPLY-10",
+    };
+    let expected = format!("a reply as the JSON Schema `{name}` describes it");
+    let got = format!("at {:?}: {}; {}", violation.instance_path, violation.message, text());
+    Some(Finding::new(clause, "schema", expected, got))
 }
 
 /// Whether a reply has the token that the configured lease command hands out.
 fn issues_lease(transcript: &Transcript, reply: &Json) -> bool {
     let pointer = transcript.facts.features.get("lease").and_then(|lease| lease.get("token")?.as_str());
     reply.pointer(pointer.unwrap_or("/token_id")).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+    use crate::plan::Plan;
+
+    fn keys(serve: bool, reply: &str) -> Vec<String> {
+        let transcript = Transcript {
+            boundary: "toolhost".to_owned(),
+            check: String::new(),
+            facts: Facts::new(Side::Provider),
+            plan: Plan::default(),
+            events: Vec::new(),
+        };
+        let reply: Json = reply.parse().unwrap();
+        violations(&transcript, serve, &reply, 100)
+            .into_iter()
+            .map(|finding| format!("{} {}", finding.clause, finding.reason))
+            .collect()
+    }
+
+    fn success(change: &str, to: &str) -> String {
+        let good = r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true,"slots":{"0":{"type":"t","provenance":"p","content_json":"{}","size_bytes":2}},"removed_slots":[1]}}"#;
+        assert!(good.contains(change), "{change}");
+        good.replace(change, to)
+    }
+
+    #[test]
+    fn good_replies_break_no_rule() {
+        let full = success("\"delta\":true,", "").replace(",\"removed_slots\":[1]", "");
+        assert_eq!(keys(true, &success("{}", "{}")), [""; 0]);
+        assert_eq!(keys(true, &success("\"ok\"", "\"more\":[null],\"ok\"")), [""; 0]);
+        assert_eq!(keys(true, &success("\"ok\"", "\"idempotent_hit\":false,\"ok\"")), [""; 0]);
+        assert_eq!(keys(false, &full), [""; 0]);
+        for serve in [true, false] {
+            assert_eq!(keys(serve, r#"{"ok":false,"error":"e"}"#), [""; 0]);
+            assert_eq!(
+                keys(serve, r#"{"ok":false,"status":"TOOL_ERROR","error":"lease_required"}"#),
+                [""; 0]
+            );
+            assert_eq!(
+                keys(serve, r#"{"ok":false,"status":"BREAKER_TRIP","error":"e","output_json":"null"}"#),
+                [""; 0]
+            );
+        }
+        assert_eq!(keys(true, r#"{"ok":true,"token_id":"tok"}"#), [""; 0]);
+    }
+
+    #[test]
+    fn each_rule_has_its_clause() {
+        for (change, to, key) in [
+            ("\"ok\":true", "\"ok\":\"true\"", "TH-REPLY-03 ok_not_boolean"),
+            ("\"OK\"", "\"TOOL_ERROR\"", "TH-REPLY-03 ok_against_status"),
+            ("\"OK\"", "\"ok\"", "TH-REPLY-07 unknown_status"),
+            ("\"error\":\"\"", "\"error\":\"e\"", "TH-REPLY-04 error_with_success"),
+            ("\"error\":\"\"", "\"error\":null", "TH-REPLY-04 error_with_success"),
+            ("\"output_json\":\"{}\"", "\"output_json\":{}", "TH-REPLY-05 output_not_json"),
+            ("\"output_json\":\"{}\"", "\"output_json\":\"\"", "TH-REPLY-05 output_not_json"),
+            ("\"status\":\"OK\",", "", "TH-REPLY-06 member_missing"),
+            ("\"delta\":true", "\"delta\":false", "TH-REPLY-08 not_a_delta"),
+            ("\"0\"", "\"8\"", "TH-REPLY-10 state_shape"),
+            ("[1]", "[8]", "TH-REPLY-10 state_shape"),
+            ("\"size_bytes\":2", "\"size_bytes\":\"2\"", "TH-REPLY-10 state_shape"),
+        ] {
+            assert_eq!(keys(true, &success(change, to)), [key]);
+        }
+        assert_eq!(keys(false, &success("{}", "{}")), ["TH-REPLY-09 not_full"]);
+        assert_eq!(keys(true, r#"{"ok":false,"error":""}"#), ["TH-REPLY-04 error_missing"]);
+        assert_eq!(
+            keys(true, r#"{"ok":false,"error":"e","output_json":""}"#),
+            ["TH-REPLY-05 output_not_json"]
+        );
+        assert_eq!(keys(true, "[]"), ["TH-REPLY-02 reply_not_object"]);
+    }
+
+    #[test]
+    fn the_schemas_see_what_no_rule_sees() {
+        if Schemas::enabled() {
+            let hit = success("\"ok\"", "\"idempotent_hit\":1,\"ok\"");
+            assert_eq!(keys(true, &hit), ["TH-IDEM-03 schema"]);
+            assert_eq!(
+                keys(true, r#"{"ok":false,"error":"lease_required","tier":1}"#),
+                ["TH-LEASE-02 schema"]
+            );
+        }
+    }
 }
