@@ -80,7 +80,8 @@ fn nothing_runs(name: &str, what: &str, line: fn(&Request) -> Payload) -> Check 
 
 fn count(talk: &mut Talk<'_>, n: u32) {
     let request = talk.ask("counter", "{}");
-    let expect = Expect::output("TH-LIMIT-05", format!("{{\"count\":{n}}}")).reason("counter_off");
+    let expect =
+        Expect::output("TH-LIMIT-05", format!("{{\"count\":{n}}}")).reason("counter_off").once("TH-LIMIT-05");
     talk.send(request.line(), expect);
 }
 
