@@ -4,28 +4,18 @@ use crate::check::Check;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
-use super::super::expect::{Allowed, Expect, Match, Outcome};
+use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::role::reference_aid;
 use super::super::talk::{Request, Talk, quoted, refused};
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![first_canary(), success(), unknown_aid(), unknown_aid_with_garbage()];
+    let mut checks = vec![first_canary(), success(), unknown_aid_with_garbage()];
     checks.extend(accepted_forms());
     checks.extend(refused_forms());
     checks.extend(error_exits());
     checks.extend(chunkings());
-    checks.extend([
-        foreign_members(),
-        foreign_members_of_wrong_type(),
-        tool_failure(),
-        crash(),
-        noise(),
-        absent_input(),
-        state_in_reply_is_full(),
-        state_reaches_the_tool(),
-        runs_share_nothing(),
-    ]);
+    checks.push(crash());
     checks
 }
 
@@ -66,22 +56,6 @@ fn success() -> Check {
 }
 
 const NO_SUCH_AID: &str = "AID.PEERPROOF.NO_SUCH_TOOL.v1";
-
-fn unknown_aid() -> Check {
-    Check::new(
-        "toolhost/run/request/aid-unknown",
-        "An action id on the command line that no tool has is refused.",
-        ["TH-REQ-03", "TH-RUN-04"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let body = Request::empty().input("{}").body();
-            talk.run(NO_SUCH_AID, body, &[], Expect::refused("TH-REQ-03"));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any"])
-}
 
 fn unknown_aid_with_garbage() -> Check {
     Check::new(
@@ -159,20 +133,9 @@ fn refused_forms() -> Vec<Check> {
         ("white-space-only", "White space alone", "TH-RUN-01", " \n\t\r\n", false, ""),
         ("two-objects", "Two objects", "TH-RUN-01", "", true, "{}"),
         ("two-lines", "Two objects on two lines", "TH-RUN-01", "{\"input_json\":\"{}\"}\n", true, "\n"),
-        ("garbage-after", "A word after the object", "TH-JSON-03", "", true, " x"),
-        ("brace-after", "A brace after the object", "TH-JSON-03", "", true, "}"),
-        ("comma-after", "A comma after the object", "TH-JSON-03", "", true, ","),
-        ("nul-after", "A NUL byte after the object", "TH-JSON-03", "", true, "\0"),
-        ("line-after", "A word on a later line", "TH-JSON-03", "", true, "\n\n\nend\n"),
         ("garbage-before", "A word before the object", "TH-RUN-01", "run ", true, ""),
         ("not-json", "Text that is no JSON", "TH-RUN-04", "this is not json", false, ""),
         ("object-cut", "An object that is cut off", "TH-RUN-01", "{\"input_json\":\"{}\"", false, ""),
-        ("array", "An array", "TH-REQ-01", "[]", false, ""),
-        ("array-around", "An array that holds a request", "TH-REQ-01", "[", true, "]"),
-        ("string", "A string", "TH-REQ-01", "\"{}\"", false, ""),
-        ("number", "A number", "TH-REQ-01", "1", false, ""),
-        ("true", "A boolean", "TH-REQ-01", "true", false, ""),
-        ("null", "`null`", "TH-REQ-01", "null", false, ""),
     ];
     FORMS
         .iter()
@@ -278,59 +241,6 @@ fn chunkings() -> Vec<Check> {
     ]
 }
 
-fn foreign_members() -> Check {
-    varied(
-        "request/serve-members",
-        "`aid`, `idempotency_key` and `_lease_token` mean nothing in run mode: the tool of the command line runs.",
-        &["TH-REQ-13"],
-        |request| {
-            request
-                .member("aid", quoted(NO_SUCH_AID))
-                .key("key-in-run-mode")
-                .member("_lease_token", quoted("token-in-run-mode"))
-                .body()
-        },
-        Chunking::Whole,
-    )
-}
-
-fn foreign_members_of_wrong_type() -> Check {
-    varied(
-        "request/serve-members-of-any-type",
-        "Members that only serve mode knows are ignored in run mode whatever their type.",
-        &["TH-REQ-13"],
-        |request| {
-            request
-                .member("aid", "7")
-                .member("idempotency_key", "[1]")
-                .member("_lease_token", "{\"a\":null}")
-                .body()
-        },
-        Chunking::Whole,
-    )
-}
-
-fn tool_failure() -> Check {
-    Check::new(
-        "toolhost/run/tools/fail",
-        "A tool that reports failure is answered ok:false with status TOOL_ERROR.",
-        ["TH-TOOL-01"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let aid = talk.role("fail").aid;
-            let body = Request::empty().input("{\"message\":\"on purpose\"}").body();
-            let expect = Expect::new(
-                "TH-TOOL-01",
-                Allowed::of(Outcome::ToolError).member("/error", Match::NonEmptyString),
-            );
-            talk.run(&aid, body, &[], expect);
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any", "fail"])
-}
-
 /// A tool that throws is a failure like any other; one that aborts takes its process along.
 fn crash() -> Check {
     Check::new(
@@ -347,114 +257,4 @@ fn crash() -> Check {
         },
     )
     .roles(&["any", "crash"])
-}
-
-fn noise() -> Check {
-    const SAID: &str = "{\"stdout\":\"hello\\n{\\\"ok\\\":true}\\n\",\"stderr\":\"world\\n\"}";
-    Check::new(
-        "toolhost/run/tools/noise",
-        "What a tool prints does not get between or into the reply.",
-        ["TH-TOOL-03"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let aid = talk.role("noise").aid;
-            talk.run(&aid, Request::empty().input(SAID).body(), &[], Expect::output("TH-TOOL-03", "{}"));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any", "noise"])
-}
-
-fn absent_input() -> Check {
-    Check::new(
-        "toolhost/run/request/input-absent",
-        "Without `input_json` the tool runs with an empty object.",
-        ["TH-REQ-05"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let aid = talk.role("echo").aid;
-            talk.run(&aid, Payload::text("{}"), &[], Expect::output("TH-REQ-05", "{}"));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["echo"])
-}
-
-/// An Artifact whose content is `text`.
-fn artifact(text: &str) -> String {
-    format!(
-        "{{\"type\":\"note\",\"provenance\":\"run\",\"content_json\":{},\"size_bytes\":{}}}",
-        quoted(text),
-        text.len()
-    )
-}
-
-fn state_in_reply_is_full() -> Check {
-    Check::new(
-        "toolhost/run/state/reply-is-full",
-        "The reply of a run holds the slots it was given and the one its tool wrote.",
-        ["TH-STATE-20", "TH-REPLY-09"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let (given, written) = (artifact("[1]"), artifact("{\"é\":2}"));
-            let aid = talk.role("put").aid;
-            let body = Request::empty()
-                .input(&format!("{{\"slot\":5,\"artifact\":{written}}}"))
-                .state(&format!("{{\"slots\":{{\"2\":{given}}}}}"))
-                .body();
-            let whole = Allowed::output("{}")
-                .member("/ds_state/slots/2", Match::Equals(given))
-                .member("/ds_state/slots/5", Match::Equals(written));
-            talk.run(&aid, body, &[], Expect::new("TH-STATE-20", whole).reason("state_not_full"));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any", "put"])
-    .feature("ds_state")
-}
-
-fn state_reaches_the_tool() -> Check {
-    Check::new(
-        "toolhost/run/state/tool-sees-request",
-        "The tool of a run sees the slots of the request.",
-        ["TH-STATE-19"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let given = artifact("\"x\"");
-            let aid = talk.role("get").aid;
-            let body = Request::empty()
-                .input("{\"slot\":0}")
-                .state(&format!("{{\"slots\":{{\"0\":{given}}}}}"))
-                .body();
-            talk.run(&aid, body, &[], Expect::output("TH-STATE-19", format!("{{\"artifact\":{given}}}")));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any", "get"])
-    .feature("ds_state")
-}
-
-fn runs_share_nothing() -> Check {
-    Check::new(
-        "toolhost/run/state/starts-empty",
-        "A run starts with empty slots: nothing of an earlier run is left.",
-        ["TH-STATE-20"],
-        "run",
-        |facts, _| {
-            let mut talk = Talk::runs(facts);
-            let (put, get) = (talk.role("put").aid, talk.role("get").aid);
-            let written = artifact("1");
-            let body = Request::empty().input(&format!("{{\"slot\":1,\"artifact\":{written}}}")).body();
-            talk.run(&put, body, &[], Expect::ok("TH-STATE-20"));
-            let body = Request::empty().input("{\"slot\":1}").body();
-            talk.run(&get, body, &[], Expect::output("TH-STATE-20", "{\"artifact\":null}"));
-            Ok(talk.run_canary().plan())
-        },
-    )
-    .roles(&["any", "put", "get"])
-    .feature("ds_state")
 }
