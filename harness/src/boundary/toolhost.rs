@@ -102,12 +102,12 @@ impl Boundary for Toolhost {
         probe::complete(facts, features_given, probes);
     }
 
-    fn generate(&self, facts: &Facts, _rng: &mut Rng) -> Plan {
-        talk::Talk::serve(facts).canary_for("TH-FRAME-01").finish().plan()
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
     }
 
-    fn shrink_payload(&self, _plan: &Plan, _step: usize) -> Vec<Plan> {
-        Vec::new()
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        generate::variants(plan, step)
     }
 
     fn references(&self) -> Vec<Reference> {
