@@ -11,6 +11,7 @@ mod idempotency;
 mod json;
 mod lease;
 mod limits;
+mod model;
 mod process;
 mod request;
 mod run;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Check> {
         idempotency::checks(),
         lease::checks(),
         http_get::checks(),
+        model::checks(),
         ambient::checks(),
         dispatch::checks(),
     ]

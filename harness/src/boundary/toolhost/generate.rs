@@ -50,7 +50,11 @@ impl Made {
     fn small(&self) -> Option<Vec<u8>> {
         let vars = crate::payload::Vars::new();
         let short = self.payload.len(&vars) <= 64 << 10;
-        if short && self.payload.variables().next().is_none() { self.payload.expand(&vars).ok() } else { None }
+        if short && self.payload.variables().next().is_none() {
+            self.payload.expand(&vars).ok()
+        } else {
+            None
+        }
     }
 }
 
@@ -146,7 +150,8 @@ pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
 }
 
 fn theme(facts: &Facts, rng: &mut Rng) -> Theme {
-    let mut themes = vec![Theme::Mixed, Theme::Mixed, Theme::Hostile, Theme::Hostile, Theme::Hostile, Theme::Seeds];
+    let mut themes =
+        vec![Theme::Mixed, Theme::Mixed, Theme::Hostile, Theme::Hostile, Theme::Hostile, Theme::Seeds];
     if facts.claims("ds_state") {
         themes.extend([Theme::State, Theme::State]);
     }
@@ -226,7 +231,11 @@ impl Weaver<'_> {
         let small = payload.len(&crate::payload::Vars::new()) <= 2_048;
         let chunking = match rng.below(24) {
             0 if small => Chunking::Dribble,
-            1 => Chunking::Every(u32::try_from(rng.range(1..=300)).unwrap_or(7).max(if small { 1 } else { 64 })),
+            1 => Chunking::Every(u32::try_from(rng.range(1..=300)).unwrap_or(7).max(if small {
+                1
+            } else {
+                64
+            })),
             _ => Chunking::Whole,
         };
         let act = Act::Send { payload, chunking, await_frames };

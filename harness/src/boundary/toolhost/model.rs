@@ -14,7 +14,7 @@ use super::oracle::{self, Asked, Expected};
 use crate::finding::{Finding, Judgement, Nature};
 use crate::json::Json;
 use crate::plan::Step;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Exit, Kind, Transcript};
 
 mod cache;
 mod lease;
@@ -233,6 +233,8 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         .collect();
     let mut follow = Follow::new(frames, &readings, all_ended);
     let mut expected = Expected { asked: Vec::with_capacity(lines.len()), findings: Vec::new() };
+    let exit = transcript.exit(session);
+    let mut over: Option<Outcome> = None;
     for (line, (reading, span)) in lines.iter().zip(&readings) {
         // The reply that is next in order came no earlier than the line was looked at.
         let to_us = follow.next.and_then(|at| times.get(at)).map_or(end_us, |at_us| *at_us);
@@ -242,7 +244,22 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         if !line.ended {
             unfinished(&mut judged, reading, pins);
         }
-        let frame = if line.ended { follow.take(&judged.expect, is_blank) } else { None };
+        drop_impossible(&mut judged.expect, exit);
+        let is_exhausted = follow.next == Some(frames.len());
+        if let Some(end) = over {
+            judged.expect.allowed.push(Allowed::of(end));
+        }
+        let frame = if line.ended && over.is_none() { follow.take(&judged.expect, is_blank) } else { None };
+        if frame.is_some() {
+            judged.expect.allowed.retain(|allowed| !is_silent(allowed.outcome));
+        } else if is_blank && over.is_none() && follow.next.is_some() {
+            judged.expect.allowed.retain(|allowed| is_silent(allowed.outcome));
+        }
+        if over.is_none() && frame.is_none() && is_exhausted {
+            // No further reply came at all: what may have ended the session did.
+            let ends = |outcome: &Outcome| matches!(outcome, Outcome::EndsInOrder | Outcome::Dies);
+            over = judged.expect.allowed.iter().map(|allowed| allowed.outcome).find(ends);
+        }
         let reply = frame.and_then(|at| follow.value(at));
         if let Some(finding) = world.settle(&judged, reply, to_us) {
             expected.findings.push(Finding { step: Some(line.step), ..finding });
@@ -257,6 +274,22 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         expected.asked.push(asked(transcript, line, judged));
     }
     expected
+}
+
+fn is_silent(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies)
+}
+
+/// Takes out the ends of a session that the one it had rules out, so that no other line is taken for its cause.
+fn drop_impossible(expect: &mut Expect, exit: Option<Exit>) {
+    let possible = |outcome: Outcome| match outcome {
+        Outcome::Dies => exit.is_some_and(|exit| exit != Exit::Code(0)),
+        Outcome::EndsInOrder => exit == Some(Exit::Code(0)),
+        _ => true,
+    };
+    if expect.allowed.iter().any(|allowed| possible(allowed.outcome)) {
+        expect.allowed.retain(|allowed| possible(allowed.outcome));
+    }
 }
 
 fn of_line(world: &World<'_>, reading: &Reading, pins: &Pins, span: Span) -> Judged {

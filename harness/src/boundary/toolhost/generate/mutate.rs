@@ -52,7 +52,8 @@ const MALFORMED: &[&str] = &[
 ];
 
 /// Values of the wrong type for most members.
-const WRONG: &[&str] = &["5", "true", "[]", "{}", "null", "\"\"", "-1", "1.5", "[{}]", "\"x\"", "1e400", "18446744073709551616"];
+const WRONG: &[&str] =
+    &["5", "true", "[]", "{}", "null", "\"\"", "-1", "1.5", "[{}]", "\"x\"", "1e400", "18446744073709551616"];
 
 /// Texts for `input_json` that hold no object, or an odd one.
 const INPUTS: &[&str] = &[
@@ -139,7 +140,10 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
         }
         4 => {
             let value = values::value(rng, 2);
-            request.set(rng.pick(&["inputs", "AID", "Input_json", "x", "ok", "aid\u{0}", "status"]), value);
+            request.set(
+                *rng.pick::<&str>(&["inputs", "AID", "Input_json", "x", "ok", "aid\u{0}", "status"]),
+                value,
+            );
         }
         5 => request.set("aid", maker.other_aid(rng)),
         6 => {
@@ -160,7 +164,8 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
             request.set("ds_state", state);
         }
         10 => {
-            let number = *rng.pick(&["9007199254740993", "-0", "1e5", "1E400", "0.1", "12345678901234567890123"]);
+            let number =
+                *rng.pick(&["9007199254740993", "-0", "1e5", "1E400", "0.1", "12345678901234567890123"]);
             request.set("x", Number::from_text(number)?);
         }
         _ => {
@@ -196,7 +201,8 @@ fn near_miss(state: &mut Json, rng: &mut Rng) {
             slots.set("5", artifact);
         }
         5 => {
-            let removed = *rng.pick(&["[8]", "[-1]", "[1.5]", "[\"1\"]", "1", "[0,0]", "[7]", "{}", "null", "[1.0]"]);
+            let removed =
+                *rng.pick(&["[8]", "[-1]", "[1.5]", "[\"1\"]", "1", "[0,0]", "[7]", "{}", "null", "[1.0]"]);
             if let Ok(value) = removed.parse::<Json>() {
                 state.set("removed_slots", value);
             }
@@ -224,9 +230,37 @@ fn near_miss(state: &mut Json, rng: &mut Rng) {
 /// Changes a few bytes.
 fn broken(mut bytes: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
     const PIECES: &[&[u8]] = &[
-        b"\"", b"\\", b"{", b"}", b"[", b"]", b",", b":", b"0", b"-", b"e", b".", b"\0", b"\r", b"\t", b" ", b"\xff",
-        b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf", b"\xef\xbb\xbf", b"\xc2\xa0", b"null", b"\\u0000",
-        b"\\ud800", b"\x7f", b"\x1f", b"\xe2\x80\xa8", b"\n", b"\\",
+        b"\"",
+        b"\\",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"0",
+        b"-",
+        b"e",
+        b".",
+        b"\0",
+        b"\r",
+        b"\t",
+        b" ",
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xc0\xaf",
+        b"\xef\xbb\xbf",
+        b"\xc2\xa0",
+        b"null",
+        b"\\u0000",
+        b"\\ud800",
+        b"\x7f",
+        b"\x1f",
+        b"\xe2\x80\xa8",
+        b"\n",
+        b"\\",
     ];
     for _ in 0..=rng.below(3) {
         let at = rng.index(bytes.len() + 1);
@@ -240,7 +274,7 @@ fn broken(mut bytes: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
                 bytes.splice(at..at, copy);
             }
             4 => bytes.splice(0..0, rng.pick(PIECES).iter().copied()).for_each(drop),
-            5 => bytes.extend_from_slice(rng.pick(PIECES)),
+            5 => bytes.extend_from_slice(rng.pick::<&[u8]>(PIECES)),
             _ => bytes.splice(at..at, rng.pick(PIECES).iter().copied()).for_each(drop),
         }
     }

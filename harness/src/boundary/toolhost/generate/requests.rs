@@ -82,16 +82,19 @@ impl Maker {
             "get" | "remove" => Json::object([("slot", slot(rng))]),
             "fail" => {
                 let message = if rng.chance(1, 8) { String::new() } else { values::string(rng) };
-                Json::object([("message", message)])
+                Json::object([("message", Json::from(message))])
             }
-            "sleep" => Json::object([("ms", rng.below(8))]),
+            "sleep" => Json::object([("ms", Json::from(rng.below(8)))]),
             "blob" => {
                 let bytes = if rng.chance(1, 12) { rng.range(20_000..=28_000) } else { rng.below(300) };
-                Json::object([("bytes", bytes)])
+                Json::object([("bytes", Json::from(bytes))])
             }
             "noise" => {
                 let shouts = ["", "noise", "line\n", "{\"ok\":true}\n", "\u{e9}\n\n"];
-                Json::object([("stdout", *rng.pick(&shouts)), ("stderr", *rng.pick(&shouts))])
+                Json::object([
+                    ("stdout", Json::from(*rng.pick(&shouts))),
+                    ("stderr", Json::from(*rng.pick(&shouts))),
+                ])
             }
             _ => Json::Object(Vec::new()),
         })
@@ -99,7 +102,7 @@ impl Maker {
 
     /// The members of a valid request.
     fn members(&self, role: &'static str, input: Option<&str>) -> Json {
-        let mut request = Json::object([("aid", self.aid(role))]);
+        let mut request = Json::object([("aid", Json::from(self.aid(role)))]);
         if let Some(input) = input {
             request.set("input_json", input);
         }
@@ -135,7 +138,10 @@ impl Maker {
         if rng.chance(1, 60) {
             text.push('\r');
         }
-        Made { allow_ms: if role == "sleep" { 50 } else { 0 }, ..Made { payload: Payload::text(text), ..Made::default() } }
+        Made {
+            allow_ms: if role == "sleep" { 50 } else { 0 },
+            ..Made { payload: Payload::text(text), ..Made::default() }
+        }
     }
 
     /// A request of any sort.
@@ -162,7 +168,7 @@ impl Maker {
             2 => format!("{aid}\u{0}"),
             _ => aid.chars().skip(1).collect(),
         };
-        let mut request = Json::object([("aid", aid)]);
+        let mut request = Json::object([("aid", Json::from(aid))]);
         request.set("input_json", "{}");
         if self.ds_state && rng.chance(1, 3) {
             request.set("ds_state", values::state(rng));

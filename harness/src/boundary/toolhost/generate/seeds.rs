@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
 
-use super::{Made, reference_aids};
 use super::super::role::role;
+use super::{Made, reference_aids};
 use crate::facts::Facts;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::Payload;

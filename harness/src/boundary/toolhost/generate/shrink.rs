@@ -67,7 +67,11 @@ fn with_lines(plan: &Plan, at: usize, lines: &[Payload], kept: &[usize]) -> Plan
     let step = &mut plan.steps[at];
     if let serde_json::Value::Array(expects) = &step.expect {
         let left = kept.iter().filter_map(|line| expects.get(*line).cloned()).collect();
-        step.expect = if expects.len() == lines.len() { serde_json::Value::Array(left) } else { serde_json::Value::Null };
+        step.expect = if expects.len() == lines.len() {
+            serde_json::Value::Array(left)
+        } else {
+            serde_json::Value::Null
+        };
     } else {
         step.expect = serde_json::Value::Null;
     }
@@ -108,7 +112,12 @@ fn smaller_requests(line: &Payload) -> Vec<String> {
         drop(without.remove(name));
         smaller.push(without.to_text());
     }
-    let plain = [("input_json", "\"{}\""), ("ds_state", "{}"), ("ds_state", "{\"delta\":true}"), ("idempotency_key", "\"k\"")];
+    let plain = [
+        ("input_json", "\"{}\""),
+        ("ds_state", "{}"),
+        ("ds_state", "{\"delta\":true}"),
+        ("idempotency_key", "\"k\""),
+    ];
     for (name, text) in plain {
         let Ok(value) = text.parse::<Json>() else { continue };
         if request.get(name).is_some_and(|known| *known != value) {
