@@ -19,6 +19,7 @@ pub mod exit;
 pub mod expect;
 pub mod explain;
 pub mod init;
+pub mod fuzz;
 pub mod list;
 pub mod peer;
 pub mod peer_args;
@@ -105,6 +106,7 @@ enum Command {
     Init(init::Args),
     List(list::Args),
     Explain(explain::Args),
+    Fuzz(fuzz::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
     Report(report::Args),
@@ -162,6 +164,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::Init(args) => init::run(&args, &context),
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
+        Command::Fuzz(args) => fuzz::run(&args, &context),
         Command::Replay(args) => replay::run(&args, &context),
         Command::Shrink(args) => shrink::run(&args, &context),
         Command::Report(args) => report::run(&args, &context),

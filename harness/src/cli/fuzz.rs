@@ -98,11 +98,11 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
         context.printer.out(&format!("known: {}\n", known.join(", ")));
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("peerproof-out"));
-    let config = args.peer.file(context);
+    let peer_args = peer_args(args, context);
     for found in &summary.found {
         let failure = &found.failure;
         context.printer.out(&story(found));
-        let folder = reproducer::write(&out, &failure.check, failure, lab, config.as_deref(), found.steady)
+        let folder = reproducer::write(&out, &failure.check, failure, lab, &peer_args, found.steady)
             .map_err(Stop::harness)?;
         context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
         // What shows by luck only would make every later run a matter of luck.
@@ -111,6 +111,21 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
         }
     }
     Ok(summary.found.len())
+}
+
+/// The arguments that name the peer, for the command that repeats a finding.
+fn peer_args(args: &Args, context: &Context) -> Vec<String> {
+    let mut peer_args = Vec::new();
+    if let Some(path) = args.peer.file(context) {
+        let path = path.canonicalize().unwrap_or(path);
+        peer_args.extend(["--config".to_owned(), path.to_string_lossy().into_owned()]);
+    }
+    peer_args.extend(args.peer.env.iter().flat_map(|variable| ["--env".to_owned(), variable.clone()]));
+    if !args.peer.command.is_empty() {
+        peer_args.push("--".to_owned());
+        peer_args.extend(args.peer.command.iter().cloned());
+    }
+    peer_args
 }
 
 /// Longest line of a conversation on a console, characters, and most lines of it.
