@@ -38,7 +38,7 @@ impl Artifact {
             content_json: text("content_json")?,
         };
         let size = value.get("size_bytes").and_then(Value::as_i64);
-        let size = size.filter(|size| *size >= 0).ok_or("an artifact needs a size_bytes of 0 or more")?;
+        let size = size.ok_or("an artifact needs an integer size_bytes")?;
         let right = usize::try_from(size).is_ok_and(|size| size == artifact.size_bytes());
         if !right && choices.size_bytes_wrong == SizeBytesWrong::Refuse {
             return Err(format!("size_bytes is {size}, content_json has {} bytes", artifact.size_bytes()));

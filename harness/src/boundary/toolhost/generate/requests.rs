@@ -151,6 +151,11 @@ impl Maker {
             2 | 3 if self.ds_state => self.state(rng),
             4 if self.has("sleep") && rng.chance(1, 6) => self.valid("sleep", rng),
             5 => self.unknown(rng),
+            // Nobody asks for a lease here.
+            6 if !self.enforce && self.has("tier1") => {
+                let role = self.pick(&["tier1", "tier2", "tier3"], rng);
+                self.valid(role, rng)
+            }
             _ => {
                 let role = self.pick(PLAIN_ROLES, rng);
                 self.valid(role, rng)

@@ -161,7 +161,7 @@ pub(super) fn read_artifact(
     let artifact =
         Artifact { kind: text("type")?, provenance: text("provenance")?, content: text("content_json")? };
     let size = value.get("size_bytes").and_then(Json::as_number).ok_or(SHAPE)?;
-    if size.text().starts_with('-') && size.as_u64() != Some(0) || !size.is_integral() {
+    if !size.is_integral() {
         return Err(SHAPE);
     }
     if size.as_u64() != Some(artifact.content.len() as u64) {
