@@ -8,6 +8,8 @@
 //!
 //! Duplicate keys, lone surrogates and large numbers are open in the contract (§0); [`Policy`] picks one behaviour.
 
+mod bytes;
+mod embedded;
 mod grammar;
 mod number;
 mod scanner;
@@ -18,7 +20,7 @@ mod write;
 use std::fmt;
 
 pub use number::{Number, is_big, rounded};
-pub use scanner::{Kind, Object, Raw, Scanned, Scanner, Traits};
+pub use scanner::{Document, Kind, Object, Raw, Scanned, Scanner, Traits};
 pub use text::{RawStr, Text, unescape_document};
 pub use value::Value;
 pub use write::{write_canonical, write_str, write_text, write_value};
@@ -66,6 +68,22 @@ pub enum ErrorKind {
     LoneSurrogate,
     /// A number that a double does not hold, refused by [`BigNumbers::Refuse`].
     BigNumber,
+}
+
+impl ErrorKind {
+    /// The kinds that the grammar itself finds.
+    const GRAMMAR: [Self; 10] = [
+        Self::Eof,
+        Self::Value,
+        Self::Key,
+        Self::Colon,
+        Self::Comma,
+        Self::Number,
+        Self::Control,
+        Self::Escape,
+        Self::Trailing,
+        Self::Depth,
+    ];
 }
 
 impl fmt::Display for Error {
@@ -138,4 +156,13 @@ pub struct Policy {
     pub lone_surrogates: LoneSurrogates,
     /// Numbers that a double does not hold.
     pub big_numbers: BigNumbers,
+}
+
+impl Policy {
+    /// True when a text with `traits` may hold something that this policy refuses; [`Value::parse`] then tells.
+    pub fn may_refuse(&self, traits: Traits) -> bool {
+        (traits.duplicate_keys && self.duplicate_keys == DuplicateKeys::Refuse)
+            || (traits.lone_surrogates && self.lone_surrogates == LoneSurrogates::Refuse)
+            || (traits.big_numbers && self.big_numbers == BigNumbers::Refuse)
+    }
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "the helpers below are part of the tests")]
 
 use peerproof_reference::json::{
-    BigNumbers, DuplicateKeys, ErrorKind, Kind, LoneSurrogates, Policy, Scanner, Value, write_canonical,
-    write_str, write_value,
+    BigNumbers, DuplicateKeys, ErrorKind, Kind, LoneSurrogates, Policy, Scanner, Traits, Value,
+    unescape_document, write_canonical, write_str, write_value,
 };
 use proptest::prelude::*;
 
@@ -260,5 +260,103 @@ proptest! {
     fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let _ = Scanner::new(8).scan(&bytes);
         let _ = Value::parse(&bytes, 8, &Policy::default());
+    }
+}
+
+/// What the scanner knows, on the way, about the document in member `d`.
+fn document_in(text: &[u8]) -> Option<(Kind, Traits)> {
+    let mut scanner = Scanner::new(16).with_document("d");
+    let scanned = scanner.scan(text).ok()?;
+    let member = scanned.members().find(|(name, _)| name.is("d"))?;
+    member.1.document().map(|document| (document.kind, document.traits))
+}
+
+/// The same by unescaping the string first.
+fn unescaped_in(text: &[u8]) -> Option<(Kind, Traits)> {
+    let mut scanner = Scanner::new(16);
+    let scanned = scanner.scan(text).ok()?;
+    let string = scanned.members().find(|(name, _)| name.is("d"))?.1.as_str()?;
+    let mut document = Vec::new();
+    unescape_document(string, &mut document);
+    let scanned = scanner.scan(&document).ok()?;
+    Some((scanned.kind(), scanned.traits()))
+}
+
+fn in_string(document: &str) -> String {
+    let mut text = b"{\"a\":\"{}\",\"d\":".to_vec();
+    write_str(&mut text, document);
+    text.extend_from_slice(b",\"e\":1}");
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn reads_a_document_through_the_escapes_of_its_string() {
+    for document in [
+        "{}",
+        "[]",
+        " { } ",
+        "{\n\t\"a\" : [ 1, -2.5e3 , true ,null,\"x\"]\r\n}",
+        "\"\"",
+        "1",
+        "\"é😀\"",
+        r#""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00""#,
+        r#"{"a":"\ud800","a":1e999}"#,
+        r#"{"a\"b":{"\\":1},"c/d":"/"}"#,
+        &format!("{}{}", "[".repeat(16), "]".repeat(16)),
+    ] {
+        let text = in_string(document);
+        assert!(document_in(text.as_bytes()).is_some(), "{document}");
+        assert_eq!(document_in(text.as_bytes()), unescaped_in(text.as_bytes()), "{document}");
+    }
+    for document in [
+        "",
+        " ",
+        "{",
+        "}",
+        "{}x",
+        "{'a':1}",
+        "[1,]",
+        "\"\n\"",
+        "\"\\x\"",
+        "\"\\\n\"",
+        "\"\\u12\"",
+        "{\"a\":1}}",
+        "01",
+        "\"\\",
+        "\\\"\\\"",
+        "\u{1}",
+        &format!("{}{}", "[".repeat(17), "]".repeat(17)),
+    ] {
+        assert_eq!(document_in(in_string(document).as_bytes()), None, "{document:?}");
+    }
+    // A document of another kind of value, in another place, or under an escaped name is left alone.
+    for text in [
+        r#"{"d":{"d":"{}"}}"#,
+        r#"{"d":["{}"]}"#,
+        r#"{"e":{"d":"{}"},"f":"{}"}"#,
+        r#"{"\u0064":"{}"}"#,
+        r#"["d","{}"]"#,
+    ] {
+        let found = document_in(text.as_bytes());
+        assert_eq!(found, None, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_ways_to_a_document_agree(
+        value in arbitrary_value(),
+        pretty in any::<bool>(),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), proptest::sample::select(&b"\"\\{}[]:,e.-019tn/u "[..])), 0..4),
+    ) {
+        let document = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        let mut text = in_string(&document).into_bytes();
+        for (index, byte) in damage {
+            let at = index.index(text.len());
+            text[at] = byte;
+        }
+        if let Some(found) = document_in(&text) {
+            prop_assert_eq!(Some(found), unescaped_in(&text), "{}", text.escape_ascii());
+        }
     }
 }

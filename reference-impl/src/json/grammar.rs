@@ -1,5 +1,6 @@
 //! The grammar, once: an iterative walk over a text that tells a [`Sink`] what it meets.
 
+use super::bytes::{byte, plain_run};
 use super::{Error, ErrorKind};
 
 /// A string as it stands in the text: the bytes between its quotes, already validated.
@@ -15,6 +16,37 @@ pub(super) struct StrSpan {
     pub lone_surrogate: bool,
 }
 
+impl StrSpan {
+    /// A string from `start` to the offset in `packed`, with the flags below it.
+    pub fn unpack(start: usize, packed: u64) -> Self {
+        let end = (packed >> 2) as usize;
+        let (escaped, lone_surrogate) = (packed & ESCAPED != 0, packed & LONE_SURROGATE != 0);
+        Self { start, end, escaped, lone_surrogate }
+    }
+}
+
+/// An error in one word, so that results travel in registers: these functions run once for each token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fault(u64);
+
+impl Fault {
+    #[cold]
+    pub fn new(kind: ErrorKind, at: usize) -> Self {
+        Self((at as u64) << 8 | kind as u64)
+    }
+
+    /// A byte that does not fit, or the end of the text.
+    #[cold]
+    pub fn unexpected(text: &[u8], at: usize, kind: ErrorKind) -> Self {
+        Self::new(if at >= text.len() { ErrorKind::Eof } else { kind }, at)
+    }
+
+    fn error(self) -> Error {
+        let kind = ErrorKind::GRAMMAR.iter().find(|kind| **kind as u64 == self.0 & 0xFF);
+        Error { kind: kind.copied().unwrap_or(ErrorKind::Value), at: (self.0 >> 8) as usize }
+    }
+}
+
 /// Receives the parts of a text in order. Offsets count bytes from the start of the text.
 pub(super) trait Sink {
     /// An array (`object` false) or object starts at `at`.
@@ -25,10 +57,58 @@ pub(super) trait Sink {
     fn key(&mut self, key: StrSpan);
     /// A string value.
     fn string(&mut self, string: StrSpan);
-    /// A number from `start` to `end`.
-    fn number(&mut self, start: usize, end: usize);
+    /// A number from `start` to `end`; `exponent` when it has one.
+    fn number(&mut self, start: usize, end: usize, exponent: bool);
     /// `null` (`None`), `true` or `false` from `start` to `end`.
     fn literal(&mut self, value: Option<bool>, start: usize, end: usize);
+    /// A string value starts before `start`. A sink that reads it by itself returns the offset of its closing quote and
+    /// does not get it as a string.
+    #[inline(always)]
+    fn take_string(&mut self, start: usize) -> Option<usize> {
+        let _ = start;
+        None
+    }
+}
+
+/// How the characters of a text stand in the bytes.
+pub(super) trait Layer {
+    /// Bytes of a quote.
+    const QUOTE: usize;
+    /// True when a quote stands at `at`.
+    fn is_quote(text: &[u8], at: usize) -> bool;
+    /// The first offset from `at` on where no white space stands.
+    fn skip_space(text: &[u8], at: usize) -> usize;
+    /// Reads a string whose first byte after the quote is at `start`.
+    fn string(text: &[u8], start: usize) -> Result<StrSpan, Fault>;
+}
+
+/// A text that stands as it is.
+pub(super) struct Plain;
+
+impl Layer for Plain {
+    const QUOTE: usize = 1;
+
+    #[inline(always)]
+    fn is_quote(text: &[u8], at: usize) -> bool {
+        byte(text, at) == b'"'
+    }
+
+    #[inline(always)]
+    fn skip_space(text: &[u8], mut at: usize) -> usize {
+        while matches!(byte(text, at), b' ' | b'\n' | b'\r' | b'\t') {
+            at += 1;
+        }
+        at
+    }
+
+    #[inline(always)]
+    fn string(text: &[u8], start: usize) -> Result<StrSpan, Fault> {
+        let end = plain_run(text, start);
+        if byte(text, end) == b'"' {
+            return Ok(StrSpan { start, end, escaped: false, lone_surrogate: false });
+        }
+        escaped_string(text, end).map(|packed| StrSpan::unpack(start, packed))
+    }
 }
 
 /// Walks over the one value in `text`, surrounded by white space at most. `text` must be valid UTF-8 (the callers
@@ -39,115 +119,100 @@ pub(super) fn walk<S: Sink>(
     stack: &mut Vec<bool>,
     sink: &mut S,
 ) -> Result<(), Error> {
+    match walk_value::<Plain, S>(text, 0, nesting_max, stack, sink) {
+        Ok(end) if end == text.len() => Ok(()),
+        Ok(at) => Err(Error { kind: ErrorKind::Trailing, at }),
+        Err(fault) => Err(fault.error()),
+    }
+}
+
+/// Walks over the value at `at` and the white space after it; returns the offset of what follows.
+pub(super) fn walk_value<L: Layer, S: Sink>(
+    text: &[u8],
+    mut at: usize,
+    nesting_max: usize,
+    stack: &mut Vec<bool>,
+    sink: &mut S,
+) -> Result<usize, Fault> {
     stack.clear();
-    let mut at = 0;
     'value: loop {
-        at = skip_space(text, at);
-        match byte(text, at) {
-            b'"' => {
-                let string = string(text, at + 1)?;
-                sink.string(string);
-                at = string.end + 1;
-            }
-            b'{' => {
-                enter(stack, true, nesting_max, at)?;
-                sink.open(true, at);
-                at = skip_space(text, at + 1);
-                if byte(text, at) == b'}' {
-                    stack.pop();
-                    at += 1;
-                    sink.close(true, at);
-                } else {
-                    at = key(text, at, sink)?;
-                    continue 'value;
+        at = L::skip_space(text, at);
+        if L::is_quote(text, at) {
+            let start = at + L::QUOTE;
+            at = match sink.take_string(start) {
+                Some(end) => end,
+                None => {
+                    let string = L::string(text, start)?;
+                    sink.string(string);
+                    string.end
                 }
-            }
-            b'[' => {
-                enter(stack, false, nesting_max, at)?;
-                sink.open(false, at);
-                at = skip_space(text, at + 1);
-                if byte(text, at) == b']' {
-                    stack.pop();
-                    at += 1;
-                    sink.close(false, at);
-                } else {
-                    continue 'value;
-                }
-            }
-            b'-' | b'0'..=b'9' => {
-                let end = number(text, at)?;
-                sink.number(at, end);
-                at = end;
-            }
-            b't' => at = literal(text, at, "true", Some(true), sink)?,
-            b'f' => at = literal(text, at, "false", Some(false), sink)?,
-            b'n' => at = literal(text, at, "null", None, sink)?,
-            _ => return Err(unexpected(text, at, ErrorKind::Value)),
-        }
-        // After a value: close what ends here, then go on with the next one.
-        loop {
-            at = skip_space(text, at);
-            let Some(&object) = stack.last() else {
-                return if at == text.len() { Ok(()) } else { Err(Error { kind: ErrorKind::Trailing, at }) };
-            };
-            match (byte(text, at), object) {
-                (b',', true) => {
-                    at = skip_space(text, at + 1);
-                    at = key(text, at, sink)?;
-                    continue 'value;
-                }
-                (b',', false) => {
-                    at += 1;
-                    continue 'value;
-                }
-                (b'}', true) | (b']', false) => {
+            } + L::QUOTE;
+        } else {
+            match byte(text, at) {
+                open @ (b'{' | b'[') => {
+                    if stack.len() >= nesting_max {
+                        return Err(Fault::new(ErrorKind::Depth, at));
+                    }
+                    let object = open == b'{';
+                    stack.push(object);
+                    sink.open(object, at);
+                    at = L::skip_space(text, at + 1);
+                    if byte(text, at) != if object { b'}' } else { b']' } {
+                        if object {
+                            at = key::<L, S>(text, at, sink)?;
+                        }
+                        continue 'value;
+                    }
                     stack.pop();
                     at += 1;
                     sink.close(object, at);
                 }
-                _ => return Err(unexpected(text, at, ErrorKind::Comma)),
+                b'-' | b'0'..=b'9' => {
+                    let packed = number(text, at)?;
+                    let end = (packed >> 1) as usize;
+                    sink.number(at, end, packed & 1 != 0);
+                    at = end;
+                }
+                b't' => at = literal(text, at, "true", Some(true), sink)?,
+                b'f' => at = literal(text, at, "false", Some(false), sink)?,
+                b'n' => at = literal(text, at, "null", None, sink)?,
+                _ => return Err(Fault::unexpected(text, at, ErrorKind::Value)),
             }
+        }
+        // After a value: close what ends here, then go on with the next one.
+        loop {
+            at = L::skip_space(text, at);
+            let Some(&object) = stack.last() else { return Ok(at) };
+            let next = byte(text, at);
+            if next == b',' {
+                at += 1;
+                if object {
+                    at = L::skip_space(text, at);
+                    at = key::<L, S>(text, at, sink)?;
+                }
+                continue 'value;
+            }
+            if next != if object { b'}' } else { b']' } {
+                return Err(Fault::unexpected(text, at, ErrorKind::Comma));
+            }
+            stack.pop();
+            at += 1;
+            sink.close(object, at);
         }
     }
 }
 
-/// The byte at `at`, or 0, which no place of the grammar accepts, past the end.
-#[inline(always)]
-fn byte(text: &[u8], at: usize) -> u8 {
-    text.get(at).copied().unwrap_or(0)
-}
-
-fn unexpected(text: &[u8], at: usize, kind: ErrorKind) -> Error {
-    Error { kind: if at >= text.len() { ErrorKind::Eof } else { kind }, at }
-}
-
-fn enter(stack: &mut Vec<bool>, object: bool, nesting_max: usize, at: usize) -> Result<(), Error> {
-    if stack.len() >= nesting_max {
-        return Err(Error { kind: ErrorKind::Depth, at });
-    }
-    stack.push(object);
-    Ok(())
-}
-
-#[inline(always)]
-fn skip_space(text: &[u8], mut at: usize) -> usize {
-    while matches!(byte(text, at), b' ' | b'\n' | b'\r' | b'\t') {
-        at += 1;
-    }
-    at
-}
-
 /// Reads a member name and its colon; returns the offset after the colon.
 #[inline(always)]
-fn key<S: Sink>(text: &[u8], at: usize, sink: &mut S) -> Result<usize, Error> {
-    if byte(text, at) != b'"' {
-        return Err(unexpected(text, at, ErrorKind::Key));
+fn key<L: Layer, S: Sink>(text: &[u8], at: usize, sink: &mut S) -> Result<usize, Fault> {
+    if !L::is_quote(text, at) {
+        return Err(Fault::unexpected(text, at, ErrorKind::Key));
     }
-    let name = string(text, at + 1)?;
+    let name = L::string(text, at + L::QUOTE)?;
     sink.key(name);
-    let at = skip_space(text, name.end + 1);
+    let at = L::skip_space(text, name.end + L::QUOTE);
     if byte(text, at) != b':' {
-        return Err(unexpected(text, at, ErrorKind::Colon));
+        return Err(Fault::unexpected(text, at, ErrorKind::Colon));
     }
     Ok(at + 1)
 }
@@ -158,41 +223,43 @@ fn literal<S: Sink>(
     word: &str,
     value: Option<bool>,
     sink: &mut S,
-) -> Result<usize, Error> {
+) -> Result<usize, Fault> {
     let end = at + word.len();
     if text.get(at..end) == Some(word.as_bytes()) {
         sink.literal(value, at, end);
         return Ok(end);
     }
     let same = word.bytes().enumerate().take_while(|(i, b)| byte(text, at + i) == *b).count();
-    Err(unexpected(text, at + same, ErrorKind::Value))
+    Err(Fault::unexpected(text, at + same, ErrorKind::Value))
 }
 
-fn number(text: &[u8], start: usize) -> Result<usize, Error> {
+/// Reads a number: the offset of its end, and below it a bit that tells an exponent.
+#[inline(always)]
+fn number(text: &[u8], start: usize) -> Result<u64, Fault> {
     let mut at = start + usize::from(byte(text, start) == b'-');
     let first = byte(text, at);
     if !first.is_ascii_digit() {
-        return Err(unexpected(text, at, ErrorKind::Number));
+        return Err(Fault::unexpected(text, at, ErrorKind::Number));
     }
     at += 1;
-    if first == b'0' {
-        if byte(text, at).is_ascii_digit() {
-            return Err(Error { kind: ErrorKind::Number, at });
-        }
-    } else {
+    if first != b'0' {
         at = skip_digits(text, at);
+    } else if byte(text, at).is_ascii_digit() {
+        return Err(Fault::new(ErrorKind::Number, at));
     }
     if byte(text, at) == b'.' {
         at = some_digits(text, at + 1)?;
     }
-    if matches!(byte(text, at), b'e' | b'E') {
+    let exponent = matches!(byte(text, at), b'e' | b'E');
+    if exponent {
         at += 1;
         at += usize::from(matches!(byte(text, at), b'+' | b'-'));
         at = some_digits(text, at)?;
     }
-    Ok(at)
+    Ok((at as u64) << 1 | u64::from(exponent))
 }
 
+#[inline(always)]
 fn skip_digits(text: &[u8], mut at: usize) -> usize {
     while byte(text, at).is_ascii_digit() {
         at += 1;
@@ -200,30 +267,26 @@ fn skip_digits(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-fn some_digits(text: &[u8], at: usize) -> Result<usize, Error> {
-    let end = skip_digits(text, at);
-    if end == at { Err(unexpected(text, at, ErrorKind::Number)) } else { Ok(end) }
-}
-
-/// Reads a string whose first byte after the quote is at `start`.
 #[inline(always)]
-fn string(text: &[u8], start: usize) -> Result<StrSpan, Error> {
-    let end = plain_run(text, start);
-    if byte(text, end) == b'"' {
-        return Ok(StrSpan { start, end, escaped: false, lone_surrogate: false });
-    }
-    escaped_string(text, start, end)
+fn some_digits(text: &[u8], at: usize) -> Result<usize, Fault> {
+    let end = skip_digits(text, at);
+    if end == at { Err(Fault::unexpected(text, at, ErrorKind::Number)) } else { Ok(end) }
 }
 
-/// The rest of [`string`], from the first byte `at` that is not plain.
-fn escaped_string(text: &[u8], start: usize, mut at: usize) -> Result<StrSpan, Error> {
-    let mut escaped = false;
-    let mut lone_surrogate = false;
+/// Flags below the offset in a packed string.
+pub(super) const ESCAPED: u64 = 1;
+/// See [`ESCAPED`].
+pub(super) const LONE_SURROGATE: u64 = 2;
+
+/// The rest of a plain string, from the first byte `at` that is not plain: the offset of the quote, and two flags below it.
+#[inline(never)]
+fn escaped_string(text: &[u8], mut at: usize) -> Result<u64, Fault> {
+    let mut flags = 0;
     loop {
         match byte(text, at) {
-            b'"' => return Ok(StrSpan { start, end: at, escaped, lone_surrogate }),
+            b'"' => return Ok((at as u64) << 2 | flags),
             b'\\' => {
-                escaped = true;
+                flags |= ESCAPED;
                 match byte(text, at + 1) {
                     b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
                     b'u' => {
@@ -236,13 +299,13 @@ fn escaped_string(text: &[u8], start: usize, mut at: usize) -> Result<StrSpan, E
                         {
                             at += 6;
                         } else if is_high_surrogate(unit) || is_low_surrogate(unit) {
-                            lone_surrogate = true;
+                            flags |= LONE_SURROGATE;
                         }
                     }
-                    _ => return Err(unexpected(text, at + 1, ErrorKind::Escape)),
+                    _ => return Err(Fault::unexpected(text, at + 1, ErrorKind::Escape)),
                 }
             }
-            _ => return Err(unexpected(text, at, ErrorKind::Control)),
+            _ => return Err(Fault::unexpected(text, at, ErrorKind::Control)),
         }
         at = plain_run(text, at);
     }
@@ -256,82 +319,22 @@ pub(super) fn is_low_surrogate(unit: u16) -> bool {
     (0xDC00..0xE000).contains(&unit)
 }
 
+/// The four hexadecimal digits at `at`, in a string that was validated.
+pub(super) fn valid_hex4(text: &[u8], at: usize) -> u16 {
+    hex4(text, at).unwrap_or_default()
+}
+
 /// The four hexadecimal digits at `at`.
-pub(super) fn hex4(text: &[u8], at: usize) -> Result<u16, Error> {
+pub(super) fn hex4(text: &[u8], at: usize) -> Result<u16, Fault> {
     let mut unit = 0;
     for i in at..at + 4 {
         let digit = match byte(text, i) {
             b @ b'0'..=b'9' => b - b'0',
             b @ b'a'..=b'f' => b - b'a' + 10,
             b @ b'A'..=b'F' => b - b'A' + 10,
-            _ => return Err(unexpected(text, i, ErrorKind::Escape)),
+            _ => return Err(Fault::unexpected(text, i, ErrorKind::Escape)),
         };
         unit = unit << 4 | u16::from(digit);
     }
     Ok(unit)
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-
-/// High bit of each byte of `word` that equals `b`; exact up to the lowest hit, which is all that is used.
-#[inline(always)]
-pub(super) fn equal_mask(word: u64, b: u8) -> u64 {
-    let x = word ^ (ONES * u64::from(b));
-    x.wrapping_sub(ONES) & !x & HIGHS
-}
-
-/// High bit of each byte of `word` that ends a plain run: quote, backslash, control character.
-#[inline(always)]
-fn special_mask(word: u64) -> u64 {
-    (word.wrapping_sub(ONES * 0x20) & !word & HIGHS) | equal_mask(word, b'"') | equal_mask(word, b'\\')
-}
-
-#[inline(always)]
-pub(super) fn word(text: &[u8], at: usize) -> Option<u64> {
-    text.get(at..at + 8).map(|bytes| {
-        let mut word = [0; 8];
-        word.copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    })
-}
-
-/// Offset of the first quote, backslash or control character from `at` on, or the length of the text.
-#[inline(always)]
-pub(super) fn plain_run(text: &[u8], mut at: usize) -> usize {
-    for _ in 0..4 {
-        let Some(word) = word(text, at) else { return plain_tail(text, at) };
-        let mask = special_mask(word);
-        if mask != 0 {
-            return at + (mask.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    plain_blocks(text, at)
-}
-
-fn plain_tail(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    at + rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\').unwrap_or(rest.len())
-}
-
-/// [`plain_run`] for long runs: whole blocks in a form that the compiler turns into vector instructions.
-#[inline(never)]
-fn plain_blocks(text: &[u8], mut at: usize) -> usize {
-    const BLOCK: usize = 64;
-    while let Some(block) = text.get(at..at + BLOCK) {
-        let special = block.iter().fold(false, |any, &b| any | (b < 0x20) | (b == b'"') | (b == b'\\'));
-        if special {
-            break;
-        }
-        at += BLOCK;
-    }
-    while let Some(word) = word(text, at) {
-        let mask = special_mask(word);
-        if mask != 0 {
-            return at + (mask.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    plain_tail(text, at)
 }

@@ -1,6 +1,10 @@
 //! One validating pass over a text, without a tree.
 
-use super::grammar::{Sink, StrSpan, walk, word};
+use memchr::memchr;
+
+use super::bytes::word;
+use super::embedded::Embedded;
+use super::grammar::{Sink, StrSpan, walk, walk_value};
 use super::number::is_big;
 use super::text::RawStr;
 use super::{Error, ErrorKind};
@@ -33,12 +37,22 @@ pub struct Traits {
     pub big_numbers: bool,
 }
 
+/// What is known about a JSON document within a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Document {
+    /// Kind of its top-level value.
+    pub kind: Kind,
+    /// What it holds on which implementations differ.
+    pub traits: Traits,
+}
+
 /// A value as it stands in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'t> {
     text: &'t str,
     kind: Kind,
     escaped: bool,
+    document: Option<Document>,
 }
 
 impl<'t> Raw<'t> {
@@ -50,6 +64,12 @@ impl<'t> Raw<'t> {
     /// What kind of value it is.
     pub fn kind(self) -> Kind {
         self.kind
+    }
+
+    /// The JSON document that the string holds, when the scanner was to look for it and could tell on the way that it is
+    /// well-formed. `None` says nothing: unescape the string and scan it.
+    pub fn document(self) -> Option<Document> {
+        self.document
     }
 
     /// The string, if it is one.
@@ -94,7 +114,8 @@ impl<'s, 't> Scanned<'s, 't> {
         members.iter().map(move |member| {
             let slice = |span: &Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
             let key = RawStr { raw: slice(&member.key), escaped: member.key_escaped };
-            (key, Raw { text: slice(&member.value), kind: member.kind, escaped: member.escaped })
+            let Member { value, kind, escaped, document, .. } = member;
+            (key, Raw { text: slice(value), kind: *kind, escaped: *escaped, document: *document })
         })
     }
 }
@@ -112,6 +133,7 @@ struct Member {
     kind: Kind,
     key_escaped: bool,
     escaped: bool,
+    document: Option<Document>,
 }
 
 /// A name of an object that is still open; `head` are its first bytes, for a quick comparison.
@@ -128,6 +150,14 @@ const PAIRWISE_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Scanner {
     nesting_max: usize,
+    document_member: Option<&'static str>,
+    buffers: Buffers,
+    /// For the document within the text.
+    inner: Buffers,
+}
+
+#[derive(Debug, Default)]
+struct Buffers {
     stack: Vec<bool>,
     names: Vec<Name>,
     /// For each open array or object, the number of names before it.
@@ -138,10 +168,27 @@ pub struct Scanner {
 /// Entries kept allocated between texts; what a text with millions of members needed is given back.
 const KEPT_ENTRIES: usize = 4096;
 
+impl Buffers {
+    fn clear(&mut self) {
+        self.names.clear();
+        self.names.shrink_to(KEPT_ENTRIES);
+        self.bases.clear();
+        self.members.clear();
+        self.members.shrink_to(KEPT_ENTRIES);
+    }
+}
+
 impl Scanner {
     /// A scanner that accepts up to `nesting_max` levels of arrays and objects.
     pub fn new(nesting_max: usize) -> Self {
-        Self { nesting_max, stack: Vec::new(), names: Vec::new(), bases: Vec::new(), members: Vec::new() }
+        Self { nesting_max, document_member: None, buffers: Buffers::default(), inner: Buffers::default() }
+    }
+
+    /// Looks, on the way, into the string of the top-level member `name`, which holds a JSON document; see
+    /// [`Raw::document`]. Its levels of nesting are counted by themselves.
+    pub fn with_document(mut self, name: &'static str) -> Self {
+        self.document_member = Some(name);
+        self
     }
 
     /// Validates `text`, which holds one JSON value surrounded by white space at most.
@@ -154,23 +201,18 @@ impl Scanner {
         }
         let utf8 = std::str::from_utf8(text)
             .map_err(|error| Error { kind: ErrorKind::Utf8, at: error.valid_up_to() })?;
-        self.names.clear();
-        self.names.shrink_to(KEPT_ENTRIES);
-        self.bases.clear();
-        self.members.clear();
-        self.members.shrink_to(KEPT_ENTRIES);
-        let mut pass = Pass {
-            text,
-            names: &mut self.names,
-            bases: &mut self.bases,
-            members: &mut self.members,
-            traits: Traits::default(),
-            kind: Kind::Null,
-            opened: 0,
-        };
-        walk(text, self.nesting_max, &mut self.stack, &mut pass)?;
+        self.buffers.clear();
+        let Buffers { stack, names, bases, members } = &mut self.buffers;
+        let inner = self.document_member.map(|name| Inner {
+            name,
+            nesting_max: self.nesting_max,
+            buffers: &mut self.inner,
+            next: false,
+        });
+        let mut pass = Pass::new(text, names, bases, members, inner);
+        walk(text, self.nesting_max, stack, &mut pass)?;
         let (kind, traits) = (pass.kind, pass.traits);
-        Ok(Scanned { text: utf8, kind, traits, members: &self.members })
+        Ok(Scanned { text: utf8, kind, traits, members: &self.buffers.members })
     }
 }
 
@@ -183,6 +225,48 @@ struct Pass<'p> {
     kind: Kind,
     /// Start of the open value that belongs to a top-level member.
     opened: usize,
+    inner: Option<Inner<'p>>,
+}
+
+/// How to look into a document.
+struct Inner<'p> {
+    name: &'static str,
+    nesting_max: usize,
+    buffers: &'p mut Buffers,
+    /// The next value is the document.
+    next: bool,
+}
+
+impl<'p> Pass<'p> {
+    fn new(
+        text: &'p [u8],
+        names: &'p mut Vec<Name>,
+        bases: &'p mut Vec<usize>,
+        members: &'p mut Vec<Member>,
+        inner: Option<Inner<'p>>,
+    ) -> Self {
+        let (traits, kind) = (Traits::default(), Kind::Null);
+        Self { text, names, bases, members, traits, kind, opened: 0, inner }
+    }
+
+    /// Reads the document that starts at `start`; returns the offset of the quote behind it.
+    fn document(&mut self, start: usize) -> Option<usize> {
+        let Inner { nesting_max, buffers, .. } = self.inner.as_mut()?;
+        buffers.clear();
+        let Buffers { stack, names, bases, members } = &mut **buffers;
+        let mut pass = Pass::new(self.text, names, bases, members, None);
+        let end = walk_value::<Embedded, _>(self.text, start, *nesting_max, stack, &mut pass).ok()?;
+        let document = Document { kind: pass.kind, traits: pass.traits };
+        let inside = self.text.get(start..end)?;
+        if self.text.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.value(Kind::String, start - 1, end + 1, memchr(b'\\', inside).is_some());
+        if let Some(member) = self.members.last_mut() {
+            member.document = Some(document);
+        }
+        Some(end)
+    }
 }
 
 impl Pass<'_> {
@@ -268,7 +352,11 @@ impl Sink for Pass<'_> {
                 kind: Kind::Null,
                 key_escaped: key.escaped,
                 escaped: false,
+                document: None,
             });
+            if let Some(inner) = &mut self.inner {
+                inner.next = self.text.get(key.start..key.end) == Some(inner.name.as_bytes());
+            }
         }
         self.name(key);
     }
@@ -282,12 +370,20 @@ impl Sink for Pass<'_> {
     }
 
     #[inline(always)]
-    fn number(&mut self, start: usize, end: usize) {
-        let simple = end - start <= 15 && !self.text[start..end].iter().any(|b| b | 0x20 == b'e');
+    fn number(&mut self, start: usize, end: usize, exponent: bool) {
+        let simple = end - start <= 15 && !exponent;
         if !simple && std::str::from_utf8(&self.text[start..end]).is_ok_and(is_big) {
             self.traits.big_numbers = true;
         }
         self.value(Kind::Number, start, end, false);
+    }
+
+    #[inline(always)]
+    fn take_string(&mut self, start: usize) -> Option<usize> {
+        if self.bases.len() == 1 && self.inner.as_ref().is_some_and(|inner| inner.next) {
+            return self.document(start);
+        }
+        None
     }
 
     #[inline(always)]

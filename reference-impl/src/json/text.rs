@@ -5,7 +5,8 @@ use std::fmt;
 
 use memchr::memchr;
 
-use super::grammar::{equal_mask, hex4, is_high_surrogate, is_low_surrogate, word};
+use super::bytes::{equal_mask, word};
+use super::grammar::{is_high_surrogate, is_low_surrogate, valid_hex4};
 
 /// The content of a JSON string: Unicode, and lone surrogates when it held any.
 ///
@@ -210,11 +211,11 @@ fn unicode_escape(
     out: &mut Vec<u8>,
     lone: &mut dyn FnMut(u16, &mut Vec<u8>),
 ) -> usize {
-    let unit = hex4(raw, at).unwrap_or_default();
+    let unit = valid_hex4(raw, at);
     let mut code = u32::from(unit);
     let mut taken = 4;
     if is_high_surrogate(unit) && raw.get(at + 4..at + 6) == Some(b"\\u") {
-        let low = hex4(raw, at + 6).unwrap_or_default();
+        let low = valid_hex4(raw, at + 6);
         if is_low_surrogate(low) {
             code = 0x10000 + (u32::from(unit) - 0xD800) * 0x400 + (u32::from(low) - 0xDC00);
             taken = 10;

@@ -194,7 +194,7 @@ impl Sink for Builder<'_> {
         self.put(Value::String(text));
     }
 
-    fn number(&mut self, start: usize, end: usize) {
+    fn number(&mut self, start: usize, end: usize, _exponent: bool) {
         let text = self.text.get(start..end).unwrap_or_default();
         let number = match self.policy.big_numbers {
             BigNumbers::Round if is_big(text) => Number::from_valid(&rounded(text)),

@@ -1,6 +1,6 @@
 //! Writing strict JSON. Everything is appended to a byte buffer.
 
-use super::grammar::plain_run;
+use super::bytes::plain_run;
 use super::number::decimal;
 use super::text::Text;
 use super::value::Value;

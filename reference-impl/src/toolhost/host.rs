@@ -8,12 +8,13 @@ use super::cache::{Entry, Key};
 use super::choices::SameKeyOtherInput;
 use super::lease::Grant;
 use super::reply::{self, Out, OutputRef, Reply, StateRef};
-use super::request::{Request, check_policy};
+use super::request::Request;
 use super::state::{Slots, StateChange};
 use super::tool::{Answer, Context, Input, Output, Printed, Status, Step, ToolResult};
 use super::{Components, Config, Mode};
-use crate::json::{Kind, RawStr, Scanner, Text, Value, unescape_document, write_canonical, write_str};
-use crate::limits::Limits;
+use crate::json::{
+    Document, Kind, RawStr, Scanner, Text, Traits, Value, unescape_document, write_canonical, write_str,
+};
 use crate::machine::{Action, Millis};
 
 /// Aid of the command that issues leases (contract §1).
@@ -84,7 +85,7 @@ impl Host {
         Self {
             config,
             components,
-            scanner: Scanner::new(nesting_max),
+            scanner: Scanner::new(nesting_max).with_document("input_json"),
             input_scanner: Scanner::new(nesting_max),
             document: Vec::new(),
             printed: Printed::default(),
@@ -160,20 +161,7 @@ impl Host {
         };
         let entry = components.tools.entries.get_mut(tool).ok_or("tool not found")?;
 
-        match request.input_json {
-            Some(input) => unescape_document(input, document),
-            None => {
-                document.clear();
-                document.extend_from_slice(b"{}");
-            }
-        }
-        let input = input_scanner.scan(document).map_err(|error| format!("input_json: {error}"))?;
-        if input.kind() != Kind::Object {
-            return Err("input_json must hold a JSON object".into());
-        }
-        let policy = choices.policy();
-        check_policy(input.text(), input.traits(), &policy, limits.nesting_max)
-            .map_err(|error| format!("input_json: {error}"))?;
+        let input = read_input(&request, document, input_scanner, config)?;
         let change =
             request.ds_state.map(|raw| StateChange::read(raw, limits.nesting_max, choices)).transpose()?;
 
@@ -191,8 +179,7 @@ impl Host {
 
         let keyed = request.idempotency_key.and_then(Key::new).map(|key| Keyed {
             key,
-            input: (choices.same_key_other_input == SameKeyOtherInput::Refuse)
-                .then(|| fingerprint(input.text().as_bytes(), limits, &policy)),
+            input: (choices.same_key_other_input == SameKeyOtherInput::Refuse).then(|| fingerprint(&input)),
         });
         if let Some(Keyed { key, input }) = &keyed
             && let Some(hit) = components.cache.lookup(key, now)
@@ -209,16 +196,7 @@ impl Host {
             if let Some(change) = change.filter(|_| choices.hit_applies_state) {
                 components.state.apply(&change);
             }
-            let reply = Reply {
-                status: hit.status,
-                output: OutputRef::Escaped(hit.output.as_deref().unwrap_or_default()),
-                error: &hit.error,
-                hit: Some(true),
-                state: Some(StateRef::Unchanged),
-            };
-            if !reply.write(out.replies(), limits.reply_bytes_max) {
-                reply::write_host_error(out.replies(), "the cached reply is too large");
-            }
+            write_hit(hit, limits.reply_bytes_max, out);
             return Ok(Progress::Answered { host_error: false });
         }
 
@@ -230,16 +208,9 @@ impl Host {
             components.state.apply(&change);
         }
         let call = Call { tool, keyed, before: components.state.slots().clone() };
-        let input =
-            Input { text: input.text(), traits: input.traits(), policy, nesting_max: limits.nesting_max };
         let mut cx = Context { now, limits, choices, state: &mut *components.state, printed };
         let step = entry.tool.call(&input, &mut cx);
-        let given = match request.input_json {
-            // A lone surrogate that was escaped in the request is an escape within the document.
-            Some(escaped) if !request.lone_surrogates => OutputRef::Escaped(escaped.raw()),
-            _ => OutputRef::Json(input.text),
-        };
-        Ok(self.step(call, step, Some(given), now, out))
+        Ok(self.step(call, step, Some(input.output()), now, out))
     }
 
     /// Continues the tool that waits. Returns `None` when none does or `answer` is not what it waits for.
@@ -375,12 +346,58 @@ fn escape(text: &str) -> Box<str> {
 }
 
 /// A digest that two inputs share exactly when they are one JSON value.
-fn fingerprint(input: &[u8], limits: &Limits, policy: &crate::json::Policy) -> [u8; 32] {
+fn fingerprint(input: &Input<'_>) -> [u8; 32] {
     let mut canonical = Vec::new();
-    if let Ok(value) = Value::parse(input, limits.nesting_max, policy) {
+    if let Ok(value) = input.value() {
         write_canonical(&mut canonical, &value);
     }
     Sha256::digest(&canonical).into()
+}
+
+/// The input of a request; `document` and `scanner` serve where the scanner of the request could not tell.
+fn read_input<'a>(
+    request: &Request<'a>,
+    document: &'a mut Vec<u8>,
+    scanner: &mut Scanner,
+    config: &Config,
+) -> Result<Input<'a>, Refusal> {
+    let policy = config.choices.policy();
+    let nesting_max = config.limits.nesting_max;
+    let input = match (request.input_json, request.document) {
+        (None, _) => Input::new("{}", Traits::default(), policy, nesting_max),
+        (Some(string), Some(Document { kind: Kind::Object, traits })) => {
+            Input::escaped(string, traits, policy, nesting_max)
+        }
+        (Some(string), _) => {
+            unescape_document(string, document);
+            let scanned = scanner.scan(document).map_err(|error| format!("input_json: {error}"))?;
+            if scanned.kind() != Kind::Object {
+                return Err("input_json must hold a JSON object".into());
+            }
+            if request.lone_surrogates {
+                // A lone surrogate that was escaped in the request is an escape within the document.
+                Input::new(scanned.text(), scanned.traits(), policy, nesting_max)
+            } else {
+                Input::escaped(string, scanned.traits(), policy, nesting_max)
+            }
+        }
+    };
+    input.check().map_err(|error| format!("input_json: {error}"))?;
+    Ok(input)
+}
+
+/// Answers from the cache.
+fn write_hit(hit: &Entry, reply_bytes_max: usize, out: &mut Out<'_>) {
+    let reply = Reply {
+        status: hit.status,
+        output: OutputRef::Escaped(hit.output.as_deref().unwrap_or_default()),
+        error: &hit.error,
+        hit: Some(true),
+        state: Some(StateRef::Unchanged),
+    };
+    if !reply.write(out.replies(), reply_bytes_max) {
+        reply::write_host_error(out.replies(), "the cached reply is too large");
+    }
 }
 
 /// The error for an unknown aid, which may be as long as a request: the start of it will do.

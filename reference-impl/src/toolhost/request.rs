@@ -1,9 +1,7 @@
 //! From the bytes of a request to its members (IPC §3).
 
 use super::choices::{Bom, Choices, InputsMember, NullMember};
-use crate::json::{
-    BigNumbers, DuplicateKeys, Kind, LoneSurrogates, Policy, Raw, RawStr, Scanner, Traits, Value,
-};
+use crate::json::{Document, DuplicateKeys, Kind, Raw, RawStr, Scanner, Value};
 
 /// The members of a request, of the right types.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,6 +10,8 @@ pub(super) struct Request<'t> {
     pub aid: Option<RawStr<'t>>,
     /// The tool's input, `"{}"` when absent.
     pub input_json: Option<RawStr<'t>>,
+    /// What is known about the document in `input_json`.
+    pub document: Option<Document>,
     /// An object; not yet read.
     pub ds_state: Option<Raw<'t>>,
     /// Serve mode only.
@@ -72,22 +72,6 @@ pub(super) fn without_bom<'t>(request: &'t [u8], choices: &Choices) -> &'t [u8] 
     }
 }
 
-/// Refuses what the policy refuses, given that a text with `traits` was scanned.
-pub(super) fn check_policy(
-    text: &str,
-    traits: Traits,
-    policy: &Policy,
-    nesting_max: usize,
-) -> Result<(), String> {
-    let doubtful = (traits.duplicate_keys && policy.duplicate_keys == DuplicateKeys::Refuse)
-        || (traits.lone_surrogates && policy.lone_surrogates == LoneSurrogates::Refuse)
-        || (traits.big_numbers && policy.big_numbers == BigNumbers::Refuse);
-    if doubtful {
-        Value::parse(text.as_bytes(), nesting_max, policy).map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
 impl<'t> Request<'t> {
     /// Reads a request. In run mode (`serve` false) only `input_json` and `ds_state` are known members.
     ///
@@ -104,8 +88,11 @@ impl<'t> Request<'t> {
         if scanned.kind() != Kind::Object {
             return Err("malformed request: it must be an object".to_owned());
         }
-        check_policy(scanned.text(), scanned.traits(), &choices.policy(), nesting_max)
-            .map_err(|error| format!("malformed request: {error}"))?;
+        let policy = choices.policy();
+        if policy.may_refuse(scanned.traits()) {
+            Value::parse(text, nesting_max, &policy)
+                .map_err(|error| format!("malformed request: {error}"))?;
+        }
         let lone_surrogates = scanned.traits().lone_surrogates;
         let mut members = Members::default();
         for (name, value) in scanned.members() {
@@ -131,6 +118,7 @@ impl<'t> Request<'t> {
             }
         };
         let input_json = string("input_json", members.input_json)?;
+        let document = members.input_json.and_then(Raw::document);
         if input_json.is_none() && members.inputs.is_some() && choices.inputs_member == InputsMember::Refuse {
             return Err("malformed request: inputs is not read here; send input_json".to_owned());
         }
@@ -139,7 +127,7 @@ impl<'t> Request<'t> {
             return Err("malformed request: ds_state must be an object".to_owned());
         }
         if !serve {
-            return Ok(Self { input_json, ds_state, lone_surrogates, ..Self::default() });
+            return Ok(Self { input_json, document, ds_state, lone_surrogates, ..Self::default() });
         }
         let aid = string("aid", members.aid)?;
         if aid.is_none_or(|aid| aid.raw().is_empty()) {
@@ -148,6 +136,7 @@ impl<'t> Request<'t> {
         Ok(Self {
             aid,
             input_json,
+            document,
             ds_state,
             idempotency_key: string("idempotency_key", members.idempotency_key)?,
             lease_token: string("_lease_token", members.lease_token)?,

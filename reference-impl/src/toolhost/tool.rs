@@ -1,10 +1,12 @@
 //! Tools behind a trait, and the table that names them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::choices::Choices;
+use super::reply::OutputRef;
 use super::state::StateStore;
-use crate::json::{self, Policy, RawStr, Text, Traits, Value};
+use crate::json::{self, BigNumbers, LoneSurrogates, Policy, RawStr, Text, Traits, Value, unescape_document};
 use crate::limits::Limits;
 use crate::machine::{Fetched, Millis};
 
@@ -126,23 +128,51 @@ pub struct Context<'a> {
 /// The input of a call: a JSON object.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
-    /// The JSON text; validated, but for what the policy refuses.
-    pub text: &'a str,
-    /// What it holds on which implementations differ.
-    pub traits: Traits,
-    /// The behaviour chosen for that.
-    pub policy: Policy,
-    /// Levels of nesting allowed.
-    pub nesting_max: usize,
+    source: Source<'a>,
+    traits: Traits,
+    policy: Policy,
+    nesting_max: usize,
 }
 
-impl Input<'_> {
+/// How an input is at hand.
+#[derive(Debug, Clone, Copy)]
+enum Source<'a> {
+    /// Its text.
+    Text(&'a str),
+    /// The string that holds its text.
+    Escaped(RawStr<'a>),
+}
+
+impl<'a> Input<'a> {
+    /// An input whose text was scanned and has `traits`; `policy` says what to do about them, and the text is nested up to
+    /// `nesting_max` levels.
+    pub fn new(text: &'a str, traits: Traits, policy: Policy, nesting_max: usize) -> Self {
+        Self { source: Source::Text(text), traits, policy, nesting_max }
+    }
+
+    /// As [`Input::new`], of a text that is still within a string of the request.
+    pub fn escaped(string: RawStr<'a>, traits: Traits, policy: Policy, nesting_max: usize) -> Self {
+        Self { source: Source::Escaped(string), traits, policy, nesting_max }
+    }
+
+    /// The JSON text; validated, but for what the policy refuses.
+    pub fn text(&self) -> Cow<'a, str> {
+        match self.source {
+            Source::Text(text) => Cow::Borrowed(text),
+            Source::Escaped(string) => {
+                let mut text = Vec::new();
+                unescape_document(string, &mut text);
+                Cow::Owned(String::from_utf8(text).unwrap_or_default())
+            }
+        }
+    }
+
     /// True when the text, as it is, means one thing to every reader under the chosen policy.
     pub fn is_plain(&self) -> bool {
         let Policy { lone_surrogates, big_numbers, .. } = self.policy;
         !self.traits.duplicate_keys
-            && (!self.traits.lone_surrogates || lone_surrogates == json::LoneSurrogates::Echo)
-            && (!self.traits.big_numbers || big_numbers == json::BigNumbers::Exact)
+            && (!self.traits.lone_surrogates || lone_surrogates == LoneSurrogates::Echo)
+            && (!self.traits.big_numbers || big_numbers == BigNumbers::Exact)
     }
 
     /// The input as a tree.
@@ -150,7 +180,23 @@ impl Input<'_> {
     /// # Errors
     /// Something that the policy refuses.
     pub fn value(&self) -> Result<Value, json::Error> {
-        Value::parse(self.text.as_bytes(), self.nesting_max, &self.policy)
+        Value::parse(self.text().as_bytes(), self.nesting_max, &self.policy)
+    }
+
+    /// Refuses what the policy refuses.
+    ///
+    /// # Errors
+    /// What, and where in the text.
+    pub fn check(&self) -> Result<(), json::Error> {
+        if self.policy.may_refuse(self.traits) { self.value().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// The string that holds the text, where it is at hand, else the text.
+    pub(super) fn output(&self) -> OutputRef<'a> {
+        match self.source {
+            Source::Text(text) => OutputRef::Json(text),
+            Source::Escaped(string) => OutputRef::Escaped(string.raw()),
+        }
     }
 }
 
