@@ -17,25 +17,36 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     }
 }
 
-/// Finds for each run of repetitions the smallest number that shows the finding.
+/// Finds for each run of repetitions the smallest number that shows the finding. Runs can depend on each other, as the
+/// brackets of nested arrays do, so this goes on until none gets shorter.
 fn runs(shrinker: &mut Shrinker<'_>, index: usize) {
-    let segments = payload_of(shrinker, index).map_or(0, |payload| payload.0.len());
-    for at in 0..segments {
-        let Some(Segment::Repeat { times, .. }) = segment(shrinker, index, at) else { continue };
-        if with_times(shrinker, index, at, 0) {
+    while shrinker.goes_on() && shorter_run(shrinker, index) {}
+}
+
+fn shorter_run(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
+    let mut any = false;
+    let mut at = 0;
+    while let Some(segment) = segment(shrinker, index, at) {
+        at += 1;
+        let Segment::Repeat { times, .. } = segment else { continue };
+        if with_times(shrinker, index, at - 1, 0) {
+            at -= 1;
+            any = true;
             continue;
         }
         // It shows with `most` and does not with `least`.
         let (mut least, mut most) = (0, times);
         while most - least > 1 && shrinker.goes_on() {
             let middle = least + (most - least) / 2;
-            if with_times(shrinker, index, at, middle) {
+            if with_times(shrinker, index, at - 1, middle) {
                 most = middle;
+                any = true;
             } else {
                 least = middle;
             }
         }
     }
+    any
 }
 
 fn segment(shrinker: &Shrinker<'_>, index: usize, at: usize) -> Option<Segment> {
@@ -44,8 +55,12 @@ fn segment(shrinker: &Shrinker<'_>, index: usize, at: usize) -> Option<Segment> 
 
 fn with_times(shrinker: &mut Shrinker<'_>, index: usize, at: usize, fewer: u64) -> bool {
     let Some(mut payload) = payload_of(shrinker, index).cloned() else { return false };
-    if let Some(Segment::Repeat { times, .. }) = payload.0.get_mut(at) {
-        *times = fewer;
+    match payload.0.get_mut(at) {
+        Some(Segment::Repeat { times, .. }) if fewer > 0 => *times = fewer,
+        Some(_) => {
+            payload.0.remove(at);
+        }
+        None => return false,
     }
     accepts_payload(shrinker, index, payload, None)
 }
