@@ -67,8 +67,6 @@ pub enum Reveals {
     RequestShape,
     /// Whether a result is printed as value or as string.
     PrintedAs,
-    /// The type of the error, or `result`.
-    Outcome,
     /// The exit status: `zero` or `nonzero`.
     ExitStatus,
     /// Which of the allowed results came.
@@ -86,7 +84,6 @@ impl Reveals {
         match self {
             Self::RequestShape => "request_shape",
             Self::PrintedAs => "printed_as",
-            Self::Outcome => "outcome",
             Self::ExitStatus => "exit_status",
             Self::Choice { key, .. } => key,
         }

@@ -191,7 +191,6 @@ impl<'a> Call<'a> {
                 (None, _) => Some("value".to_owned()),
                 (Some(_), _) => None,
             },
-            Reveals::Outcome => Some(printed.error.map_or("result", |(kind, _)| kind).to_owned()),
             Reveals::Choice { values, .. } => expect.fit(printed).and_then(|at| values.get(at).cloned()),
             Reveals::ExitStatus => self.transcript.exit(self.session).map(|exit| match exit {
                 Exit::Code(0) => "zero".to_owned(),
