@@ -244,8 +244,9 @@ impl Config {
     fn shown_name(&self) -> String {
         let program = || {
             let argv = self.commands.values().next()?;
-            let words = argv.iter().filter(|word| !word.starts_with('-'));
-            // `python3 peer.py` is known by its second word.
+            // `python3 peer.py` is known by its second word, `sh -c 'while …'` by its first.
+            let words =
+                argv.iter().filter(|word| !word.starts_with('-') && !word.contains(char::is_whitespace));
             let mut names = words.filter_map(|word| Path::new(word).file_name()?.to_str());
             let first = names.next()?;
             let interpreter = ["python", "node", "ruby", "perl", "java", "sh", "bash", "env"]

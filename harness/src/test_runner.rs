@@ -19,7 +19,8 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use crate::check::Check;
 use crate::cli::select;
-use crate::config::Config;
+use crate::config::{Config, DEFAULT_EXPECTATIONS};
+use crate::expectation::{Expectations, Why};
 use crate::fixture::ActorExe;
 use crate::peer::Peer;
 use crate::report::console;
@@ -65,6 +66,8 @@ struct Shared {
     actor_exe: ActorExe,
     scratch: Mutex<Option<tempfile::TempDir>>,
     interrupted: AtomicBool,
+    /// Failures that are known: `peerproof-expected.toml` beside the configuration.
+    expectations: Expectations,
     /// Held for writing by checks that measure while no other runs.
     alone: RwLock<()>,
     /// Whether the first canary of a command was answered, by command.
@@ -93,6 +96,7 @@ fn prepare(
         .tempdir()
         .map_err(|error| format!("cannot make a temporary folder: {error}"))?;
     let mut peer = Config::load(Path::new(config))?.peer(variables)?;
+    let expectations = expectations(&Path::new(config).with_file_name(DEFAULT_EXPECTATIONS))?;
     let nextest = variables.contains_key("NEXTEST");
     let number = |name: &str| variables.get(name).and_then(|value| value.to_str()?.parse::<f64>().ok());
     let options = Options {
@@ -112,12 +116,23 @@ fn prepare(
         actor_exe,
         scratch: Mutex::new(Some(scratch)),
         interrupted,
+        expectations,
         alone: RwLock::new(()),
         canaries: Mutex::default(),
         nextest,
     });
     let trials = checks.into_iter().map(|check| trial(check, &shared)).collect();
     Ok((trials, Cleanup(shared)))
+}
+
+/// The expectations in `path`; none where it is not there.
+fn expectations(path: &Path) -> Result<Expectations, String> {
+    let shown = path.display();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Expectations::parse(&text).map_err(|error| format!("{shown}: {error}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Expectations::default()),
+        Err(error) => Err(format!("cannot read the expectations {shown}: {error}")),
+    }
 }
 
 fn trial(check: &'static Check, shared: &Arc<Shared>) -> Trial {
@@ -175,7 +190,18 @@ impl Shared {
 
     fn run(&self, check: &'static Check) -> Result<Completion, Failed> {
         let outcome = self.outcome(check).ok_or("harness error: the check gave no result")?;
-        let result = outcome.result;
+        let mut result = outcome.result;
+        let today = jiff::Zoned::now().date();
+        let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
+        let mut stale = self.expectations.stale(std::slice::from_ref(&result), known, today);
+        // The other tests speak for entries that are not about this check.
+        stale.retain(
+            |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
+        );
+        if let Some(stale) = stale.first() {
+            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}").into());
+        }
+        self.expectations.apply(&mut result);
         match &result.verdict {
             Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(Completion::Completed),
             Verdict::Untestable(reason) | Verdict::NotClaimed(reason) | Verdict::NotRun(reason) => {

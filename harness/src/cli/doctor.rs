@@ -44,7 +44,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let said = peer.facts.clone();
     let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
     let checks = select::of_side(peer.boundary, peer.facts.side);
-    let first: Vec<&Check> = checks.iter().copied().filter(|check| runner::is_first_canary(check)).collect();
+    let first: Vec<&Check> = checks
+        .iter()
+        .copied()
+        .filter(|check| runner::is_first_canary(check) && peer.commands.contains_key(&check.command))
+        .collect();
     let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
     runner::run(&peer, &first, &options, around, &|outcome| {
         outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(outcome);

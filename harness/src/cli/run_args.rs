@@ -190,6 +190,7 @@ impl OutputArgs {
 /// # Errors
 /// It is none of these.
 pub fn duration(text: &str) -> Result<Duration, String> {
+    let no_time = || format!("{text:?} is no time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
     let seconds = match unit {
@@ -197,9 +198,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3_600.0,
-        _ => return Err(format!("{unit:?} is no unit of time; there is ms, s, m and h")),
+        _ => return Err(no_time()),
     };
-    let number: f64 = digits.parse().map_err(|_| format!("{text:?} is no time; write 90s or 10m"))?;
+    let number: f64 = digits.parse().map_err(|_| no_time())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|error| format!("{text:?} is no time: {error}"))
 }
 

@@ -241,12 +241,21 @@ impl Report<'_> {
             };
             let _ = writeln!(out, "  {:4} {}{hint}", checks.len(), one_line(&sentence));
         }
-        if reasons.keys().any(|(_, detail)| detail.starts_with("no_role: the role `any`")) {
+        if self.lacks_a_tool() {
             let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass --aid AID \
                             --input JSON, or map roles under [roles] in peerproof.toml.";
             let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
         }
         out.push('\n');
+    }
+
+    /// The boundary knows a role `any`, and no tool of the peer plays it.
+    fn lacks_a_tool(&self) -> bool {
+        let known = boundary::find(&self.run.header.boundary).is_some_and(|boundary| {
+            boundary.config_keys().iter().any(|key| key.table == "roles" && key.name == "any")
+        });
+        let sided = self.run.header.side == crate::clause::Side::Provider;
+        known && sided && self.run.header.config["roles"].get("any").is_none()
     }
 
     fn last_line(&self, out: &mut String) {

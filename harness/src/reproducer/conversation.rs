@@ -11,16 +11,25 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
     let sessions = transcript.plan.sessions.len();
     let mut open: Vec<Vec<u8>> = vec![Vec::new(); sessions];
     let mut current = None;
+    let mut untold = 0;
     for event in &transcript.events {
         let Some(partial) = open.get_mut(event.session) else { continue };
         let mut said = Vec::new();
         match &event.kind {
             Kind::Received { bytes } => {
                 partial.extend_from_slice(&bytes.0);
-                while let Some(end) = partial.iter().position(|byte| *byte == b'\n') {
-                    let frame: Vec<u8> = partial.drain(..=end).collect();
-                    said.push(format!("← {}", printable(&frame[..end], chars_max)));
+                let count = memchr::memchr_iter(b'\n', partial).count();
+                let mut begin = 0;
+                for (index, end) in memchr::memchr_iter(b'\n', partial).enumerate() {
+                    // An endless peer writes millions of lines; those that are left out below need no text.
+                    if index < lines_max || index + lines_max >= count {
+                        said.push(format!("← {}", printable(&partial[begin..end], chars_max)));
+                    } else {
+                        untold += 1;
+                    }
+                    begin = end + 1;
                 }
+                partial.drain(..begin);
             }
             kind => {
                 // What came without a line feed is shown where the peer's output ends.
@@ -50,7 +59,7 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
     if lines.len() > lines_max.max(3) {
         let head = lines_max / 2;
         let tail = lines_max.saturating_sub(head + 1).max(1);
-        let left_out = lines.len() - head - tail;
+        let left_out = lines.len() - head - tail + untold;
         lines.splice(head..lines.len() - tail, [format!("… {left_out} more lines")]);
     }
     lines

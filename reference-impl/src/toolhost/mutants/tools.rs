@@ -86,7 +86,7 @@ fn replace(config: &mut Config, components: &mut Components, hole: Hole, trusts_
 
 impl Tool for Leaky {
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
-        self.through_hole = (self.hole)(&self.list, &input.text.to_lowercase());
+        self.through_hole = (self.hole)(&self.list, &input.text().to_lowercase());
         if self.through_hole {
             return self.open.call(input, cx);
         }
