@@ -135,8 +135,8 @@ pub(super) fn walk_value<L: Layer, S: Sink>(
     sink: &mut S,
 ) -> Result<usize, Fault> {
     stack.clear();
+    // White space is looked for only where something else than what is expected stands.
     'value: loop {
-        at = L::skip_space(text, at);
         if L::is_quote(text, at) {
             let start = at + L::QUOTE;
             at = match sink.take_string(start) {
@@ -157,7 +157,7 @@ pub(super) fn walk_value<L: Layer, S: Sink>(
                     stack.push(object);
                     sink.open(object, at);
                     at = L::skip_space(text, at + 1);
-                    if byte(text, at) != if object { b'}' } else { b']' } {
+                    if byte(text, at) != closing(object) {
                         if object {
                             at = key::<L, S>(text, at, sink)?;
                         }
@@ -176,23 +176,32 @@ pub(super) fn walk_value<L: Layer, S: Sink>(
                 b't' => at = literal(text, at, "true", Some(true), sink)?,
                 b'f' => at = literal(text, at, "false", Some(false), sink)?,
                 b'n' => at = literal(text, at, "null", None, sink)?,
-                _ => return Err(Fault::unexpected(text, at, ErrorKind::Value)),
+                _ => {
+                    let next = L::skip_space(text, at);
+                    if next == at {
+                        return Err(Fault::unexpected(text, at, ErrorKind::Value));
+                    }
+                    at = next;
+                    continue 'value;
+                }
             }
         }
         // After a value: close what ends here, then go on with the next one.
         loop {
-            at = L::skip_space(text, at);
-            let Some(&object) = stack.last() else { return Ok(at) };
-            let next = byte(text, at);
+            let Some(&object) = stack.last() else { return Ok(L::skip_space(text, at)) };
+            let mut next = byte(text, at);
+            if next != b',' && next != closing(object) {
+                at = L::skip_space(text, at);
+                next = byte(text, at);
+            }
             if next == b',' {
                 at += 1;
                 if object {
-                    at = L::skip_space(text, at);
                     at = key::<L, S>(text, at, sink)?;
                 }
                 continue 'value;
             }
-            if next != if object { b'}' } else { b']' } {
+            if next != closing(object) {
                 return Err(Fault::unexpected(text, at, ErrorKind::Comma));
             }
             stack.pop();
@@ -202,17 +211,28 @@ pub(super) fn walk_value<L: Layer, S: Sink>(
     }
 }
 
+#[inline(always)]
+fn closing(object: bool) -> u8 {
+    if object { b'}' } else { b']' }
+}
+
 /// Reads a member name and its colon; returns the offset after the colon.
 #[inline(always)]
-fn key<L: Layer, S: Sink>(text: &[u8], at: usize, sink: &mut S) -> Result<usize, Fault> {
+fn key<L: Layer, S: Sink>(text: &[u8], mut at: usize, sink: &mut S) -> Result<usize, Fault> {
     if !L::is_quote(text, at) {
-        return Err(Fault::unexpected(text, at, ErrorKind::Key));
+        at = L::skip_space(text, at);
+        if !L::is_quote(text, at) {
+            return Err(Fault::unexpected(text, at, ErrorKind::Key));
+        }
     }
     let name = L::string(text, at + L::QUOTE)?;
     sink.key(name);
-    let at = L::skip_space(text, name.end + L::QUOTE);
+    at = name.end + L::QUOTE;
     if byte(text, at) != b':' {
-        return Err(Fault::unexpected(text, at, ErrorKind::Colon));
+        at = L::skip_space(text, at);
+        if byte(text, at) != b':' {
+            return Err(Fault::unexpected(text, at, ErrorKind::Colon));
+        }
     }
     Ok(at + 1)
 }

@@ -160,9 +160,17 @@ pub struct Scanner {
 struct Buffers {
     stack: Vec<bool>,
     names: Vec<Name>,
-    /// For each open array or object, the number of names before it.
-    bases: Vec<usize>,
+    enclosing: Vec<Level>,
     members: Vec<Member>,
+}
+
+/// What is known about an open array or object.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    /// Number of names before its own.
+    base: usize,
+    /// A bit for each of its names; a name whose bit is not set is new.
+    seen: u64,
 }
 
 /// Entries kept allocated between texts; what a text with millions of members needed is given back.
@@ -172,7 +180,7 @@ impl Buffers {
     fn clear(&mut self) {
         self.names.clear();
         self.names.shrink_to(KEPT_ENTRIES);
-        self.bases.clear();
+        self.enclosing.clear();
         self.members.clear();
         self.members.shrink_to(KEPT_ENTRIES);
     }
@@ -202,24 +210,27 @@ impl Scanner {
         let utf8 = std::str::from_utf8(text)
             .map_err(|error| Error { kind: ErrorKind::Utf8, at: error.valid_up_to() })?;
         self.buffers.clear();
-        let Buffers { stack, names, bases, members } = &mut self.buffers;
+        let Buffers { stack, names, enclosing, members } = &mut self.buffers;
         let inner = self.document_member.map(|name| Inner {
             name,
             nesting_max: self.nesting_max,
             buffers: &mut self.inner,
             next: false,
         });
-        let mut pass = Pass::new(text, names, bases, members, inner);
+        let mut pass = Pass::<true>::new(text, names, enclosing, members, inner);
         walk(text, self.nesting_max, stack, &mut pass)?;
         let (kind, traits) = (pass.kind, pass.traits);
         Ok(Scanned { text: utf8, kind, traits, members: &self.buffers.members })
     }
 }
 
-struct Pass<'p> {
+/// One pass over a text. Only with `MEMBERS` are the members of the top level noted.
+struct Pass<'p, const MEMBERS: bool> {
     text: &'p [u8],
     names: &'p mut Vec<Name>,
-    bases: &'p mut Vec<usize>,
+    /// The innermost open array or object, and those around it.
+    level: Level,
+    enclosing: &'p mut Vec<Level>,
     members: &'p mut Vec<Member>,
     traits: Traits,
     kind: Kind,
@@ -237,24 +248,25 @@ struct Inner<'p> {
     next: bool,
 }
 
-impl<'p> Pass<'p> {
+impl<'p, const MEMBERS: bool> Pass<'p, MEMBERS> {
     fn new(
         text: &'p [u8],
         names: &'p mut Vec<Name>,
-        bases: &'p mut Vec<usize>,
+        enclosing: &'p mut Vec<Level>,
         members: &'p mut Vec<Member>,
         inner: Option<Inner<'p>>,
     ) -> Self {
         let (traits, kind) = (Traits::default(), Kind::Null);
-        Self { text, names, bases, members, traits, kind, opened: 0, inner }
+        let level = Level::default();
+        Self { text, names, level, enclosing, members, traits, kind, opened: 0, inner }
     }
 
     /// Reads the document that starts at `start`; returns the offset of the quote behind it.
     fn document(&mut self, start: usize) -> Option<usize> {
         let Inner { nesting_max, buffers, .. } = self.inner.as_mut()?;
         buffers.clear();
-        let Buffers { stack, names, bases, members } = &mut **buffers;
-        let mut pass = Pass::new(self.text, names, bases, members, None);
+        let Buffers { stack, names, enclosing, members } = &mut **buffers;
+        let mut pass = Pass::<false>::new(self.text, names, enclosing, members, None);
         let end = walk_value::<Embedded, _>(self.text, start, *nesting_max, stack, &mut pass).ok()?;
         let document = Document { kind: pass.kind, traits: pass.traits };
         let inside = self.text.get(start..end)?;
@@ -269,13 +281,13 @@ impl<'p> Pass<'p> {
     }
 }
 
-impl Pass<'_> {
+impl<const MEMBERS: bool> Pass<'_, MEMBERS> {
     /// Notes a value of the top level or of a top-level member.
     #[inline(always)]
     fn value(&mut self, kind: Kind, start: usize, end: usize, escaped: bool) {
-        match self.bases.len() {
+        match self.enclosing.len() {
             0 => self.kind = kind,
-            1 => {
+            1 if MEMBERS => {
                 // Only a top-level object has members; in an array there is none to complete.
                 if let Some(member) = self.members.last_mut() {
                     *member = Member { value: span(start, end), kind, escaped, ..*member };
@@ -295,14 +307,22 @@ impl Pass<'_> {
             return;
         }
         let name = Name { head: head(self.text, key.start, key.end), span: span(key.start, key.end) };
-        let base = self.bases.last().copied().unwrap_or_default();
-        let siblings = self.names.get(base..).unwrap_or_default();
+        let bit = 1 << (name.head.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58);
+        if self.level.seen & bit != 0 {
+            self.compare(&name);
+        }
+        self.level.seen |= bit;
+        self.names.push(name);
+    }
+
+    /// Compares a name with its siblings, unless they are so many that they are sorted in the end.
+    fn compare(&mut self, name: &Name) {
+        let siblings = self.names.get(self.level.base..).unwrap_or_default();
         if siblings.len() < PAIRWISE_MAX
-            && siblings.iter().any(|other| other.head == name.head && self.bytes(other) == self.bytes(&name))
+            && siblings.iter().any(|other| other.head == name.head && self.bytes(other) == self.bytes(name))
         {
             self.traits.duplicate_keys = true;
         }
-        self.names.push(name);
     }
 
     fn bytes(&self, name: &Name) -> &[u8] {
@@ -320,22 +340,24 @@ impl Pass<'_> {
     }
 }
 
-impl Sink for Pass<'_> {
+impl<const MEMBERS: bool> Sink for Pass<'_, MEMBERS> {
     #[inline(always)]
     fn open(&mut self, _object: bool, at: usize) {
-        if self.bases.len() == 1 {
+        if MEMBERS && self.enclosing.len() == 1 {
             self.opened = at;
         }
-        self.bases.push(self.names.len());
+        self.enclosing.push(self.level);
+        self.level = Level { base: self.names.len(), seen: 0 };
     }
 
     #[inline(always)]
     fn close(&mut self, object: bool, end: usize) {
-        let base = self.bases.pop().unwrap_or_default();
+        let base = self.level.base;
         if self.names.len() > base + PAIRWISE_MAX {
             self.sort_names(base);
         }
         self.names.truncate(base);
+        self.level = self.enclosing.pop().unwrap_or_default();
         let kind = if object { Kind::Object } else { Kind::Array };
         self.value(kind, self.opened, end, false);
     }
@@ -345,7 +367,7 @@ impl Sink for Pass<'_> {
         if key.lone_surrogate {
             self.traits.lone_surrogates = true;
         }
-        if self.bases.len() == 1 {
+        if MEMBERS && self.enclosing.len() == 1 {
             self.members.push(Member {
                 key: span(key.start, key.end),
                 value: span(0, 0),
@@ -380,7 +402,7 @@ impl Sink for Pass<'_> {
 
     #[inline(always)]
     fn take_string(&mut self, start: usize) -> Option<usize> {
-        if self.bases.len() == 1 && self.inner.as_ref().is_some_and(|inner| inner.next) {
+        if MEMBERS && self.enclosing.len() == 1 && self.inner.as_ref().is_some_and(|inner| inner.next) {
             return self.document(start);
         }
         None
