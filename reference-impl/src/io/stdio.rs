@@ -167,6 +167,8 @@ fn obey(mut signals: Signals, notices: &Sender<Notice>, shell: &Mutex<Shell>) {
     });
     // Whichever comes first: the reading thread waits for notices, or lets go of the machine in order to read.
     let _ = notices.send(Notice::Terminate);
-    let status = lock(shell).handle(Event::Terminate);
-    process::exit(status.unwrap_or(STATUS_TERMINATED));
+    // `None`: the reading thread obeyed the notice and is ending, or the deadline above decides.
+    if let Some(status) = lock(shell).handle(Event::Terminate) {
+        process::exit(status);
+    }
 }
