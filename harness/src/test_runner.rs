@@ -121,7 +121,11 @@ fn prepare(
         canaries: Mutex::default(),
         nextest,
     });
-    let trials = checks.into_iter().map(|check| trial(check, &shared)).collect();
+    let mut trials: Vec<Trial> = checks.into_iter().map(|check| trial(check, &shared)).collect();
+    if !shared.expectations.is_empty() {
+        let shared = Arc::clone(&shared);
+        trials.push(Trial::test(DEFAULT_EXPECTATIONS, move || shared.expectations_hold()));
+    }
     Ok((trials, Cleanup(shared)))
 }
 
@@ -143,6 +147,15 @@ fn trial(check: &'static Check, shared: &Arc<Shared>) -> Trial {
 }
 
 impl Shared {
+    /// What is stale about the expectations whatever the checks come to: expired entries and unknown ids.
+    fn expectations_hold(&self) -> Result<(), Failed> {
+        let today = jiff::Zoned::now().date();
+        let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
+        let stale: Vec<String> =
+            self.expectations.stale(&[], known, today).iter().map(ToString::to_string).collect();
+        if stale.is_empty() { Ok(()) } else { Err(stale.join("\n").into()) }
+    }
+
     fn test(&self, check: &'static Check) -> Result<Completion, Failed> {
         if check.exclusive {
             let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
