@@ -43,6 +43,9 @@ pub struct Case<S> {
     pub env: BTreeMap<String, String>,
     /// What is sent and what must come.
     pub steps: Vec<S>,
+    /// For each step the place among the rows of `steps` in the file: steps of one `together` row share it.
+    #[serde(skip)]
+    pub families: Vec<usize>,
 }
 
 /// A row with the file it stands in.
@@ -71,8 +74,9 @@ pub fn load<'a, S: DeserializeOwned>(
                 .and_then(Value::as_str)
                 .map_or_else(|| format!("row {}", index + 1), |id| format!("case {id:?}"));
             let wrong = |error: &dyn fmt::Display| format!("{file}, {name}: {error}");
-            for table in spread(row).map_err(|error| wrong(&error))? {
+            for (table, families) in spread(row).map_err(|error| wrong(&error))? {
                 let case: Case<S> = table.try_into().map_err(|error| wrong(&error))?;
+                let case = Case { families, ..case };
                 well_formed(&case).map_err(|error| wrong(&error))?;
                 let modes = if case.modes.is_empty() { vec![String::new()] } else { case.modes.clone() };
                 for mode in modes {
@@ -93,10 +97,11 @@ struct File {
     case: Vec<Table>,
 }
 
-/// One table for each entry of `each`, or the row itself.
-fn spread(mut row: Table) -> Result<Vec<Table>, String> {
+/// One table for each entry of `each`, or the row itself; with the family of each step.
+fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, String> {
+    let steps = row.get("steps").and_then(Value::as_array).map_or(0, Vec::len);
     let entries = match row.remove("each") {
-        None => return Ok(vec![row]),
+        None => return Ok(vec![(row, (0..steps).collect())]),
         Some(Value::Table(entries)) if !entries.is_empty() => entries,
         Some(_) => return Err("`each` is a table of names and texts".to_owned()),
     };
@@ -108,17 +113,23 @@ fn spread(mut row: Table) -> Result<Vec<Table>, String> {
         })
         .collect::<Result<_, _>>()?;
     if row.remove("together").is_some_and(|together| together == Value::Boolean(true)) {
+        let mut families = Vec::new();
         if let Some(Value::Array(steps)) = row.get_mut("steps") {
-            *steps = steps.iter().flat_map(|step| spread_step(step, &texts)).collect();
+            let mut all = Vec::new();
+            for (family, step) in steps.iter().enumerate() {
+                all.extend(spread_step(step, &texts));
+                families.resize(all.len(), family);
+            }
+            *steps = all;
         }
-        return Ok(vec![row]);
+        return Ok(vec![(row, families)]);
     }
     let mut tables = Vec::new();
     for (name, text) in texts {
         let mut value = Value::Table(row.clone());
         replace(&mut value, &name, &text);
         if let Value::Table(table) = value {
-            tables.push(table);
+            tables.push((table, (0..steps).collect()));
         }
     }
     Ok(tables)
@@ -395,6 +406,7 @@ mod tests {
         let raw: Vec<&Recipe> = cases[0].case.steps.iter().map(|step| &step.raw).collect();
         let text = |text: &str| Recipe(vec![Part::Text(text.to_owned())]);
         assert_eq!(raw, [&text("first"), &text("x1"), &text("x2")]);
+        assert_eq!(cases[0].case.families, [0, 1, 1]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::boundary;
 use crate::budget::Budget;
 use crate::check::Check;
 use crate::clause::{ClauseId, Level};
@@ -286,7 +287,7 @@ impl Round<'_> {
                 return Err(Verdict::Untestable(format!("not_started: {error}")));
             }
         }
-        let mut judgement = self.peer.boundary.judge(&transcript);
+        let mut judgement = boundary::judge(self.peer.boundary, &transcript);
         if let Some(choice) = &judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
             && *pinned != choice.value

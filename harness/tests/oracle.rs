@@ -284,7 +284,14 @@ fn a_run_that_says_nothing_crashed_unless_its_status_is_0() {
     let broken = || Tape::run().good().event(Kind::StdinBroken { unwritten_bytes: 9 });
     broken().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
     broken().exit(Exit::Code(2)).shows(CLAUSE, "crashed", Nature::Crash);
-    Tape::run().good().eof().gets_raw("\n").exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
+    // A line feed alone is no reply, and output beside the protocol.
+    assert_eq!(
+        Tape::run().good().eof().gets_raw("\n").exit(Exit::Code(0)).findings(),
+        [
+            (CLAUSE.to_owned(), "no_reply".to_owned(), Nature::Violation),
+            ("TH-FRAME-05".to_owned(), "blank_line".to_owned(), Nature::Violation),
+        ]
+    );
 }
 
 #[test]

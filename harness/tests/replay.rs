@@ -1,5 +1,8 @@
 //! The commands that work on stored conversations and results, as processes.
 
+// Helpers of tests assert by panicking, too.
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;

@@ -97,6 +97,15 @@ impl Printer {
         let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     }
 
+    /// Standard output as a file, for what is streamed line by line.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn out_file(&self) -> std::io::Result<std::fs::File> {
+        use std::os::fd::AsFd as _;
+        std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
+    }
+
     /// Writes to standard error.
     pub fn err(&self, text: &str) {
         let mut to = io::stderr().lock();

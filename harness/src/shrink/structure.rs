@@ -20,14 +20,14 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     }
 }
 
-/// Steps whose content is shrunk, the failing one first; canaries are as short as they are worth.
+/// Steps whose content is shrunk, the failing one first; canaries are left alone unless they may be what fails.
 pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
     let best = &shrinker.best;
     let fails = |index: &usize| best.origin.get(*index).copied() == shrinker.step;
     let mut steps: Vec<usize> = (0..best.plan.steps.len())
         .filter(|index| {
             let step = &best.plan.steps[*index];
-            matches!(step.act, Act::Send { .. }) && (!step.canary || fails(index))
+            matches!(step.act, Act::Send { .. }) && (!step.canary || fails(index) || shrinker.step.is_none())
         })
         .collect();
     steps.sort_by_key(|index| !fails(index));

@@ -9,6 +9,8 @@ mod parts;
 mod shell;
 mod tools;
 mod wire;
+mod wire_edit;
+mod wire_session;
 mod wire_table;
 
 use super::{Components, Config, Mode, machine_with};
@@ -73,7 +75,15 @@ impl Mutant {
 
 /// All mutants, by the order of the clauses.
 pub fn all() -> Vec<Mutant> {
-    [wire_table::MUTANTS, machines::MUTANTS, parts::MUTANTS, tools::MUTANTS, shell::MUTANTS].concat()
+    [
+        wire_table::MUTANTS,
+        wire_session::SESSION_MUTANTS,
+        machines::MUTANTS,
+        parts::MUTANTS,
+        tools::MUTANTS,
+        shell::MUTANTS,
+    ]
+    .concat()
 }
 
 /// The mutant called `id`.

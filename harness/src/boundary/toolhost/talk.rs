@@ -276,6 +276,14 @@ impl<'a> Talk<'a> {
         self
     }
 
+    /// Waits for this many replies to the last step only, as the others come with the end of input.
+    pub fn await_only(&mut self, replies: u32) -> &mut Self {
+        if let Some(Step { act: Act::Send { await_frames, .. }, .. }) = self.plan.steps.last_mut() {
+            *await_frames = replies;
+        }
+        self
+    }
+
     /// Allows the last step more time than a small request.
     pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {

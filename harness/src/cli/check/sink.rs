@@ -1,7 +1,5 @@
 //! Where results go while they come in: the results file and, with `--format ndjson`, standard output.
 
-use std::fs::File;
-use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use super::super::Stop;
@@ -35,9 +33,10 @@ impl Sink {
         };
         let stream = match form {
             Format::Ndjson => {
-                let out = std::io::stdout().as_fd().try_clone_to_owned();
-                let out = out.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?;
-                Some(ResultsWriter::onto(File::from(out), Path::new("standard output")))
+                let out = printer
+                    .out_file()
+                    .map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?;
+                Some(ResultsWriter::onto(out, Path::new("standard output")))
             }
             Format::Pretty | Format::Plain => None,
         };

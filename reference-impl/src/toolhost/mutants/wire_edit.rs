@@ -1,0 +1,133 @@
+//! How mutants of the seam of lines are written: makers, and edits of requests and replies.
+
+use super::wire::{Memory, Pass, Rewrite, forward, has, unchanged, value, without};
+use super::{Mutant, Seam};
+use crate::json::{Value, write_value};
+
+pub(super) type OnRequest = fn(&mut Memory, &[u8]) -> Pass;
+pub(super) type OnReply = fn(&mut Memory, &[u8]) -> Vec<u8>;
+
+pub(super) const fn incoming(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    request: OnRequest,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply: unchanged }) }
+}
+
+pub(super) const fn outgoing(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    reply: OnReply,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request: forward, reply }) }
+}
+
+pub(super) const fn both(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    request: OnRequest,
+    reply: OnReply,
+) -> Mutant {
+    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply }) }
+}
+
+pub(super) fn is_ok(reply: &[u8]) -> bool {
+    reply.starts_with(b"{\"ok\":true")
+}
+
+pub(super) fn is_hit(reply: &[u8]) -> bool {
+    has(reply, "\"idempotent_hit\":true")
+}
+
+/// Drops the members that `drop` picks, where it picks any.
+pub(super) fn dropping(request: &[u8], drop: impl Fn(&str, &Value) -> bool) -> Pass {
+    match value(request) {
+        Some(parsed)
+            if parsed
+                .as_object()
+                .unwrap_or_default()
+                .iter()
+                .any(|(name, value)| drop(&name.to_lossy(), value)) =>
+        {
+            Pass::Replace(without(&parsed, drop))
+        }
+        _ => Pass::Forward,
+    }
+}
+
+/// An object with one more member.
+pub(super) fn with_member(object: &[u8], member: &str) -> Vec<u8> {
+    let rest = object.strip_prefix(b"{").unwrap_or(object);
+    let comma = if rest == b"}" { "" } else { "," };
+    [b"{", member.as_bytes(), comma.as_bytes(), rest].concat()
+}
+
+/// Key and aid of a keyed request.
+pub(super) fn keyed(request: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let parsed = value(request)?;
+    let text = |name: &str| parsed.get(name).and_then(Value::as_text).map(|text| text.as_bytes().to_vec());
+    Some((text("idempotency_key").filter(|key| !key.is_empty())?, text("aid")?))
+}
+
+/// A harmless request with the `ds_state` of another.
+pub(super) fn state_only(request: &[u8]) -> Option<Vec<u8>> {
+    let parsed = value(request)?;
+    let mut out = b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":".to_vec();
+    write_value(&mut out, parsed.get("ds_state")?);
+    out.push(b'}');
+    Some(out)
+}
+
+/// A reply with another `ds_state`.
+pub(super) fn with_state(reply: &[u8], state: &str) -> Vec<u8> {
+    const MEMBER: &str = ",\"ds_state\":";
+    let Some(at) = memchr::memmem::rfind(reply, MEMBER.as_bytes()) else { return reply.to_vec() };
+    let rest = &reply[at + MEMBER.len()..];
+    match first_object(rest) {
+        Some(end) => [&reply[..at], MEMBER.as_bytes(), state.as_bytes(), &rest[end..]].concat(),
+        None => reply.to_vec(),
+    }
+}
+
+/// The end of the first complete object of `text`, if it begins with one.
+pub(super) fn first_object(text: &[u8]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Every number after `name` made one larger.
+pub(super) fn one_more(text: &[u8], name: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, name.as_bytes()) {
+        let from = at + name.len();
+        let digits = rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number: u64 = String::from_utf8_lossy(&rest[from..from + digits]).parse().unwrap_or_default();
+        out.extend_from_slice(&rest[..from]);
+        out.extend_from_slice((number + 1).to_string().as_bytes());
+        rest = &rest[from + digits..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
