@@ -18,13 +18,16 @@ use crate::verdict::Verdict;
 pub mod null_peers;
 pub mod presentation;
 
+/// Makes a reference peer that runs as a process, with further arguments.
+pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync + 'a;
+
 /// What starts reference peers: as child processes and inside this process.
 #[derive(Clone, Copy)]
 pub struct Workshop<'a> {
     /// The boundary that is proved.
     pub boundary: &'static dyn Boundary,
     /// A reference peer as a process: side and arguments beyond the usual ones.
-    pub process: &'a (dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync),
+    pub process: &'a MakePeer<'a>,
     /// How runs are done.
     pub options: &'a Options,
     /// This machine's resources.

@@ -35,20 +35,17 @@ pub mod state;
 pub mod talk;
 pub mod talk_state;
 
-/// The toolhost boundary.
+/// The toolhost boundary. Its data is loaded when it is asked for: a reference peer needs none of it, and starts in
+/// thousands.
 struct Toolhost {
-    clauses: Vec<Clause>,
-    checks: Vec<Check>,
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
 }
 
 /// The one instance; its data is embedded and a test shows that it loads.
 pub fn boundary() -> &'static dyn Boundary {
-    static TOOLHOST: OnceLock<Toolhost> = OnceLock::new();
-    TOOLHOST.get_or_init(|| Toolhost {
-        clauses: clause::load(include_str!("../../../corpora/toolhost/clauses.toml"))
-            .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}")),
-        checks: checks::all(),
-    })
+    static TOOLHOST: Toolhost = Toolhost { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &TOOLHOST
 }
 
 impl Boundary for Toolhost {
@@ -61,11 +58,14 @@ impl Boundary for Toolhost {
     }
 
     fn clauses(&self) -> &[Clause] {
-        &self.clauses
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../../../corpora/toolhost/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}"))
+        })
     }
 
     fn checks(&self) -> &[Check] {
-        &self.checks
+        self.checks.get_or_init(checks::all)
     }
 
     fn config_keys(&self) -> &[ConfigKey] {

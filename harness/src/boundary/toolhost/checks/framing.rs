@@ -186,10 +186,7 @@ const SPLITS: &[(&str, (&str, usize))] = &[
 fn split(facts: &Facts, (mark, more): &(&str, usize)) -> Plan {
     let mut talk = Talk::serve(facts);
     let (request, expect) = talk.good("TH-FRAME-04");
-    let bytes: Vec<u8> = match talk.ask("echo", ODD_INPUT).line().expand(&Default::default()) {
-        Ok(bytes) => bytes,
-        Err(_) => Vec::new(),
-    };
+    let bytes = talk.ask("echo", ODD_INPUT).line().expand(&Default::default()).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let at = text.find(mark).unwrap_or(0) + more;
     let (head, tail) = bytes.split_at(at);

@@ -141,7 +141,7 @@ fn structure(bytes: &[u8], maker: &Maker, rng: &mut Rng) -> Option<String> {
         4 => {
             let value = values::value(rng, 2);
             request.set(
-                *rng.pick::<&str>(&["inputs", "AID", "Input_json", "x", "ok", "aid\u{0}", "status"]),
+                rng.pick::<&str>(&["inputs", "AID", "Input_json", "x", "ok", "aid\u{0}", "status"]),
                 value,
             );
         }

@@ -65,7 +65,7 @@ impl Maker {
     /// Some role out of `names` that the peer has.
     fn pick(&self, names: &[&'static str], rng: &mut Rng) -> &'static str {
         let there: Vec<&'static str> = names.iter().copied().filter(|name| self.has(name)).collect();
-        if there.is_empty() { "any" } else { *rng.pick(&there) }
+        if there.is_empty() { "any" } else { rng.pick::<&str>(&there) }
     }
 
     /// An input that the role's tool takes; `None`: it is left out.

@@ -137,7 +137,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     if facts.duplicate_keys {
         may("TH-JSON-07");
         let repeats = |name: &&str| members.iter().filter(|(member, _)| member == name).count() > 1;
-        if KNOWN.iter().any(|name| repeats(&name)) {
+        if KNOWN.iter().any(repeats) {
             match pins.get("duplicate_keys") {
                 Some("first") => first = true,
                 Some("last") => {}
@@ -148,7 +148,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     }
     let member = |name: &str| {
         let mut named = members.iter().filter(|(member, _)| member == name).map(|(_, value)| value);
-        if first { named.next() } else { named.last() }
+        if first { named.next() } else { named.next_back() }
     };
     request.has_unknown = members.iter().any(|(name, _)| !KNOWN.contains(&name.as_str()));
     let null_refused = pins.is("null_member", "refuse");
@@ -221,11 +221,8 @@ fn finish<'a>(
     match member("ds_state") {
         None => {}
         Some(Json::Null) if pins.is("null_member", "refuse") => return Reading::Malformed("TH-REQ-11"),
-        Some(Json::Null) => {
-            if !pins.is("null_member", "absent") {
-                request.may_refuse = Some("TH-REQ-11");
-            }
-        }
+        Some(Json::Null) if pins.is("null_member", "absent") => {}
+        Some(Json::Null) => request.may_refuse = Some("TH-REQ-11"),
         Some(state @ Json::Object(_)) => request.state = Some(state.clone()),
         Some(_) => return Reading::Malformed("TH-REQ-07"),
     }
