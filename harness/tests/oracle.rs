@@ -1,5 +1,6 @@
 //! The toolhost oracle on hand-made transcripts: what happened, and whom it is charged to.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof::boundary::toolhost::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
 use peerproof::boundary::toolhost::oracle::judge;

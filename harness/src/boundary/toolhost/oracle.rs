@@ -150,6 +150,8 @@ fn judge_session(
         match answer {
             Some(frame) => reply(asked_now, &frames[*frame], stray, &mut own),
             None if last_answered > Some(index) => passed_over(asked_now, &mut own),
+            None if over.is_none()
+                && outlived(asked_now, &asked[index + 1..], &alignment.answers[index + 1..], &ending) => {}
             None if over.is_none() => {
                 over = silence(asked_now, index + 1 == asked.len(), &ending, &mut own);
             }
@@ -380,6 +382,14 @@ fn no_reply(asked: &Asked, got: &str) -> Finding {
     let clause = expect.once.as_ref().unwrap_or(&expect.clause);
     let finding = Finding::new(clause.0.as_str(), "no_reply", expect.phrase(), got);
     if hint.is_some() { finding.at(asked.step) } else { asked.file(finding) }
+}
+
+/// Whether a silence is by right because the peer died of a later request that it may die of.
+fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &Ending) -> bool {
+    let may = |asked: &Asked, outcome| asked.expect.allowed.iter().any(|allowed| allowed.outcome == outcome);
+    may(asked, Outcome::Silence)
+        && ending.exit.is_some_and(|exit| exit != Exit::Code(0))
+        && later.iter().zip(answers).any(|(later, answer)| answer.is_none() && may(later, Outcome::Dies))
 }
 
 /// A request without a reply, and nothing after it was answered: allowed, or the peer died of it, hangs in it, or
