@@ -1,1 +1,0 @@
-//! Measuring of live peers.
