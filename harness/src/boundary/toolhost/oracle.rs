@@ -110,8 +110,10 @@ pub(super) fn answers(transcript: &Transcript) -> Vec<Answer> {
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let asked = asked(transcript, session);
         let out = transcript.stdout(session);
-        let frames_max = requests_max(transcript, session) * 2 + FRAMES_SPARE;
-        let mut frames = if spec.command == "run" { whole(&out) } else { lines(&out, frames_max).0 };
+        let mut frames = match spec.command.as_str() {
+            "run" => frames::whole(&out),
+            _ => frames::lines(&out, requests_max(transcript, session)).0,
+        };
         let alignment = align(&asked.iter().map(|asked| &asked.expect).collect::<Vec<_>>(), &frames);
         for (asked, answer) in asked.into_iter().zip(alignment.answers) {
             let reply =
