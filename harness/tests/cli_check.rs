@@ -1,5 +1,7 @@
 //! `peerproof check` from the outside: verdicts on good and dead peers, exit statuses, files.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;

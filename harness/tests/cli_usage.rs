@@ -1,5 +1,7 @@
 //! The mistakes of a new user: each is one clear sentence, with the documented exit status.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,8 @@
 //! Every seed input, conversation and regression of the corpora is replayed through the properties that the fuzz
 //! targets check, on stable Rust.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

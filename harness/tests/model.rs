@@ -1,5 +1,7 @@
 //! The model never blames a correct peer, whatever is sent to it, and finds peers that are wrong.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The results file: written line by line, read back whole or with one sentence that says what is missing.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::path::Path;
 
 use peerproof::clause::{Level, Side};

@@ -1,5 +1,7 @@
 //! The rules of the tree, as tests. Each failure names the place and what to do.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -270,9 +270,11 @@ impl<'a> World<'a> {
                     must_hit = true;
                     clause = if other_text { "TH-IDEM-11" } else { "TH-IDEM-01" };
                 }
-                if other_text && !self.pins.is("same_key_other_input", "first") {
+                // Which request an entry is of can be in doubt, so a refusal is allowed for the same text too.
+                if !self.pins.is("same_key_other_input", "first") {
                     may_refuse = true;
-                    let differs = request.input.plain
+                    let differs = other_text
+                        && request.input.plain
                         && entry
                             .input
                             .as_deref()
