@@ -115,7 +115,7 @@ pub fn serve_small(data: &[u8]) {
     let lines = lines(data);
     let mut asked = 0;
     for line in &lines {
-        asked += usize::from(!line.trim_ascii().is_empty());
+        asked += usize::from(!is_blank(line) || line.len() > small().stdin_bytes_max);
         peer.handle(Event::Stdin(line), 0, &mut actions);
         while !peer.wants_stdin() {
             peer.handle(Event::Wake, u64::MAX / 2, &mut actions);
@@ -266,6 +266,12 @@ fn spelled(op: u8, rest: &[u8]) -> Vec<u8> {
         _ => request,
     };
     request.body().expand(&crate::payload::Vars::new()).unwrap_or_default()
+}
+
+/// Whether the reference's choice is to ignore a line: JSON white space, after a byte order mark or not.
+fn is_blank(line: &[u8]) -> bool {
+    let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 fn stdout(actions: &[Action]) -> Vec<u8> {
