@@ -9,11 +9,10 @@ use serde::Serialize;
 
 use crate::boundary::{Boundary, Mutant, Reference};
 use crate::check::Check;
-use crate::clause::{Clause, ClauseId, Level, Side};
+use crate::clause::{Clause, ClauseId, Level};
 use crate::finding::Finding;
 use crate::peer::{Origin, Peer};
 use crate::runner::{self, Options, Outcome, Surroundings};
-use crate::verdict::Verdict;
 
 pub mod null_peers;
 pub mod presentation;
@@ -347,14 +346,4 @@ impl Workshop<'_> {
         done.sort_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }
-}
-
-/// The sides that a boundary's references play.
-pub fn sides(boundary: &dyn Boundary) -> Vec<Side> {
-    boundary.references().iter().map(|reference| reference.side).collect()
-}
-
-/// Whether a verdict speaks for a peer.
-pub fn speaks_for(verdict: &Verdict) -> bool {
-    verdict.is_good()
 }
