@@ -3,6 +3,8 @@
 pub mod console;
 pub mod diff;
 pub mod doctor;
+#[cfg(feature = "html")]
+pub mod html;
 pub mod judged;
 pub mod junit;
 pub mod markdown;
@@ -10,4 +12,5 @@ pub mod merge;
 pub mod printer;
 pub mod progress;
 pub mod render;
+pub mod sarif;
 pub mod text;

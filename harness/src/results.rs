@@ -421,7 +421,8 @@ impl Reader<'_> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hex, lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         // Writing to a String cannot fail.

@@ -47,7 +47,9 @@ fn ndjson_is_the_results_file_on_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());
     command.args(["check", "-k", "toolhost/serve/chunking", "--format", "ndjson", "--rng-seed", "7"]);
-    command.args(["--report", "results=r/x.ndjson,junit=x.xml,md=x.md"]).env("PEERPROOF_RNG_SEED", "8");
+    command
+        .args(["--report", "results=r/x.ndjson,junit=x.xml,md=x.md,html=x.html,sarif=x.sarif"])
+        .env("PEERPROOF_RNG_SEED", "8");
     let assert = command.assert().code(0);
     let out = assert.get_output().stdout.clone();
     assert_eq!(lines(&out)[0]["rng_seed"], 7, "a flag stands above a variable");

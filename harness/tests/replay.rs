@@ -177,13 +177,17 @@ fn mixed(path: &Path) {
 }
 
 #[test]
-fn junit_and_markdown_are_rendered_from_the_results() {
+fn reports_are_rendered_from_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("r.ndjson");
     let (junit, md) = (folder.path().join("new/j.xml"), folder.path().join("r.md"));
     mixed(&results);
-    let args = ["--junit", junit.to_str().unwrap(), "--md", md.to_str().unwrap()];
-    peerproof(&[&["report", "render", results.to_str().unwrap()], &args[..]].concat()).assert().code(0);
+    let (html, sarif) = (folder.path().join("r.html"), folder.path().join("r.sarif"));
+    let mut args = vec!["report", "render", results.to_str().unwrap()];
+    for (form, path) in [("--junit", &junit), ("--md", &md), ("--html", &html), ("--sarif", &sarif)] {
+        args.extend([form, path.to_str().unwrap()]);
+    }
+    peerproof(&args).assert().code(0);
     let xml = std::fs::read_to_string(&junit).unwrap();
     let count = |part: &str| xml.matches(part).count();
     assert_eq!((count("<testcase "), count("<failure "), count("<error ")), (8, 2, 1), "{xml}");
@@ -194,6 +198,23 @@ fn junit_and_markdown_are_rendered_from_the_results() {
     assert!(text.contains("| fail | 1 |") && text.contains("## Clauses"), "{text}");
     assert!(text.contains("````text\n→ ```{}") && text.contains("&lt;b>"), "{text}");
     assert!(!text.contains("Incomplete"), "{text}");
+
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert_eq!(page.matches("<h3 ").count(), 3, "fail, harness error and flaky: {page}");
+    assert!(page.contains("got: &lt;b&gt;|ok:true|&lt;&#x2f;b&gt;") && !page.contains("<b>|"), "{page}");
+    assert!(!page.contains('\u{1b}') && !page.contains("<script") && !page.contains("Incomplete"), "{page}");
+
+    let log: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&sarif).unwrap()).unwrap();
+    let run = &log["runs"][0];
+    let results_of = run["results"].as_array().unwrap();
+    assert_eq!(results_of.len(), 2, "fail and flaky: {log:#}");
+    assert_eq!((&results_of[0]["level"], &results_of[0]["ruleId"]), (&"error".into(), &"TH-REQ-02".into()));
+    assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "TH-REQ-02");
+    assert_eq!(run["invocations"][0]["executionSuccessful"], true);
+    let notes = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    let levels: Vec<&str> = notes.iter().filter_map(|note| note["level"].as_str()).collect();
+    assert_eq!(levels, ["note", "note", "error"], "untestable, not run, harness error: {log:#}");
+
     peerproof(&["report", "render", results.to_str().unwrap()]).assert().code(0).stdout(contains("8 checks"));
     peerproof(&["report", "render", results.to_str().unwrap(), "--md", "/dev/full"])
         .assert()

@@ -132,10 +132,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
             break;
         }
     }
-    if reports.junit.is_some() || reports.markdown.is_some() {
+    if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
-        let written = render::render(&file, reports.junit.as_deref(), reports.markdown.as_deref());
-        if let Err(error) = written {
+        if let Err(error) = render::render(&file, &reports.rendered) {
             lock(&work.sink).note(error);
         }
     }

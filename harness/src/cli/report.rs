@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{Context, Done, Exit, Stop};
 use crate::report::console::{self, Beside};
 use crate::report::diff::{self, Sort};
-use crate::report::{merge, render};
+use crate::report::merge;
+use crate::report::render::{self, Form};
 use crate::results::{ResultsFile, ResultsWriter, Run};
 
 /// Renders, merges and compares results files.
@@ -21,12 +22,8 @@ enum What {
     Render {
         /// A results.ndjson.
         results: PathBuf,
-        /// Write JUnit XML here.
-        #[arg(long, value_name = "FILE")]
-        junit: Option<PathBuf>,
-        /// Write Markdown here.
-        #[arg(long, value_name = "FILE")]
-        md: Option<PathBuf>,
+        #[command(flatten)]
+        forms: Forms,
     },
     /// Puts the shards of a run together; refuses gaps, overlaps, cut files, and runs that differ.
     Merge {
@@ -46,13 +43,42 @@ enum What {
     },
 }
 
+/// Files to render into.
+#[derive(Debug, clap::Args)]
+struct Forms {
+    /// Write JUnit XML here.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write one HTML page here.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write SARIF 2.1.0 here.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Write Markdown here.
+    #[arg(long, value_name = "FILE")]
+    md: Option<PathBuf>,
+}
+
+impl Forms {
+    fn wanted(&self) -> Vec<(Form, PathBuf)> {
+        let file = |form| match form {
+            Form::Junit => &self.junit,
+            Form::Html => &self.html,
+            Form::Sarif => &self.sarif,
+            Form::Markdown => &self.md,
+        };
+        Form::ALL.into_iter().filter_map(|form| Some((form, file(form).clone()?))).collect()
+    }
+}
+
 /// Carries out the command.
 ///
 /// # Errors
 /// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
 pub fn run(args: &Args, context: &Context) -> Done {
     match &args.what {
-        What::Render { results, junit, md } => rendered(results, junit.as_deref(), md.as_deref(), context),
+        What::Render { results, forms } => rendered(results, &forms.wanted(), context),
         What::Merge { results, out } => merged(results, out, context),
         What::Diff { old, new } => {
             let changes = diff::diff(&whole(old)?, &whole(new)?);
@@ -72,10 +98,10 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
     file.whole().map_err(|message| Stop { exit: Exit::Incomplete, message })
 }
 
-fn rendered(path: &Path, junit: Option<&Path>, md: Option<&Path>, context: &Context) -> Done {
+fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
     let file = ResultsFile::load(path).map_err(Stop::usage)?;
-    render::render(&file, junit, md).map_err(Stop::usage)?;
-    if junit.is_none() && md.is_none() {
+    render::render(&file, wanted).map_err(Stop::usage)?;
+    if wanted.is_empty() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside =
             Beside { folder: folder.map(|folder| folder.display().to_string()), ..Beside::default() };

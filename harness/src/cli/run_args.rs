@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Context, Stop};
+use crate::report::render::Form;
 use crate::runner::Options;
 
 /// How a run is done. Each flag stands above its variable `PEERPROOF_…`, which stands above the default.
@@ -104,7 +105,7 @@ pub struct OutputArgs {
     /// How results are shown; `ndjson` writes the lines of the results file to standard output.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Also write reports: results=FILE, junit=FILE, md=FILE.
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE.
     #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
     pub report: Vec<String>,
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
@@ -137,10 +138,8 @@ impl FromStr for Format {
 pub struct Reports {
     /// `results=`.
     pub results: Option<PathBuf>,
-    /// `junit=`.
-    pub junit: Option<PathBuf>,
-    /// `md=`.
-    pub markdown: Option<PathBuf>,
+    /// What is rendered from the results.
+    pub rendered: Vec<(Form, PathBuf)>,
 }
 
 impl OutputArgs {
@@ -163,23 +162,22 @@ impl OutputArgs {
     /// # Errors
     /// A form is unknown or has no file.
     pub fn reports(&self) -> Result<Reports, Stop> {
-        const FORMS: [&str; 3] = ["results", "junit", "md"];
         let mut reports = Reports::default();
         for part in &self.report {
             let Some((form, file)) = part.split_once('=').filter(|(_, file)| !file.is_empty()) else {
                 return Err(Stop::usage(format!("--report takes FORM=FILE, not {part:?}")));
             };
-            let place = match form {
-                "results" => &mut reports.results,
-                "junit" => &mut reports.junit,
-                "md" => &mut reports.markdown,
-                _ => {
-                    let hint = super::did_you_mean(form, FORMS);
-                    let forms = FORMS.join(", ");
-                    return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
-                }
-            };
-            *place = Some(PathBuf::from(file));
+            let file = PathBuf::from(file);
+            if form == "results" {
+                reports.results = Some(file);
+            } else if let Some(form) = Form::ALL.into_iter().find(|known| known.word() == form) {
+                reports.rendered.push((form, file));
+            } else {
+                let words = || std::iter::once("results").chain(Form::ALL.map(Form::word));
+                let hint = super::did_you_mean(form, words());
+                let forms = words().collect::<Vec<_>>().join(", ");
+                return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
+            }
         }
         Ok(reports)
     }
@@ -221,7 +219,8 @@ mod tests {
     #[test]
     fn reports_are_named_with_files() {
         let args = |text: &str| OutputArgs { report: vec![text.to_owned()], ..OutputArgs::default() };
-        assert_eq!(args("junit=a.xml").reports().unwrap().junit, Some(PathBuf::from("a.xml")));
+        let junit = (Form::Junit, PathBuf::from("a.xml"));
+        assert_eq!(args("junit=a.xml").reports().unwrap().rendered, [junit]);
         assert!(args("juint=a").reports().unwrap_err().message.contains("did you mean \"junit\"?"));
         assert!(args("junit").reports().is_err());
     }

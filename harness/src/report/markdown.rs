@@ -106,13 +106,9 @@ fn clauses(run: &Run, out: &mut String) {
     let _ = writeln!(out, "## Clauses\n\n{proved} of {} proved.\n", rows.len());
     let _ = writeln!(out, "| clause | level | standing | what it says |\n|---|---|---|---|");
     for (clause, standing) in rows {
-        let detail = match &standing {
-            Standing::Broken(reasons) | Standing::ExpectedBroken(reasons) => {
-                format!(" ({})", reasons.join(", "))
-            }
-            Standing::Partly(count) => format!(" ({count} undecided)"),
-            Standing::Undecided(reason) => format!(" ({reason})"),
-            Standing::Flaky | Standing::Proved | Standing::NotClaimed => String::new(),
+        let detail = match standing.detail() {
+            detail if detail.is_empty() => detail,
+            detail => format!(" ({detail})"),
         };
         let text = clause_of(all_clauses(run), &clause.id.0).map_or("", |clause| clause.text.as_str());
         let _ = writeln!(

@@ -1,23 +1,61 @@
-//! Writes reports to files.
+//! The forms that results are rendered into, and writing them to files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::junit::junit;
-use super::markdown::markdown;
 use crate::results::ResultsFile;
 
-/// Renders `file` into the forms that are asked for.
+/// A form that is rendered from a results file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// XML for machines that collect test results.
+    Junit,
+    /// One page for a browser; needs the feature `html` of this crate.
+    Html,
+    /// SARIF 2.1.0 for code scanners.
+    Sarif,
+    /// Markdown for pull requests and wikis.
+    Markdown,
+}
+
+impl Form {
+    /// All of them, in the order in which help names them.
+    pub const ALL: [Self; 4] = [Self::Junit, Self::Html, Self::Sarif, Self::Markdown];
+
+    /// The word in `--report WORD=FILE`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Junit => "junit",
+            Self::Html => "html",
+            Self::Sarif => "sarif",
+            Self::Markdown => "md",
+        }
+    }
+
+    fn text(self, file: &ResultsFile) -> Result<String, String> {
+        match self {
+            Self::Junit => super::junit::junit(file),
+            #[cfg(feature = "html")]
+            Self::Html => super::html::html(file),
+            #[cfg(not(feature = "html"))]
+            Self::Html => {
+                Err("this peerproof was built without HTML reports; build it with `--features html`".into())
+            }
+            Self::Sarif => super::sarif::sarif(file),
+            Self::Markdown => Ok(super::markdown::markdown(file)),
+        }
+    }
+}
+
+/// Renders `file` into each form that is asked for, and tries the rest where one cannot be written.
 ///
 /// # Errors
-/// One sentence with the path that cannot be written.
-pub fn render(file: &ResultsFile, junit_to: Option<&Path>, markdown_to: Option<&Path>) -> Result<(), String> {
-    if let Some(path) = junit_to {
-        write(path, &junit(file)?)?;
-    }
-    if let Some(path) = markdown_to {
-        write(path, &markdown(file))?;
-    }
-    Ok(())
+/// One sentence for each path that cannot be written.
+pub fn render(file: &ResultsFile, wanted: &[(Form, PathBuf)]) -> Result<(), String> {
+    let failed: Vec<String> = wanted
+        .iter()
+        .filter_map(|(form, path)| form.text(file).and_then(|text| write(path, &text)).err())
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
 /// Writes a text file, with the folder it lies in.

@@ -37,6 +37,16 @@ impl Standing {
             Self::Undecided(_) => "undecided",
         }
     }
+
+    /// What stands beside the word, without brackets; often nothing.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Broken(reasons) | Self::ExpectedBroken(reasons) => reasons.join(", "),
+            Self::Partly(count) => format!("{count} undecided"),
+            Self::Undecided(reason) => reason.clone(),
+            Self::Flaky | Self::Proved | Self::NotClaimed => String::new(),
+        }
+    }
 }
 
 #[derive(Default)]
