@@ -77,6 +77,29 @@ fn shards_are_disjoint_and_complete() {
     parts.sort();
     all.sort();
     assert_eq!(parts, all);
+
+    // One check of the other side falls into one shard only; both shards can be merged all the same.
+    let files = ["hash:1/2", "hash:2/2"].map(|shard| {
+        let file = folder.path().join(shard.replace([':', '/'], "-"));
+        let mut command = peerproof(folder.path());
+        command.args([
+            "check",
+            "-k",
+            "toolhost/serve/chunking",
+            "-k",
+            "toolhost/dispatch/canary",
+            "--shard",
+            shard,
+        ]);
+        command.arg("--report").arg(format!("results={}", file.display())).assert().code(0);
+        file
+    });
+    let mut merge = peerproof(folder.path());
+    merge.args(["report", "merge", "--out", "all.ndjson"]).args(&files).assert().code(0);
+    let merged = lines(&fs::read(folder.path().join("all.ndjson")).unwrap());
+    let sides: Vec<&Value> =
+        merged.iter().filter(|line| line["type"] == "run").map(|run| &run["side"]).collect();
+    assert_eq!(sides, ["provider", "consumer"]);
 }
 
 /// Peers that are no toolhost at all: status 1, nothing proved, and the harness does not hang.

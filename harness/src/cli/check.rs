@@ -118,7 +118,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
         canaries.extend(first.map(|check| check.id.as_str()));
         let run = work.one(part)?;
-        if form != Format::Ndjson {
+        if form != Format::Ndjson && !run.checks.is_empty() {
             let beside = Beside {
                 elapsed: Some(began.elapsed()),
                 folder: Some(folder.display().to_string()),
@@ -204,10 +204,14 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
     filter.refuse_useless(&all)?;
     for part in &mut parts {
-        part.checks.retain(|check| filter.takes(check) && shard.is_none_or(|shard| shard.takes(&check.id)));
+        part.checks.retain(|check| filter.takes(check));
     }
     parts.retain(|part| !part.checks.is_empty());
-    if parts.is_empty() {
+    // A shard without a check of one peer still says so in a header: merging tells it from a shard that is missing.
+    for part in &mut parts {
+        part.checks.retain(|check| shard.is_none_or(|shard| shard.takes(&check.id)));
+    }
+    if parts.iter().all(|part| part.checks.is_empty()) {
         return Err(Stop::usage(match shard {
             Some(shard) => format!("no check falls into the shard {shard}; use fewer shards"),
             None => "there is no check to run".to_owned(),
@@ -234,6 +238,12 @@ impl Work<'_> {
     /// Runs the checks of one peer and explains its failures.
     fn one(&mut self, part: Part) -> Result<Run, Stop> {
         let Part { mut peer, checks } = part;
+        if checks.is_empty() {
+            let header = header(&peer, &checks, self.options, self.args);
+            lock(&self.sink).begin(&header);
+            lock(&self.sink).end(results::exit_code(&[], self.args.strict));
+            return Ok(Run { header, checks: Vec::new(), footer: None });
+        }
         let progress = Progress::new(checks.len(), &self.printer);
         progress.say(format!("{}: looking for its tools", peer.name));
         let prepared = runner::prepare(&mut peer, self.options, self.around);

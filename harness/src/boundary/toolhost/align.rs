@@ -3,6 +3,9 @@
 //! Replies come in the order of the requests, but some requests may stay unanswered by right, and a faulty peer loses
 //! replies or makes extra ones. Where the numbers agree there is nothing to decide. Where they do not, the assignment
 //! that keeps the order and fits the most expectations is taken, so that one lost reply is one finding.
+//!
+//! The search is that of an edit distance, in a band around the diagonal: replies that are left out by right drift to
+//! one side only, and by no more than the numbers differ, so every right assignment lies inside it.
 
 use super::expect::Expect;
 use crate::json::Json;
@@ -24,7 +27,10 @@ pub struct Alignment {
     pub extra: Vec<usize>,
 }
 
-/// Longest problem solved by the quadratic search; longer ones are cut at their ends first.
+/// Places that a faulty peer may be out of step by, beyond the difference of the numbers, and still be followed.
+const SLACK: usize = 32;
+
+/// Largest search, in cells of the band; past it replies are taken in order.
 const SEARCH_CELLS_MAX: usize = 4_000_000;
 
 /// Assigns frames to expectations.
@@ -47,67 +53,124 @@ pub fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
     let mut answers: Vec<Option<usize>> = (0..head).map(Some).collect();
     let mut extra = Vec::new();
     let (rows, columns) = (e_end - head, f_end - head);
-    if rows.saturating_mul(columns) > SEARCH_CELLS_MAX {
+    let band = Band::new(rows, columns);
+    if band.cells() > SEARCH_CELLS_MAX {
         // Far out of step: in order, as far as the frames go.
         answers.extend((0..rows).map(|row| (row < columns).then_some(head + row)));
         extra.extend((rows..columns).map(|column| head + column));
     } else {
-        search(expects, (head, e_end), (head, f_end), &fits, &mut answers, &mut extra);
+        search(&band, &expects[head..e_end], head, &fits, &mut answers, &mut extra);
     }
     answers.extend((0..expects.len() - e_end).map(|n| Some(f_end + n)));
     Alignment { answers, extra }
+}
+
+/// Cells (row, column) with `column - row` from `-below` to `above`: rows are expectations, columns are frames.
+struct Band {
+    rows: usize,
+    columns: usize,
+    below: usize,
+    above: usize,
+}
+
+impl Band {
+    fn new(rows: usize, columns: usize) -> Self {
+        Self {
+            rows,
+            columns,
+            below: rows.saturating_sub(columns) + SLACK,
+            above: columns.saturating_sub(rows) + SLACK,
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.below + self.above + 1
+    }
+
+    fn cells(&self) -> usize {
+        (self.rows + 1).saturating_mul(self.width())
+    }
+
+    /// Place of a cell, `None` outside the band and the table.
+    fn place(&self, row: usize, column: usize) -> Option<usize> {
+        let inside = row <= self.rows
+            && column <= self.columns
+            && column + self.below >= row
+            && column <= row + self.above;
+        inside.then(|| row * self.width() + (column + self.below - row))
+    }
 }
 
 /// Weights: a fitting pair is best; an ill-fitting pair is better than a lost reply and an extra one.
 const FIT: i64 = 4;
 const MISFIT: i64 = 1;
 const ALLOWED_SILENCE: i64 = 2;
+const OUTSIDE: i64 = i64::MIN / 2;
 
+/// What is done about a cell.
+#[derive(Clone, Copy)]
+enum Move {
+    /// The frame answers the expectation.
+    Pair,
+    /// The frame answers nothing.
+    Extra,
+    /// The expectation has no reply.
+    Silence,
+}
+
+/// Assigns all frames from `head` on to `expects`, which begin at `head` as well.
 fn search(
+    band: &Band,
     expects: &[&Expect],
-    (e_from, e_to): (usize, usize),
-    (f_from, f_to): (usize, usize),
+    head: usize,
     fits: &dyn Fn(usize, usize) -> bool,
     answers: &mut Vec<Option<usize>>,
     extra: &mut Vec<usize>,
 ) {
-    let (rows, columns) = (e_to - e_from, f_to - f_from);
-    let width = columns + 1;
-    // best[r][c]: best weight for the expectations from r and the frames from c on.
-    let mut best = vec![0_i64; (rows + 1) * width];
-    for row in (0..rows).rev() {
-        let silence = if expects[e_from + row].may_be_silent() { ALLOWED_SILENCE } else { 0 };
-        for column in (0..=columns).rev() {
-            let mut value = silence + best[(row + 1) * width + column];
-            if column < columns {
-                value = value.max(best[row * width + column + 1]);
-                let pair = if fits(e_from + row, f_from + column) { FIT } else { MISFIT };
-                value = value.max(pair + best[(row + 1) * width + column + 1]);
+    // Best weight, and the move towards it, for the expectations from a row and the frames from a column on.
+    let mut best = vec![(0_i64, Move::Extra); band.cells()];
+    let weight = |best: &[(i64, Move)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
+    for row in (0..band.rows).rev() {
+        let silence = if expects[row].may_be_silent() { ALLOWED_SILENCE } else { 0 };
+        let last = band.columns.min(row + band.above);
+        for column in (row.saturating_sub(band.below)..=last).rev() {
+            let Some(here) = band.place(row, column) else { continue };
+            let mut value = (silence + weight(&best, row + 1, column), Move::Silence);
+            if column < band.columns {
+                let skip = weight(&best, row, column + 1);
+                if skip >= value.0 {
+                    value = (skip, Move::Extra);
+                }
+                let rest = weight(&best, row + 1, column + 1);
+                // A pair that could not win even if it fitted needs no look.
+                if FIT + rest >= value.0 {
+                    let pair = rest + if fits(head + row, head + column) { FIT } else { MISFIT };
+                    if pair >= value.0 {
+                        value = (pair, Move::Pair);
+                    }
+                }
             }
-            best[row * width + column] = value;
+            best[here] = value;
         }
     }
     let (mut row, mut column) = (0, 0);
-    while row < rows {
-        let here = best[row * width + column];
-        if column < columns {
-            let pair = if fits(e_from + row, f_from + column) { FIT } else { MISFIT };
-            if here == pair + best[(row + 1) * width + column + 1] {
-                answers.push(Some(f_from + column));
-                row += 1;
-                column += 1;
-                continue;
+    while row < band.rows {
+        match band.place(row, column).map_or(Move::Silence, |at| best[at].1) {
+            Move::Pair => {
+                answers.push(Some(head + column));
+                (row, column) = (row + 1, column + 1);
             }
-            if here == best[row * width + column + 1] {
-                extra.push(f_from + column);
+            Move::Extra => {
+                extra.push(head + column);
                 column += 1;
-                continue;
+            }
+            Move::Silence => {
+                answers.push(None);
+                row += 1;
             }
         }
-        answers.push(None);
-        row += 1;
     }
-    extra.extend((column..columns).map(|column| f_from + column));
+    extra.extend((column..band.columns).map(|column| head + column));
 }
 
 #[cfg(test)]
@@ -142,6 +205,34 @@ mod tests {
         let alignment = align(&expects, &frames);
         assert_eq!(alignment.answers, [Some(0), Some(2), Some(3), Some(4)]);
         assert_eq!(alignment.extra, [1]);
+    }
+
+    #[test]
+    fn a_long_pipeline_with_losses_is_followed() {
+        let (expects, mut frames): (Vec<_>, Vec<_>) = (0..3_000).map(echo).unzip();
+        let lost = [7, 1_500, 1_501, 2_900];
+        for index in lost.iter().rev() {
+            frames.remove(*index);
+        }
+        frames.insert(2_000, frame(r#"{"ok":false,"error":"banner"}"#));
+        let expects: Vec<&Expect> = expects.iter().collect();
+        let alignment = align(&expects, &frames);
+        let silent: Vec<usize> =
+            alignment.answers.iter().enumerate().filter_map(|(n, a)| a.is_none().then_some(n)).collect();
+        assert_eq!(silent, lost);
+        assert_eq!(alignment.extra, [2_000]);
+    }
+
+    #[test]
+    fn silences_allowed_in_a_row_drift_as_far_as_they_go() {
+        let (expects, frames): (Vec<_>, Vec<_>) = (0..4).map(echo).unzip();
+        let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));
+        let mut all: Vec<&Expect> = vec![&expects[0]];
+        all.extend(std::iter::repeat_n(&blank, 500));
+        all.extend(&expects[1..]);
+        let alignment = align(&all, &frames);
+        assert_eq!(alignment.answers.iter().flatten().copied().collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert!(alignment.extra.is_empty());
     }
 
     #[test]
