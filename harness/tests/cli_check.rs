@@ -206,3 +206,24 @@ fn an_interrupt_ends_the_run_with_its_results() {
     assert_eq!(lines.last().unwrap()["type"], "end", "{text}");
     assert!(text.contains("interrupted"), "{text}");
 }
+
+/// What README shows of a failing peer is what a user gets.
+#[test]
+fn the_example_of_the_readme_is_real() {
+    let readme = fs::read_to_string("../README.md").unwrap();
+    let command = readme.lines().find(|line| line.contains("--mutant defaults-aid")).unwrap();
+    let words: Vec<&str> = command.trim_matches(['(', ')', '`', ':']).split_whitespace().collect();
+    let shown = readme.split_once("```text\nFAIL ").unwrap().1.split_once("\n```").unwrap().0;
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = peerproof(folder.path());
+    let args = words[1..]
+        .iter()
+        .map(|word| word.trim_matches('\''))
+        .map(|word| if word == "peerproof" { BINARY } else { word });
+    let assert = run.args(args).assert().code(1);
+    let stdout = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(
+        stdout.contains(&format!("FAIL {shown}\n")),
+        "README shows\nFAIL {shown}\nbut there is\n{stdout}"
+    );
+}

@@ -108,24 +108,29 @@ const EXAMPLES: [&str; 5] = [
     "harness/src/config/tests.rs",
 ];
 
-#[test]
-fn only_the_boundaries_name_a_boundary() {
-    let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
-    let mut faults = Vec::new();
-    for (path, text) in sources("harness/src") {
+/// Places in the code below `folder`, outside `may`, where one of `words` stands.
+fn places(folder: &str, may: &[&str], words: &[&str]) -> String {
+    let mut found = String::new();
+    for (path, text) in sources(folder) {
         let path = relative(&path);
-        if path.starts_with("harness/src/boundary") || EXAMPLES.contains(&path.as_str()) {
+        if may.iter().any(|prefix| path.starts_with(prefix)) {
             continue;
         }
         for (number, line) in code(&text).lines().enumerate() {
-            for name in &names {
-                if line.contains(name) {
-                    faults.push(format!("{path}:{}: names `{name}`: {}", number + 1, line.trim()));
-                }
+            if words.iter().any(|word| line.contains(word)) {
+                found.push_str(&format!("{path}:{}: {}\n", number + 1, line.trim()));
             }
         }
     }
-    assert!(faults.is_empty(), "only boundary.rs and boundary/ may name a boundary:\n{}", faults.join("\n"));
+    found
+}
+
+#[test]
+fn only_the_boundaries_name_a_boundary() {
+    let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
+    let may: Vec<&str> = ["harness/src/boundary"].into_iter().chain(EXAMPLES).collect();
+    let found = places("harness/src", &may, &names);
+    assert!(found.is_empty(), "only boundary.rs and boundary/ may name a boundary:\n{found}");
 }
 
 #[test]
@@ -138,42 +143,17 @@ fn only_reports_print() {
         "harness/src/main.rs",
     ];
     let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout()", "io::stderr()"];
-    let mut faults = Vec::new();
-    for (path, text) in sources("harness/src") {
-        let path = relative(&path);
-        if may.iter().any(|prefix| path.starts_with(prefix)) {
-            continue;
-        }
-        for (number, line) in code(&text).lines().enumerate() {
-            if words.iter().any(|word| line.contains(word)) {
-                faults.push(format!("{path}:{}: {}", number + 1, line.trim()));
-            }
-        }
-    }
-    assert!(faults.is_empty(), "output goes through harness/src/report/ only:\n{}", faults.join("\n"));
+    let found = places("harness/src", &may, &words);
+    assert!(found.is_empty(), "output goes through harness/src/report/ only:\n{found}");
 }
 
 #[test]
 fn only_main_reads_the_environment() {
+    // The tests of a Rust project have a `main` that is one line: for them `test_runner.rs` is it.
+    let may = ["harness/src/main.rs", "harness/src/test_runner.rs"];
     let words = ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("];
-    let mut faults = Vec::new();
-    for (path, text) in sources("harness/src") {
-        let path = relative(&path);
-        // The tests of a Rust project have a `main` that is one line: for them `test_runner.rs` is it.
-        if path == "harness/src/main.rs" || path == "harness/src/test_runner.rs" {
-            continue;
-        }
-        for (number, line) in code(&text).lines().enumerate() {
-            if words.iter().any(|word| line.contains(word)) {
-                faults.push(format!("{path}:{}: {}", number + 1, line.trim()));
-            }
-        }
-    }
-    assert!(
-        faults.is_empty(),
-        "environment variables are read in main.rs and passed down:\n{}",
-        faults.join("\n")
-    );
+    let found = places("harness/src", &may, &words);
+    assert!(found.is_empty(), "environment variables are read in main.rs and passed down:\n{found}");
 }
 
 #[test]
@@ -194,19 +174,8 @@ fn the_reference_is_sans_io() {
         "std::io::stdout",
     ];
     let may = ["reference-impl/src/io", "reference-impl/src/bin"];
-    let mut faults = Vec::new();
-    for (path, text) in sources("reference-impl/src") {
-        let path = relative(&path);
-        if may.iter().any(|prefix| path.starts_with(prefix)) {
-            continue;
-        }
-        for (number, line) in code(&text).lines().enumerate() {
-            if words.iter().any(|word| line.contains(word)) {
-                faults.push(format!("{path}:{}: {}", number + 1, line.trim()));
-            }
-        }
-    }
-    assert!(faults.is_empty(), "I/O and clocks belong to io/ and bin/:\n{}", faults.join("\n"));
+    let found = places("reference-impl/src", &may, &words);
+    assert!(found.is_empty(), "I/O and clocks belong to io/ and bin/:\n{found}");
 }
 
 #[test]

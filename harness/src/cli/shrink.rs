@@ -77,15 +77,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             Failure { check: stored.check.clone(), transcript: shrunk.transcript, finding: shrunk.finding };
         let beside = args.file.parent().unwrap_or(std::path::Path::new("")).join("shrunk");
         let out = args.out.clone().unwrap_or(beside);
-        let mut peer_args = Vec::new();
-        if let Some(path) = args.peer.file(context) {
-            peer_args.extend(["--config".to_owned(), path.to_string_lossy().into_owned()]);
-        }
-        peer_args.extend(args.peer.env.iter().flat_map(|variable| ["--env".to_owned(), variable.clone()]));
-        if !args.peer.command.is_empty() {
-            peer_args.push("--".to_owned());
-            peer_args.extend(args.peer.command.iter().cloned());
-        }
+        let peer_args = args.peer.again(context);
         let folder =
             reproducer::write(&out, &stored.check, &smaller, lab, &peer_args, true).map_err(Stop::harness)?;
         context.printer.out(&format!("reproducer: {}\n", out.join(folder).display()));
