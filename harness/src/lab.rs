@@ -15,6 +15,15 @@ use crate::plan::{Act, Capture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, SECRET_BYTES_MIN, Transcript, placeholder};
 use crate::transport::{Connection, Log, Pumped, Until};
 
+/// Input of this size can keep a slow peer busy for long, bytes.
+const LARGE_BYTES: usize = 256 << 10;
+/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
+const BUSY_FACTOR: f64 = 1.5;
+/// How often it is looked at whether the peer still works.
+const BUSY_SLICE: Duration = Duration::from_secs(2);
+/// Part of a processor that counts as working; the machine may be loaded.
+const BUSY_SHARE: f64 = 0.1;
+
 /// What is needed to carry out plans against one peer.
 pub struct Lab<'a> {
     /// The peer.
@@ -52,7 +61,9 @@ struct Live {
     offset_us: u64,
     /// Frames asked for so far.
     frames_awaited: u64,
-    /// Bytes queued since the last frame came.
+    /// Lines written so far: no more frames than these can be due.
+    lines_sent: u64,
+    /// Bytes queued since nothing was due.
     bytes_pending: usize,
     /// Line feeds among them.
     lines_pending: usize,
@@ -96,6 +107,7 @@ impl Lab<'_> {
             over: false,
             offset_us: 0,
             frames_awaited: 0,
+            lines_sent: 0,
             bytes_pending: 0,
             lines_pending: 0,
             short_of_frames: false,
@@ -166,6 +178,7 @@ impl Run<'_> {
                 let live = &mut self.live[session];
                 live.bytes_pending += length;
                 live.lines_pending += lines;
+                live.lines_sent += lines as u64;
                 live.frames_awaited += u64::from(*await_frames);
                 if let Some(connection) = live.connection.as_mut() {
                     connection.queue(bytes, *chunking);
@@ -283,20 +296,23 @@ impl Run<'_> {
         } else if canary_follows && step.allow_ms == 0 {
             let large = self.lab.budget.reply_per_mib.mul_f64(self.live[session].bytes_pending as f64 / 1e6);
             let patience = (self.lab.patience() + large).min(deadline);
-            let pumped = self.pump(session, target, patience);
+            let pumped = self.pump_replies(session, target, patience);
             if let Pumped::Deadline(_) = pumped {
                 self.live[session].short_of_frames = true;
                 return;
             }
             pumped
         } else {
-            self.pump(session, target, deadline)
+            self.pump_replies(session, target, deadline)
         };
         match pumped {
             Pumped::Reached => {
+                let all_came = !step.canary || self.await_the_rest(step);
                 let live = &mut self.live[session];
-                live.bytes_pending = 0;
-                live.lines_pending = 0;
+                if all_came {
+                    live.bytes_pending = 0;
+                    live.lines_pending = 0;
+                }
                 live.short_of_frames = false;
                 if !live.answered_once {
                     live.answered_once = true;
@@ -330,11 +346,60 @@ impl Run<'_> {
             let Some(left) = deadline.checked_sub(spent).filter(|left| !left.is_zero()) else {
                 return Pumped::Deadline(Awaited::Frames);
             };
-            let pumped = self.pump(session, Until::Frames(seen + 1), left);
+            let pumped = self.pump_replies(session, Until::Frames(seen + 1), left);
             if pumped != Pumped::Reached {
                 return pumped;
             }
         }
+    }
+
+    /// Replies that nobody waited for may still come before the canary's own. Gives them a short time, and tells
+    /// whether nothing is due any more.
+    fn await_the_rest(&mut self, step: &Step) -> bool {
+        let session = step.session;
+        let live = &self.live[session];
+        let large = self.lab.budget.reply_per_mib.mul_f64(live.bytes_pending as f64 / 1e6);
+        let (lines_sent, patience) = (live.lines_sent, self.lab.patience() + large);
+        let began = self.now_us(session);
+        loop {
+            let seen = self.frame_count(session);
+            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
+            if seen >= lines_sent
+                || last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last))
+            {
+                self.live[session].frames_awaited = seen;
+                return true;
+            }
+            let spent = Duration::from_micros(self.now_us(session).saturating_sub(began));
+            let Some(left) = patience.checked_sub(spent).filter(|left| !left.is_zero()) else { return false };
+            if self.pump_replies(session, Until::Frames(seen + 1), left) != Pumped::Reached {
+                return false;
+            }
+        }
+    }
+
+    /// Waits as [`Run::pump`] does, and where much was written, longer for a peer that is visibly at work: no contract
+    /// says how fast a peer reads, and an idle one is given up in time.
+    fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let mut pumped = self.pump(session, until, deadline);
+        if self.live[session].bytes_pending < LARGE_BYTES {
+            return pumped;
+        }
+        let mut extra = deadline.mul_f64(BUSY_FACTOR);
+        while let Pumped::Deadline(_) = pumped
+            && !extra.is_zero()
+        {
+            let cpu = |run: &Self| run.live[session].connection.as_ref().and_then(|c| c.cpu_time());
+            let slice = extra.min(BUSY_SLICE);
+            extra -= slice;
+            let before = cpu(self);
+            pumped = self.pump(session, until, slice);
+            let worked = cpu(self).zip(before).map(|(now, before)| now.saturating_sub(before));
+            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
+                break;
+            }
+        }
+        pumped
     }
 
     /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
@@ -352,12 +417,12 @@ impl Run<'_> {
         if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {
-                self.pump(session, Until::Frames(frames + 1), reply + allow);
+                self.pump_replies(session, Until::Frames(frames + 1), reply + allow);
             } else {
                 deadline += reply;
             }
         }
-        if let Pumped::Deadline(_) = self.pump(session, Until::Exited, deadline) {
+        if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
             self.deadline_passed(session, Awaited::Exit, deadline);
         }
     }

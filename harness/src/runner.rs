@@ -186,6 +186,15 @@ impl<'a> Queue<'a> {
     }
 }
 
+/// A finding of one check's conversation about a clause that an ambient check watches over.
+struct Routed {
+    /// The ambient check.
+    owner: String,
+    failure: Failure,
+    /// `seen/total` where it did not show again each time.
+    flaky: Option<String>,
+}
+
 struct Round<'a> {
     peer: &'a Peer,
     options: &'a Options,
@@ -197,7 +206,7 @@ struct Round<'a> {
     /// Finished ambient checks, held back until every conversation was seen.
     ambient: Mutex<Vec<Outcome>>,
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
-    routed: Mutex<Vec<(String, Failure)>>,
+    routed: Mutex<Vec<Routed>>,
     /// Commands whose first canary failed.
     dead_commands: Mutex<BTreeSet<String>>,
 }
@@ -250,10 +259,10 @@ impl Round<'_> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
             Some(Verdict::Untestable("interrupted".to_owned()))
-        } else if lock(&self.dead_commands).contains(&check.command) {
-            Some(Verdict::Untestable("no_working_reply: the first canary failed".to_owned()))
         } else {
-            skip_reason(self.peer, check, self.options)
+            let is_dead = || lock(&self.dead_commands).contains(&check.command);
+            let dead = || Verdict::Untestable("no_working_reply: the first canary failed".to_owned());
+            skip_reason(self.peer, check, self.options).or_else(|| is_dead().then(dead))
         };
         if let Some(verdict) = verdict {
             return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
@@ -300,18 +309,30 @@ impl Round<'_> {
         Ok((judgement, transcript))
     }
 
-    /// Moves findings about clauses that another check watches over to that check.
+    /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
+    /// is: by the same conversation.
     fn route(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
         let mut own = Vec::new();
         for finding in std::mem::take(&mut judgement.findings) {
             match self.owners.get(&finding.clause) {
                 Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
+                    let known = |routed: &[Routed]| {
+                        routed.iter().any(|routed| {
+                            routed.flaky.is_none() && routed.failure.finding.key() == finding.key()
+                        })
+                    };
+                    if known(&lock(&self.routed)) {
+                        continue;
+                    }
+                    let flaky = match self.confirm(check, Verdict::Fail, std::slice::from_ref(&finding)) {
+                        Verdict::Flaky(times) => Some(times),
+                        _ => None,
+                    };
                     let mut routed = lock(&self.routed);
-                    if !routed.iter().any(|(_, failure)| failure.finding.key() == finding.key()) {
-                        routed.push((
-                            owner.clone(),
-                            Failure { check: check.id.clone(), transcript: transcript.clone(), finding },
-                        ));
+                    if !known(&routed) {
+                        let (owner, transcript) = (owner.clone(), transcript.clone());
+                        let failure = Failure { check: check.id.clone(), transcript, finding };
+                        routed.push(Routed { owner, failure, flaky });
                     }
                 }
                 _ => own.push(finding),
@@ -344,7 +365,11 @@ impl Round<'_> {
     /// Runs a failing check again until it failed as often as asked for, with the same first finding.
     fn confirm(&self, check: &Check, verdict: Verdict, findings: &[Finding]) -> Verdict {
         let Some(first) = findings.first() else { return verdict };
-        let total = self.options.confirm.max(1);
+        let mut total = self.options.confirm.max(1);
+        if is_first_canary(check) && verdict == Verdict::Hang {
+            // Each time costs two deadlines, and everything waits for it.
+            total = total.min(2);
+        }
         let mut seen = 1;
         for _ in 1..total {
             if self.around.interrupted.load(Ordering::Relaxed) {
@@ -397,14 +422,19 @@ impl Round<'_> {
     fn settle_ambient(&self) {
         let routed = std::mem::take(&mut *lock(&self.routed));
         for mut outcome in std::mem::take(&mut *lock(&self.ambient)) {
-            let mine = routed.iter().filter(|(owner, _)| *owner == outcome.result.id);
-            for (_, failure) in mine {
-                if outcome.result.findings.iter().any(|finding| finding.key() == failure.finding.key()) {
+            let is_known = |outcome: &Outcome, routed: &Routed| {
+                let key = routed.failure.finding.key();
+                outcome.result.findings.iter().any(|finding| finding.key() == key)
+            };
+            let mine = || routed.iter().filter(|routed| routed.owner == outcome.result.id);
+            let (confirmed, flaky): (Vec<_>, Vec<_>) = mine().partition(|routed| routed.flaky.is_none());
+            for routed in confirmed {
+                if is_known(&outcome, routed) {
                     continue;
                 }
-                outcome.result.findings.push(failure.finding.clone());
+                outcome.result.findings.push(routed.failure.finding.clone());
                 if outcome.failure.is_none() {
-                    outcome.failure = Some(failure.clone());
+                    outcome.failure = Some(routed.failure.clone());
                 }
             }
             if !outcome.result.verdict.is_failure()
@@ -413,6 +443,14 @@ impl Round<'_> {
             {
                 outcome.result.verdict = verdict;
                 outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
+            }
+            if outcome.result.verdict.is_good()
+                && let Some(routed) = flaky.first()
+            {
+                outcome.result.verdict = Verdict::Flaky(routed.flaky.clone().unwrap_or_default());
+                outcome.result.reason = Some(routed.failure.finding.reason.clone());
+                outcome.result.findings.push(routed.failure.finding.clone());
+                outcome.failure = Some(routed.failure.clone());
             }
             (self.done)(outcome);
         }

@@ -71,6 +71,11 @@ pub trait Connection {
     /// VmHWM summed over the peer's process tree, bytes; `None` where the transport cannot tell.
     fn memory_hwm_bytes(&mut self) -> Option<u64>;
 
+    /// Processor time that the peer's process tree has used; `None` where the transport cannot tell.
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// Process id of the peer, where there is one.
     fn pid(&self) -> Option<i32>;
 

@@ -347,6 +347,10 @@ impl Connection for ChildConnection {
         self.tree_hwm_bytes()
     }
 
+    fn cpu_time(&self) -> Option<Duration> {
+        self.tree_cpu_time()
+    }
+
     fn pid(&self) -> Option<i32> {
         Some(self.raw_pid())
     }

@@ -85,11 +85,18 @@ impl Request {
     /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
     /// which must be at least as many as without.
     pub fn padded_to(&self, bytes: usize) -> Payload {
-        const FRAME: usize = "\"pad\":\"\",".len();
-        let bare = self.body().len(&BTreeMap::new());
-        let fill = bytes.saturating_sub(bare + FRAME);
-        let mut padded = Payload::text("{\"pad\":\"").repeat("x", fill as u64).then(Payload::text("\","));
+        self.padded_with("x", bytes)
+    }
+
+    /// The same with padding made of `unit`; what does not divide is filled with `x`.
+    pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
+        let comma = if self.members.is_empty() { "" } else { "," };
+        let frame = format!("\"pad\":\"\"{comma}").len();
         let body = self.body();
+        let room = bytes.saturating_sub(body.len(&BTreeMap::new()) + frame);
+        let mut padded = Payload::text(format!("{{\"pad\":\"{}", "x".repeat(room % unit.len())))
+            .repeat(unit, (room / unit.len()) as u64)
+            .then(Payload::text(format!("\"{comma}")));
         for (index, segment) in body.0.into_iter().enumerate() {
             match segment {
                 crate::payload::Segment::Text(text) if index == 0 => {

@@ -1,6 +1,7 @@
 //! Process trees as `/proc` shows them.
 
 use std::fs;
+use std::time::Duration;
 
 use memchr::memmem;
 
@@ -8,6 +9,9 @@ use memchr::memmem;
 const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
 /// Trees are followed up to this many processes: a fork bomb must not stall the harness.
 const PROCESSES_MAX: usize = 4_096;
+
+/// `/proc` counts processor time in ticks of USER_HZ, which is 100 on Linux.
+const MS_PER_TICK: u64 = 10;
 
 /// One process, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +134,16 @@ pub(super) fn hwm_bytes(pid: i32) -> Option<u64> {
     Some(kib * 1_024)
 }
 
+/// Processor time that one process has used, in user mode and in the kernel; `None` where it is gone.
+pub(super) fn cpu_time(pid: i32) -> Option<Duration> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let rest = std::str::from_utf8(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    let ticks = ticks()? + ticks()?;
+    Some(Duration::from_millis(ticks * MS_PER_TICK))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +162,7 @@ mod tests {
         let pid = i32::try_from(std::process::id()).unwrap();
         assert!(look_at(pid).unwrap().still_lives());
         assert!(hwm_bytes(pid).unwrap() > 100_000);
+        assert!(cpu_time(pid).unwrap() < Duration::from_secs(86_400));
         assert!(!carries(pid, b"PEERPROOF_NO_SUCH_VARIABLE=1"));
     }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::Check;
-use crate::payload::{Payload, Segment};
+use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
 use super::super::expect::{Allowed, Expect, Outcome};
@@ -51,19 +51,7 @@ impl Fill {
 
 /// The request with a member of padding, ignored by the peer, so that it has exactly `bytes` bytes.
 fn padded(request: &Request, bytes: usize, fill: Fill) -> Payload {
-    let body = request.body();
-    let bare = body.len(&BTreeMap::new()) + "\"pad\":\"\",".len();
-    let (room, unit) = (bytes.saturating_sub(bare), fill.unit());
-    let mut padded = Payload::text(format!("{{\"pad\":\"{}", "x".repeat(room % unit.len())))
-        .repeat(unit, (room / unit.len()) as u64)
-        .then(Payload::text("\","));
-    for (index, segment) in body.0.into_iter().enumerate() {
-        match segment {
-            Segment::Text(text) if index == 0 => padded.0.push(Segment::Text(text[1..].to_owned())),
-            other => padded.0.push(other),
-        }
-    }
-    padded
+    request.padded_with(fill.unit(), bytes)
 }
 
 /// One edge of the limit: bytes, name, whether it is within.
@@ -274,15 +262,19 @@ mod tests {
 
     #[test]
     fn padding_reaches_every_size_to_the_byte() {
+        let sizes = [100, 101, 102, 103, 107, 108, 109, 111, 113, INPUT_BYTES_MAX, INPUT_BYTES_MAX + 1];
         let request = Request::aid("AID.A").input("{}");
-        for (fill, _) in Fill::ALL {
-            for bytes in [100, 101, 102, 103, 107, 108, 109, 111, 113, INPUT_BYTES_MAX, INPUT_BYTES_MAX + 1] {
-                let line = padded(&request, bytes, fill).expand(&Vars::new()).unwrap();
+        // Run mode asks a tool without input by `{}`: there the padding has no neighbour.
+        for request in [&request, &Request::empty()] {
+            for (fill, bytes) in Fill::ALL.into_iter().flat_map(|(fill, _)| sizes.map(|bytes| (fill, bytes))) {
+                let line = padded(request, bytes, fill).expand(&Vars::new()).unwrap();
                 assert_eq!(line.len(), bytes);
                 assert!(crate::json::decode(&line, &crate::json::DecodeLimits::default()).is_ok());
             }
         }
-        let spaced = in_white_space(&request, 1_001).expand(&Vars::new()).unwrap();
+        let request = request.padded_to(101).expand(&Vars::new()).unwrap();
+        assert_eq!(request.len(), 101);
+        let spaced = in_white_space(&Request::aid("AID.A").input("{}"), 1_001).expand(&Vars::new()).unwrap();
         assert_eq!(spaced.len(), 1_001);
     }
 

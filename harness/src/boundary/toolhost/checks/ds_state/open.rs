@@ -131,6 +131,9 @@ fn odd_delta(name: &str, value: &'static str) -> Check {
                 .or(got(None).shows("refuse"))
                 .choice(KEY);
             talk.get(1, expect);
+            // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
+            let (request, expect) = talk.good(CLAUSE);
+            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed")).counts_as_canary();
             Ok(talk.canary().finish().plan())
         },
     )
@@ -201,6 +204,9 @@ fn writes_of_a_failed_tool() -> Check {
                 .or(Allowed::of(Outcome::Ok).shows("true"))
                 .choice(KEY);
             talk.get(1, expect);
+            // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
+            let (request, expect) = talk.good(CLAUSE);
+            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed")).counts_as_canary();
             Ok(talk.canary().finish().plan())
         },
     )

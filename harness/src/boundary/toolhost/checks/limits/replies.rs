@@ -11,6 +11,9 @@ use super::whole_or_tool_error;
 /// `_TOOLHOST_MAX_OUTPUT` (`ipc` §7): a reply with its newline.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
+/// More time than for a small request: a slow peer may build the whole result before it sees that it is too large.
+const RESULT_ALLOW_MS: u64 = 15_000;
+
 /// The checks of large replies.
 pub fn checks() -> Vec<Check> {
     let mut checks = vec![serve_blobs_that_fit(), serve_blobs_near_limit()];
@@ -90,6 +93,7 @@ fn serve_blob_over_limit(bytes: u64) -> Check {
                 request.line(),
                 tool_error("TH-LIMIT-07").once("TH-LIMIT-07").reason("reply_too_large"),
             );
+            talk.allow_ms(RESULT_ALLOW_MS);
             Ok(talk.canary().finish().plan())
         },
     )
@@ -107,6 +111,7 @@ fn run_blob_over_limit(bytes: u64) -> Check {
             let aid = talk.role("blob").aid;
             let body = Request::empty().input(&format!("{{\"bytes\":{bytes}}}")).body();
             talk.run(&aid, body, &[], tool_error("TH-LIMIT-07").reason("reply_too_large"));
+            talk.allow_ms(RESULT_ALLOW_MS);
             Ok(talk.run_canary().plan())
         },
     )
