@@ -133,8 +133,13 @@ pub fn run(
         owners: checks
             .iter()
             .filter(|check| check.ambient && skip_reason(peer, check, options).is_none())
-            .flat_map(|check| check.clauses.iter().map(|clause| (clause.clone(), check.id.clone())))
-            .collect(),
+            .flat_map(|check| {
+                check.clauses.iter().map(|clause| (clause.clone(), (check.command.clone(), check.id.clone())))
+            })
+            .fold(BTreeMap::new(), |mut owners: BTreeMap<ClauseId, Vec<_>>, (clause, owner)| {
+                owners.entry(clause).or_default().push(owner);
+                owners
+            }),
         ambient: Mutex::default(),
         routed: Mutex::default(),
         dead_commands: Mutex::default(),
@@ -201,8 +206,8 @@ struct Round<'a> {
     around: Surroundings<'a>,
     done: &'a (dyn Fn(Outcome) + Sync),
     levels: BTreeMap<ClauseId, Level>,
-    /// Clause → the check that watches it in every conversation.
-    owners: BTreeMap<ClauseId, String>,
+    /// Clause → command and id of the checks that watch it in every conversation.
+    owners: BTreeMap<ClauseId, Vec<(String, String)>>,
     /// Finished ambient checks, held back until every conversation was seen.
     ambient: Mutex<Vec<Outcome>>,
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
@@ -309,16 +314,24 @@ impl Round<'_> {
         Ok((judgement, transcript))
     }
 
+    /// The check that watches `clause` in every conversation: the one that runs the same command, where there is one.
+    fn owner(&self, clause: &ClauseId, command: &str) -> Option<&String> {
+        let owners = self.owners.get(clause)?;
+        owners.iter().find(|(runs, _)| runs == command).or(owners.first()).map(|(_, id)| id)
+    }
+
     /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
     /// is: by the same conversation.
     fn route(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
         let mut own = Vec::new();
         for finding in std::mem::take(&mut judgement.findings) {
-            match self.owners.get(&finding.clause) {
+            match self.owner(&finding.clause, &check.command) {
                 Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
                     let known = |routed: &[Routed]| {
                         routed.iter().any(|routed| {
-                            routed.flaky.is_none() && routed.failure.finding.key() == finding.key()
+                            routed.owner == *owner
+                                && routed.flaky.is_none()
+                                && routed.failure.finding.key() == finding.key()
                         })
                     };
                     if known(&lock(&self.routed)) {

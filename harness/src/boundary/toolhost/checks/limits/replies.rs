@@ -12,7 +12,9 @@ use super::whole_or_tool_error;
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
 /// More time than for a small request: a slow peer may build the whole result before it sees that it is too large.
-const RESULT_ALLOW_MS: u64 = 15_000;
+fn time_for_result_ms(bytes: u64) -> u64 {
+    bytes / 256
+}
 
 /// The checks of large replies.
 pub fn checks() -> Vec<Check> {
@@ -93,7 +95,7 @@ fn serve_blob_over_limit(bytes: u64) -> Check {
                 request.line(),
                 tool_error("TH-LIMIT-07").once("TH-LIMIT-07").reason("reply_too_large"),
             );
-            talk.allow_ms(RESULT_ALLOW_MS);
+            talk.allow_ms(time_for_result_ms(bytes));
             Ok(talk.canary().finish().plan())
         },
     )
@@ -111,7 +113,7 @@ fn run_blob_over_limit(bytes: u64) -> Check {
             let aid = talk.role("blob").aid;
             let body = Request::empty().input(&format!("{{\"bytes\":{bytes}}}")).body();
             talk.run(&aid, body, &[], tool_error("TH-LIMIT-07").reason("reply_too_large"));
-            talk.allow_ms(RESULT_ALLOW_MS);
+            talk.allow_ms(time_for_result_ms(bytes));
             Ok(talk.run_canary().plan())
         },
     )
