@@ -266,7 +266,8 @@ mod tests {
         let request = Request::aid("AID.A").input("{}");
         // Run mode asks a tool without input by `{}`: there the padding has no neighbour.
         for request in [&request, &Request::empty()] {
-            for (fill, bytes) in Fill::ALL.into_iter().flat_map(|(fill, _)| sizes.map(|bytes| (fill, bytes))) {
+            for (fill, bytes) in Fill::ALL.into_iter().flat_map(|(fill, _)| sizes.map(|bytes| (fill, bytes)))
+            {
                 let line = padded(request, bytes, fill).expand(&Vars::new()).unwrap();
                 assert_eq!(line.len(), bytes);
                 assert!(crate::json::decode(&line, &crate::json::DecodeLimits::default()).is_ok());

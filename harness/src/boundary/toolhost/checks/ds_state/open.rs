@@ -133,7 +133,8 @@ fn odd_delta(name: &str, value: &'static str) -> Check {
             talk.get(1, expect);
             // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
             let (request, expect) = talk.good(CLAUSE);
-            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed")).counts_as_canary();
+            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed"))
+                .counts_as_canary();
             Ok(talk.canary().finish().plan())
         },
     )
