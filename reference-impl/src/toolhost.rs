@@ -57,6 +57,17 @@ pub enum Mode {
     Serve,
 }
 
+impl Mode {
+    /// Exit status of a process that was asked to end: 0 where every reply was given, as for SIGTERM by the shells' custom
+    /// where one is still owed.
+    pub fn status_terminated(&self) -> i32 {
+        match self {
+            Self::Run { .. } => 128 + 15,
+            Self::Serve => 0,
+        }
+    }
+}
+
 /// Everything a toolhost is told at its start.
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -1,12 +1,16 @@
-//! Runs a machine that speaks on standard input and output: blocking, one system call for each read and each write.
+//! Runs a machine that speaks on standard input and output: blocking, one system call for each read and each write, and
+//! no second thread until one is needed, for a process with two pays for it in every system call.
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
 use signal_hook::consts::SIGTERM;
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use super::fetch::{self, FetchOrder};
@@ -14,6 +18,9 @@ use crate::machine::{Action, Event, Fetched, Machine, Millis};
 
 /// Bytes of one read; what a pipe holds.
 const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Bytes that a pipe takes all at once or not at all (`PIPE_BUF`).
+const ATOMIC_BYTES: usize = 4096;
 
 /// Exit status when a stream of this process itself fails.
 const STATUS_STREAMS: i32 = 70;
@@ -24,19 +31,71 @@ const TERMINATION_MS: u64 = 1_500;
 /// Exit status when SIGTERM could not be obeyed in order.
 const STATUS_TERMINATED: i32 = 128 + SIGTERM;
 
-/// What interrupts a wait.
-enum Notice {
-    Terminate,
-    Fetched(Result<Fetched, String>),
+/// SIGTERM, obeyed without a thread that waits for it.
+struct Termination {
+    /// Nothing is under way: the signal ends the process there and then.
+    at_rest: Arc<AtomicBool>,
+    /// What `at_rest` says, read without cost.
+    resting: bool,
+    /// The signal came while something was.
+    asked: Arc<AtomicBool>,
+    watched: bool,
 }
 
-/// The machine and what it asked for; locked by the reading thread but for the time it sits in `read`.
+impl Termination {
+    /// `status` is what the process exits with where the signal finds it at rest. Where signals cannot be caught, SIGTERM
+    /// keeps its default effect.
+    fn install(status: i32) -> Self {
+        let (at_rest, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let _ = flag::register_conditional_shutdown(SIGTERM, status, Arc::clone(&at_rest));
+        let _ = flag::register(SIGTERM, Arc::clone(&asked));
+        Self { at_rest, resting: false, asked, watched: false }
+    }
+
+    /// Nothing is under way any more; true when the process was asked to end while something was.
+    fn rest(&mut self) -> bool {
+        if !std::mem::replace(&mut self.resting, true) {
+            // Before the look at `asked`: a signal that comes between the two ends the process.
+            self.at_rest.store(true, SeqCst);
+        }
+        self.asked.load(SeqCst)
+    }
+
+    /// Something is under way, and SIGTERM waits for it.
+    fn work(&mut self) {
+        self.resting = false;
+        self.at_rest.store(false, Release);
+    }
+
+    /// Before a write that may be interrupted half-way: from now on a thread sees to it that SIGTERM does not wait for
+    /// ever for a reader.
+    fn watch(&mut self) {
+        self.work();
+        if std::mem::replace(&mut self.watched, true) {
+            return;
+        }
+        let Ok(mut signals) = Signals::new([SIGTERM]) else { return };
+        let asked = Arc::clone(&self.asked);
+        thread::spawn(move || {
+            if asked.load(SeqCst) || signals.forever().next().is_some() {
+                thread::sleep(Duration::from_millis(TERMINATION_MS));
+                process::exit(STATUS_TERMINATED);
+            }
+        });
+    }
+}
+
+/// The answer to a fetch.
+type Notice = Result<Fetched, String>;
+
+/// The machine and what it asked for.
 struct Shell {
     machine: Box<dyn Machine + Send>,
     start: Instant,
     actions: Vec<Action>,
     wake_at: Option<Millis>,
-    notices: Sender<Notice>,
+    notices: (Sender<Notice>, Receiver<Notice>),
+    termination: Termination,
 }
 
 impl Shell {
@@ -56,13 +115,20 @@ impl Shell {
 
     fn act(&mut self, action: Action) -> Option<i32> {
         match action {
-            Action::Stdout(bytes) => match write_all(&bytes) {
-                Ok(()) => None,
-                // Nobody reads any more; there is nothing left to do.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Some(0),
-                Err(_) => Some(STATUS_STREAMS),
-            },
+            Action::Stdout(bytes) => {
+                // What is written whole or not at all need not wait for a reader once SIGTERM comes.
+                if bytes.len() > ATOMIC_BYTES || self.termination.rest() {
+                    self.termination.watch();
+                }
+                match write_all(&bytes) {
+                    Ok(()) => None,
+                    // Nobody reads any more; there is nothing left to do.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Some(0),
+                    Err(_) => Some(STATUS_STREAMS),
+                }
+            }
             Action::Stderr(bytes) => {
+                self.termination.watch();
                 let _ = io::stderr().write_all(&bytes);
                 None
             }
@@ -71,9 +137,9 @@ impl Shell {
                 None
             }
             Action::Fetch { host, port, path, host_header, body_bytes_max, timeout_ms } => {
-                let notices = self.notices.clone();
+                let notices = self.notices.0.clone();
                 let order = FetchOrder { host, port, path, host_header, body_bytes_max, timeout_ms };
-                thread::spawn(move || notices.send(Notice::Fetched(fetch::fetch(&order))));
+                thread::spawn(move || notices.send(fetch::fetch(&order)));
                 None
             }
             Action::Exit(status) => Some(status),
@@ -83,18 +149,34 @@ impl Shell {
         }
     }
 
-    /// Waits until the machine's time has come or something else happens; the exit status when it asks to end.
-    fn wait(&mut self, notices: &Receiver<Notice>) -> Option<i32> {
+    /// Reads what is there, or waits until the machine's time has come or something is fetched; the exit status when the
+    /// machine asks to end.
+    fn step(&mut self, block: &mut [u8]) -> Option<i32> {
+        if self.termination.rest() {
+            self.termination.work();
+            return self.handle(Event::Terminate);
+        }
+        if self.machine.wants_stdin() {
+            let read = rustix::io::read(io::stdin(), &mut *block);
+            self.termination.work();
+            return match read {
+                Ok(0) => self.handle(Event::StdinEof),
+                Ok(bytes) => self.handle(Event::Stdin(block.get(..bytes).unwrap_or_default())),
+                Err(rustix::io::Errno::INTR) => None,
+                Err(_) => Some(STATUS_STREAMS),
+            };
+        }
         let notice = match self.wake_at {
             Some(time) => {
                 let left = Duration::from_millis(time.saturating_sub(self.now()));
-                if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { notices.recv_timeout(left) }
+                let timeout = Err(RecvTimeoutError::Timeout);
+                if left.is_zero() { timeout } else { self.notices.1.recv_timeout(left) }
             }
-            None => notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            None => self.notices.1.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
+        self.termination.work();
         match notice {
-            Ok(Notice::Terminate) => self.handle(Event::Terminate),
-            Ok(Notice::Fetched(reply)) => self.handle(Event::Fetched(reply)),
+            Ok(reply) => self.handle(Event::Fetched(reply)),
             Err(RecvTimeoutError::Timeout) => {
                 self.wake_at = None;
                 self.handle(Event::Wake)
@@ -102,10 +184,6 @@ impl Shell {
             Err(RecvTimeoutError::Disconnected) => Some(STATUS_STREAMS),
         }
     }
-}
-
-fn lock(shell: &Mutex<Shell>) -> MutexGuard<'_, Shell> {
-    shell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes to standard output past the buffer of the standard library, which would look for line ends.
@@ -123,52 +201,21 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
 /// Runs `machine` on the standard streams of this process until it asks to end; returns its exit status, or 70 when a
 /// stream fails.
 ///
-/// On SIGTERM the machine is told, and what it then asks for is done, as soon as it is not in the middle of an event;
-/// the process exits from within when standard input is being read at that moment.
-pub fn run_machine(machine: Box<dyn Machine + Send>) -> i32 {
-    let (sender, notices) = channel();
-    let shell =
-        Shell { machine, start: Instant::now(), actions: Vec::new(), wake_at: None, notices: sender.clone() };
-    let shell = Arc::new(Mutex::new(shell));
-    if let Ok(signals) = Signals::new([SIGTERM]) {
-        let shell = Arc::clone(&shell);
-        thread::spawn(move || obey(signals, &sender, &shell));
-    }
+/// SIGTERM that comes while the machine is at work is told to it afterwards. One that comes while nothing is under way
+/// ends the process at once with `status_at_rest`, which is what the machine would say then.
+pub fn run_machine(machine: Box<dyn Machine + Send>, status_at_rest: i32) -> i32 {
+    let mut shell = Shell {
+        machine,
+        start: Instant::now(),
+        actions: Vec::new(),
+        wake_at: None,
+        notices: channel(),
+        termination: Termination::install(status_at_rest),
+    };
     let mut block = vec![0; BLOCK_BYTES];
-    let mut guard = lock(&shell);
     loop {
-        let status = if guard.machine.wants_stdin() {
-            drop(guard);
-            let read = rustix::io::read(io::stdin(), &mut block);
-            guard = lock(&shell);
-            match read {
-                Ok(0) => guard.handle(Event::StdinEof),
-                Ok(bytes) => guard.handle(Event::Stdin(block.get(..bytes).unwrap_or_default())),
-                Err(rustix::io::Errno::INTR) => None,
-                Err(_) => Some(STATUS_STREAMS),
-            }
-        } else {
-            guard.wait(&notices)
-        };
-        if let Some(status) = status {
+        if let Some(status) = shell.step(&mut block) {
             return status;
         }
-    }
-}
-
-/// Waits for SIGTERM and ends the process in order.
-fn obey(mut signals: Signals, notices: &Sender<Notice>, shell: &Mutex<Shell>) {
-    if signals.forever().next().is_none() {
-        return;
-    }
-    thread::spawn(|| {
-        thread::sleep(Duration::from_millis(TERMINATION_MS));
-        process::exit(STATUS_TERMINATED);
-    });
-    // Whichever comes first: the reading thread waits for notices, or lets go of the machine in order to read.
-    let _ = notices.send(Notice::Terminate);
-    // `None`: the reading thread obeyed the notice and is ending, or the deadline above decides.
-    if let Some(status) = lock(shell).handle(Event::Terminate) {
-        process::exit(status);
     }
 }

@@ -44,7 +44,8 @@ pub fn run_toolhost(arguments: &[String], variable: &dyn Fn(&str) -> Option<Stri
         }
         Ok(Command::Host(mut config)) => {
             config.token_seed = random_seed();
-            run_machine(machine(*config))
+            let status_at_rest = config.mode.status_terminated();
+            run_machine(machine(*config), status_at_rest)
         }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "toolhost: {error}");

@@ -144,7 +144,7 @@ impl Host {
         let serve = config.mode == Mode::Serve;
         let request = Request::read(scanner, text, serve, limits.nesting_max, choices)?;
 
-        let tool = match (&config.mode, request.aid) {
+        let tool = match (&config.mode, request.aid()) {
             (Mode::Run { aid }, _) => {
                 let found = components.tools.entries.iter().position(|entry| *entry.aid == **aid);
                 found.ok_or_else(|| tool_not_found(aid))?
@@ -166,7 +166,7 @@ impl Host {
             request.ds_state.map(|raw| StateChange::read(raw, limits.nesting_max, choices)).transpose()?;
 
         let leased = serve && config.lease_enforce && entry.tier > 0;
-        let token = request.lease_token.map(RawStr::bytes).filter(|_| leased);
+        let token = request.lease_token().filter(|_| leased).map(RawStr::bytes);
         if leased {
             let token = token
                 .as_ref()
@@ -177,7 +177,7 @@ impl Host {
                 .map_err(|rejection| Refusal::LeaseRejected { reason: rejection.to_string() })?;
         }
 
-        let keyed = request.idempotency_key.and_then(Key::new).map(|key| Keyed {
+        let keyed = request.idempotency_key().and_then(Key::new).map(|key| Keyed {
             key,
             input: (choices.same_key_other_input == SameKeyOtherInput::Refuse).then(|| fingerprint(&input)),
         });
@@ -363,7 +363,7 @@ fn read_input<'a>(
 ) -> Result<Input<'a>, Refusal> {
     let policy = config.choices.policy();
     let nesting_max = config.limits.nesting_max;
-    let input = match (request.input_json, request.document) {
+    let input = match (request.input_json(), request.document()) {
         (None, _) => Input::new("{}", Traits::default(), policy, nesting_max),
         (Some(string), Some(Document { kind: Kind::Object, traits })) => {
             Input::escaped(string, traits, policy, nesting_max)

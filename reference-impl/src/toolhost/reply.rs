@@ -1,6 +1,6 @@
 //! From an outcome to the bytes of a reply (IPC §4).
 
-use super::state::{Slots, write_delta, write_full};
+use super::state::{Slots, UNCHANGED, write_delta, write_full};
 use super::tool::Status;
 use crate::json::{Text, write_str, write_text};
 use crate::machine::Action;
@@ -117,7 +117,7 @@ impl Reply<'_> {
         if let Some(state) = self.state {
             out.extend_from_slice(b",\"ds_state\":");
             match state {
-                StateRef::Unchanged => out.extend_from_slice(b"{\"delta\":true,\"slots\":{}}"),
+                StateRef::Unchanged => out.extend_from_slice(UNCHANGED),
                 StateRef::Delta { before, after } => write_delta(out, before, after),
                 StateRef::Full(slots) => write_full(out, slots),
             }

@@ -6,18 +6,13 @@ use crate::json::{Document, DuplicateKeys, Kind, Raw, RawStr, Scanner, Value};
 /// The members of a request, of the right types.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Request<'t> {
-    /// Tool to run; serve mode only.
-    pub aid: Option<RawStr<'t>>,
-    /// The tool's input, `"{}"` when absent.
-    pub input_json: Option<RawStr<'t>>,
-    /// What is known about the document in `input_json`.
-    pub document: Option<Document>,
+    aid: Option<Raw<'t>>,
+    input_json: Option<Raw<'t>>,
+    inputs: Option<Raw<'t>>,
+    idempotency_key: Option<Raw<'t>>,
+    lease_token: Option<Raw<'t>>,
     /// An object; not yet read.
     pub ds_state: Option<Raw<'t>>,
-    /// Serve mode only.
-    pub idempotency_key: Option<RawStr<'t>>,
-    /// Serve mode only.
-    pub lease_token: Option<RawStr<'t>>,
     /// What `_lease.issue` reads; of any type.
     pub tool_aid: Option<Raw<'t>>,
     /// What `_lease.issue` reads; of any type.
@@ -26,37 +21,6 @@ pub(super) struct Request<'t> {
     pub ttl_ms: Option<Raw<'t>>,
     /// A string of the request holds half of a surrogate pair.
     pub lone_surrogates: bool,
-}
-
-/// Values of the known members before their types are looked at.
-#[derive(Default)]
-struct Members<'t> {
-    aid: Option<Raw<'t>>,
-    input_json: Option<Raw<'t>>,
-    inputs: Option<Raw<'t>>,
-    ds_state: Option<Raw<'t>>,
-    idempotency_key: Option<Raw<'t>>,
-    lease_token: Option<Raw<'t>>,
-    tool_aid: Option<Raw<'t>>,
-    tier: Option<Raw<'t>>,
-    ttl_ms: Option<Raw<'t>>,
-}
-
-impl<'t> Members<'t> {
-    fn slot(&mut self, name: &str) -> Option<&mut Option<Raw<'t>>> {
-        Some(match name {
-            "aid" => &mut self.aid,
-            "input_json" => &mut self.input_json,
-            "inputs" => &mut self.inputs,
-            "ds_state" => &mut self.ds_state,
-            "idempotency_key" => &mut self.idempotency_key,
-            "_lease_token" => &mut self.lease_token,
-            "tool_aid" => &mut self.tool_aid,
-            "tier" => &mut self.tier,
-            "ttl_ms" => &mut self.ttl_ms,
-            _ => return None,
-        })
-    }
 }
 
 /// True for a request of nothing but white space.
@@ -93,13 +57,12 @@ impl<'t> Request<'t> {
             Value::parse(text, nesting_max, &policy)
                 .map_err(|error| format!("malformed request: {error}"))?;
         }
-        let lone_surrogates = scanned.traits().lone_surrogates;
-        let mut members = Members::default();
+        let mut request = Self { lone_surrogates: scanned.traits().lone_surrogates, ..Self::default() };
         for (name, value) in scanned.members() {
             let slot = if name.is_escaped() {
-                name.text().as_str().and_then(|name| members.slot(name))
+                name.text().as_str().and_then(|name| request.slot(name, serve))
             } else {
-                members.slot(name.raw())
+                request.slot(name.raw(), serve)
             };
             if let Some(slot) = slot
                 && (slot.is_none() || choices.duplicate_keys != DuplicateKeys::First)
@@ -107,43 +70,91 @@ impl<'t> Request<'t> {
                 *slot = Some(value);
             }
         }
-        let known = |value: Option<Raw<'t>>| match (value.map(Raw::kind), choices.null_member) {
-            (Some(Kind::Null), NullMember::Absent) => None,
-            _ => value,
-        };
-        let string = |name: &str, value: Option<Raw<'t>>| match known(value) {
-            None => Ok(None),
-            Some(value) => {
-                value.as_str().map(Some).ok_or_else(|| format!("malformed request: {name} must be a string"))
+        request.check(serve, choices)?;
+        Ok(request)
+    }
+
+    /// Where the value of the member `name` belongs, if it is a known one.
+    fn slot(&mut self, name: &str, serve: bool) -> Option<&mut Option<Raw<'t>>> {
+        Some(match name {
+            "input_json" => &mut self.input_json,
+            "inputs" => &mut self.inputs,
+            "ds_state" => &mut self.ds_state,
+            _ if !serve => return None,
+            "aid" => &mut self.aid,
+            "idempotency_key" => &mut self.idempotency_key,
+            "_lease_token" => &mut self.lease_token,
+            "tool_aid" => &mut self.tool_aid,
+            "tier" => &mut self.tier,
+            "ttl_ms" => &mut self.ttl_ms,
+            _ => return None,
+        })
+    }
+
+    /// Refuses wrong types; nothing is ever replaced by a default.
+    fn check(&mut self, serve: bool, choices: &Choices) -> Result<(), String> {
+        if choices.null_member == NullMember::Absent {
+            for member in [
+                &mut self.aid,
+                &mut self.input_json,
+                &mut self.idempotency_key,
+                &mut self.lease_token,
+                &mut self.ds_state,
+                &mut self.tool_aid,
+                &mut self.tier,
+                &mut self.ttl_ms,
+            ] {
+                if member.is_some_and(|value| value.kind() == Kind::Null) {
+                    *member = None;
+                }
             }
-        };
-        let input_json = string("input_json", members.input_json)?;
-        let document = members.input_json.and_then(Raw::document);
-        if input_json.is_none() && members.inputs.is_some() && choices.inputs_member == InputsMember::Refuse {
+        }
+        let is_other = |member: Option<Raw<'_>>, kind| member.is_some_and(|value| value.kind() != kind);
+        let no_string = |name| Err(format!("malformed request: {name} must be a string"));
+        if is_other(self.input_json, Kind::String) {
+            return no_string("input_json");
+        }
+        if self.inputs.is_some() && self.input_json.is_none() && choices.inputs_member == InputsMember::Refuse
+        {
             return Err("malformed request: inputs is not read here; send input_json".to_owned());
         }
-        let ds_state = known(members.ds_state);
-        if ds_state.is_some_and(|state| state.kind() != Kind::Object) {
+        if is_other(self.ds_state, Kind::Object) {
             return Err("malformed request: ds_state must be an object".to_owned());
         }
-        if !serve {
-            return Ok(Self { input_json, document, ds_state, lone_surrogates, ..Self::default() });
-        }
-        let aid = string("aid", members.aid)?;
-        if aid.is_none_or(|aid| aid.raw().is_empty()) {
+        if serve && self.aid().is_none_or(|aid| aid.raw().is_empty()) {
             return Err("malformed request: aid must be a non-empty string".to_owned());
         }
-        Ok(Self {
-            aid,
-            input_json,
-            document,
-            ds_state,
-            idempotency_key: string("idempotency_key", members.idempotency_key)?,
-            lease_token: string("_lease_token", members.lease_token)?,
-            tool_aid: known(members.tool_aid),
-            tier: known(members.tier),
-            ttl_ms: known(members.ttl_ms),
-            lone_surrogates,
-        })
+        if is_other(self.idempotency_key, Kind::String) {
+            return no_string("idempotency_key");
+        }
+        if is_other(self.lease_token, Kind::String) {
+            return no_string("_lease_token");
+        }
+        Ok(())
+    }
+
+    /// Tool to run; serve mode only.
+    pub fn aid(&self) -> Option<RawStr<'t>> {
+        self.aid.and_then(Raw::as_str)
+    }
+
+    /// The tool's input, `"{}"` when absent.
+    pub fn input_json(&self) -> Option<RawStr<'t>> {
+        self.input_json.and_then(Raw::as_str)
+    }
+
+    /// What is known about the document in `input_json`.
+    pub fn document(&self) -> Option<Document> {
+        self.input_json.and_then(Raw::document)
+    }
+
+    /// Serve mode only.
+    pub fn idempotency_key(&self) -> Option<RawStr<'t>> {
+        self.idempotency_key.and_then(Raw::as_str)
+    }
+
+    /// Serve mode only.
+    pub fn lease_token(&self) -> Option<RawStr<'t>> {
+        self.lease_token.and_then(Raw::as_str)
     }
 }

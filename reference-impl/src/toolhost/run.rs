@@ -7,9 +7,6 @@ use super::tool::Answer;
 use super::{Components, Config};
 use crate::machine::{Action, Event, Machine, Millis};
 
-/// Exit status after SIGTERM: nothing was answered.
-const TERMINATED: i32 = 128 + 15;
-
 /// The toolhost in run mode.
 pub struct Run {
     host: Host,
@@ -80,7 +77,7 @@ impl Machine for Run {
             },
             Event::Terminate => {
                 self.ended = true;
-                out.push(Action::Exit(TERMINATED));
+                out.push(Action::Exit(self.host.config().mode.status_terminated()));
                 return;
             }
             _ => return,

@@ -143,7 +143,7 @@ impl Machine for Serve {
             Event::StdinEof => self.eof = true,
             Event::Terminate => {
                 self.ended = true;
-                out.push(Action::Exit(0));
+                out.push(Action::Exit(self.host.config().mode.status_terminated()));
                 return;
             }
             Event::Wake if self.yielding => self.yielding = false,

@@ -188,6 +188,9 @@ pub fn write_full(out: &mut Vec<u8>, slots: &Slots) {
     out.extend_from_slice(b"}}");
 }
 
+/// The delta between two states that are the same.
+pub(super) const UNCHANGED: &[u8] = b"{\"delta\":true,\"slots\":{}}";
+
 /// Appends what leads from `before` to `after`, `{"delta":true,"slots":{…},"removed_slots":[…]}`.
 pub fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
     let changed = |slot: &usize| match (&before[*slot], &after[*slot]) {
@@ -195,6 +198,9 @@ pub fn write_delta(out: &mut Vec<u8>, before: &Slots, after: &Slots) {
         (Some(before), Some(after)) => !Arc::ptr_eq(before, after),
         _ => true,
     };
+    if !(0..SLOTS).any(|slot| changed(&slot)) {
+        return out.extend_from_slice(UNCHANGED);
+    }
     out.extend_from_slice(b"{\"delta\":true,\"slots\":{");
     write_slots(out, (0..SLOTS).filter(changed).filter_map(|slot| Some((slot, after[slot].as_ref()?))));
     out.push(b'}');

@@ -62,7 +62,8 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     match io::toolhost::parse(&args, &variable(env)) {
         Ok(io::toolhost::Command::Host(mut config)) => {
             config.token_seed = io::toolhost::random_seed();
-            io::stdio::run_machine(mutant.machine(*config))
+            let status_at_rest = config.mode.status_terminated();
+            io::stdio::run_machine(mutant.machine(*config), status_at_rest)
         }
         Ok(io::toolhost::Command::List) => io::toolhost::run_toolhost(&args, &variable(env)),
         Err(error) => refuse(&error),
