@@ -8,6 +8,6 @@ for target in $(cargo fuzz list); do
     echo "-- $target"
     cargo fuzz run --sanitizer none "$target" "fuzz/corpus/$target" corpora/toolhost/seeds corpora/toolhost/conversations \
         -- -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 2>&1 |
-        grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|SUMMARY|panicked|ERROR|Test unit written" || true
+        grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|messages/s|SUMMARY|panicked|ERROR|Test unit written" || true
     test "${PIPESTATUS[0]}" -eq 0
 done

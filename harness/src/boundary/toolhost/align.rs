@@ -40,6 +40,9 @@ pub fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
     if expects.len() == frames.len() && !expects.iter().any(|expect| expect.may_be_silent()) {
         return Alignment { answers: (0..frames.len()).map(Some).collect(), extra: Vec::new() };
     }
+    if let Some(answers) = straight(expects, frames.len(), &fits) {
+        return Alignment { answers, extra: Vec::new() };
+    }
     // What fits from both ends on needs no search.
     let mut head = 0;
     while head < expects.len().min(frames.len()) && fits(head, head) && !expects[head].may_be_silent() {
@@ -99,6 +102,28 @@ impl Band {
             && column <= row + self.above;
         inside.then(|| row * self.width() + (column + self.below - row))
     }
+}
+
+/// The assignment where every frame fits the next expectation but for those that may stay unanswered. Nothing weighs
+/// more, and the search would find the same, in quadratic time.
+fn straight(
+    expects: &[&Expect],
+    frames: usize,
+    fits: &dyn Fn(usize, usize) -> bool,
+) -> Option<Vec<Option<usize>>> {
+    let mut next = 0;
+    let mut answers = Vec::with_capacity(expects.len());
+    for (at, expect) in expects.iter().enumerate() {
+        if next < frames && fits(at, next) {
+            answers.push(Some(next));
+            next += 1;
+        } else if expect.may_be_silent() {
+            answers.push(None);
+        } else {
+            return None;
+        }
+    }
+    (next == frames).then_some(answers)
 }
 
 /// Weights: a fitting pair is best; an ill-fitting pair is better than a lost reply and an extra one.
@@ -233,6 +258,35 @@ mod tests {
         let alignment = align(&all, &frames);
         assert_eq!(alignment.answers.iter().flatten().copied().collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert!(alignment.extra.is_empty());
+    }
+
+    #[test]
+    fn what_needs_no_search_is_what_the_search_finds() {
+        let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));
+        let refusal = || frame(r#"{"ok":false,"error":"blank"}"#);
+        // Each bit: a blank line; each of those that are answered: another bit.
+        for (lines, answered) in (0..64_u32).flat_map(|lines| (0..64).map(move |answered| (lines, answered)))
+        {
+            let echoes: Vec<(Expect, Frame)> = (0..6).map(echo).collect();
+            let mut expects = Vec::new();
+            let mut frames = Vec::new();
+            for (bit, (expect, frame)) in echoes.iter().enumerate() {
+                let (is_blank, is_answered) = (lines >> bit & 1 == 1, answered >> bit & 1 == 1);
+                expects.push(if is_blank { &blank } else { expect });
+                if !is_blank {
+                    frames.push(Frame { bytes: frame.bytes.clone(), value: frame.value.clone() });
+                } else if is_answered {
+                    frames.push(refusal());
+                }
+            }
+            let fits =
+                |e: usize, f: usize| frames[f].value.as_ref().is_ok_and(|v| expects[e].fit(v).is_some());
+            let Some(found) = straight(&expects, frames.len(), &fits) else { continue };
+            let (mut answers, mut extra) = (Vec::new(), Vec::new());
+            let band = Band::new(expects.len(), frames.len());
+            search(&band, &expects, 0, &fits, &mut answers, &mut extra);
+            assert_eq!((found, Vec::new()), (answers, extra), "{lines:b} {answered:b}");
+        }
     }
 
     #[test]

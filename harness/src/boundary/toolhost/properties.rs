@@ -7,13 +7,13 @@ use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 
+use super::talk::quoted;
 use super::{model, oracle, reference, reply_rules};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Plan, Session, Step};
-use crate::rng::Rng;
 use crate::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 
 /// Limits so small that a fuzzer crosses them all the time.
@@ -100,7 +100,7 @@ pub fn run(data: &[u8]) {
 /// # Panics
 /// Where the model finds fault.
 pub fn serve(data: &[u8]) {
-    converse(data, &Limits::default());
+    converse(data);
 }
 
 /// The same with limits so small that most conversations cross them: replies keep every rule, one for each line.
@@ -190,11 +190,12 @@ pub fn oracles(data: &[u8]) {
 }
 
 /// Sends the conversation that `data` spells to the reference and lets the model judge it; returns the number of
-/// requests.
-fn converse(data: &[u8], limits: &Limits) -> usize {
-    let mut config = Config::new(Mode::Serve);
-    config.limits = limits.clone();
-    let mut peer = machine(config);
+/// requests, for measuring.
+///
+/// # Panics
+/// As [`serve`].
+pub fn converse(data: &[u8]) -> usize {
+    let mut peer = machine(Config::new(Mode::Serve));
     let mut turns = Vec::new();
     let mut now = 0;
     for line in lines(data) {
@@ -212,11 +213,6 @@ fn converse(data: &[u8], limits: &Limits) -> usize {
     let judgement = model::judge(&transcript("serve", &turns));
     assert!(judgement.findings.is_empty(), "{:#?}", judgement.findings);
     turns.len()
-}
-
-/// Number of requests in the conversation that `data` spells; for measuring.
-pub fn messages(data: &[u8]) -> usize {
-    lines(data).len()
 }
 
 /// A conversation out of bytes: each line that begins with a byte below 0x20 is spelled by what follows, others are
@@ -239,33 +235,35 @@ fn lines(data: &[u8]) -> Vec<Vec<u8>> {
 /// A request out of a few bytes, so that a fuzzer reaches states and not only syntax.
 fn spelled(op: u8, rest: &[u8]) -> Vec<u8> {
     const ROLES: [&str; 8] = ["ECHO", "COUNTER", "PUT", "GET", "REMOVE", "FAIL", "BLOB", "ANY"];
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzabcde";
     let byte = |at: usize| rest.get(at).copied().unwrap_or_default();
     let role = ROLES[usize::from(op) % ROLES.len()];
     let slot = byte(0) % 9;
-    let mut rng = Rng::new(u64::from(byte(1)));
-    let content: String = (0..byte(1) % 16).map(|_| char::from(b'a' + (rng.next_u64() % 26) as u8)).collect();
-    let artifact = format!(
-        "{{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{content}\",\"size_bytes\":{}}}",
-        content.len()
-    );
+    let (seed, bytes) = (byte(1), usize::from(byte(1) % 16));
+    let content = &LETTERS[usize::from(seed >> 4)..][..bytes];
+    let artifact =
+        format!(r#"{{"type":"t","provenance":"p","content_json":"{content}","size_bytes":{bytes}}}"#);
     let input = match role {
-        "PUT" => format!("{{\"slot\":{slot},\"artifact\":{artifact}}}"),
-        "GET" | "REMOVE" => format!("{{\"slot\":{slot}}}"),
-        "FAIL" => "{\"message\":\"m\"}".to_owned(),
-        "BLOB" => format!("{{\"bytes\":{}}}", byte(1)),
-        _ => format!("{{\"n\":{}}}", byte(0)),
+        "PUT" => format!(r#"{{"slot":{slot},"artifact":{artifact}}}"#),
+        "GET" | "REMOVE" => format!(r#"{{"slot":{slot}}}"#),
+        "FAIL" => r#"{"message":"m"}"#.to_owned(),
+        "BLOB" => format!(r#"{{"bytes":{seed}}}"#),
+        _ => format!(r#"{{"n":{}}}"#, byte(0)),
     };
-    let mut request = super::talk::Request::aid(&format!("AID.PEERPROOF.{role}.v1")).input(&input);
+    let mut out = format!(r#"{{"aid":"AID.PEERPROOF.{role}.v1","input_json":"#).into_bytes();
+    out.extend_from_slice(quoted(&input).as_bytes());
+    let mut add = |member: String| out.extend_from_slice(member.as_bytes());
     if byte(2) & 1 != 0 {
-        request = request.key(&format!("k{}", byte(2) >> 5));
+        add(format!(r#","idempotency_key":"k{}""#, byte(2) >> 5));
     }
-    request = match byte(3) % 5 {
-        1 => request.state(&format!("{{\"slots\":{{\"{slot}\":{artifact}}}}}")),
-        2 => request.state(&format!("{{\"delta\":true,\"slots\":{{\"{slot}\":{artifact}}}}}")),
-        3 => request.state(&format!("{{\"delta\":true,\"removed_slots\":[{slot}]}}")),
-        _ => request,
-    };
-    request.body().expand(&crate::payload::Vars::new()).unwrap_or_default()
+    match byte(3) % 5 {
+        1 => add(format!(r#","ds_state":{{"slots":{{"{slot}":{artifact}}}}}"#)),
+        2 => add(format!(r#","ds_state":{{"delta":true,"slots":{{"{slot}":{artifact}}}}}"#)),
+        3 => add(format!(r#","ds_state":{{"delta":true,"removed_slots":[{slot}]}}"#)),
+        _ => {}
+    }
+    out.push(b'}');
+    out
 }
 
 /// Whether the reference's choice is to ignore a line: JSON white space, after a byte order mark or not.

@@ -45,7 +45,7 @@ pub(super) struct Request {
     /// Some string has a lone surrogate.
     pub surrogates: bool,
     pub bytes: usize,
-    /// The whole object, for the command that issues leases.
+    /// The whole object where it asks the command that issues leases; else null.
     pub whole: Json,
 }
 
@@ -171,7 +171,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
             Ok(input) => input,
             Err(clause) => return Reading::Malformed(clause),
         };
-        return finish(request, input, &member, pins, whole.clone());
+        return finish(request, input, &member, pins);
     }
     let read = (|| {
         Ok((
@@ -208,7 +208,10 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
             return Reading::Anything;
         }
     }
-    finish(request, input, &member, pins, whole.clone())
+    if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
+        request.whole = whole.clone();
+    }
+    finish(request, input, &member, pins)
 }
 
 fn finish<'a>(
@@ -216,7 +219,6 @@ fn finish<'a>(
     input: Option<String>,
     member: &dyn Fn(&str) -> Option<&'a Json>,
     pins: &Pins,
-    whole: Json,
 ) -> Reading {
     match member("ds_state") {
         None => {}
@@ -234,7 +236,6 @@ fn finish<'a>(
         }
     }
     request.input = read_input(input, request.surrogates);
-    request.whole = whole;
     Reading::Request(Box::new(request))
 }
 
