@@ -1,0 +1,97 @@
+//! Conversations through the whole engine: lab, transcript, oracles.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use peerproof::boundary::toolhost::expect::Expect;
+use peerproof::boundary::toolhost::reference;
+use peerproof::boundary::toolhost::talk::{Request, Talk};
+use peerproof::boundary::{self, Boundary};
+use peerproof::budget::Budget;
+use peerproof::clause::Side;
+use peerproof::fixture::ActorExe;
+use peerproof::fuzz::{self, Corpus, Settings, Status};
+use peerproof::lab::Lab;
+use peerproof::peer::{Origin, Peer};
+use peerproof::plan::Plan;
+
+/// The reference toolhost as a peer under test, and what is needed to talk to it.
+pub struct Engine {
+    peer: Peer,
+    actor_exe: ActorExe,
+    scratch: tempfile::TempDir,
+}
+
+impl Engine {
+    /// The reference in child processes started by `command`, or in this process where that is empty.
+    ///
+    /// # Errors
+    /// One sentence: no temporary folder, no boundary of that name.
+    pub fn new(command: &[OsString]) -> Result<Self, String> {
+        let boundary: &'static dyn Boundary = boundary::find("toolhost").ok_or("no such boundary")?;
+        let origin = match command.is_empty() {
+            true => Origin::InProcess(Arc::new(reference::machine)),
+            false => Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
+        };
+        let serve = match command.is_empty() {
+            true => vec!["--serve".to_owned()],
+            false => command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        };
+        let peer = Peer {
+            name: "reference".to_owned(),
+            boundary,
+            commands: BTreeMap::from([("serve".to_owned(), serve)]),
+            env: Vec::new(),
+            facts: reference::facts(Side::Provider),
+            features_given: true,
+            origin,
+            latency_us: Arc::default(),
+        };
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let program: PathBuf = std::env::current_exe().map_err(|error| error.to_string())?;
+        Ok(Self { peer, actor_exe: ActorExe::new(program), scratch })
+    }
+
+    fn lab(&self) -> Lab<'_> {
+        let scratch: &Path = self.scratch.path();
+        Lab {
+            peer: &self.peer,
+            budget: Budget::default(),
+            actor_exe: &self.actor_exe,
+            scratch,
+            timeout_scale: 1.0,
+        }
+    }
+
+    /// A plan of `exchanges` small requests, each answered before the next.
+    pub fn ping_pong(&self, exchanges: u32) -> Plan {
+        let mut talk = Talk::serve(&self.peer.facts);
+        for _ in 0..exchanges {
+            let request = Request::aid("AID.PEERPROOF.ECHO.v1").input("{\"x\":\"abcd\"}");
+            talk.send(request.line(), Expect::output("TH-REPLY-01", "{\"x\":\"abcd\"}"));
+        }
+        talk.finish().plan()
+    }
+
+    /// Carries out `plan` and judges it; an error where the peer is found at fault.
+    ///
+    /// # Errors
+    /// One sentence: a fault of the harness, or what the oracles found.
+    pub fn check(&self, plan: &Plan) -> Result<(), String> {
+        let transcript = self.lab().execute("bench", plan)?;
+        let judgement = boundary::judge(self.peer.boundary, &transcript);
+        match judgement.findings.first() {
+            Some(finding) => Err(format!("{}: {}", finding.clause, finding.got)),
+            None => Ok(()),
+        }
+    }
+
+    /// Fuzzes on one worker for `time`.
+    pub fn fuzz(&self, time: Duration, rng_seed: u64) -> Status {
+        let settings = Settings { time, conversations_max: None, rng_seed, jobs: 1, shrink: Duration::ZERO };
+        fuzz::run(&self.lab(), &Corpus::default(), &settings, &|| false, &|_| {}).status
+    }
+}

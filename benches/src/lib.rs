@@ -1,0 +1,73 @@
+//! What the benchmarks and the `figures` program share: requests, a bare loop over pipes, and figures with spread.
+
+pub mod engine;
+pub mod pipe;
+pub mod spread;
+pub mod workload;
+
+use std::ffi::OsString;
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Keeps this thread, and the processes it starts from now on, on one processor: the last one it may use.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn pin() -> io::Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let mut one = CpuSet::new();
+    if let Some(cpu) = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)) {
+        one.set(cpu);
+        sched_setaffinity(None, &one)?;
+    }
+    Ok(())
+}
+
+/// Peak resident memory of a process, bytes.
+pub fn memory_hwm_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The command line of this program playing a peer; see [`play`].
+///
+/// # Errors
+/// The path of this program is unknown.
+pub fn played(words: &[&str]) -> io::Result<Vec<OsString>> {
+    let mut argv = vec![std::env::current_exe()?.into_os_string()];
+    argv.extend(words.iter().map(OsString::from));
+    Ok(argv)
+}
+
+/// Plays a peer when the arguments of this program ask for it: `echo` (the calibration peer, which writes what it reads)
+/// or `peer toolhost …` (the reference). Gives the exit status. Everything that measures calls it first.
+pub fn play() -> Option<i32> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|first| first == "echo") {
+        return Some(echo());
+    }
+    peerproof::cli::hidden(&arguments, &|| std::env::vars_os().collect())
+}
+
+/// Arguments that make [`play`] the calibration peer.
+pub const ECHO: &[&str] = &["echo"];
+
+/// Arguments that make [`play`] the reference toolhost.
+pub const SERVE: &[&str] = &["peer", "toolhost", "--serve"];
+
+/// The least that a peer can do: one read, one write.
+fn echo() -> i32 {
+    let mut block = vec![0; 64 * 1024];
+    while let Ok(bytes @ 1..) = rustix::io::read(io::stdin(), &mut block[..]) {
+        let mut rest = block.get(..bytes).unwrap_or_default();
+        while !rest.is_empty() {
+            match rustix::io::write(io::stdout(), rest) {
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(_) => return 0,
+            }
+        }
+    }
+    0
+}

@@ -1,0 +1,113 @@
+//! A child process spoken to over two pipes, with nothing between it and the caller: the bare loop that others are
+//! compared with.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A peer that answers each line with one line.
+pub struct Pipe {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    block: Vec<u8>,
+}
+
+impl Pipe {
+    /// Starts a command; it inherits the placement of the calling thread.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn start(argv: &[OsString]) -> io::Result<Self> {
+        let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut child =
+            Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stdout = stdout.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Self { child, stdin, stdout, block: vec![0; 64 * 1024] })
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends `line` and waits for the reply, `count` times; the time for one exchange.
+    ///
+    /// # Errors
+    /// A stream fails or ends.
+    pub fn exchange(&mut self, line: &[u8], count: u32) -> io::Result<Duration> {
+        let start = Instant::now();
+        for _ in 0..count {
+            self.write(line)?;
+            self.replies(1)?;
+        }
+        Ok(start.elapsed() / count)
+    }
+
+    /// As [`Pipe::exchange`] with `window` requests in one write; the time for one of them.
+    ///
+    /// # Errors
+    /// A stream fails or ends.
+    pub fn pipelined(&mut self, line: &[u8], window: u32, rounds: u32) -> io::Result<Duration> {
+        let lines = line.repeat(window as usize);
+        let start = Instant::now();
+        for _ in 0..rounds {
+            self.write(&lines)?;
+            self.replies(window as usize)?;
+        }
+        Ok(start.elapsed() / (rounds * window))
+    }
+
+    /// Sends one line that a pipe need not hold, reading meanwhile; the time until the reply is there.
+    ///
+    /// # Errors
+    /// A stream fails or ends.
+    pub fn large(&mut self, line: &[u8]) -> io::Result<Duration> {
+        let Some(mut stdin) = self.stdin.take() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let start = Instant::now();
+        let (written, read) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| stdin.write_all(line));
+            let read = self.replies(1);
+            (writer.join(), read)
+        });
+        let time = start.elapsed();
+        self.stdin = Some(stdin);
+        written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+        read.map(|()| time)
+    }
+
+    /// Queues bytes for the peer.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)
+    }
+
+    /// Reads until `count` lines came.
+    ///
+    /// # Errors
+    /// The stream ends before.
+    pub fn replies(&mut self, count: usize) -> io::Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let bytes = self.stdout.read(&mut self.block)?;
+            let block = self.block.get(..bytes).unwrap_or_default();
+            if block.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            left = left.saturating_sub(memchr::memchr_iter(b'\n', block).count());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
