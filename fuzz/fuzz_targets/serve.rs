@@ -7,7 +7,7 @@ use std::time::Instant;
 use peerproof::boundary::toolhost::properties;
 
 /// Messages after which their number a second is told.
-const TOLD_EVERY: u64 = 1 << 20;
+const TOLD_EVERY: u64 = 1 << 16;
 
 static BEGUN: OnceLock<Instant> = OnceLock::new();
 static MESSAGES: AtomicU64 = AtomicU64::new(0);

@@ -1,5 +1,7 @@
 //! What is known of the eight slots, and what a `ds_state` does to them.
 
+use std::rc::Rc;
+
 use super::pins::Pins;
 use crate::json::Json;
 
@@ -7,7 +9,8 @@ use crate::json::Json;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
     Empty,
-    Holds(Artifact),
+    /// Shared: the model keeps the state before and after every request.
+    Holds(Rc<Artifact>),
     Unknown,
 }
 
@@ -171,7 +174,7 @@ pub(super) fn read_artifact(
             _ => *may_refuse = Some("TH-STATE-09"),
         }
     }
-    Ok(Slot::Holds(artifact))
+    Ok(Slot::Holds(Rc::new(artifact)))
 }
 
 /// The state after the delta of a reply; `None` where it is malformed (which others judge).
@@ -182,11 +185,11 @@ pub(super) fn apply_reply(state: &Json, before: &Slots) -> Option<Slots> {
         for (name, artifact) in slots.as_object()? {
             let [digit @ b'0'..=b'7'] = name.as_bytes() else { return None };
             let text = |name: &str| artifact.get(name).and_then(Json::as_str).map(str::to_owned);
-            after[usize::from(digit - b'0')] = Slot::Holds(Artifact {
+            after[usize::from(digit - b'0')] = Slot::Holds(Rc::new(Artifact {
                 kind: text("type")?,
                 provenance: text("provenance")?,
                 content: text("content_json")?,
-            });
+            }));
         }
     }
     if let Some(removed) = state.get("removed_slots") {

@@ -1,6 +1,7 @@
 //! A toolhost in serve mode as far as it is known: what may come for a request, and what follows from what came.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::cache::{Cache, Entry, Life};
@@ -528,7 +529,7 @@ impl<'a> World<'a> {
             (text("/artifact/type"), text("/artifact/provenance"), text("/artifact/content_json"))
             && output.pointer("/artifact").and_then(Json::as_object).is_some_and(|members| members.len() == 4)
         {
-            self.slots[slot] = Slot::Holds(slots::Artifact { kind, provenance, content });
+            self.slots[slot] = Slot::Holds(Rc::new(slots::Artifact { kind, provenance, content }));
         }
     }
 
