@@ -59,7 +59,7 @@ impl Boundary for Toolhost {
 
     fn clauses(&self) -> &[Clause] {
         self.clauses.get_or_init(|| {
-            clause::load(include_str!("../../../corpora/toolhost/clauses.toml"))
+            clause::load(include_str!("../../corpora/toolhost/clauses.toml"))
                 .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}"))
         })
     }

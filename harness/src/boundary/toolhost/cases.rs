@@ -27,7 +27,7 @@ use crate::facts::Facts;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Plan};
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../corpora/toolhost/cases");
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/toolhost/cases");
 
 /// Modes that a case without `modes` runs in.
 const MODES: [&str; 2] = ["serve", "run"];
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn cases_name_clauses_of_their_mode() {
-        let clauses = clause::load(include_str!("../../../../corpora/toolhost/clauses.toml")).unwrap();
+        let clauses = clause::load(include_str!("../../../corpora/toolhost/clauses.toml")).unwrap();
         for Loaded { file, case } in all() {
             for id in &case.clauses {
                 let clause = clauses.iter().find(|clause| clause.id == *id);

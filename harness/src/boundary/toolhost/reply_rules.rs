@@ -121,7 +121,7 @@ fn schema_violation(serve: bool, reply: &Json, text: &dyn Fn() -> String) -> Opt
         return None;
     }
     let schemas = SCHEMAS.get_or_init(|| {
-        let files = include_dir!("$CARGO_MANIFEST_DIR/../corpora/toolhost/schemas");
+        let files = include_dir!("$CARGO_MANIFEST_DIR/corpora/toolhost/schemas");
         Schemas::load_dir(&files)
             .unwrap_or_else(|error| unreachable!("corpora/toolhost/schemas do not load: {error}"))
     });

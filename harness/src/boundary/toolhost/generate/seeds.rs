@@ -11,8 +11,8 @@ use crate::json::{self, DecodeLimits, Json};
 use crate::payload::Payload;
 use crate::rng::Rng;
 
-static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../corpora/toolhost/seeds");
-static CONVERSATIONS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../corpora/toolhost/conversations");
+static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/toolhost/seeds");
+static CONVERSATIONS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/toolhost/conversations");
 
 /// All stored requests, in the order of their names.
 fn requests() -> &'static [&'static [u8]] {
