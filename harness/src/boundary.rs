@@ -21,7 +21,8 @@ pub struct ConfigKey {
     /// Allowed values, where they are a named set.
     pub values: &'static [&'static str],
     /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
-    /// `string`, `object`, `integer`, `pointer` or `any`. A `?` behind the name marks what may be left out.
+    /// `string`, `object`, `integer`, `pointer` or `any`; an object that is a template names its placeholders behind
+    /// it. A `?` behind the name marks what may be left out.
     pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,

@@ -40,7 +40,7 @@ pub fn check(key: &ConfigKey, argv: &[String]) -> Result<(), String> {
 }
 
 /// The placeholders in one part of argv, with their braces.
-fn placeholders(part: &str) -> Result<Vec<String>, String> {
+pub(super) fn placeholders(part: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut rest = part;
     while let Some(at) = rest.find(['{', '}']) {

@@ -46,6 +46,10 @@ fn mistakes_are_named_with_their_line_and_the_nearest_word() {
         ("[features]\nds_state = 1\n", vec!["line 5", "true or false"]),
         ("[features]\nlease = { isue = {} }\n", vec!["\"isue\"", "did you mean \"issue\"?"]),
         ("[features]\nlease = { issue = {} }\n", vec!["has no \"token\""]),
+        (
+            "[features]\nlease = { issue = { of = [\"{tool_aid}\"] }, token = \"/t\" }\n",
+            vec!["unknown placeholder {tool_aid}", "{aid}, {tier}, {ttl_ms}"],
+        ),
         ("[roles]\nehco = { aid = \"A\" }\n", vec!["did you mean \"echo\"?"]),
         ("[roles]\necho = \"A\"\n", vec!["\"echo\" is a table with aid"]),
         ("[roles]\necho = { aid = 1 }\n", vec!["\"aid\" of \"echo\"", "string"]),

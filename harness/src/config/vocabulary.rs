@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::command::placeholders;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::cli::did_you_mean;
 
@@ -115,7 +116,9 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
             let hint = did_you_mean(member, known.iter().map(|(known, _, _)| *known));
             return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()));
         };
-        let fits = match *kind {
+        let mut kind = kind.split(' ');
+        let (kind, placeholders) = (kind.next().unwrap_or_default(), kind.collect::<Vec<_>>());
+        let fits = match kind {
             "string" => value.as_str().is_some_and(|text| !text.is_empty()),
             "object" => value.is_object(),
             "integer" => value.is_u64(),
@@ -125,10 +128,34 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
         if !fits {
             return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)));
         }
+        if !placeholders.is_empty() {
+            check_template(value, &placeholders)
+                .map_err(|error| format!("{member:?} of {name:?}: {error}"))?;
+        }
     }
     match known.iter().find(|(member, optional, _)| !optional && !given.contains_key(*member)) {
         Some((member, _, _)) => Err(format!("{name:?} has no {member:?}; it is a table with {}", list())),
         None => Ok(()),
+    }
+}
+
+/// Checks that the strings of a template name no other placeholders than these, which have their braces.
+fn check_template(template: &Value, known: &[&str]) -> Result<(), String> {
+    match template {
+        Value::String(text) => {
+            for placeholder in placeholders(text)? {
+                if !known.contains(&placeholder.as_str()) {
+                    return Err(format!(
+                        "unknown placeholder {placeholder}; it can have {}",
+                        known.join(", ")
+                    ));
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| check_template(item, known)),
+        Value::Object(members) => members.values().try_for_each(|value| check_template(value, known)),
+        _ => Ok(()),
     }
 }
 

@@ -40,7 +40,7 @@ pub const KEYS: &[ConfigKey] = &[
         table: "features",
         name: "lease",
         values: &[],
-        members: &["issue: object", "token: pointer"],
+        members: &["issue: object {aid} {tier} {ttl_ms}", "token: pointer"],
         meaning: "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
     },
     key("features", "ds_state", TRUE_FALSE, "slots are kept and reported"),
