@@ -411,7 +411,9 @@ fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgem
     }
     let hint = asked.hint.as_ref().filter(|hint| !hint.may_be_silent());
     let expect = hint.unwrap_or(expect);
-    let clause = expect.clause.0.as_str();
+    // Where any reply would do, it is only the missing one that counts, however it went missing.
+    let any_reply = expect.allowed.iter().all(|allowed| allowed.outcome == Outcome::Reply);
+    let clause = expect.once.as_ref().filter(|_| any_reply).unwrap_or(&expect.clause).0.as_str();
     let finding = if let Some((reason, got)) = ending.flood {
         Finding::new(clause, reason, expect.phrase(), got)
     } else if let Some(exit) = by_itself.filter(|exit| ending.serve || *exit != Exit::Code(0)) {

@@ -21,7 +21,7 @@ fn unclaimed_key() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("idempotency") {
-                return Err("claimed: the peer claims idempotency".to_owned());
+                return Err("claimed: it asks what a peer without idempotency does".to_owned());
             }
             let mut talk = Talk::serve(facts);
             for count in 1..=2 {
@@ -43,7 +43,7 @@ fn unclaimed_token() -> Check {
         "serve",
         |facts, _| {
             if facts.claims("lease") {
-                return Err("claimed: the peer claims leases".to_owned());
+                return Err("claimed: it asks what a peer without leases does".to_owned());
             }
             let mut talk = Talk::serve(facts);
             let (request, expect) = talk.good("TH-REQ-16");
