@@ -35,19 +35,22 @@ fn check(
 fn first_canary() -> Check {
     Check::new(
         "toolhost/serve/canary/plain-request",
-        "A plain valid request is answered by one line.",
+        "A plain valid request, and another after it, are answered by one line each.",
         ["TH-FRAME-01"],
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            let (request, expect) = if talk.has("any") {
-                talk.good("TH-FRAME-01")
-            } else {
-                (Request::aid(&reference_aid("any")).input("{}"), Expect::ok("TH-FRAME-01"))
-            };
-            // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
-            talk.send(request.line(), expect.or(Allowed::of(Outcome::Any)));
-            Ok(talk.counts_as_canary().finish().plan())
+            // Two: a peer that ends after the first would fail every other check for this one reason.
+            for _ in 0..2 {
+                let (request, expect) = if talk.has("any") {
+                    talk.good("TH-FRAME-01")
+                } else {
+                    (Request::aid(&reference_aid("any")).input("{}"), Expect::ok("TH-FRAME-01"))
+                };
+                // Whether the tool succeeds is a matter of configuration; that a reply comes is not.
+                talk.send(request.line(), expect.or(Allowed::of(Outcome::Any))).counts_as_canary();
+            }
+            Ok(talk.finish().plan())
         },
     )
 }
