@@ -40,6 +40,9 @@ pub struct Check {
     /// Its clauses are watched in every conversation: findings about them from other checks are counted here, so
     /// that one fault is one red line.
     pub ambient: bool,
+    /// Each of its conversations starts processes of its own that no other conversation can harm: the first canary of
+    /// the command vouches for them, and its plan needs none.
+    pub vouched: bool,
     /// Needs what only a real process shows (memory, signals, leaks, listeners, actors).
     pub needs_process: bool,
     /// Makes its plan.
@@ -77,6 +80,7 @@ impl Check {
             waits: false,
             exclusive: false,
             ambient: false,
+            vouched: false,
             needs_process: false,
             planner: Arc::new(planner),
         }
@@ -136,6 +140,13 @@ impl Check {
     #[must_use]
     pub fn ambient(mut self) -> Self {
         self.ambient = true;
+        self
+    }
+
+    /// Rests on the first canary of its command instead of one of its own.
+    #[must_use]
+    pub fn vouched(mut self) -> Self {
+        self.vouched = true;
         self
     }
 

@@ -24,6 +24,10 @@ const BUSY_SLICE: Duration = Duration::from_secs(2);
 /// Part of a processor that counts as working; the machine may be loaded.
 const BUSY_SHARE: f64 = 0.1;
 
+/// A reply is awaited for this many times as long as the slowest answer to a canary took, where that is more than the
+/// budget: peers that are started for each call can be slow on a busy machine.
+const LATENCIES_PER_REPLY: u32 = 6;
+
 /// What is needed to carry out plans against one peer.
 pub struct Lab<'a> {
     /// The peer.
@@ -214,7 +218,12 @@ impl Run<'_> {
             }
             Act::Wait { ms } => {
                 let time = Duration::from_millis(*ms);
-                self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
+                let began = Instant::now();
+                let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
+                if pumped == Pumped::Gone && self.lab.peer.is_process() && !self.plan.fixtures.is_empty() {
+                    // What the peer started is looked at after it has ended itself.
+                    std::thread::sleep(time.saturating_sub(began.elapsed()));
+                }
                 self.record(session, Kind::Waited { ms: *ms });
             }
             Act::Flush => {
@@ -445,8 +454,12 @@ impl Run<'_> {
         Some(())
     }
 
+    /// How long a reply may take: the budget, and more for a peer that was slow with its canaries.
     fn deadline(&self, session: usize, step: &Step) -> Duration {
-        self.lab.budget.reply_to(self.live[session].bytes_pending) + Duration::from_millis(step.allow_ms)
+        let latency = Duration::from_micros(self.lab.peer.latency_us.load(Ordering::Relaxed));
+        let slow_peer = (latency * LATENCIES_PER_REPLY).min(self.lab.budget.reply * 4);
+        self.lab.budget.reply_to(self.live[session].bytes_pending).max(slow_peer)
+            + Duration::from_millis(step.allow_ms)
     }
 
     fn frame_count(&self, session: usize) -> u64 {

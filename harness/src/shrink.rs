@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::boundary::{self, Boundary};
+use crate::clause::Side;
 use crate::finding::{Finding, Nature};
 use crate::lab::Lab;
 use crate::payload::Vars;
@@ -128,13 +129,15 @@ pub fn shrink(lab: &Lab<'_>, failure: &Failure, deadline: Instant) -> Shrunk {
     let mut shrinker = Shrinker::new(lab, failure, deadline);
     if shrinker.is_worth_it() {
         steps::shrink(&mut shrinker);
-        if shrinker.judge == Judge::Model {
+        if shrinker.judge == Judge::Model && !shrinker.is_of_a_consumer() {
             structure::shrink(&mut shrinker);
             bytes::shrink(&mut shrinker);
             // Smaller messages can make further ones superfluous.
             steps::shrink(&mut shrinker);
         }
-        shrinker.whole_writes();
+        if !shrinker.is_of_a_consumer() {
+            shrinker.whole_writes();
+        }
     }
     let confirmed = shrinker.confirm();
     let Shrinker { best, transcript, finding, runs, .. } = shrinker;
@@ -219,6 +222,11 @@ impl<'a> Shrinker<'a> {
     /// The boundary of the peer.
     pub(crate) fn boundary(&self) -> &'static dyn Boundary {
         self.lab.peer.boundary
+    }
+
+    /// Whether the peer starts the other side itself: its calls are short, and a part of a call is none.
+    pub(crate) fn is_of_a_consumer(&self) -> bool {
+        self.lab.peer.facts.side == Side::Consumer
     }
 
     /// A conversation that takes longer than the time that is left cannot be tried even once.

@@ -80,6 +80,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
     Some(match kind {
         Kind::Started { .. } | Kind::StdoutClosed | Kind::Received { .. } => return None,
         Kind::StartFailed { error } => format!("✗ not started: {error}"),
+        Kind::Sent { payload, .. } if payload.0.is_empty() => return None,
         Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
         Kind::StdinClosed => "· stdin closed".to_owned(),
         Kind::StdinBroken { unwritten_bytes } => {

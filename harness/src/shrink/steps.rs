@@ -7,6 +7,10 @@ use crate::plan::{Act, Plan};
 
 /// Removes steps, in large pieces first, until none can be spared.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
+    if shrinker.is_of_a_consumer() {
+        only_its_process(shrinker);
+        return;
+    }
     only_what_matters(shrinker);
     let mut size = removable(shrinker).len().div_ceil(2);
     while size > 0 && shrinker.goes_on() {
@@ -28,6 +32,15 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
         }
         size = if size == 1 { 1 } else { size / 2 };
     }
+}
+
+/// A consumer has one process for each call, and every step of it matters: only other calls go.
+fn only_its_process(shrinker: &mut Shrinker<'_>) {
+    let Some(failing) = failing(shrinker) else { return };
+    let plan = &shrinker.best.plan;
+    let session = plan.steps[failing].session;
+    let gone = (0..plan.steps.len()).filter(|index| plan.steps[*index].session != session).collect();
+    remove(shrinker, &gone);
 }
 
 /// The boldest step: nothing but the failing step, what it takes values from, and the end of its process.

@@ -78,7 +78,7 @@ pub const KEYS: &[ConfigKey] = &[
         &["exact", "round", "refuse"],
         "what becomes of integers beyond ±(2^53−1)",
     ),
-    key("choices", "bom", &["ignore", "refuse"], "a byte order mark before a request"),
+    key("choices", "bom", &["ignore", "refuse"], "a byte order mark before a request or reply"),
     key("choices", "blank_line", &["ignore", "refuse", "end"], "a line of white space"),
     key("choices", "last_line_without_lf", &["process", "refuse", "silent"], "a last line that is not ended"),
     key("choices", "null_member", &["absent", "refuse"], "null as the value of a known member"),
@@ -97,5 +97,126 @@ pub const KEYS: &[ConfigKey] = &[
     key("choices", "size_bytes_wrong", &["refuse", "correct"], "an Artifact with a wrong size_bytes"),
     key("choices", "crash_kind", &["throw", "abort"], "what the tool of role `crash` does"),
     key("choices", "redirects", &["follow", "refuse"], "whether http_get follows redirects"),
+    key(
+        "choices",
+        "slot_set_and_removed",
+        &["set", "removed", "refuse"],
+        "a slot that one delta both sets and removes",
+    ),
+    key("choices", "delta_not_boolean", &["delta", "full", "refuse"], "a `delta` that is no boolean"),
+    key(
+        "choices",
+        "removed_slots_in_full_state",
+        &["ignore", "apply", "refuse"],
+        "`removed_slots` beside a full state",
+    ),
+    key("choices", "delta_in_run_mode", &["apply", "refuse"], "a delta as the state of a run"),
+    key(
+        "choices",
+        "keys_given_up",
+        &["oldest", "another", "several"],
+        "which idempotency keys go when there are too many",
+    ),
+    key(
+        "choices",
+        "empty_lease_token",
+        &["lease_required", "lease_rejected"],
+        "what the token `\"\"` is answered with",
+    ),
+    key("choices", "lease_enforce_0", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=0"),
+    key("choices", "lease_enforce_true", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=true"),
+    key("choices", "lease_enforce_in_run_mode", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=1 in run mode"),
     key("choices", "request_shape", &["inputs", "input_json"], "what a dispatcher sends"),
+    key("choices", "printed_as", &["value", "string"], "how a dispatcher prints a tool's output"),
+    key("choices", "exit_status", &["zero", "nonzero"], "exit status of a dispatcher after an error object"),
+    key(
+        "choices",
+        "unrunnable_path",
+        &["not_found", "exception"],
+        "type of a directory or a file without the run bit as toolhost",
+    ),
+    key(
+        "choices",
+        "fractional_timeout",
+        &["number", "default", "refuse"],
+        "what a fraction in MACHINA_TOOLHOST_TIMEOUT means: a number (rounded or not), the default, an exception",
+    ),
+    key(
+        "choices",
+        "lives_on_after_reply",
+        &["timeout", "result"],
+        "a toolhost that answers and does not end",
+    ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::Value;
+
+    use super::super::{checks, reference};
+    use super::KEYS;
+    use crate::clause::Side;
+    use crate::rng::Rng;
+
+    /// Keys of choices that stand anywhere in an expectation, with the values that the same object names.
+    fn collect(expect: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
+        let texts = |list: Option<&Value>, pick: fn(&Value) -> Option<&str>| -> Vec<String> {
+            let items = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            items.iter().filter_map(pick).map(str::to_owned).collect()
+        };
+        match expect {
+            Value::Object(members) => {
+                match members.get("choice") {
+                    // Of a provider: the key beside alternatives that name their values.
+                    Some(Value::String(key)) if members.contains_key("clause") => {
+                        let values = texts(members.get("allowed"), |allowed| allowed.get("choice")?.as_str());
+                        found.entry(key.clone()).or_default().extend(values);
+                    }
+                    // Of a dispatcher: key and values together.
+                    Some(choice @ Value::Object(_)) => {
+                        let key = choice["key"].as_str().expect("a choice has a key").to_owned();
+                        found.entry(key).or_default().extend(texts(choice.get("values"), Value::as_str));
+                    }
+                    _ => {}
+                }
+                members.values().for_each(|member| collect(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+            Value::String(word)
+                if ["request_shape", "printed_as", "exit_status"].contains(&word.as_str()) =>
+            {
+                found.entry(word.clone()).or_default();
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_choice_that_a_check_can_record_can_be_pinned() {
+        let mut found = BTreeMap::new();
+        for side in [Side::Provider, Side::Consumer] {
+            let facts = reference::facts(side);
+            for check in checks::all() {
+                if !facts.commands.contains(&check.command) {
+                    continue;
+                }
+                let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1)) else { continue };
+                collect(&plan.expect, &mut found);
+                plan.steps.iter().for_each(|step| collect(&step.expect, &mut found));
+            }
+        }
+        for seen in ["blank_line", "bom", "request_shape", "printed_as", "exit_status", "fractional_timeout"]
+        {
+            assert!(found.contains_key(seen), "{seen} is not found any more: {found:?}");
+        }
+        for (name, values) in &found {
+            let key = KEYS.iter().find(|key| key.table == "choices" && key.name == name);
+            let key = key.unwrap_or_else(|| panic!("{name} is recorded and not in the vocabulary"));
+            for value in values.iter().flat_map(|value| value.split('|')) {
+                assert!(key.values.contains(&value), "{name}={value} is recorded and cannot be pinned");
+            }
+        }
+    }
+}

@@ -115,7 +115,7 @@ impl Talk {
     /// Starts a dispatcher and makes a call; gives its session.
     pub fn begin(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
         let session = self.open(path, call.timeout_s.as_deref());
-        self.send(session, call, expect.into(), false);
+        self.send(session, call, expect.into());
         session
     }
 
@@ -129,11 +129,11 @@ impl Talk {
         self.plan.sessions.len() - 1
     }
 
-    fn send(&mut self, session: usize, call: &Call, expect: CallExpect, canary: bool) {
+    fn send(&mut self, session: usize, call: &Call, expect: CallExpect) {
         let payload = call.body.clone();
         let act = Act::Send { payload, chunking: call.chunking, await_frames: 0 };
         let expect = serde_json::to_value(expect).unwrap_or(Value::Null);
-        self.plan.steps.push(Step { session, expect, canary, ..Step::new(act) });
+        self.plan.steps.push(Step { session, expect, ..Step::new(act) });
         self.act(session, Act::CloseStdin);
     }
 
@@ -178,6 +178,15 @@ impl Talk {
         self
     }
 
+    /// Marks the wait for the last result as one that shows how fast the dispatcher is.
+    pub fn shows_latency(&mut self) -> &mut Self {
+        let waits = |step: &&mut Step| matches!(step.act, Act::Send { await_frames: 1.., .. });
+        if let Some(step) = self.plan.steps.iter_mut().rev().find(waits) {
+            step.canary = true;
+        }
+        self
+    }
+
     /// A plain call that must succeed, on behalf of `clause`.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         let output = self.output();
@@ -185,17 +194,9 @@ impl Talk {
         self.call(&Call::plain(), answering(Reply::ok(&output).payload()), expect).counts_as_canary()
     }
 
-    /// Ends the call of `session` and looks, `ms` after its result, which processes of its toolhost live. The
-    /// dispatcher of a canary, which waits for its call, is there to let the time pass.
-    pub fn linger(&mut self, session: usize, ms: u64, clause: &str) -> &mut Self {
-        let output = self.output();
-        let path = self.toolhost(answering(Reply::ok(&output).payload()));
-        let other = self.open(&path, None);
-        self.act(other, Act::Wait { ms }).probe(session, LATER).finish(session);
-        let expect = Expect::output(clause, &output).reason("canary_failed");
-        let call = Call::plain();
-        self.send(other, &call, expect.into(), true);
-        self.result(other, &call).finish(other)
+    /// Looks, `ms` after the result of `session`, which processes of its toolhost live, and ends the call.
+    pub fn linger(&mut self, session: usize, ms: u64) -> &mut Self {
+        self.act(session, Act::Wait { ms }).probe(session, LATER).finish(session)
     }
 
     /// The plan.

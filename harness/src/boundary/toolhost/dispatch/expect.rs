@@ -16,6 +16,12 @@ pub const ERROR_TYPES: [&str; 5] = ["timeout", "crash", "parse_error", "not_foun
 pub struct CallExpect {
     /// What may be printed, gravest clause first; the first that is contradicted is the finding.
     pub results: Vec<Expect>,
+    /// The clause that is broken when the request does not carry the call, where it is not the general one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<ClauseId>,
+    /// The toolhost gave no reason: `detail` may be empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reasonless: bool,
     /// Processes of the toolhost that must be gone at a probe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<Gone>,
@@ -149,6 +155,20 @@ impl CallExpect {
     #[must_use]
     pub fn and(mut self, expect: impl Into<Self>) -> Self {
         self.results.extend(expect.into().results);
+        self
+    }
+
+    /// Names the clause that a request which does not carry the call breaks in this conversation.
+    #[must_use]
+    pub fn request(mut self, clause: &str) -> Self {
+        self.request = Some(clause.into());
+        self
+    }
+
+    /// Allows an empty `detail`: the toolhost itself gave no reason.
+    #[must_use]
+    pub fn reasonless(mut self) -> Self {
+        self.reasonless = true;
         self
     }
 

@@ -167,7 +167,7 @@ impl<'a> Call<'a> {
             Some((clause::ERROR_MEMBERS, "error_not_true", "`error` is true"))
         } else if value.get("aid") != self.asked.get("aid") {
             Some((clause::ERROR_MEMBERS, "error_aid", "`aid` equals the aid of the call"))
-        } else if value.get("detail").and_then(Json::as_str).is_none_or(str::is_empty) {
+        } else if !self.is_detail(value.get("detail")) {
             Some((clause::ERROR_MEMBERS, "error_detail", "`detail` is a non-empty string"))
         } else if !kind.is_some_and(|kind| ERROR_TYPES.contains(&kind)) {
             Some((clause::ERROR_TYPE, "error_type", "`type` is one of the five"))
@@ -178,6 +178,12 @@ impl<'a> Call<'a> {
             let got = shorten(&value.to_text(), 240).into_owned();
             judgement.findings.push(Finding::new(clause, reason, expected, got));
         }
+    }
+
+    /// Whether `detail` is text, and says something where there is something to say.
+    fn is_detail(&self, detail: Option<&Json>) -> bool {
+        let text = detail.and_then(Json::as_str);
+        text.is_some_and(|text| !text.is_empty() || self.expect.reasonless)
     }
 
     fn reveal(&self, printed: &Printed<'_>, seen_shape: Option<&'static str>, judgement: &mut Judgement) {
@@ -211,15 +217,15 @@ impl<'a> Call<'a> {
             let got = format!("{} starts", played.pids.len());
             add(Finding::new(clause::ONE_REQUEST, "started_again", "the toolhost is started once", got));
         }
-        let reads = script.iter().any(|step| matches!(step, ActorStep::ReadRequest));
         let (first, rest) = match played.received.split_first() {
             Some((first, rest)) => (*first, rest),
             None => {
-                if played.pids.is_empty() && !self.transcript.stdout(self.session).is_empty() {
+                // An error object is judged by its type: a dispatcher may have a reason to start nothing.
+                let succeeded = self.succeeded();
+                if succeeded && played.pids.is_empty() {
                     let got = "a result without a start";
                     add(Finding::new(clause::ONE_REQUEST, "not_started", "the toolhost is started", got));
-                } else if reads && matches!(script.first(), Some(ActorStep::ReadRequest)) && self.succeeded()
-                {
+                } else if succeeded && matches!(script.first(), Some(ActorStep::ReadRequest)) {
                     let got = "a result without a request";
                     add(Finding::new(clause::ONE_REQUEST, "no_request", "the toolhost gets a request", got));
                 }
@@ -241,12 +247,13 @@ impl<'a> Call<'a> {
                 ),
             });
         }
+        let clause_or = |general| self.expect.request.as_ref().map_or(general, |clause| clause.0.as_str());
         match decode(first) {
             Ok(request @ Json::Object(_)) => match request_fault(&request, &self.asked) {
                 Ok(shape) => return Some(shape),
                 Err((reason, expected)) => {
                     let got = shorten(&String::from_utf8_lossy(first), 240).into_owned();
-                    add(Finding::new(clause::REQUEST_IS_THE_CALL, reason, expected, got));
+                    add(Finding::new(clause_or(clause::REQUEST_IS_THE_CALL), reason, expected, got));
                 }
             },
             other => {
@@ -256,7 +263,7 @@ impl<'a> Call<'a> {
                     Ok(_) => text,
                 };
                 let expected = "one strict JSON object";
-                add(Finding::new(clause::STRICT_REQUEST, "request_not_json", expected, got));
+                add(Finding::new(clause_or(clause::STRICT_REQUEST), "request_not_json", expected, got));
             }
         }
         None

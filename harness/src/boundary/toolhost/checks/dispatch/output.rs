@@ -103,7 +103,7 @@ fn byte_order_mark() -> Check {
             let expect = Expect::error(CLAUSE, &["parse_error"])
                 .or(Allowed::output(output))
                 .choice("bom", &["refuse", "ignore"]);
-            talk.call(&Call::plain(), answering(reply), expect).canary(CLAUSE);
+            talk.call(&Call::plain(), answering(reply), expect);
         },
     )
 }

@@ -5,8 +5,8 @@ use crate::json::{Json, Presentation, present};
 use crate::payload::Payload;
 use crate::plan::{ActorStep, Chunking};
 
-use super::super::super::dispatch::call::{AID, Call, Reply, answering};
-use super::super::super::dispatch::expect::{Expect, Reveals};
+use super::super::super::dispatch::call::{AID, Call, Reply, Talk, answering};
+use super::super::super::dispatch::expect::{CallExpect, Expect, Reveals};
 use super::super::super::talk::quoted;
 use super::{check, succeeds};
 
@@ -133,12 +133,19 @@ fn large() -> Call {
     Call::written(body).allow_ms(2_000)
 }
 
+/// A large call that must arrive whole and succeed.
+fn arrives_whole(talk: &mut Talk, script: impl Fn(Reply) -> Vec<ActorStep>) {
+    let output = talk.output();
+    let expect = CallExpect::from(Expect::output("TH-DISP-05", &output)).request("TH-DISP-05");
+    talk.call(&large(), script(Reply::ok(&output)), expect).counts_as_canary();
+}
+
 fn one_megabyte() -> Check {
     check(
         "request/inputs-of-one-megabyte",
         "Inputs of 1,000,000 bytes arrive whole.",
         &["TH-DISP-05"],
-        |talk, _| succeeds(talk, &large(), "TH-DISP-05", |reply| answering(reply.payload())),
+        |talk, _| arrives_whole(talk, |reply| answering(reply.payload())),
     )
 }
 
@@ -148,7 +155,7 @@ fn slow_reader() -> Check {
         "Inputs of 1,000,000 bytes arrive whole at a toolhost that first fills its stderr and then reads late.",
         &["TH-DISP-05"],
         |talk, _| {
-            succeeds(talk, &large(), "TH-DISP-05", |reply| {
+            arrives_whole(talk, |reply| {
                 vec![
                     ActorStep::Stderr(Payload::default().repeat("warming up\n", 30_000)),
                     ActorStep::Sleep { ms: 100 },

@@ -56,5 +56,5 @@ fn not_started(talk: &mut Talk, clause: &str, path: &str, types: &[&str]) {
     let expect = kinds.fold(Expect::new(clause, first), |expect, kind| expect.or(Allowed::error(&[kind])));
     let expect = if types.len() > 1 { expect.choice("unrunnable_path", types) } else { expect };
     let session = talk.begin(&call, path, expect);
-    talk.result(session, &call).finish(session).canary(clause);
+    talk.result(session, &call).finish(session);
 }

@@ -198,12 +198,10 @@ fn shape(status: u16) -> Check {
 
 fn open(name: &str, clause: &'static str, hosts: &'static str, url: &'static str) -> Check {
     let title = "This spelling is fetched or refused; the reply is well-formed either way.";
-    let key = format!("http_get_{}", name.replace('-', "_"));
     http(Check::new(id(name), title, [clause], "serve", move |facts, _| {
         let mut talk = talk(facts, Some(hosts));
-        let expect = Expect::new(clause, page(200, "hello").shows("fetch"))
-            .or(Allowed::of(Outcome::Refused).shows("refuse"))
-            .choice(&key);
+        // Each spelling is a question of its own: too many to be pinned one by one.
+        let expect = Expect::new(clause, page(200, "hello")).or(Allowed::of(Outcome::Refused));
         fetch(&mut talk, url, expect);
         talk.canary().finish();
         Ok(talk.plan())

@@ -121,6 +121,38 @@ fn an_error_object_must_be_well_formed() {
 }
 
 #[test]
+fn a_detail_may_be_empty_where_the_toolhost_gave_no_reason() {
+    let expect = || CallExpect::from(Expect::error("C", &[])).reasonless();
+    let story = |printed: &str| Story::expecting(expect()).prints(printed).exits(Exit::Code(0));
+    assert_eq!(story(&error("exception").replace("why", "")).found(), []);
+    story(&error("exception").replace("\"why\"", "{}")).finds("TH-DISP-10", "error_detail");
+}
+
+#[test]
+fn a_request_that_is_not_the_call_breaks_the_clause_that_was_named() {
+    let expect = CallExpect::from(output()).request("R");
+    let story = |request: &str| {
+        Story::new(expect.clone(), answering(Reply::ok("[1]").payload())).request(request).prints("[1]\n")
+    };
+    story(&call_text().replace("\"k\":1", "\"k\":2")).finds("R", "request_inputs");
+    story(&call_text()[..9]).finds("R", "request_not_json");
+}
+
+#[test]
+fn an_error_without_a_start_is_judged_by_its_type() {
+    let silent = |printed: &str| {
+        let mut story = Story::expecting(output()).prints(printed).exits(Exit::Code(0));
+        story
+            .transcript
+            .events
+            .retain(|event| !matches!(event.kind, Kind::ActorStarted { .. } | Kind::ActorReceived { .. }));
+        story
+    };
+    silent(&error("exception")).finds("C", "reported_error");
+    silent("[1]").finds("TH-DISP-01", "not_started");
+}
+
+#[test]
 fn an_output_that_looks_like_an_error_object_is_an_output() {
     let text = r#"{"error":true,"type":"x","detail":""}"#;
     let story = Story::expecting(Expect::output("C", text)).prints(text).exits(Exit::Code(0));
