@@ -289,10 +289,12 @@ impl<'a> Call<'a> {
     fn process(&self, judgement: &mut Judgement) {
         let answered = decode(&self.transcript.stdout(self.session)).is_ok();
         let mut add = |finding: Finding| judgement.findings.push(finding);
-        let late = self.transcript.of(self.session).any(|event| {
-            matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit | Awaited::Frames, .. })
-        });
-        if answered && late {
+        let passed = |wanted: Awaited| {
+            let is = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == wanted);
+            self.transcript.of(self.session).any(|event| is(&event.kind))
+        };
+        // Where the result itself was late, nobody knows how long ago it was printed.
+        if answered && passed(Awaited::Exit) && !passed(Awaited::Frames) {
             let expected = "the dispatcher ends within 2 s of printing its result";
             let finding = Finding::new(clause::NOTHING_LEFT, "does_not_end", expected, "still running");
             add(finding.of_nature(Nature::Hang));
