@@ -289,12 +289,8 @@ impl<'a> Call<'a> {
     fn process(&self, judgement: &mut Judgement) {
         let answered = decode(&self.transcript.stdout(self.session)).is_ok();
         let mut add = |finding: Finding| judgement.findings.push(finding);
-        let passed = |wanted: Awaited| {
-            let is = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == wanted);
-            self.transcript.of(self.session).any(|event| is(&event.kind))
-        };
         // Where the result itself was late, nobody knows how long ago it was printed.
-        if answered && passed(Awaited::Exit) && !passed(Awaited::Frames) {
+        if answered && self.passed(Awaited::Exit) && !self.passed(Awaited::Frames) {
             let expected = "the dispatcher ends within 2 s of printing its result";
             let finding = Finding::new(clause::NOTHING_LEFT, "does_not_end", expected, "still running");
             add(finding.of_nature(Nature::Hang));
@@ -330,8 +326,18 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Whether the harness waited for this in vain.
+    fn passed(&self, wanted: Awaited) -> bool {
+        let is = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == wanted);
+        self.transcript.of(self.session).any(|event| is(&event.kind))
+    }
+
     fn gone(&self, gone: &Gone, judgement: &mut Judgement) {
         let Some((name, _)) = self.toolhost else { return };
+        if self.passed(Awaited::Frames) {
+            // The probe came before the result: the toolhost may still be running by right.
+            return;
+        }
         for role in &gone.roles {
             let alive = self.transcript.events.iter().any(|event| match &event.kind {
                 Kind::ActorAlive { actor, label, role: which } => {

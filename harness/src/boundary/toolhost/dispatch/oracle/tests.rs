@@ -236,6 +236,8 @@ fn what_outlives_a_call_is_found_once() {
         Story::new(expect, script).request(&call_text()).prints("[1]").exits(Exit::Code(0))
     };
     probed().with(alive("self")).with(leak(TOOLHOST_PID)).finds("G", "self_lives");
+    let late = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    assert_eq!(probed().with(late).with(alive("self")).found(), [], "looked at before the result came");
     probed().with(alive("left_group")).with(leak(99)).finds("H", "left_group_lives");
     assert_eq!(probed().with(leak(99)).found(), []);
 }
