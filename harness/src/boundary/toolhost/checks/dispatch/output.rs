@@ -2,6 +2,7 @@
 
 use crate::check::Check;
 use crate::payload::Payload;
+use crate::plan::ActorStep;
 
 use super::super::super::dispatch::call::{Call, Reply, answering};
 use super::super::super::dispatch::expect::{Allowed, Expect};
@@ -70,8 +71,22 @@ pub fn checks() -> Vec<Check> {
             refused(&format!("stdout/{name}"), &title, CLAUSE, reply, &["parse_error"])
         })
         .collect();
-    checks.extend([strange_but_good(), byte_order_mark()]);
+    checks.extend([text_after_it_later(), strange_but_good(), byte_order_mark()]);
     checks
+}
+
+fn text_after_it_later() -> Check {
+    check(
+        "stdout/text-after-it-later",
+        "A reply and its line feed, followed by a word 200 ms later, with exit 0 give parse_error.",
+        &[CLAUSE],
+        |talk, _| {
+            let reply = Reply::ok(&talk.output()).text() + "\n";
+            let mut script = answering(Payload::text(reply));
+            script.extend([ActorStep::Sleep { ms: 200 }, ActorStep::Stdout(Payload::text("done\n"))]);
+            talk.call(&Call::plain(), script, Expect::error(CLAUSE, &["parse_error"]));
+        },
+    )
 }
 
 fn strange_but_good() -> Check {
