@@ -50,6 +50,8 @@ pub struct Mutant {
     pub fault: &'static str,
     /// The fault lies in the shell: it shows in a real process only.
     pub needs_process: bool,
+    /// A feature that this peer does not claim.
+    pub unclaimed: Option<&'static str>,
 }
 
 /// One contract between two processes: what the engine needs to know of it.
@@ -107,11 +109,16 @@ pub trait Boundary: Sync {
     fn reference_facts(&self, side: Side) -> Facts;
 
     /// A reference peer as a machine for the in-process transport, with the same arguments as
-    /// [`Boundary::run_reference`]; `None` where only a process can play it.
+    /// [`Boundary::run_reference`] and `--without FEATURE` for a correct peer that lacks it; `None` where only a process can play it.
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
 
     /// All mutants.
     fn mutants(&self) -> Vec<Mutant>;
+
+    /// Checks that notice no mutant, each with the reason why it is kept.
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 }
 
 /// All boundaries, in the order in which `check` without arguments goes through them.

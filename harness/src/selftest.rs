@@ -11,7 +11,10 @@ use crate::boundary::{Boundary, Mutant, Reference};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
 use crate::finding::Finding;
+use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
+use crate::plan::{Act, Step};
+use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 
 pub mod null_peers;
@@ -44,7 +47,7 @@ pub struct Summary {
     pub survivors: Vec<String>,
     /// Number of checks.
     pub checks: usize,
-    /// Checks that no mutant of their clauses fails.
+    /// Checks that no mutant of their clauses fails; the boundary gives a reason for each.
     pub redundant: Vec<String>,
     /// Number of findings against correct peers.
     pub false_positives: usize,
@@ -61,8 +64,16 @@ pub struct MutantRow {
     pub id: &'static str,
     /// For each clause that it breaks, the checks that noticed.
     pub killers: BTreeMap<&'static str, Vec<String>>,
+    /// Clauses of it that were left to a fuller proof.
+    pub left_out: Vec<&'static str>,
     /// Number of checks that were run against it.
     pub checks_run: usize,
+}
+
+impl MutantRow {
+    fn is_noticed(&self, mutant: &Mutant) -> bool {
+        mutant.clauses.iter().all(|clause| self.killers.contains_key(clause))
+    }
 }
 
 /// A correct peer that a check complained about.
@@ -89,6 +100,10 @@ pub struct Proof {
     pub unproved: Vec<ClauseId>,
     /// Null peers that passed something: name and check.
     pub false_greens: Vec<(String, String)>,
+    /// Redundant checks with the reason why they are kept.
+    pub excused: Vec<(String, &'static str)>,
+    /// Redundant checks that the boundary gives no reason for.
+    pub unexcused: Vec<String>,
     /// Variants of the correct peer that were tried.
     pub variants: usize,
     /// Null peers that were tried.
@@ -104,54 +119,182 @@ impl Proof {
             && self.false_positives.is_empty()
             && self.unproved.is_empty()
             && self.false_greens.is_empty()
+            && self.unexcused.is_empty()
             && self.problems.is_empty()
     }
 }
 
+/// A correct peer in one of its allowed forms.
+struct Variant {
+    name: String,
+    /// Arguments beyond the usual ones.
+    extra: Vec<String>,
+    how: Option<presentation::Harmless>,
+    /// A feature that it does not claim.
+    unclaimed: Option<String>,
+}
+
+/// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
+const HEAVY_BYTES: usize = 1 << 20;
+
+/// Threads for work that waits most of its time, as a multiple of the jobs.
+const WAITERS_PER_JOB: usize = 4;
+
 impl Workshop<'_> {
-    /// Proves the whole suite. `said` is told what is being done, one short phrase at a time.
-    pub fn prove(&self, only: &dyn Fn(&str) -> bool, said: &(dyn Fn(String) + Sync)) -> Proof {
+    /// Proves the whole suite. `said` is told what is being done, one short phrase at a time. Where `only` leaves out
+    /// mutants, clauses and checks without a mutant are not held against the suite.
+    pub fn prove(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
+        let mutants: Vec<Mutant> = self
+            .boundary
+            .mutants()
+            .into_iter()
+            .filter(|mutant| only.is_none_or(|part| mutant.id.contains(part)))
+            .collect();
+        // The one part that measures, while nothing else runs.
+        self.correct_process(&mut proof, said);
+        let variants = self.variants();
+        proof.variants = variants.len() + 1;
+        // Processes are mostly waited for: they are run beside what needs the processor.
+        let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
+            mutants.iter().cloned().partition(|mutant| mutant.needs_process);
+        let (mut rows, found, outside_rows, null) = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let rows = self.rows(&outside, WAITERS_PER_JOB, said);
+                (rows, null_peers::prove(self, WAITERS_PER_JOB, said))
+            });
+            let found = self.correct(&variants, said);
+            let rows = self.rows(&inside, 1, said);
+            match waiting.join() {
+                Ok((outside_rows, null)) => (rows, found, outside_rows, null),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        proof.false_positives.extend(found);
+        proof.null_peers = null_peers::count();
+        match null {
+            Ok(greens) => proof.false_greens.extend(greens),
+            Err(error) => proof.problems.push(error),
+        }
+        rows.extend(outside_rows);
+        for row in rows {
+            match row {
+                Ok(row) => proof.rows.push(row),
+                Err(error) => proof.problems.push(error),
+            }
+        }
+        self.second_chance(&mutants, &mut proof, said);
+        self.summarise(&mutants, &mut proof);
+        if only.is_none() {
+            self.excuse(&mut proof);
+        } else {
+            proof.unproved.clear();
+            proof.summary.redundant.clear();
+        }
+        proof
+    }
+
+    /// The part of the proof that needs no process: every form of the correct peer against every check that is not
+    /// heavy, and every mutant until a check of each of its clauses noticed. Clauses that no such check puts at risk,
+    /// and those that `left_out` names, are left to [`Workshop::prove`].
+    pub fn prove_inside(&self, left_out: &[&str], said: &(dyn Fn(String) + Sync)) -> Proof {
+        let mut proof = Proof::default();
+        let variants = self.variants();
+        proof.variants = variants.len();
         let mutants: Vec<Mutant> =
-            self.boundary.mutants().into_iter().filter(|mutant| only(mutant.id)).collect();
-        self.correct(&mut proof, said);
-        self.mutants(&mutants, &mut proof, said);
-        null_peers::prove(self, &mut proof, said);
+            self.boundary.mutants().into_iter().filter(|mutant| !mutant.needs_process).collect();
+        proof.false_positives = self.correct(&variants, said);
+        let rows = self.each(1, &mutants, |mutant| {
+            said(format!("mutant {}", mutant.id));
+            self.quick_row(mutant, left_out)
+        });
+        proof.rows = rows.into_iter().flatten().collect();
         self.summarise(&mutants, &mut proof);
         proof
     }
 
-    /// Every variant of the correct peer against every check that can run in this process; then once as processes.
-    fn correct(&self, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
-        let mut variants: Vec<(String, Vec<String>, Option<presentation::Harmless>)> =
-            vec![("plain".to_owned(), Vec::new(), None)];
+    fn variants(&self) -> Vec<Variant> {
+        let plain =
+            |name: &str| Variant { name: name.to_owned(), extra: Vec::new(), how: None, unclaimed: None };
+        let mut variants = vec![plain("plain")];
         for key in self.boundary.config_keys().iter().filter(|key| key.table == "choices") {
             for value in key.values {
                 let choice = format!("{}={value}", key.name);
-                variants.push((choice.clone(), vec!["--choice".to_owned(), choice], None));
+                variants
+                    .push(Variant { extra: vec!["--choice".to_owned(), choice.clone()], ..plain(&choice) });
             }
+        }
+        for feature in self.boundary.config_keys().iter().filter(|key| key.table == "features") {
+            let feature = feature.name.to_owned();
+            variants.push(Variant {
+                extra: vec!["--without".to_owned(), feature.clone()],
+                unclaimed: Some(feature.clone()),
+                ..plain(&format!("without {feature}"))
+            });
         }
         for how in presentation::Harmless::ALL {
-            variants.push((format!("presented as {}", how.name()), Vec::new(), Some(how)));
+            variants.push(Variant { how: Some(how), ..plain(&format!("presented as {}", how.name())) });
         }
-        proof.variants = variants.len();
-        let checks: Vec<&Check> =
-            self.boundary.checks().iter().filter(|check| !check.needs_process).collect();
-        let found = self.each(&variants, |(name, extra, how)| {
-            said(format!("correct peer: {name}"));
-            let mut found = Vec::new();
-            for reference in self.boundary.references() {
-                let Some(peer) = self.machine_peer(&reference, extra, *how) else { continue };
-                self.run(&peer, &checks, true, &mut |outcome| {
-                    for finding in outcome.result.findings {
-                        let check = outcome.result.id.clone();
-                        found.push(FalsePositive { variant: name.clone(), check, finding });
-                    }
+        variants
+    }
+
+    /// Bytes that a check writes to a reference peer.
+    fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
+        let facts = self.boundary.reference_facts(reference.side);
+        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
+        let Ok(plan) = (check.planner)(&facts, &mut rng) else { return 0 };
+        let bytes = |step: &Step| match &step.act {
+            Act::Send { payload, .. } => payload.len(&Vars::new()),
+            _ => 0,
+        };
+        plan.steps.iter().map(bytes).sum()
+    }
+
+    /// Checks that can run in this process, the cheap ones first.
+    fn checks_inside(&self, reference: &Reference) -> Vec<(usize, &Check)> {
+        let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
+        let mut checks: Vec<(usize, &Check)> = self
+            .boundary
+            .checks()
+            .iter()
+            .filter(|check| !check.needs_process && commands.contains(&check.command.as_str()))
+            .map(|check| (self.bytes_written(check, reference), check))
+            .collect();
+        checks.sort_by_key(|(bytes, _)| *bytes);
+        checks
+    }
+
+    /// Every form of the correct peer against the checks that can run in this process.
+    fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Vec<FalsePositive> {
+        let mut found = Vec::new();
+        for reference in self.boundary.references() {
+            let checks = self.checks_inside(&reference);
+            let all = self.each(1, variants, |variant| {
+                said(format!("correct peer: {}", variant.name));
+                let mut found = Vec::new();
+                let unclaimed = variant.unclaimed.as_deref();
+                let Some(peer) = self.machine_peer(&reference, &variant.extra, variant.how, unclaimed) else {
+                    return found;
+                };
+                let is_plain = variant.extra.is_empty() && variant.how.is_none();
+                let checks: Vec<&Check> = checks
+                    .iter()
+                    .filter(|(bytes, _)| is_plain || *bytes <= HEAVY_BYTES)
+                    .map(|(_, check)| *check)
+                    .collect();
+                self.run(&peer, &checks, true, 1, &mut |outcome| {
+                    found.extend(complaints(&variant.name, outcome));
                 });
-            }
-            found
-        });
-        proof.false_positives.extend(found.into_iter().flatten());
+                found
+            });
+            found.extend(all.into_iter().flatten());
+        }
+        found
+    }
+
+    /// The correct peers as processes, for the checks that need one. What shows once and never again is the machine's
+    /// doing, not the peer's.
+    fn correct_process(&self, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
         said("correct peer: as a process".to_owned());
         for reference in self.boundary.references() {
             let peer = match (self.process)(&reference, &[]) {
@@ -168,93 +311,145 @@ impl Workshop<'_> {
                 .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))
                 .collect();
             let false_positives = &mut proof.false_positives;
-            self.run(&peer, &checks, false, &mut |outcome| {
-                for finding in outcome.result.findings {
-                    let check = outcome.result.id.clone();
-                    false_positives.push(FalsePositive { variant: "process".to_owned(), check, finding });
+            self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
+                if outcome.result.verdict.is_failure() {
+                    false_positives.extend(complaints("as a process", outcome));
                 }
             });
         }
     }
 
     /// Every mutant against the checks of the clauses that it breaks.
-    fn mutants(&self, mutants: &[Mutant], proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
-        let rows = self.each(mutants, |mutant| {
+    fn rows(
+        &self,
+        mutants: &[Mutant],
+        threads_per_job: usize,
+        said: &(dyn Fn(String) + Sync),
+    ) -> Vec<Result<MutantRow, String>> {
+        self.each(threads_per_job, mutants, |mutant| {
             said(format!("mutant {}", mutant.id));
-            self.mutant(mutant)
-        });
-        for row in rows {
-            match row {
-                Ok(row) => proof.rows.push(row),
-                Err(error) => proof.problems.push(error),
-            }
-        }
+            self.row(mutant)
+        })
     }
 
-    fn mutant(&self, mutant: &Mutant) -> Result<MutantRow, String> {
-        let mut row = MutantRow { id: mutant.id, killers: BTreeMap::new(), checks_run: 0 };
-        let broken: BTreeSet<&str> = mutant.clauses.iter().copied().collect();
-        let extra = vec!["--mutant".to_owned(), mutant.id.to_owned()];
-        let puts_at_risk = |check: &&Check| check.clauses.iter().any(|id| broken.contains(id.0.as_str()));
+    fn row(&self, mutant: &Mutant) -> Result<MutantRow, String> {
+        let mut row = new_row(mutant);
+        let extra = arguments(mutant);
         for reference in self.boundary.references().iter().filter(|reference| reference.side == mutant.side) {
-            let checks: Vec<&Check> = self.boundary.checks().iter().filter(puts_at_risk).collect();
-            let machine =
-                if mutant.needs_process { None } else { self.machine_peer(reference, &extra, None) };
+            let checks: Vec<&Check> =
+                self.boundary.checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
+            let machine = match mutant.needs_process {
+                true => None,
+                false => self.machine_peer(reference, &extra, None, mutant.unclaimed),
+            };
             let (inside, outside): (Vec<&Check>, Vec<&Check>) =
                 checks.into_iter().partition(|check| machine.is_some() && !check.needs_process);
-            let note = |outcome: Outcome, row: &mut MutantRow| {
-                row.checks_run += 1;
-                if !outcome.result.verdict.is_failure() {
-                    return;
-                }
-                for clause in &broken {
-                    let listed = outcome.result.clauses.iter().any(|listed| listed.id.0 == *clause);
-                    let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
-                    if listed && found {
-                        row.killers.entry(clause).or_default().push(outcome.result.id.clone());
-                    }
-                }
-            };
             if let Some(peer) = machine {
-                self.run(&peer, &inside, true, &mut |outcome| note(outcome, &mut row));
+                self.run(&peer, &inside, true, 1, &mut |outcome| note(&outcome, mutant, &mut row));
             }
             // A process is needed where a check observes one, or where nothing inside noticed.
-            let noticed = broken.iter().all(|clause| row.killers.contains_key(clause));
-            if !outside.is_empty() && !noticed {
-                let peer = (self.process)(reference, &extra)?;
+            if !outside.is_empty() && !row.is_noticed(mutant) {
+                let peer = self.process_peer(reference, mutant)?;
                 let (slow, quick): (Vec<&Check>, Vec<&Check>) = outside
                     .into_iter()
                     .filter(|check| peer.commands.contains_key(&check.command))
                     .partition(|check| check.slow);
-                self.run(&peer, &quick, false, &mut |outcome| note(outcome, &mut row));
+                self.run(&peer, &quick, false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
                 // Real time is spent only where nothing else can notice.
-                if !broken.iter().all(|clause| row.killers.contains_key(clause)) {
-                    self.run(&peer, &slow, true, &mut |outcome| note(outcome, &mut row));
+                if !row.is_noticed(mutant) {
+                    self.run(&peer, &slow, true, 1, &mut |outcome| note(&outcome, mutant, &mut row));
                 }
             }
         }
         Ok(row)
     }
 
+    /// One mutant inside this process until it is noticed; `None` where a fuller proof has to do all of it.
+    fn quick_row(&self, mutant: &Mutant, left_out: &[&str]) -> Option<MutantRow> {
+        let mut row = new_row(mutant);
+        let references = self.boundary.references();
+        let reference = references.iter().find(|reference| reference.side == mutant.side)?;
+        let peer = self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed)?;
+        let checks = self.checks_inside(reference);
+        row.left_out = mutant
+            .clauses
+            .iter()
+            .copied()
+            .filter(|clause| {
+                let inside = checks.iter().any(|(_, check)| check.clauses.iter().any(|id| id.0 == *clause));
+                !inside || left_out.contains(clause)
+            })
+            .collect();
+        for clause in mutant.clauses.iter().filter(|clause| !row.left_out.contains(clause)) {
+            for (_, check) in &checks {
+                if row.killers.contains_key(clause) {
+                    break;
+                }
+                if check.clauses.iter().any(|id| id.0 == *clause) {
+                    let mut killers = new_row(mutant);
+                    self.run(&peer, &[*check], true, 1, &mut |outcome| note(&outcome, mutant, &mut killers));
+                    row.checks_run += 1;
+                    row.killers.extend(killers.killers);
+                }
+            }
+        }
+        Some(row)
+    }
+
+    /// Checks that need a process were not run where something cheaper had noticed the mutant. Those that noticed none
+    /// so far are tried on their own.
+    fn second_chance(&self, mutants: &[Mutant], proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
+        let killers = all_killers(&proof.rows);
+        let left: Vec<&Check> = self
+            .boundary
+            .checks()
+            .iter()
+            .filter(|check| check.needs_process && !check.slow && !killers.contains(&check.id))
+            .collect();
+        let found = self.each(WAITERS_PER_JOB, &left, |check| {
+            said(format!("check {}", check.id));
+            let references = self.boundary.references();
+            for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
+                let reference = references.iter().find(|reference| {
+                    reference.side == mutant.side
+                        && reference.commands.iter().any(|(name, _)| *name == check.command)
+                });
+                let Some(peer) = reference.and_then(|of| self.process_peer(of, mutant).ok()) else {
+                    continue;
+                };
+                let mut row = new_row(mutant);
+                self.run(&peer, &[*check], false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
+                if !row.killers.is_empty() {
+                    return Some(row);
+                }
+            }
+            None
+        });
+        for found in found.into_iter().flatten() {
+            if let Some(row) = proof.rows.iter_mut().find(|row| row.id == found.id) {
+                for (clause, checks) in found.killers {
+                    row.killers.entry(clause).or_default().extend(checks);
+                }
+            }
+        }
+    }
+
     fn summarise(&self, mutants: &[Mutant], proof: &mut Proof) {
-        let killed = |row: &MutantRow, clause: &str| row.killers.contains_key(clause);
         let clauses: BTreeMap<&str, &Clause> =
             self.boundary.clauses().iter().map(|clause| (clause.id.0.as_str(), clause)).collect();
         let mut proved = BTreeSet::new();
-        let mut killers = BTreeSet::new();
         for mutant in mutants {
             let Some(row) = proof.rows.iter().find(|row| row.id == mutant.id) else { continue };
             let mut all = true;
             for clause in mutant.clauses {
-                if killed(row, clause) {
+                if row.killers.contains_key(clause) {
                     proved.insert(*clause);
-                } else {
+                } else if !row.left_out.contains(clause) {
                     all = false;
                     proof.summary.survivors.push(format!("{}: {clause}", mutant.id));
                 }
             }
             proof.summary.killed += usize::from(all);
-            killers.extend(row.killers.values().flatten().cloned());
         }
         let must: Vec<&ClauseId> = clauses
             .values()
@@ -263,9 +458,11 @@ impl Workshop<'_> {
             .collect();
         proof.unproved =
             must.iter().filter(|id| !proved.contains(id.0.as_str())).map(|id| (*id).clone()).collect();
+        // What a check of open clauses alone records is a choice; only a value outside the set fails it.
         let decides = |check: &&Check| {
             check.clauses.iter().any(|id| clauses.get(id.0.as_str()).is_some_and(|c| c.level != Level::Open))
         };
+        let killers = all_killers(&proof.rows);
         let summary = &mut proof.summary;
         summary.mutants = mutants.len();
         summary.checks = self.boundary.checks().len();
@@ -282,9 +479,32 @@ impl Workshop<'_> {
         summary.clauses_must_proved = must.len() - proof.unproved.len();
     }
 
-    /// Runs `checks` once each, without confirmation: what is judged here are the checks.
-    fn run(&self, peer: &Peer, checks: &[&Check], slow: bool, note: &mut (dyn FnMut(Outcome) + Send)) {
-        let options = Options { slow, keep_going: true, jobs: 1, confirm: 1, ..self.options.clone() };
+    /// Looks up the reasons for redundant checks.
+    fn excuse(&self, proof: &mut Proof) {
+        let reasons = self.boundary.redundant_checks();
+        for check in &proof.summary.redundant {
+            match reasons.iter().find(|(id, _)| id == check) {
+                Some((_, reason)) => proof.excused.push((check.clone(), reason)),
+                None => proof.unexcused.push(check.clone()),
+            }
+        }
+        for (id, _) in reasons {
+            if !self.boundary.checks().iter().any(|check| check.id == *id) {
+                proof.problems.push(format!("a reason is given for {id}, which is no check"));
+            }
+        }
+    }
+
+    /// Runs `checks`; a failure counts when it shows `confirm` times.
+    fn run(
+        &self,
+        peer: &Peer,
+        checks: &[&Check],
+        slow: bool,
+        confirm: u32,
+        note: &mut (dyn FnMut(Outcome) + Send),
+    ) {
+        let options = Options { slow, keep_going: true, jobs: 1, confirm, ..self.options.clone() };
         let note = Mutex::new(note);
         runner::run(peer, checks, &options, self.around, &|outcome| {
             (note.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(outcome);
@@ -297,8 +517,11 @@ impl Workshop<'_> {
         reference: &Reference,
         extra: &[String],
         how: Option<presentation::Harmless>,
+        unclaimed: Option<&str>,
     ) -> Option<Peer> {
         let boundary = self.boundary;
+        let mut facts = boundary.reference_facts(reference.side);
+        facts.features.retain(|feature, _| Some(feature.as_str()) != unclaimed);
         let (_, first) = reference.commands.first()?;
         let probe: Vec<String> = first.iter().chain(extra).cloned().collect();
         boundary.reference_machine(&probe, &[])?;
@@ -312,7 +535,7 @@ impl Workshop<'_> {
             boundary,
             commands,
             env: Vec::new(),
-            facts: boundary.reference_facts(reference.side),
+            facts,
             features_given: true,
             origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
                 let machine = boundary.reference_machine(args, env)?;
@@ -325,12 +548,25 @@ impl Workshop<'_> {
         })
     }
 
-    /// Does `work` for each item on as many threads as there are jobs; results in the order of the items.
-    fn each<T: Sync, R: Send>(&self, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    /// A mutant as a process.
+    fn process_peer(&self, reference: &Reference, mutant: &Mutant) -> Result<Peer, String> {
+        let mut peer = (self.process)(reference, &arguments(mutant))?;
+        peer.facts.features.retain(|feature, _| Some(feature.as_str()) != mutant.unclaimed);
+        Ok(peer)
+    }
+
+    /// Does `work` for each item on as many threads as there are jobs, or a multiple of it; results in the order of the
+    /// items.
+    fn each<T: Sync, R: Send>(
+        &self,
+        threads_per_job: usize,
+        items: &[T],
+        work: impl Fn(&T) -> R + Sync,
+    ) -> Vec<R> {
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for _ in 0..self.options.jobs.max(1) {
+            for _ in 0..self.options.jobs.max(1) * threads_per_job {
                 scope.spawn(|| {
                     while let Some(item) = {
                         let index = next.fetch_add(1, Ordering::Relaxed);
@@ -346,4 +582,41 @@ impl Workshop<'_> {
         done.sort_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+fn arguments(mutant: &Mutant) -> Vec<String> {
+    vec!["--mutant".to_owned(), mutant.id.to_owned()]
+}
+
+fn new_row(mutant: &Mutant) -> MutantRow {
+    MutantRow { id: mutant.id, killers: BTreeMap::new(), left_out: Vec::new(), checks_run: 0 }
+}
+
+fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {
+    check.clauses.iter().any(|id| mutant.clauses.contains(&id.0.as_str()))
+}
+
+/// Enters a check that noticed the mutant: one that lists a clause which the mutant breaks, and says it is broken.
+fn note(outcome: &Outcome, mutant: &Mutant, row: &mut MutantRow) {
+    row.checks_run += 1;
+    if !outcome.result.verdict.is_failure() {
+        return;
+    }
+    for clause in mutant.clauses {
+        let listed = outcome.result.clauses.iter().any(|listed| listed.id.0 == *clause);
+        let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
+        if listed && found {
+            row.killers.entry(clause).or_default().push(outcome.result.id.clone());
+        }
+    }
+}
+
+fn all_killers(rows: &[MutantRow]) -> BTreeSet<String> {
+    rows.iter().flat_map(|row| row.killers.values().flatten().cloned()).collect()
+}
+
+fn complaints(variant: &str, outcome: Outcome) -> Vec<FalsePositive> {
+    let check = outcome.result.id;
+    let complaint = |finding| FalsePositive { variant: variant.to_owned(), check: check.clone(), finding };
+    outcome.result.findings.into_iter().map(complaint).collect()
 }

@@ -27,6 +27,7 @@ pub mod model;
 pub mod oracle;
 pub mod probe;
 pub mod properties;
+mod redundant;
 pub mod reference;
 pub mod relation;
 pub mod reply_rules;
@@ -128,5 +129,9 @@ impl Boundary for Toolhost {
 
     fn mutants(&self) -> Vec<Mutant> {
         reference::mutants()
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
     }
 }

@@ -1,5 +1,6 @@
 //! `peerproof selftest`: the suite proves itself.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ use crate::selftest::{Proof, Workshop};
 pub struct Args {
     /// Boundary; all by default.
     boundary: Option<String>,
-    /// Only mutants whose id contains this.
+    /// Only mutants whose id contains this; clauses and checks that then have no mutant are not held against the suite.
     #[arg(short = 'k', long)]
     filter: Option<String>,
     /// Number of threads.
@@ -89,8 +90,7 @@ fn prove(
         options,
         around,
     };
-    let only = |id: &str| args.filter.as_ref().is_none_or(|filter| id.contains(filter.as_str()));
-    let proof = workshop.prove(&only, &|phrase| progress.say(phrase));
+    let proof = workshop.prove(args.filter.as_deref(), &|phrase| progress.say(phrase));
     progress.clear();
     proof
 }
@@ -136,6 +136,16 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     }
     for clause in &proof.unproved {
         let _ = writeln!(out, "  UNPROVED {clause}: no mutant of it is killed");
+    }
+    for check in &proof.unexcused {
+        let _ = writeln!(out, "  REDUNDANT {check}: it notices no mutant, and no reason is given");
+    }
+    let mut kept: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (check, reason) in &proof.excused {
+        kept.entry(reason).or_default().push(check);
+    }
+    for (reason, checks) in kept {
+        let _ = writeln!(out, "  kept without a mutant: {reason}\n    {}", checks.join("\n    "));
     }
     for problem in &proof.problems {
         let _ = writeln!(out, "  PROBLEM {problem}");

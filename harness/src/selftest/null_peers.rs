@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use super::{Proof, Workshop};
+use super::Workshop;
 use crate::check::Check;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -40,23 +40,28 @@ fn by_rote(name: &str) -> bool {
     name.starts_with("constant full") || name.starts_with("constant refusal")
 }
 
-/// Runs every check of the provider side against every null peer.
-pub(super) fn prove(workshop: &Workshop<'_>, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
+/// How many there are.
+pub(super) fn count() -> usize {
+    NULL_PEERS.len()
+}
+
+/// Runs every check of the provider side against every null peer; gives what passed: peer and check.
+///
+/// # Errors
+/// One sentence where there is no peer to take the place of.
+pub(super) fn prove(
+    workshop: &Workshop<'_>,
+    threads_per_job: usize,
+    said: &(dyn Fn(String) + Sync),
+) -> Result<Vec<(String, String)>, String> {
     let boundary = workshop.boundary;
     let Some(reference) =
         boundary.references().into_iter().find(|reference| reference.side == Side::Provider)
     else {
-        return;
+        return Ok(Vec::new());
     };
-    let template = match (workshop.process)(&reference, &[]) {
-        Ok(peer) => peer,
-        Err(error) => {
-            proof.problems.push(error);
-            return;
-        }
-    };
-    proof.null_peers = NULL_PEERS.len();
-    let greens = workshop.each(NULL_PEERS, |(name, script)| {
+    let template = (workshop.process)(&reference, &[])?;
+    let greens = workshop.each(threads_per_job, NULL_PEERS, |(name, script)| {
         said(format!("null peer: {name}"));
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let peer = Peer {
@@ -87,5 +92,5 @@ pub(super) fn prove(workshop: &Workshop<'_>, proof: &mut Proof, said: &(dyn Fn(S
         }
         good.into_iter().map(|check| ((*name).to_owned(), check)).collect()
     });
-    proof.false_greens.extend(greens.into_iter().flatten());
+    Ok(greens.into_iter().flatten().collect())
 }

@@ -1,6 +1,8 @@
 //! Mutants of the dispatcher: the correct machine behind a filter of events and actions, or with another
 //! configuration. Faults of how the toolhost's streams are connected are made by the command line that is started.
 
+mod replies;
+
 use super::{Config, Dispatcher};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 
@@ -54,8 +56,13 @@ const fn printed(
     mutant(id, clauses, fault, Seam::Action(action))
 }
 
-/// All mutants, by the order of the clauses.
-pub const ALL: &[Mutant] = &[
+/// All mutants.
+pub fn all() -> Vec<Mutant> {
+    [MUTANTS, replies::MUTANTS].concat()
+}
+
+/// Mutants by the order of the clauses.
+const MUTANTS: &[Mutant] = &[
     printed("dispatch-sends-twice", &["TH-DISP-01"], "The request is sent twice.", |action| match action {
         Action::Spawn { argv, stdin } => vec![Action::Spawn { argv, stdin: [stdin.clone(), stdin].concat() }],
         other => vec![other],
@@ -254,7 +261,7 @@ pub const ALL: &[Mutant] = &[
 
 /// The mutant called `id`.
 pub fn find_mutant(id: &str) -> Option<Mutant> {
-    ALL.iter().find(|mutant| mutant.id == id).copied()
+    all().into_iter().find(|mutant| mutant.id == id)
 }
 
 impl Mutant {

@@ -10,7 +10,10 @@ mod shell;
 mod tools;
 mod wire;
 mod wire_edit;
+mod wire_members;
 mod wire_session;
+mod wire_state;
+mod wire_syntax;
 mod wire_table;
 
 use super::{Components, Config, Mode, machine_with};
@@ -27,6 +30,8 @@ pub struct Mutant {
     pub clauses: &'static [&'static str],
     /// One sentence: what it does wrong.
     pub fault: &'static str,
+    /// A feature that this peer does not claim to have: the fault lies in having a part of it.
+    pub unclaimed: Option<&'static str>,
     seam: Seam,
 }
 
@@ -46,6 +51,21 @@ enum Seam {
 }
 
 impl Mutant {
+    const fn new(
+        id: &'static str,
+        clauses: &'static [&'static str],
+        fault: &'static str,
+        seam: Seam,
+    ) -> Self {
+        Self { id, clauses, fault, unclaimed: None, seam }
+    }
+
+    /// As a peer that does not claim `feature`.
+    const fn without(mut self, feature: &'static str) -> Self {
+        self.unclaimed = Some(feature);
+        self
+    }
+
     /// The fault of the process around the machine, if it is one; such a mutant shows in a real process only.
     pub fn shell_fault(&self) -> Option<ShellFault> {
         match self.seam {
@@ -73,11 +93,26 @@ impl Mutant {
     }
 }
 
+/// A correct peer that does not have a feature: what a request says about it is ignored, as unknown members are.
+pub fn without_feature(feature: &str, machine: Box<dyn Machine + Send>) -> Box<dyn Machine + Send> {
+    use wire::{Rewrite, Wire, unchanged};
+    use wire_edit::dropping;
+    let request: wire_edit::OnRequest = match feature {
+        "idempotency" => |_, request| dropping(request, |name, _| name == "idempotency_key"),
+        "lease" => |_, request| dropping(request, |name, _| name == "_lease_token"),
+        _ => return machine,
+    };
+    Box::new(Wire::new(machine, Rewrite { request, reply: unchanged }, false))
+}
+
 /// All mutants, by the order of the clauses.
 pub fn all() -> Vec<Mutant> {
     [
         wire_table::MUTANTS,
+        wire_syntax::SYNTAX_MUTANTS,
+        wire_members::MEMBER_MUTANTS,
         wire_session::SESSION_MUTANTS,
+        wire_state::STATE_MUTANTS,
         machines::MUTANTS,
         parts::MUTANTS,
         tools::MUTANTS,

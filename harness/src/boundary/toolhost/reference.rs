@@ -105,16 +105,31 @@ fn split_mutant<M>(
     Ok((Some(mutant), args))
 }
 
-/// The reference toolhost as a machine, or a mutant of it; the dispatcher needs real processes around it.
+/// The feature that `--without FEATURE` names, and the other arguments.
+fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
+    match args.iter().position(|arg| arg == "--without") {
+        Some(at) if at + 1 < args.len() => {
+            let feature = args.remove(at + 1);
+            args.remove(at);
+            (Some(feature), args)
+        }
+        _ => (None, args),
+    }
+}
+
+/// The reference toolhost as a machine, one without a feature, or a mutant of it; the dispatcher needs real processes
+/// around it.
 pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     if args.first().is_some_and(|first| first == "--dispatch") {
         return None;
     }
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
+    let (without, args) = split_without(args);
     match io::toolhost::parse(&args, &variable(env)).ok()? {
-        io::toolhost::Command::Host(config) => Some(match mutant {
-            Some(mutant) => mutant.machine(*config),
-            None => toolhost::machine(*config),
+        io::toolhost::Command::Host(config) => Some(match (mutant, without) {
+            (Some(mutant), _) => mutant.machine(*config),
+            (None, Some(feature)) => mutants::without_feature(&feature, toolhost::machine(*config)),
+            (None, None) => toolhost::machine(*config),
         }),
         io::toolhost::Command::List => None,
     }
@@ -128,13 +143,15 @@ pub fn mutants() -> Vec<Mutant> {
         side: Side::Provider,
         fault: mutant.fault,
         needs_process: mutant.shell_fault().is_some(),
+        unclaimed: mutant.unclaimed,
     });
-    let consumer = dispatcher::mutants::ALL.iter().map(|mutant| Mutant {
+    let consumer = dispatcher::mutants::all().into_iter().map(|mutant| Mutant {
         id: mutant.id,
         clauses: mutant.clauses,
         side: Side::Consumer,
         fault: mutant.fault,
         needs_process: true,
+        unclaimed: None,
     });
     provider.chain(consumer).collect()
 }

@@ -11,7 +11,7 @@ const fn mutant(
     fault: &'static str,
     wrap: fn(Inner) -> Inner,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Machine(wrap) }
+    Mutant::new(id, clauses, fault, Seam::Machine(wrap))
 }
 
 /// The mutants of this seam.
@@ -69,6 +69,14 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
+    mutant("reads-are-lines", &["TH-FRAME-04"], "Every read is taken for a whole line.", |inner| {
+        wrap(inner, |inner, event, now, actions| match event {
+            Event::Stdin(bytes) if !bytes.ends_with(b"\n") => {
+                inner.handle(Event::Stdin(&[bytes, b"\n"].concat()), now, actions);
+            }
+            other => inner.handle(other, now, actions),
+        })
+    }),
     mutant(
         "drops-what-is-queued",
         &["TH-PROC-01"],
@@ -98,6 +106,9 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     mutant("hoards-input", &["TH-LIMIT-06"], "Everything that is read is kept.", |inner| {
         Box::new(Hoard { inner, kept: Vec::new() })
+    }),
+    mutant("hoards-lines", &["TH-LIMIT-06"], "A line is kept whole, however long it gets.", |inner| {
+        Box::new(WholeLines { inner, pending: Vec::new() })
     }),
     mutant(
         "tool-prints-to-stdout",
@@ -218,6 +229,38 @@ impl Machine for Hoard {
             self.kept.push(bytes.to_vec());
         }
         self.inner.handle(event, now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Hands on whole lines only, and what has no line feed at the end of input.
+struct WholeLines {
+    inner: Inner,
+    pending: Vec<u8>,
+}
+
+impl Machine for WholeLines {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) => {
+                self.pending.extend_from_slice(bytes);
+                if bytes.contains(&b'\n') {
+                    let lines = std::mem::take(&mut self.pending);
+                    self.inner.handle(Event::Stdin(&lines), now, actions);
+                }
+            }
+            Event::StdinEof => {
+                let rest = std::mem::take(&mut self.pending);
+                if !rest.is_empty() {
+                    self.inner.handle(Event::Stdin(&rest), now, actions);
+                }
+                self.inner.handle(Event::StdinEof, now, actions);
+            }
+            other => self.inner.handle(other, now, actions),
+        }
     }
 
     fn wants_stdin(&self) -> bool {

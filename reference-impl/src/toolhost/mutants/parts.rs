@@ -16,7 +16,7 @@ const fn config(
     fault: &'static str,
     change: fn(&mut Config),
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Config(change) }
+    Mutant::new(id, clauses, fault, Seam::Config(change))
 }
 
 const fn parts(
@@ -25,7 +25,7 @@ const fn parts(
     fault: &'static str,
     change: fn(&mut Config, &mut Components),
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Parts(change) }
+    Mutant::new(id, clauses, fault, Seam::Parts(change))
 }
 
 /// The mutants of these seams.
@@ -48,6 +48,12 @@ pub const MUTANTS: &[Mutant] = &[
         |config| {
             config.limits.stdin_bytes_max += 1;
         },
+    ),
+    config(
+        "limit-of-ten-million",
+        &["TH-LIMIT-01", "TH-LIMIT-03"],
+        "The limit is 10,000,000 bytes.",
+        |config| config.limits.stdin_bytes_max = 10_000_000,
     ),
     config("replies-without-limit", &["TH-LIMIT-07"], "Replies may have any size.", |config| {
         config.limits.reply_bytes_max = 64 * 1024 * 1024;
@@ -91,6 +97,22 @@ pub const MUTANTS: &[Mutant] = &[
             }
         },
     ),
+    config("exact-hosts-not-read", &["TH-HTTP-02"], "Entries without `*` match nothing.", |config| {
+        keep_hosts(config, |entry| entry.starts_with('*'));
+    }),
+    config("star-not-read", &["TH-HTTP-02"], "The entry `*` matches nothing.", |config| {
+        keep_hosts(config, |entry| entry != "*");
+    }),
+    config("suffixes-not-read", &["TH-HTTP-04"], "Entries such as `*.suffix` match nothing.", |config| {
+        keep_hosts(config, |entry| !entry.starts_with("*."));
+    }),
+    config(
+        "keys-without-the-feature",
+        &["TH-REQ-16"],
+        "A peer without idempotency answers a key that comes again from a cache.",
+        |_| {},
+    )
+    .without("idempotency"),
     config("ignores-host-list", &["TH-HTTP-03"], "The list of hosts is not looked at.", |config| {
         config.http_allowed_hosts = None;
     }),
@@ -114,11 +136,7 @@ pub const MUTANTS: &[Mutant] = &[
         &["TH-HTTP-07"],
         "Entries of the list with capitals match nothing.",
         |config| {
-            if let Some(list) = &mut config.http_allowed_hosts {
-                let kept: Vec<&str> =
-                    list.split(',').filter(|entry| !entry.chars().any(char::is_uppercase)).collect();
-                *list = if kept.is_empty() { ",".to_owned() } else { kept.join(",") };
-            }
+            keep_hosts(config, |entry| !entry.chars().any(char::is_uppercase));
         },
     ),
     parts("no-cache", &["TH-IDEM-01", "TH-IDEM-02"], "No key is ever remembered.", |_, components| {
@@ -152,6 +170,14 @@ pub const MUTANTS: &[Mutant] = &[
                 |found, spent| if spent { found } else { found.or_else(forgive_unknown) },
                 Spending::Normal,
             );
+        },
+    ),
+    parts(
+        "empty-token-opens",
+        &["TH-LEASE-09"],
+        "The empty string is a valid token.",
+        |config, components| {
+            leases(config, components, |found, _| found, Spending::EmptyOpens);
         },
     ),
     parts(
@@ -276,6 +302,14 @@ pub const MUTANTS: &[Mutant] = &[
     ),
 ];
 
+/// Reads only those entries of the list of hosts that `keep` picks.
+fn keep_hosts(config: &mut Config, keep: fn(&str) -> bool) {
+    if let Some(list) = config.http_allowed_hosts.as_mut().filter(|list| !list.is_empty()) {
+        let kept: Vec<&str> = list.split(',').filter(|entry| keep(entry.trim())).collect();
+        *list = if kept.is_empty() { ",".to_owned() } else { kept.join(",") };
+    }
+}
+
 fn forgive_unknown(rejection: Rejection) -> Result<(), Rejection> {
     if rejection == Rejection::Unknown { Ok(()) } else { Err(rejection) }
 }
@@ -319,6 +353,8 @@ enum Spending {
     Normal,
     Never,
     OnRefusal,
+    /// Normal, and the empty token is always good.
+    EmptyOpens,
 }
 
 /// What a mutant makes of the correct table's answer; the flag says whether the token was spent.
@@ -346,6 +382,9 @@ impl LeaseTable for WrongLeases {
     }
 
     fn check(&self, token: &[u8], aid: &str, tier: u8, now: Millis) -> Result<(), Rejection> {
+        if token.is_empty() && self.spending == Spending::EmptyOpens {
+            return Ok(());
+        }
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         if spent.contains(token) && self.spending == Spending::OnRefusal {
             return Err(Rejection::Unknown);

@@ -19,7 +19,7 @@ const fn shell(
     fault: &'static str,
     what: ShellFault,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Shell(what) }
+    Mutant::new(id, clauses, fault, Seam::Shell(what))
 }
 
 /// The mutants of this seam.

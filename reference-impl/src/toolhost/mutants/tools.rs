@@ -1,83 +1,177 @@
 //! Mutants by tool: a fetching tool whose rule about hosts has a hole.
 
 use super::{Mutant, Seam};
+use crate::json::{Traits, write_str};
 use crate::toolhost::{AllowedHosts, Answer, Components, Config, Context, HttpGet, Input, Step, Tool};
 
-const fn http(
+const fn hole(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     change: fn(&mut Config, &mut Components),
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Parts(change) }
+    Mutant::new(id, clauses, fault, Seam::Parts(change))
 }
 
 /// The mutants of this seam.
 pub const MUTANTS: &[Mutant] = &[
-    http(
+    hole(
         "listed-name-anywhere",
         &["TH-HTTP-08", "TH-HTTP-09"],
         "A URL that holds a listed name anywhere is fetched.",
         |config, components| {
-            replace(
-                config,
-                components,
-                |list, url| list.iter().any(|entry| url.contains(entry.as_str())),
-                false,
-            );
+            replace(config, components, |list, url| {
+                list.iter().any(|entry| url.contains(entry.as_str())).then(|| url.to_owned())
+            });
         },
     ),
-    http(
+    hole(
+        "trusts-user-info",
+        &["TH-HTTP-08"],
+        "A listed name as user-info is taken for the host.",
+        |config, components| replace(config, components, listed_user_info),
+    ),
+    hole(
+        "trusts-encoded-user-info",
+        &["TH-HTTP-08"],
+        "A host is decoded after it was compared with the list.",
+        |config, components| {
+            replace(config, components, |list, url| {
+                url.contains("%40")
+                    .then(|| url.replace("%40", "@"))
+                    .and_then(|url| listed_user_info(list, &url))
+            });
+        },
+    ),
+    hole(
+        "trusts-backslashes",
+        &["TH-HTTP-08"],
+        "A backslash ends the host that is contacted, not the one that is compared.",
+        |config, components| {
+            replace(config, components, |_, url| {
+                url.split_once('\\').map(|(before, _)| format!("{before}/"))
+            });
+        },
+    ),
+    hole(
+        "trusts-white-space",
+        &["TH-HTTP-08"],
+        "A URL with white space is mended and fetched without a look at the list.",
+        |config, components| {
+            replace(config, components, |_, url| {
+                let mended = url.replace('\t', "");
+                let mended = mended.split([' ', '\r', '\n']).next().unwrap_or_default();
+                (mended != url).then(|| mended.to_owned())
+            });
+        },
+    ),
+    hole(
+        "trusts-odd-addresses",
+        &["TH-HTTP-08"],
+        "An IPv4 address in an odd spelling is not compared with the list.",
+        |config, components| {
+            replace(config, components, |_, url| {
+                let host = host(url)?;
+                let numbers = host.starts_with(|c: char| c.is_ascii_digit())
+                    && host.chars().all(|c| c.is_ascii_hexdigit() || c == '.' || c == 'x');
+                let odd = host == "0.0.0.0" || host.parse::<std::net::Ipv4Addr>().is_err();
+                (numbers && odd).then(|| url.replacen(host, "127.0.0.1", 1))
+            });
+        },
+    ),
+    hole(
         "trusts-trailing-dots",
         &["TH-HTTP-09"],
-        "A host with a trailing dot is not compared with the list.",
+        "A host with trailing dots is not compared with the list.",
         |config, components| {
-            replace(
-                config,
-                components,
-                |_, url| url.contains(".:") || url.contains("./") || url.ends_with('.'),
-                false,
-            );
+            replace(config, components, |_, url| {
+                let host = host(url)?;
+                host.ends_with('.').then(|| url.replacen(host, host.trim_end_matches('.'), 1))
+            });
         },
     ),
-    http(
+    hole(
+        "trusts-listed-beginnings",
+        &["TH-HTTP-09"],
+        "A name below localhost that begins with a listed host is fetched from this machine.",
+        |config, components| {
+            replace(config, components, |list, url| {
+                let host = host(url)?;
+                let begins = list.iter().any(|entry| host.starts_with(&format!("{entry}.")));
+                (begins && host.ends_with(".localhost")).then(|| url.replacen(host, "127.0.0.1", 1))
+            });
+        },
+    ),
+    hole(
         "trusts-redirects",
         &["TH-HTTP-10"],
         "The target of a redirect is not checked.",
-        |config, components| {
-            replace(config, components, |_, _| false, true);
-        },
+        |config, components| replace_redirect(config, components, |_, url| Some(url.to_owned())),
     ),
-    http("trusts-ipv6", &["TH-HTTP-12"], "IPv6 literals are not checked.", |config, components| {
-        replace(config, components, |_, url| url.contains('['), false);
+    hole(
+        "trusts-user-info-of-redirects",
+        &["TH-HTTP-10"],
+        "A listed name as user-info in the target of a redirect is taken for the host.",
+        |config, components| replace_redirect(config, components, listed_user_info),
+    ),
+    hole("trusts-ipv6", &["TH-HTTP-12"], "IPv6 literals are not checked.", |config, components| {
+        replace(config, components, |_, url| url.contains('[').then(|| url.to_owned()));
     }),
 ];
 
-type Hole = fn(&[String], &str) -> bool;
+/// Given the entries of the list and a URL, both in lower case, the URL that is fetched without a look at the list.
+type Hole = fn(&[String], &str) -> Option<String>;
+
+/// Host, port and user-info of a URL.
+fn authority(url: &str) -> Option<&str> {
+    url.split_once("://")?.1.split(['/', '?', '#']).next()
+}
+
+/// Host of a URL as a hasty reader sees it.
+fn host(url: &str) -> Option<&str> {
+    authority(url)?.split(':').next()
+}
+
+/// The URL without its user-info, where a part of that is a listed name.
+fn listed_user_info(list: &[String], url: &str) -> Option<String> {
+    let (user_info, _) = authority(url)?.rsplit_once('@')?;
+    let listed = user_info.split([':', '@', '\0']).any(|part| list.iter().any(|entry| entry == part));
+    listed.then(|| url.replacen(&format!("{user_info}@"), "", 1))
+}
+
+fn no_hole(_: &[String], _: &str) -> Option<String> {
+    None
+}
 
 struct Leaky {
     list: Vec<String>,
     strict: HttpGet,
     open: HttpGet,
     hole: Hole,
-    trusts_redirects: bool,
+    redirect_hole: Hole,
     through_hole: bool,
 }
 
-fn replace(config: &mut Config, components: &mut Components, hole: Hole, trusts_redirects: bool) {
+fn replace(config: &mut Config, components: &mut Components, hole: Hole) {
+    leaky(config, components, hole, no_hole);
+}
+
+fn replace_redirect(config: &mut Config, components: &mut Components, redirect_hole: Hole) {
+    leaky(config, components, no_hole, redirect_hole);
+}
+
+fn leaky(config: &mut Config, components: &mut Components, hole: Hole, redirect_hole: Hole) {
     let text = config.http_allowed_hosts.clone().unwrap_or_default();
+    let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
+    let list: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
     for aid in ["AID.NET.HTTP_GET.v1", "AID.PEERPROOF.HTTP_GET.v1"] {
         if let Some(entry) = components.tools.get_mut(aid) {
             entry.tool = Box::new(Leaky {
-                list: text
-                    .split(',')
-                    .map(|entry| entry.trim().to_lowercase())
-                    .filter(|e| !e.is_empty())
-                    .collect(),
+                list: list.clone(),
                 strict: HttpGet::new(AllowedHosts::parse(&text)),
                 open: HttpGet::new(AllowedHosts::parse("")),
                 hole,
-                trusts_redirects,
+                redirect_hole,
                 through_hole: false,
             });
         }
@@ -86,19 +180,31 @@ fn replace(config: &mut Config, components: &mut Components, hole: Hole, trusts_
 
 impl Tool for Leaky {
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
-        self.through_hole = (self.hole)(&self.list, &input.text().to_lowercase());
-        if self.through_hole {
-            return self.open.call(input, cx);
+        let value = input.value().ok();
+        let url = value.as_ref().and_then(|value| value.get("url")).and_then(|url| url.as_str());
+        let target = url.and_then(|url| (self.hole)(&self.list, &url.to_lowercase()));
+        self.through_hole = target.is_some();
+        if let Some(target) = target {
+            let mut text = b"{\"url\":".to_vec();
+            write_str(&mut text, &target);
+            text.push(b'}');
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let input = Input::new(&text, Traits::default(), cx.choices.policy(), cx.limits.nesting_max);
+            return self.open.call(&input, cx);
         }
-        let first = self.strict.call(input, cx);
-        if self.trusts_redirects && matches!(first, Step::Fetch(_)) {
-            self.through_hole = true;
-            return self.open.call(input, cx);
-        }
-        first
+        // Both follow the same call, so that either can go on when the answer is a redirect.
+        self.open.call(input, cx);
+        self.strict.call(input, cx)
     }
 
-    fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {
+    fn resume(&mut self, mut answer: Answer, cx: &mut Context<'_>) -> Step {
+        if let Answer::Fetched(Ok(reply)) = &mut answer
+            && let Some(target) =
+                reply.location.as_ref().and_then(|url| (self.redirect_hole)(&self.list, &url.to_lowercase()))
+        {
+            self.through_hole = true;
+            reply.location = Some(target);
+        }
         if self.through_hole { self.open.resume(answer, cx) } else { self.strict.resume(answer, cx) }
     }
 }

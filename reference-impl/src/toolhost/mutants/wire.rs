@@ -57,6 +57,8 @@ pub struct Wire {
     rewrite: Rewrite,
     memory: Memory,
     pending: Vec<u8>,
+    /// Bytes of `pending` that are known to hold no line feed.
+    seen: usize,
     /// A request too long to look at is passing.
     passing: bool,
     /// Bytes of a reply that has no LF yet.
@@ -74,6 +76,7 @@ impl Wire {
             rewrite,
             memory,
             pending: Vec::new(),
+            seen: 0,
             passing: false,
             reply: Vec::new(),
             unseen: VecDeque::new(),
@@ -173,8 +176,9 @@ impl Machine for Wire {
             Event::Stdin(bytes) => {
                 self.pending.extend_from_slice(bytes);
                 if !self.memory.run_mode {
-                    while let Some(end) = memchr::memchr(b'\n', &self.pending) {
-                        let line: Vec<u8> = self.pending.drain(..=end).collect();
+                    while let Some(end) = memchr::memchr(b'\n', &self.pending[self.seen..]) {
+                        let line: Vec<u8> = self.pending.drain(..=self.seen + end).collect();
+                        self.seen = 0;
                         if std::mem::take(&mut self.passing) {
                             self.hand_on(b"", &line, true, now, actions);
                         } else {
@@ -182,9 +186,11 @@ impl Machine for Wire {
                         }
                     }
                 }
+                self.seen = self.pending.len();
                 if self.pending.len() > REQUEST_BYTES_MAX || (self.passing && !self.pending.is_empty()) {
                     self.passing = true;
                     let part = std::mem::take(&mut self.pending);
+                    self.seen = 0;
                     self.inner(Event::Stdin(&part), now, actions);
                 }
             }

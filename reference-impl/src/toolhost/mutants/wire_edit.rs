@@ -1,6 +1,8 @@
 //! How mutants of the seam of lines are written: makers, and edits of requests and replies.
 
-use super::wire::{Memory, Pass, Rewrite, forward, has, unchanged, value, without};
+use super::wire::{
+    Memory, Pass, Rewrite, failure, forward, has, replaced, swap_all, unchanged, value, without,
+};
 use super::{Mutant, Seam};
 use crate::json::{Value, write_value};
 
@@ -13,7 +15,7 @@ pub(super) const fn incoming(
     fault: &'static str,
     request: OnRequest,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply: unchanged }) }
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request, reply: unchanged }))
 }
 
 pub(super) const fn outgoing(
@@ -22,7 +24,7 @@ pub(super) const fn outgoing(
     fault: &'static str,
     reply: OnReply,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request: forward, reply }) }
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request: forward, reply }))
 }
 
 pub(super) const fn both(
@@ -32,7 +34,7 @@ pub(super) const fn both(
     request: OnRequest,
     reply: OnReply,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam: Seam::Wire(Rewrite { request, reply }) }
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request, reply }))
 }
 
 pub(super) fn is_ok(reply: &[u8]) -> bool {
@@ -59,6 +61,79 @@ pub(super) fn dropping(request: &[u8], drop: impl Fn(&str, &Value) -> bool) -> P
     }
 }
 
+/// Refuses the request where `bad` says so.
+pub(super) fn refusing(bad: bool) -> Pass {
+    if bad { Pass::Answer(failure("malformed request")) } else { Pass::Forward }
+}
+
+/// Several replacements, one after the other.
+pub(super) fn swaps(request: &[u8], pairs: &[(&str, &str)]) -> Pass {
+    replaced(request, pairs.iter().fold(request.to_vec(), |text, (from, to)| swap_all(&text, from, to)))
+}
+
+/// The text cut into string literals with their quotes (true) and what stands between them (false).
+pub(super) fn cut(text: &[u8]) -> Vec<(bool, &[u8])> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(start) = memchr::memchr(b'"', rest) {
+        let mut end = start + 1;
+        while end < rest.len() && rest[end] != b'"' {
+            end += if rest[end] == b'\\' { 2 } else { 1 };
+        }
+        let end = (end + 1).min(rest.len());
+        parts.push((false, &rest[..start]));
+        parts.push((true, &rest[start..end]));
+        rest = &rest[end..];
+    }
+    parts.push((false, rest));
+    parts
+}
+
+/// Edits what stands between string literals.
+pub(super) fn between(request: &[u8], edit: impl Fn(&[u8]) -> Vec<u8>) -> Pass {
+    let parts = cut(request);
+    let edited = parts.iter().flat_map(|(literal, part)| if *literal { part.to_vec() } else { edit(part) });
+    replaced(request, edited.collect())
+}
+
+/// Replacements between string literals only.
+pub(super) fn swaps_between(request: &[u8], pairs: &[(&str, &str)]) -> Pass {
+    between(request, |part| pairs.iter().fold(part.to_vec(), |text, (from, to)| swap_all(&text, from, to)))
+}
+
+/// Whether a byte that `what` picks stands between string literals.
+pub(super) fn any_between(request: &[u8], what: impl Fn(u8) -> bool) -> bool {
+    cut(request).iter().any(|(literal, part)| !literal && part.iter().any(|byte| what(*byte)))
+}
+
+/// Edits string literals; the flag says whether one is the name of a member.
+pub(super) fn literals(request: &[u8], edit: impl Fn(&[u8], bool) -> Vec<u8>) -> Pass {
+    let parts = cut(request);
+    let edited = parts.iter().enumerate().flat_map(|(at, (literal, part))| {
+        let next = parts.get(at + 1).map_or(&b""[..], |(_, next)| next.trim_ascii_start());
+        if *literal { edit(part, next.starts_with(b":")) } else { part.to_vec() }
+    });
+    replaced(request, edited.collect())
+}
+
+/// The request with another idempotency key.
+pub(super) fn rekeyed(request: &[u8], edit: impl Fn(&str) -> String) -> Pass {
+    let Some(parsed) = value(request) else { return Pass::Forward };
+    let Some(key) = parsed.get("idempotency_key").and_then(Value::as_str) else { return Pass::Forward };
+    let mut member = b"\"idempotency_key\":".to_vec();
+    crate::json::write_str(&mut member, &edit(key));
+    let rest = without(&parsed, |name, _| name == "idempotency_key");
+    Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
+}
+
+/// Whether any Artifact in the request's state is one that `what` picks.
+pub(super) fn any_artifact(request: &[u8], what: impl Fn(&Value) -> bool) -> bool {
+    value(request).is_some_and(|parsed| {
+        let slots = parsed.get("ds_state").and_then(|state| state.get("slots")).and_then(Value::as_object);
+        slots.unwrap_or_default().iter().any(|(_, artifact)| what(artifact))
+    })
+}
+
 /// An object with one more member.
 pub(super) fn with_member(object: &[u8], member: &str) -> Vec<u8> {
     let rest = object.strip_prefix(b"{").unwrap_or(object);
@@ -73,9 +148,10 @@ pub(super) fn keyed(request: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((text("idempotency_key").filter(|key| !key.is_empty())?, text("aid")?))
 }
 
-/// A harmless request with the `ds_state` of another.
+/// A harmless request with the `ds_state` of another, which may be malformed at its end.
 pub(super) fn state_only(request: &[u8]) -> Option<Vec<u8>> {
-    let parsed = value(request)?;
+    let mended = || swap_all(&request[..first_object(request).unwrap_or(request.len())], ",}", "}");
+    let parsed = value(request).or_else(|| value(&mended()))?;
     let mut out = b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":".to_vec();
     write_value(&mut out, parsed.get("ds_state")?);
     out.push(b'}');

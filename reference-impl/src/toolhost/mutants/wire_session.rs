@@ -1,7 +1,7 @@
 //! Mutants that rewrite requests and replies of a session: keys, leases, state, fetching.
 
 use super::Mutant;
-use super::wire::{Pass, failure, has, line, replaced, success, swap, value, without};
+use super::wire::{Pass, failure, has, line, replaced, success, swap, value};
 use super::wire_edit::*;
 use crate::json::Value;
 
@@ -45,7 +45,7 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
     ),
     both(
         "caches-host-errors",
-        &["TH-IDEM-13"],
+        &["TH-IDEM-13", "TH-STATE-16"],
         "A refusal is kept under its key.",
         |memory, request| match keyed(request).and_then(|(key, _)| memory.kept.get(&key)) {
             Some(reply) => Pass::Answer(reply.clone()),
@@ -76,17 +76,7 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
         "keys-ignore-case",
         &["TH-IDEM-18"],
         "Keys are compared without regard to case.",
-        |_, request| match value(request) {
-            Some(parsed) if parsed.get("idempotency_key").and_then(Value::as_str).is_some() => {
-                let key =
-                    parsed.get("idempotency_key").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-                let mut member = b"\"idempotency_key\":".to_vec();
-                crate::json::write_str(&mut member, &key);
-                let rest = without(&parsed, |name, _| name == "idempotency_key");
-                Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
-            }
-            _ => Pass::Forward,
-        },
+        |_, request| rekeyed(request, str::to_lowercase),
     ),
     outgoing(
         "lease-required-without-tier",

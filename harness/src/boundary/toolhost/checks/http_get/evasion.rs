@@ -69,7 +69,7 @@ const DOTS: &[(&str, &str, &str)] = &[
     ("unlisted-name-with-trailing-dot", LISTED, "http://localhost.:{{web.port}}/"),
     ("unlisted-address-with-trailing-dot", "localhost", "http://127.0.0.1.:{{web.port}}/"),
     ("listed-address-before-an-unlisted-name", LISTED, "http://127.0.0.1.localhost:{{web.port}}/"),
-    ("listed-name-before-an-unlisted-address", "localhost", "http://localhost.127.0.0.1:{{web.port}}/"),
+    ("unlisted-name-that-begins-with-an-entry", "local", "http://localhost.:{{web.port}}/"),
     ("suffix-with-trailing-dots", "*.example.com", "http://localhost..:{{web.port}}/"),
 ];
 
