@@ -27,12 +27,17 @@ fn value(bytes: &[u8]) -> Option<Value> {
 /// The mutants of this file.
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
-        "dispatch-wants-ok-first",
+        "dispatch-wants-order",
         &["TH-DISP-09"],
-        "A reply has to begin with `ok`.",
-        Seam::Event(|memory, bytes| {
-            let bad = memory.chunks == 0 && !bytes.trim_ascii_start().starts_with(b"{\"ok\"");
-            memory.chunks += 1;
+        "The members of a reply have to come in the order of the document.",
+        Seam::Event(|_, bytes| {
+            let bad = value(bytes).is_some_and(|reply| {
+                let members = reply.as_object().unwrap_or_default();
+                let place = |name: &[u8]| KNOWN.iter().position(|known| known.as_bytes() == name);
+                let places: Vec<usize> =
+                    members.iter().filter_map(|(name, _)| place(name.as_bytes())).collect();
+                !places.is_sorted()
+            });
             spoil(bytes, bad)
         }),
     ),
@@ -106,8 +111,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "dispatch-gives-up-early",
         &["TH-DISP-12"],
-        "Half of MACHINA_TOOLHOST_TIMEOUT counts.",
-        Seam::Config(|config| config.limits.toolhost_timeout_ms /= 2),
+        "A quarter of MACHINA_TOOLHOST_TIMEOUT counts.",
+        Seam::Config(|config| config.limits.toolhost_timeout_ms /= 4),
     ),
     printed("dispatch-crash-as-exception", &["TH-DISP-17"], "A crash is an exception.", |action| {
         retyped(action, "crash", "exception")

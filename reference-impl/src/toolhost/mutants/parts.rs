@@ -103,9 +103,6 @@ pub const MUTANTS: &[Mutant] = &[
     config("star-not-read", &["TH-HTTP-02"], "The entry `*` matches nothing.", |config| {
         keep_hosts(config, |entry| entry != "*");
     }),
-    config("suffixes-not-read", &["TH-HTTP-04"], "Entries such as `*.suffix` match nothing.", |config| {
-        keep_hosts(config, |entry| !entry.starts_with("*."));
-    }),
     config(
         "keys-without-the-feature",
         &["TH-REQ-16"],

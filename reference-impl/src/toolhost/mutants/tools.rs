@@ -15,6 +15,12 @@ const fn hole(
 
 /// The mutants of this seam.
 pub const MUTANTS: &[Mutant] = &[
+    hole("urls-match-case", &["TH-HTTP-07"], "A host in capitals matches nothing.", |config, components| {
+        replace(config, components, |list, url| {
+            let capitals = host(url)?.contains(|c: char| c.is_ascii_uppercase());
+            (capitals && !list.is_empty()).then(|| "nobody".to_owned())
+        });
+    }),
     hole(
         "listed-name-anywhere",
         &["TH-HTTP-08", "TH-HTTP-09"],
@@ -119,7 +125,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
 ];
 
-/// Given the entries of the list and a URL, both in lower case, the URL that is fetched without a look at the list.
+/// Given the entries of the list, in lower case, and a URL: the URL that is fetched without a look at the list.
 type Hole = fn(&[String], &str) -> Option<String>;
 
 /// Host, port and user-info of a URL.
@@ -182,7 +188,7 @@ impl Tool for Leaky {
     fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
         let value = input.value().ok();
         let url = value.as_ref().and_then(|value| value.get("url")).and_then(|url| url.as_str());
-        let target = url.and_then(|url| (self.hole)(&self.list, &url.to_lowercase()));
+        let target = url.and_then(|url| (self.hole)(&self.list, url));
         self.through_hole = target.is_some();
         if let Some(target) = target {
             let mut text = b"{\"url\":".to_vec();
@@ -200,7 +206,7 @@ impl Tool for Leaky {
     fn resume(&mut self, mut answer: Answer, cx: &mut Context<'_>) -> Step {
         if let Answer::Fetched(Ok(reply)) = &mut answer
             && let Some(target) =
-                reply.location.as_ref().and_then(|url| (self.redirect_hole)(&self.list, &url.to_lowercase()))
+                reply.location.as_ref().and_then(|url| (self.redirect_hole)(&self.list, url))
         {
             self.through_hole = true;
             reply.location = Some(target);

@@ -89,7 +89,8 @@ impl Wire {
         if self.ended {
             return;
         }
-        let bare = request.strip_suffix(b"\n").unwrap_or(request);
+        let line = request.strip_suffix(b"\n").filter(|_| !self.memory.run_mode);
+        let bare = line.unwrap_or(request);
         self.memory.requests += 1;
         match (self.rewrite.request)(&mut self.memory, bare) {
             Pass::Forward => self.hand_on(bare, request, true, now, actions),

@@ -88,7 +88,4 @@ pub const MEMBER_MUTANTS: &[Mutant] = &[
         }
         line(reply)
     }),
-    incoming("urls-match-case", &["TH-HTTP-07"], "A host in capitals matches nothing.", |_, text| {
-        refusing(has(text, "LOCALHOST"))
-    }),
 ];

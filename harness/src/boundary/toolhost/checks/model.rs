@@ -13,7 +13,7 @@ pub fn checks() -> Vec<Check> {
         generated(
             "generated-conversations",
             "Generated requests, good, nearly good and bad, are each answered as the contract has it.",
-            &["TH-SERVE-01", "TH-FRAME-02", "TH-TOOL-02", "TH-REQ-17"],
+            &["TH-FRAME-01", "TH-FRAME-02", "TH-REQ-03", "TH-REQ-07", "TH-REQ-17"],
             Theme::Mixed,
         ),
         generated(
