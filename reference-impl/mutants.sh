@@ -8,5 +8,5 @@ cargo build --release --quiet -p peerproof
 SUITE="$PWD/target/release/peerproof"
 export SUITE
 # Hundreds of small builds: what counts is how soon one is done.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=1
+export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=1
 exec cargo mutants --package peerproof-reference --baseline skip --timeout 120 --jobs 1 "$@"

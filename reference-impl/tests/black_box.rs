@@ -73,14 +73,17 @@ fn first_failure(peerproof: &Path, choices: &[(&str, &str)]) -> Option<String> {
         let verdict = line["verdict"].as_str().unwrap_or_default();
         if matches!(verdict, "fail" | "crash" | "hang" | "leak" | "flaky" | "harness_error") {
             failure = Some(format!("{id}: {verdict} {}", line["reason"]));
-            // Interrupted in order, it takes its peers along: a mutant may never end by itself.
-            Command::new("kill").args(["-INT", &check.id().to_string()]).status().unwrap();
             break;
         }
     }
+    if failure.is_some() {
+        // Interrupted in order, it takes its peers along: a mutant may never end by itself. That may take its time.
+        Command::new("kill").args(["-INT", &check.id().to_string()]).status().unwrap();
+        return failure;
+    }
     let status = check.wait().unwrap();
     // A peer that cannot even be talked to ends the run before any check failed.
-    failure.or_else(|| (status.code() != Some(0)).then(|| format!("{status}")))
+    (status.code() != Some(0)).then(|| status.to_string())
 }
 
 #[test]
