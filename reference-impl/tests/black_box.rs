@@ -6,28 +6,45 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Two settings of every choice: the first and the second value.
-const PASSES: [&[(&str, &str)]; 2] = [
-    &[],
-    &[
-        ("duplicate_keys", "first"),
-        ("lone_surrogates", "replace"),
-        ("big_integers", "round"),
-        ("bom", "refuse"),
-        ("blank_line", "refuse"),
-        ("last_line_without_lf", "refuse"),
-        ("null_member", "refuse"),
-        ("inputs_member", "refuse"),
-        ("same_key_other_input", "refuse"),
-        ("tool_error_cached", "true"),
-        ("hit_applies_state", "true"),
-        ("hit_spends_token", "true"),
-        ("tool_error_keeps_writes", "true"),
-        ("host_error_exit", "nonzero"),
-        ("size_bytes_wrong", "correct"),
-        ("crash_kind", "abort"),
-        ("redirects", "refuse"),
-    ],
+/// A setting of the choices and the checks that are run with it; none: all.
+type Pass = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+
+/// First those checks that notice most and cost least, then all, then all with another value of every choice.
+const PASSES: [Pass; 3] = [
+    (
+        &[],
+        &[
+            "toolhost/serve/model/*",
+            "toolhost/serve/lease/*",
+            "toolhost/serve/idempotency/*",
+            "toolhost/run/state/*",
+            "toolhost/run/stdin/*",
+            "toolhost/serve/http_get/*",
+        ],
+    ),
+    (&[], &[]),
+    (OTHER_CHOICES, &[]),
+];
+
+/// The second value of every choice.
+const OTHER_CHOICES: &[(&str, &str)] = &[
+    ("duplicate_keys", "first"),
+    ("lone_surrogates", "replace"),
+    ("big_integers", "round"),
+    ("bom", "refuse"),
+    ("blank_line", "refuse"),
+    ("last_line_without_lf", "refuse"),
+    ("null_member", "refuse"),
+    ("inputs_member", "refuse"),
+    ("same_key_other_input", "refuse"),
+    ("tool_error_cached", "true"),
+    ("hit_applies_state", "true"),
+    ("hit_spends_token", "true"),
+    ("tool_error_keeps_writes", "true"),
+    ("host_error_exit", "nonzero"),
+    ("size_bytes_wrong", "correct"),
+    ("crash_kind", "abort"),
+    ("redirects", "refuse"),
 ];
 
 /// A configuration for `refpeer` with these choices.
@@ -53,7 +70,7 @@ fn configuration(choices: &[(&str, &str)]) -> String {
 }
 
 /// Checks until the first failure, which it returns.
-fn first_failure(peerproof: &Path, choices: &[(&str, &str)]) -> Option<String> {
+fn first_failure(peerproof: &Path, (choices, filters): Pass) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("refpeer.toml");
     std::fs::write(&file, configuration(choices)).unwrap();
@@ -62,6 +79,7 @@ fn first_failure(peerproof: &Path, choices: &[(&str, &str)]) -> Option<String> {
         .arg(&file)
         .arg("--out")
         .arg(folder.path())
+        .args(filters.iter().flat_map(|filter| ["-k", filter]))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -71,7 +89,9 @@ fn first_failure(peerproof: &Path, choices: &[(&str, &str)]) -> Option<String> {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
         let id = line["id"].as_str().unwrap_or_default();
         let verdict = line["verdict"].as_str().unwrap_or_default();
-        if matches!(verdict, "fail" | "crash" | "hang" | "leak" | "flaky" | "harness_error") {
+        // The suite leaves it open whether a peer that refuses every plain request is configured wrongly; this one is not.
+        let mute = line["detail"].as_str().is_some_and(|detail| detail.starts_with("no_working_reply"));
+        if mute || matches!(verdict, "fail" | "crash" | "hang" | "leak" | "flaky" | "harness_error") {
             failure = Some(format!("{id}: {verdict} {}", line["reason"]));
             break;
         }
@@ -90,7 +110,7 @@ fn first_failure(peerproof: &Path, choices: &[(&str, &str)]) -> Option<String> {
 #[ignore = "judges mutants of the source: `reference-impl/mutants.sh` runs it with a peerproof built beforehand"]
 fn holds_the_contract() {
     let peerproof = std::env::var_os("SUITE").expect("SUITE names a peerproof binary");
-    for choices in PASSES {
-        assert_eq!(first_failure(Path::new(&peerproof), choices), None, "with {choices:?}");
+    for pass in PASSES {
+        assert_eq!(first_failure(Path::new(&peerproof), pass), None, "in {pass:?}");
     }
 }
