@@ -19,7 +19,7 @@ fn toolhost() -> &'static dyn Boundary {
 }
 
 fn with_surroundings<R>(work: impl FnOnce(Surroundings<'_>) -> R) -> R {
-    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof").into());
+    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
     let scratch = tempfile::tempdir().unwrap();
     let interrupted = AtomicBool::new(false);
     work(Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted })
