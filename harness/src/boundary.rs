@@ -1,5 +1,6 @@
 //! The table of boundaries: the one place where a new one is added.
 
+use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::facts::Facts;
@@ -111,6 +112,16 @@ pub trait Boundary: Sync {
     /// A reference peer as a machine for the in-process transport, with the same arguments as
     /// [`Boundary::run_reference`] and `--without FEATURE` for a correct peer that lacks it; `None` where only a process can play it.
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
+
+    /// What a benchmark sends to a peer of which this is known, the smallest first. Rows are made of them.
+    ///
+    /// # Errors
+    /// One sentence: nothing can be measured, and what is needed for it.
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String>;
+
+    /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
+    /// the harness itself carries out. `None` where such a peer has no such conversation.
+    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan>;
 
     /// All mutants.
     fn mutants(&self) -> Vec<Mutant>;

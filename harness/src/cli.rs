@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 use crate::boundary;
 use crate::report::printer::{Color, Printer};
 
+pub mod bench;
 pub mod check;
 pub mod doctor;
 pub mod exit;
@@ -107,6 +108,7 @@ enum Command {
     List(list::Args),
     Explain(explain::Args),
     Fuzz(fuzz::Args),
+    Bench(bench::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
     Report(report::Args),
@@ -126,6 +128,9 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     }
     if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {
         shim::main(args[2..].iter().cloned());
+    }
+    if args.get(1).is_some_and(|first| first == crate::bench::echo::ECHO_ARGUMENT) {
+        return Some(crate::bench::echo::main(args.get(2)?.to_str()?));
     }
     if args.get(1).is_some_and(|first| first == "peer") {
         let boundary = boundary::find(args.get(2)?.to_str()?)?;
@@ -165,6 +170,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
         Command::Fuzz(args) => fuzz::run(&args, &context),
+        Command::Bench(args) => bench::run(&args, &context),
         Command::Replay(args) => replay::run(&args, &context),
         Command::Shrink(args) => shrink::run(&args, &context),
         Command::Report(args) => report::run(&args, &context),

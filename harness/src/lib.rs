@@ -1,5 +1,6 @@
 //! Conformance and fuzzing harness for agent-tool boundaries.
 
+pub mod bench;
 pub mod boundary;
 pub mod budget;
 pub mod case;

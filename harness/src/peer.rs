@@ -84,6 +84,30 @@ impl Peer {
         Ok(argv)
     }
 
+    /// How the process of one session is started. `temp_dir` becomes its `TMPDIR` and is watched.
+    ///
+    /// # Errors
+    /// One sentence: no such command, a placeholder without a value, or a peer that is no process.
+    pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, String> {
+        let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
+            return Err("this peer is no process".to_owned());
+        };
+        let mut env: Vec<(OsString, OsString)> =
+            base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        for (name, value) in &self.env {
+            env.push((name.into(), value.into()));
+        }
+        for (name, value) in &session.env {
+            env.push((name.into(), value.into()));
+        }
+        let argv = self.command_line(session)?.into_iter().map(OsString::from).collect();
+        let mut spec = ChildSpec::new(argv, temp_dir.to_owned(), marker());
+        spec.env = env;
+        spec.current_dir.clone_from(current_dir);
+        spec.cpus.clone_from(cpus);
+        Ok(spec)
+    }
+
     /// Starts one session. `temp_dir` becomes its `TMPDIR` and is watched.
     ///
     /// # Errors
@@ -95,28 +119,16 @@ impl Peer {
         budget: &Budget,
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, String> {
-        let argv = self.command_line(session)?;
         match &self.origin {
-            Origin::Process { base_env, current_dir, cpus } => {
-                let mut env: Vec<(OsString, OsString)> =
-                    base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
-                for (name, value) in &self.env {
-                    env.push((name.into(), value.into()));
-                }
-                for (name, value) in &session.env {
-                    env.push((name.into(), value.into()));
-                }
-                let argv = argv.into_iter().map(OsString::from).collect();
-                let mut spec = ChildSpec::new(argv, temp_dir.to_owned(), marker());
-                spec.env = env;
-                spec.current_dir.clone_from(current_dir);
-                spec.cpus.clone_from(cpus);
+            Origin::Process { .. } => {
+                let spec = self.child_spec(session, temp_dir)?;
                 let _guard = spawn_guard();
                 let connection =
                     ChildConnection::spawn(&spec, budget, log).map_err(|error| error.to_string())?;
                 Ok(Box::new(connection))
             }
             Origin::InProcess(make) => {
+                let argv = self.command_line(session)?;
                 let mut env = self.env.clone();
                 env.extend(session.env.iter().map(|(name, value)| (name.clone(), value.clone())));
                 let machine = make(&argv, &env).ok_or("this peer cannot be played in this process")?;

@@ -1,5 +1,6 @@
 //! Reports: the only code that prints.
 
+pub mod bench;
 pub mod console;
 pub mod diff;
 pub mod doctor;

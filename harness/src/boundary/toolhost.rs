@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use peerproof_reference::machine::Machine;
 
 use super::{Boundary, ConfigKey, Mutant, Reference};
+use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
 use crate::facts::Facts;
@@ -15,6 +16,7 @@ use crate::rng::Rng;
 use crate::transcript::Transcript;
 
 pub mod align;
+pub mod bench;
 pub mod cases;
 pub mod checks;
 pub mod config;
@@ -125,6 +127,14 @@ impl Boundary for Toolhost {
 
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
         reference::machine(args, env)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
+    }
+
+    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
+        bench::small_exchanges(facts, exchanges)
     }
 
     fn mutants(&self) -> Vec<Mutant> {

@@ -42,6 +42,11 @@ impl Progress {
         self.bar.set_message(message.into());
     }
 
+    /// Prints something while the line is out of the way.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

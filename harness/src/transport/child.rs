@@ -276,6 +276,30 @@ impl ChildConnection {
         Ok(connection)
     }
 
+    /// Takes standard input, output and error out of the connection, for whoever moves bytes faster than a record
+    /// allows. The connection stays the guard that ends the peer and its family; it writes and reads no more. `None`
+    /// where one of them is closed already.
+    pub fn lend_pipes(&mut self) -> Option<[OwnedFd; 3]> {
+        Some([self.stdin.take()?, self.stdout.take()?, self.stderr.take()?])
+    }
+
+    /// Process ids of the peer and its living descendants, the peer first.
+    pub fn family_pids(&self) -> Vec<i32> {
+        let descendants = tree::descendants(self.raw_pid()).into_iter().chain(self.orphans());
+        let mut pids = vec![self.raw_pid()];
+        for process in descendants {
+            if !pids.contains(&process.pid) {
+                pids.push(process.pid);
+            }
+        }
+        pids
+    }
+
+    /// Ends the family from another thread, while this one waits for the peer.
+    pub fn killer(&self) -> Killer {
+        Killer { pid: self.pid, marker: self.marker.clone() }
+    }
+
     fn raw_pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
@@ -296,6 +320,31 @@ impl ChildConnection {
             self.family = tree::descendants(self.raw_pid());
         }
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+    }
+}
+
+/// Ends a peer that hangs. Valid until the connection is finished: until then its process id is not given away.
+#[derive(Debug, Clone)]
+pub struct Killer {
+    pid: Pid,
+    marker: Vec<u8>,
+}
+
+impl Killer {
+    /// Kills the peer, its group, its descendants and those that left it.
+    pub fn kill(&self) {
+        let mut family = tree::descendants(self.pid.as_raw_nonzero().get());
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        for orphan in tree::children(own).into_iter().filter(|pid| tree::carries(*pid, &self.marker)) {
+            family.extend(tree::descendants(orphan));
+            family.extend(tree::look_at(orphan));
+        }
+        for process in family.iter().filter(|process| process.still_lives()) {
+            if let Some(pid) = Pid::from_raw(process.pid) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
     }
 }
 

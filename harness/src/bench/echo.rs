@@ -1,0 +1,101 @@
+//! The calibration peer: what a process costs that does nothing but read whole messages and answer.
+//!
+//! It is played by our own binary with a hidden argument, and measured beside every peer.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::stdio::{stdin, stdout};
+
+/// First argument by which our binary plays the calibration peer; the second is a [`Manner`].
+pub const ECHO_ARGUMENT: &str = "__echo-calibration";
+
+/// Longest line or input that it takes, bytes.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// Bytes of one read; what a pipe holds.
+const BLOCK_BYTES: usize = 64 << 10;
+/// The short answer.
+const SHORT: &[u8] = b"{\"ok\":true}\n";
+
+/// How the calibration peer answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// Every line by itself.
+    Lines,
+    /// Every line by a short one.
+    Short,
+    /// Everything up to the end of its input by a short line.
+    Once,
+}
+
+impl Manner {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Lines, Self::Short, Self::Once];
+
+    /// The argument that asks for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Short => "short",
+            Self::Once => "once",
+        }
+    }
+}
+
+/// Plays the calibration peer on the standard streams and gives the status to exit with.
+pub fn main(manner: &str) -> i32 {
+    let Some(manner) = Manner::ALL.into_iter().find(|known| known.word() == manner) else { return 2 };
+    match answer(manner) {
+        Ok(()) => 0,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(_) => 1,
+    }
+}
+
+fn answer(manner: Manner) -> io::Result<()> {
+    let mut held = vec![0; BLOCK_BYTES];
+    let mut filled = 0;
+    loop {
+        if filled == held.len() {
+            if filled >= MESSAGE_BYTES_MAX {
+                return Err(io::Error::other("the message is too long"));
+            }
+            held.resize(filled * 2, 0);
+        }
+        let read = match rustix::io::read(stdin(), &mut held[filled..]) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let fresh = filled;
+        filled += read;
+        if manner == Manner::Once {
+            continue;
+        }
+        // Whole lines only, as a peer that looks at its messages must: those of one read go out in one write.
+        let Some(end) = memchr::memrchr(b'\n', &held[fresh..filled]).map(|at| fresh + at + 1) else {
+            continue;
+        };
+        if manner == Manner::Lines {
+            write_all(&held[..end])?;
+        } else {
+            let lines = memchr::memchr_iter(b'\n', &held[fresh..end]).count();
+            write_all(&SHORT.repeat(lines))?;
+        }
+        held.copy_within(end..filled, 0);
+        filled -= end;
+    }
+    if manner == Manner::Once { write_all(SHORT) } else { Ok(()) }
+}
+
+fn write_all(mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stdout(), bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

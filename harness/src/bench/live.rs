@@ -1,0 +1,157 @@
+//! A running peer under measurement.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use super::placement::Placement;
+use super::usage::Usage;
+use crate::budget::Budget;
+use crate::fixture::spawn_guard;
+use crate::peer::Peer;
+use crate::plan::Session;
+use crate::transcript::{Exit, Kind};
+use crate::transport::child::{ChildConnection, Killer};
+use crate::transport::{Connection as _, Log, Until};
+
+/// What is kept of standard error, its end.
+const STDERR_BYTES_KEPT: usize = 2 << 10;
+/// How much of it stands in a message, characters.
+const STDERR_CHARS_SHOWN: usize = 160;
+/// How long a peer that broke off is waited for, so that its status can be told.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Why a figure is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// It could not be started: configuration.
+    CannotStart(String),
+    /// It ended or closed a pipe.
+    Died(String),
+    /// It did not answer in time.
+    Hung(String),
+    /// It answered wrongly.
+    Wrong(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::CannotStart(text) | Self::Died(text) | Self::Hung(text) | Self::Wrong(text)) = self;
+        f.write_str(text)
+    }
+}
+
+/// Takes what a connection has to say; a benchmark has no record.
+struct Unrecorded;
+
+impl Log for Unrecorded {
+    fn record(&mut self, _at_us: u64, _kind: Kind) {}
+}
+
+/// A peer that was started, with its pipes in our hands.
+pub struct Live {
+    connection: ChildConnection,
+    /// Standard input; `None` once closed.
+    pub stdin: Option<OwnedFd>,
+    /// Standard output.
+    pub stdout: OwnedFd,
+    /// When it was about to be started.
+    pub started: Instant,
+    stderr_end: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Live {
+    /// Starts one session of `peer` at its place. `temp_dir` becomes its `TMPDIR`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        peer: &Peer,
+        session: &Session,
+        placement: &Placement,
+        temp_dir: &Path,
+    ) -> Result<Self, Trouble> {
+        let cannot = Trouble::CannotStart;
+        let mut spec = peer.child_spec(session, temp_dir).map_err(cannot)?;
+        spec.cpus = placement.peer.into_iter().collect();
+        // Longer than any run: the watchdog ends what hangs.
+        let budget = Budget { connection: Duration::from_secs(1 << 30), ..Budget::default() };
+        let _guard = spawn_guard();
+        let started = Instant::now();
+        let mut connection = ChildConnection::spawn(&spec, &budget, &mut Unrecorded)
+            .map_err(|error| cannot(error.to_string()))?;
+        let [stdin, stdout, stderr] =
+            connection.lend_pipes().ok_or_else(|| cannot("it came without pipes".to_owned()))?;
+        let refuse = |error: Errno| cannot(format!("cannot set up its pipes: {error}"));
+        rustix::io::ioctl_fionbio(&stdout, false).map_err(refuse)?;
+        rustix::io::ioctl_fionbio(&stderr, false).map_err(refuse)?;
+        let stderr_end = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&stderr_end);
+        // Ends with the last holder of the pipe, and the connection ends those.
+        std::thread::Builder::new()
+            .name("stderr".to_owned())
+            .spawn(move || drain(&stderr, &keep))
+            .map_err(|error| cannot(format!("cannot start a thread: {error}")))?;
+        Ok(Self { connection, stdin: Some(stdin), stdout, started, stderr_end })
+    }
+
+    /// What the watchdog needs.
+    pub fn killer(&self) -> Killer {
+        self.connection.killer()
+    }
+
+    /// What its processes have used so far.
+    pub fn usage(&self) -> Usage {
+        Usage::of(&self.connection.family_pids())
+    }
+
+    /// Why it broke off.
+    pub fn last_words(&mut self) -> Trouble {
+        self.stdin = None;
+        self.connection.pump(Until::Exited, LAST_WORDS, &mut Unrecorded);
+        let how = match self.connection.exit() {
+            Some(Exit::Code(code)) => format!("the process ended with status {code}"),
+            Some(Exit::Signal(signal)) => format!("the process was ended by signal {signal}"),
+            None => "it closed standard output and lives on".to_owned(),
+        };
+        let kept = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let shown: String = line.trim().chars().take(STDERR_CHARS_SHOWN).collect();
+        let said = if shown.is_empty() { String::new() } else { format!("; it said: {shown}") };
+        Trouble::Died(format!("{how} before it had answered{said}"))
+    }
+
+    /// Waits until the process ended, which stays where it is until [`Live::end`].
+    pub fn wait_for_end(&mut self, patience: Duration) {
+        self.connection.pump(Until::Exited, patience, &mut Unrecorded);
+    }
+
+    /// Ends it in order: closes standard input and waits a moment before the rest of its family is killed.
+    pub fn end(mut self, patience: Duration) {
+        self.stdin = None;
+        self.connection.pump(Until::Exited, patience, &mut Unrecorded);
+        self.connection.finish(&mut Unrecorded);
+    }
+}
+
+fn drain(stderr: &OwnedFd, keep: &Mutex<Vec<u8>>) {
+    let mut block = [0; 4 << 10];
+    loop {
+        match rustix::io::read(stderr, &mut block) {
+            Ok(0) => return,
+            Ok(length) => {
+                let mut kept = keep.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&block[..length]);
+                let excess = kept.len().saturating_sub(STDERR_BYTES_KEPT);
+                kept.drain(..excess);
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}

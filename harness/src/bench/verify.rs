@@ -1,0 +1,94 @@
+//! Whether replies are right, at the speed of a benchmark.
+//!
+//! A reply that equals one that was found right before is right: that costs a comparison. Others are judged in full;
+//! a peer whose replies never repeat has every one judged at first and a sample later.
+
+use super::workload::Judge;
+
+/// Replies of one variant of a request that differ from the last right one, before only a sample is judged.
+const JUDGED_AT_FIRST: u64 = 64;
+/// One of so many is judged then.
+const SAMPLE: u64 = 64;
+
+/// Verifies the replies of one peer to one workload.
+pub struct Verifier {
+    judge: Judge,
+    known: Vec<Vec<u8>>,
+    differing: u64,
+}
+
+impl Verifier {
+    /// For requests in this many variants.
+    pub fn new(judge: Judge, variants: usize) -> Self {
+        Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0 }
+    }
+
+    /// Verifies the reply (without line feed) to request `index`, counted from 0 on over all variants.
+    ///
+    /// # Errors
+    /// One phrase: what is wrong with it.
+    pub fn verify(&mut self, index: u64, reply: &[u8]) -> Result<(), String> {
+        let variant = (index % self.known.len() as u64) as usize;
+        let known = &mut self.known[variant];
+        if !known.is_empty() && known == reply {
+            return Ok(());
+        }
+        self.differing += 1;
+        if known.is_empty() || self.differing <= JUDGED_AT_FIRST || self.differing % SAMPLE == 0 {
+            (self.judge)(variant, reply)?;
+            known.clear();
+            known.extend_from_slice(reply);
+            return Ok(());
+        }
+        if reply.is_empty() { Err("an empty reply".to_owned()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    fn counting() -> (Arc<AtomicU64>, Judge) {
+        let count = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&count);
+        let judge: Judge = Arc::new(move |variant, reply| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            if reply.first() == Some(&(variant as u8)) { Ok(()) } else { Err("other variant".to_owned()) }
+        });
+        (count, judge)
+    }
+
+    #[test]
+    fn repeated_replies_are_judged_once() {
+        let (count, judge) = counting();
+        let mut verifier = Verifier::new(judge, 2);
+        for index in 0..100 {
+            verifier.verify(index, &[(index % 2) as u8, 7]).unwrap();
+        }
+        assert_eq!(count.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_lost_reply_shows_by_its_variant() {
+        let mut verifier = Verifier::new(counting().1, 2);
+        verifier.verify(0, &[0]).unwrap();
+        assert!(verifier.verify(1, &[0]).is_err());
+    }
+
+    #[test]
+    fn replies_that_never_repeat_are_sampled() {
+        let (count, judge) = counting();
+        let mut verifier = Verifier::new(judge, 1);
+        for index in 0..6_400_u64 {
+            let mut reply = vec![0];
+            reply.extend(index.to_le_bytes());
+            verifier.verify(index, &reply).unwrap();
+        }
+        let judged = count.load(Ordering::Relaxed);
+        assert!((64..200).contains(&judged), "{judged}");
+        assert!(verifier.verify(6_400, b"").is_err(), "an empty reply is never right");
+    }
+}

@@ -1,0 +1,99 @@
+//! Ends a peer that does not answer while the measuring thread waits for it without a deadline of its own.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::transport::child::Killer;
+
+/// How often a peer is killed again that somehow lives on.
+const AGAIN: Duration = Duration::from_millis(100);
+
+#[derive(Default)]
+struct State {
+    armed: Option<(Killer, Instant)>,
+    fired: bool,
+    over: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that kills what it is armed for when the deadline passes: the pipes then end, and with them the wait.
+pub struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The operating system gives none.
+    pub fn start() -> Result<Self, String> {
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(move || watch(&watched))
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// From now on the peer has this long.
+    pub fn arm(&self, killer: Killer, patience: Duration) {
+        let mut state = self.shared.lock();
+        state.armed = Some((killer, Instant::now() + patience));
+        state.fired = false;
+        drop(state);
+        self.shared.changed.notify_one();
+    }
+
+    /// Lets the peer be; whether it was killed.
+    pub fn disarm(&self) -> bool {
+        let mut state = self.shared.lock();
+        state.armed = None;
+        std::mem::take(&mut state.fired)
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; if it did there is nobody left to be watched.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(shared: &Shared) {
+    let mut state = shared.lock();
+    while !state.over {
+        let now = Instant::now();
+        let wait = match &mut state.armed {
+            None => None,
+            Some((killer, deadline)) if now >= *deadline => {
+                killer.kill();
+                *deadline = now + AGAIN;
+                state.fired = true;
+                Some(AGAIN)
+            }
+            Some((_, deadline)) => Some(deadline.saturating_duration_since(now)),
+        };
+        state = match wait {
+            None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => shared.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+        };
+    }
+}
