@@ -7,20 +7,17 @@
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use globset::GlobMatcher;
 
 use crate::peer::Peer;
-use drive::Driver;
 use echo::Manner;
-use figures::{Comparison, Figure, Round, Rounds, compare};
-use live::{Live, Trouble};
-use placement::{Pinned, Placement};
-use slice::Slice;
-use usage::Usage;
-use verify::Verifier;
+use figures::{Comparison, Figure, Rounds, compare};
+use live::Trouble;
+use placement::Placement;
+use turns::Bench;
 use watchdog::Watchdog;
 use workload::{Shape, Workload};
 
@@ -33,27 +30,16 @@ pub mod overhead;
 pub mod placement;
 pub mod schedule;
 pub mod slice;
+mod turns;
 pub mod usage;
 pub mod verify;
 pub mod watchdog;
 pub mod workload;
 
-/// Requests under way where the highest rate is looked for.
-const WINDOW_MAX: u32 = 64;
-/// Pieces of a soak; memory is looked at between them.
-const SOAK_PIECES: u32 = 12;
 /// What starting processes may take, besides half as much again of the time for measuring.
 const OVERTIME: Duration = Duration::from_secs(15);
 /// Shortest piece of measuring.
 const SLICE_MIN: Duration = Duration::from_millis(2);
-/// Part of a slice that a new process is warmed up for.
-const WARM_UP: u32 = 10;
-/// Slower starts are not repeated in every round.
-const SLOW_START: Duration = Duration::from_millis(150);
-/// How long a peer may take to end after its input ended.
-const END: Duration = Duration::from_secs(2);
-/// Troubles that end a run: a hang counts twice.
-const STRIKES_MAX: u32 = 4;
 
 /// How a benchmark is done.
 #[derive(Debug, Clone)]
@@ -251,290 +237,4 @@ pub fn run(
     }
     let _ = rustix::thread::set_current_timer_slack(None);
     Ok(())
-}
-
-struct Bench<'a> {
-    rivals: Vec<&'a Rival<'a>>,
-    settings: &'a Settings,
-    around: Around<'a>,
-    watchdog: Watchdog,
-    slice: Duration,
-    deadline: Instant,
-    strikes: u32,
-    /// Longest time to a first reply seen so far.
-    start_us: u64,
-    progress: &'a dyn Fn(&str),
-}
-
-/// The processes of a group: one a rival.
-struct Seat<'a> {
-    rival: &'a Rival<'a>,
-    workload: &'a Workload,
-    tape: Vec<u8>,
-    verifier: Verifier,
-    live: Option<Live>,
-    /// Latency seen last, by which patience is measured.
-    latency: Duration,
-    failed: bool,
-    /// A one-shot process was started before, and its memory looked at.
-    looked_at: bool,
-}
-
-impl<'a> Bench<'a> {
-    fn group(&mut self, group: &Group) -> Result<Vec<Row>, String> {
-        let _pinned = Pinned::to(group.placement.harness)?;
-        let name = &self.rivals[0].workloads[group.workload].name;
-        let mut seats: Vec<Seat<'a>> = Vec::new();
-        for rival in &self.rivals {
-            // The second peer may lack a command that the first one has.
-            if let Some(workload) = rival.workloads.iter().find(|workload| workload.name == *name) {
-                seats.push(Seat {
-                    rival,
-                    workload,
-                    tape: workload.tape(),
-                    verifier: Verifier::new(Arc::clone(&workload.judge), workload.requests.len()),
-                    live: None,
-                    latency: Duration::ZERO,
-                    failed: false,
-                    looked_at: false,
-                });
-            }
-        }
-        let mut rows: Vec<Row> = group.rows.iter().map(|(shape, id)| planned(*shape, id)).collect();
-        let all = seats.len();
-        'rounds: for round in 0..self.settings.rounds {
-            let mut rate_max = None;
-            for (row, (shape, id)) in group.rows.iter().enumerate() {
-                (self.progress)(id);
-                // An open loop needs the rate of the peer: it goes first then.
-                let turn = if matches!(shape, Shape::Open(_)) { 0 } else { round % all };
-                for place in (0..all).map(|nth| (nth + turn) % all) {
-                    if let Some(why) = self.over() {
-                        mark(&mut rows, row, why);
-                        break 'rounds;
-                    }
-                    if seats[place].failed {
-                        continue;
-                    }
-                    match self.measure(&mut seats[place], place, *shape, group, &mut rate_max) {
-                        Ok((slice, cpu, usage, rss)) => {
-                            if place == 0 && *shape == Shape::Window(WINDOW_MAX) {
-                                rate_max = Some(slice.rate());
-                            }
-                            let rss_peak = Some(usage.peak_bytes).filter(|bytes| *bytes > 0);
-                            let round = Round { round, slice, cpu_s: cpu.as_secs_f64(), rss_peak, rss };
-                            rows[row].of(place).0.push(round);
-                        }
-                        Err(trouble) => {
-                            seats[place].failed = true;
-                            seats[place].live = None;
-                            if place == 0 {
-                                self.strikes += if matches!(trouble, Trouble::Hung(_)) { 2 } else { 1 };
-                                mark(&mut rows, row, Missing::Peer(trouble));
-                                break 'rounds;
-                            }
-                            let who = if place == 1 { "calibration peer" } else { "second peer" };
-                            rows[row].missing = Some(Missing::Other(who, trouble));
-                        }
-                    }
-                }
-            }
-            // Processes that take long to start live through all rounds.
-            if self.start_us < SLOW_START.as_micros() as u64 {
-                for live in seats.iter_mut().filter_map(|seat| seat.live.take()) {
-                    live.end(END);
-                }
-            }
-        }
-        for live in seats.iter_mut().filter_map(|seat| seat.live.take()) {
-            live.end(END);
-        }
-        Ok(rows)
-    }
-
-    /// Whether and why nothing more is measured.
-    fn over(&self) -> Option<Missing> {
-        if self.around.interrupted.load(Ordering::Relaxed) {
-            Some(Missing::Interrupted)
-        } else if self.strikes >= STRIKES_MAX {
-            Some(Missing::AfterTrouble)
-        } else {
-            (Instant::now() >= self.deadline).then_some(Missing::Time)
-        }
-    }
-
-    fn patience(&self, seat: &Seat<'_>, window: u32) -> Duration {
-        let mib = seat.workload.request_bytes() as f64 / f64::from(1 << 20);
-        self.settings.patience.mul_f64(1.0 + mib) + seat.latency * window * 4
-    }
-
-    /// One slice of one row for one rival.
-    fn measure(
-        &mut self,
-        seat: &mut Seat<'_>,
-        place: usize,
-        shape: Shape,
-        group: &Group,
-        rate_max: &mut Option<f64>,
-    ) -> Result<(Slice, Duration, Usage, Vec<(u64, u64)>), Trouble> {
-        let time = self.slice * shape.weight();
-        if shape == Shape::StartUp || seat.workload.one_shot {
-            return self.starts(seat, place, shape, group, time);
-        }
-        if seat.live.is_none() {
-            self.sit_down(seat, place, group)?;
-        }
-        let window = if let Shape::Window(window) = shape { window } else { WINDOW_MAX };
-        let patience = self.patience(seat, window);
-        let workload = seat.workload;
-        let Some(live) = seat.live.as_mut() else {
-            return Err(Trouble::CannotStart("it was not started".to_owned()));
-        };
-        let killer = live.killer();
-        let before = live.usage();
-        let mut rss = vec![(0, before.rss_bytes)];
-        let watchdog = &self.watchdog;
-        let mut driver = Driver::new(live, &mut seat.verifier, workload, &seat.tape);
-        let guarded = |time: Duration, run: &mut dyn FnMut() -> Result<Slice, Trouble>| {
-            watchdog.arm(killer.clone(), patience + time * 2);
-            let slice = run();
-            if watchdog.disarm() {
-                return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
-            }
-            slice
-        };
-        let slice = match shape {
-            Shape::Open(percent) => {
-                let rate = match *rate_max {
-                    Some(rate) => rate,
-                    None => guarded(time, &mut || driver.closed(u64::from(WINDOW_MAX), time))?.rate(),
-                };
-                *rate_max = Some(rate);
-                guarded(time, &mut || driver.open_loop(rate * f64::from(percent) / 100.0, time))?
-            }
-            Shape::Soak => {
-                let mut sum = Slice::empty();
-                for _ in 0..SOAK_PIECES {
-                    let time = time / SOAK_PIECES;
-                    let piece = guarded(time, &mut || driver.closed(u64::from(window), time))?;
-                    sum.add(&piece);
-                    rss.push((sum.requests, driver.usage().rss_bytes));
-                }
-                sum
-            }
-            _ => guarded(time, &mut || driver.closed(u64::from(window), time))?,
-        };
-        let after = driver.usage();
-        if shape != Shape::Soak {
-            rss.push((slice.requests, after.rss_bytes));
-        }
-        seat.latency = Duration::from_nanos(slice.latencies.value_at_quantile(0.5)) / window;
-        let cpu = after.cpu_since(&before);
-        Ok((slice, cpu, after, rss))
-    }
-
-    /// Starts the process of a seat and warms it up.
-    fn sit_down(&mut self, seat: &mut Seat<'_>, place: usize, group: &Group) -> Result<(), Trouble> {
-        let mut live = self.start(seat, place, group)?;
-        let patience = self.patience(seat, 1);
-        let warm_up = self.slice / WARM_UP;
-        self.watchdog.arm(live.killer(), patience + warm_up);
-        let mut driver = Driver::new(&mut live, &mut seat.verifier, seat.workload, &seat.tape);
-        let first = driver.first_reply();
-        let warm = first.and_then(|first| Ok((first, driver.closed(1, warm_up)?)));
-        if self.watchdog.disarm() {
-            return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
-        }
-        let (first, warm) = warm?;
-        self.start_us = self.start_us.max(first.as_micros() as u64);
-        seat.latency = Duration::from_nanos(warm.latencies.value_at_quantile(0.5));
-        seat.live = Some(live);
-        Ok(())
-    }
-
-    fn start(&self, seat: &Seat<'_>, place: usize, group: &Group) -> Result<Live, Trouble> {
-        let temp_dir = self.around.scratch.join(format!("bench{place}"));
-        std::fs::create_dir_all(&temp_dir).map_err(|error| {
-            Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
-        })?;
-        Live::start(seat.rival.peer, &seat.workload.session, &group.placement, &temp_dir)
-    }
-
-    /// Starts processes one after the other for one answer each.
-    fn starts(
-        &mut self,
-        seat: &mut Seat<'_>,
-        place: usize,
-        shape: Shape,
-        group: &Group,
-        time: Duration,
-    ) -> Result<(Slice, Duration, Usage, Vec<(u64, u64)>), Trouble> {
-        let (mut slice, mut cpu, mut used) = (Slice::empty(), Duration::ZERO, Usage::default());
-        if shape != Shape::StartUp && !std::mem::replace(&mut seat.looked_at, true) {
-            used.peak_bytes = self.one_start(seat, place, shape, group, true)?.1.peak_bytes;
-        }
-        let end = Instant::now() + time;
-        while slice.requests == 0 || Instant::now() < end {
-            let (took, usage) = self.one_start(seat, place, shape, group, false)?;
-            cpu += usage.cpu_since(&Usage::default());
-            used.peak_bytes = used.peak_bytes.max(usage.peak_bytes);
-            slice.requests += 1;
-            slice.request_bytes += seat.workload.request_bytes() as u64;
-            slice.busy += took;
-            slice.latencies.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-            if shape == Shape::StartUp {
-                self.start_us = self.start_us.max(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-            }
-        }
-        Ok((slice, cpu, used, Vec::new()))
-    }
-
-    /// Starts a process for one answer; how long that took, and what the process used.
-    fn one_start(
-        &self,
-        seat: &mut Seat<'_>,
-        place: usize,
-        shape: Shape,
-        group: &Group,
-        look: bool,
-    ) -> Result<(Duration, Usage), Trouble> {
-        let mut live = self.start(seat, place, group)?;
-        let patience = self.patience(seat, 1);
-        self.watchdog.arm(live.killer(), patience);
-        let mut driver = Driver::new(&mut live, &mut seat.verifier, seat.workload, &seat.tape);
-        let took = if shape == Shape::StartUp { driver.first_reply() } else { driver.one_shot(look) };
-        let peak_bytes = driver.peak_bytes();
-        if self.watchdog.disarm() {
-            return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
-        }
-        let took = took?;
-        if shape != Shape::StartUp {
-            live.wait_for_end(END);
-        }
-        let mut usage = live.usage();
-        usage.peak_bytes = usage.peak_bytes.max(peak_bytes);
-        live.end(END);
-        Ok((took, usage))
-    }
-}
-
-fn planned(shape: Shape, id: &str) -> Row {
-    let decisive = match shape {
-        Shape::Open(_) => Figure::P99Us,
-        Shape::StartUp => Figure::P50Us,
-        Shape::Window(_) | Shape::Soak => Figure::ReqS,
-    };
-    Row { decisive, ..Row::planned(id) }
-}
-
-/// Says of this row why it ends here, and of the later ones of its group that nothing more comes.
-fn mark(rows: &mut [Row], from: usize, why: Missing) {
-    let later = if let Missing::Peer(_) = why { Missing::AfterTrouble } else { why.clone() };
-    for (nth, row) in rows.iter_mut().enumerate() {
-        if nth == from {
-            row.missing = Some(why.clone());
-        } else if nth > from || row.peer.0.is_empty() {
-            row.missing = Some(later.clone());
-        }
-    }
 }

@@ -271,7 +271,7 @@ pub fn compare(ratio: &Spread, rounds: usize, figure: Figure) -> Comparison {
     let noise = (ratio.high / ratio.median).ln().max((ratio.median / ratio.low).ln());
     let share = |logarithm: f64| logarithm.exp() - 1.0;
     let (by, noise_share) = (share(effect), share(noise));
-    if rounds < ROUNDS_MIN || !(effect > noise) {
+    if rounds < ROUNDS_MIN || effect <= noise || effect.is_nan() || noise.is_nan() {
         return Comparison::CannotTell { effect: by, noise: noise_share };
     }
     if (ratio.median > 1.0) == figure.more_is_better() {

@@ -34,7 +34,7 @@ impl Verifier {
             return Ok(());
         }
         self.differing += 1;
-        if known.is_empty() || self.differing <= JUDGED_AT_FIRST || self.differing % SAMPLE == 0 {
+        if known.is_empty() || self.differing <= JUDGED_AT_FIRST || self.differing.is_multiple_of(SAMPLE) {
             (self.judge)(variant, reply)?;
             known.clear();
             known.extend_from_slice(reply);

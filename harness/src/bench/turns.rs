@@ -1,0 +1,325 @@
+//! Whose turn it is: the rounds of a group of rows.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::drive::Driver;
+use super::figures::{Figure, Round};
+use super::live::{Live, Trouble};
+use super::placement::Pinned;
+use super::slice::Slice;
+use super::usage::Usage;
+use super::verify::Verifier;
+use super::watchdog::Watchdog;
+use super::workload::{Shape, Workload};
+use super::{Around, Group, Missing, Rival, Row, Settings};
+
+/// Requests under way where the highest rate is looked for.
+const WINDOW_MAX: u32 = 64;
+/// Pieces of a soak; memory is looked at between them.
+const SOAK_PIECES: u32 = 12;
+/// Part of a slice that a new process is warmed up for.
+const WARM_UP: u32 = 10;
+/// Slower starts are not repeated in every round.
+const SLOW_START: Duration = Duration::from_millis(150);
+/// How long a peer may take to end after its input ended.
+const END: Duration = Duration::from_secs(2);
+/// Troubles that end a run: a hang counts twice.
+const STRIKES_MAX: u32 = 4;
+
+/// A run in progress.
+pub(super) struct Bench<'a> {
+    pub(super) rivals: Vec<&'a Rival<'a>>,
+    pub(super) settings: &'a Settings,
+    pub(super) around: Around<'a>,
+    pub(super) watchdog: Watchdog,
+    /// Time of one row, one round and one rival.
+    pub(super) slice: Duration,
+    /// Nothing more is begun after it.
+    pub(super) deadline: Instant,
+    /// Troubles so far; a hang counts twice.
+    pub(super) strikes: u32,
+    /// Longest time to a first reply seen so far, microseconds.
+    pub(super) start_us: u64,
+    pub(super) progress: &'a dyn Fn(&str),
+}
+
+/// The processes of a group: one a rival.
+struct Seat<'a> {
+    rival: &'a Rival<'a>,
+    workload: &'a Workload,
+    tape: Vec<u8>,
+    verifier: Verifier,
+    live: Option<Live>,
+    /// Latency seen last, by which patience is measured.
+    latency: Duration,
+    failed: bool,
+    /// A one-shot process was started before, and its memory looked at.
+    looked_at: bool,
+}
+
+impl<'a> Bench<'a> {
+    /// Measures the rows of a group, as far as it goes.
+    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Row>, String> {
+        let _pinned = Pinned::to(group.placement.harness)?;
+        let name = &self.rivals[0].workloads[group.workload].name;
+        let mut seats: Vec<Seat<'a>> = Vec::new();
+        for rival in &self.rivals {
+            // The second peer may lack a command that the first one has.
+            if let Some(workload) = rival.workloads.iter().find(|workload| workload.name == *name) {
+                seats.push(Seat {
+                    rival,
+                    workload,
+                    tape: workload.tape(),
+                    verifier: Verifier::new(Arc::clone(&workload.judge), workload.requests.len()),
+                    live: None,
+                    latency: Duration::ZERO,
+                    failed: false,
+                    looked_at: false,
+                });
+            }
+        }
+        let mut rows: Vec<Row> = group.rows.iter().map(|(shape, id)| planned(*shape, id)).collect();
+        let all = seats.len();
+        'rounds: for round in 0..self.settings.rounds {
+            let mut rate_max = None;
+            for (row, (shape, id)) in group.rows.iter().enumerate() {
+                (self.progress)(id);
+                // An open loop needs the rate of the peer: it goes first then.
+                let turn = if matches!(shape, Shape::Open(_)) { 0 } else { round % all };
+                for place in (0..all).map(|nth| (nth + turn) % all) {
+                    if let Some(why) = self.over() {
+                        mark(&mut rows, row, why);
+                        break 'rounds;
+                    }
+                    if seats[place].failed {
+                        continue;
+                    }
+                    match self.measure(&mut seats[place], place, *shape, group, &mut rate_max) {
+                        Ok(measured) => {
+                            if place == 0 && *shape == Shape::Window(WINDOW_MAX) {
+                                rate_max = Some(measured.slice.rate());
+                            }
+                            rows[row].of(place).0.push(Round { round, ..measured });
+                        }
+                        Err(trouble) => {
+                            seats[place].failed = true;
+                            seats[place].live = None;
+                            if place == 0 {
+                                self.strikes += if matches!(trouble, Trouble::Hung(_)) { 2 } else { 1 };
+                                mark(&mut rows, row, Missing::Peer(trouble));
+                                break 'rounds;
+                            }
+                            let who = if place == 1 { "calibration peer" } else { "second peer" };
+                            rows[row].missing = Some(Missing::Other(who, trouble));
+                        }
+                    }
+                }
+            }
+            // Processes that take long to start live through all rounds.
+            if self.start_us < SLOW_START.as_micros() as u64 {
+                for live in seats.iter_mut().filter_map(|seat| seat.live.take()) {
+                    live.end(END);
+                }
+            }
+        }
+        for live in seats.iter_mut().filter_map(|seat| seat.live.take()) {
+            live.end(END);
+        }
+        Ok(rows)
+    }
+
+    /// Whether and why nothing more is measured.
+    fn over(&self) -> Option<Missing> {
+        if self.around.interrupted.load(Ordering::Relaxed) {
+            Some(Missing::Interrupted)
+        } else if self.strikes >= STRIKES_MAX {
+            Some(Missing::AfterTrouble)
+        } else {
+            (Instant::now() >= self.deadline).then_some(Missing::Time)
+        }
+    }
+
+    fn patience(&self, seat: &Seat<'_>, window: u32) -> Duration {
+        let mib = seat.workload.request_bytes() as f64 / f64::from(1 << 20);
+        self.settings.patience.mul_f64(1.0 + mib) + seat.latency * window * 4
+    }
+
+    /// One slice of one row for one rival; the caller numbers it.
+    fn measure(
+        &mut self,
+        seat: &mut Seat<'_>,
+        place: usize,
+        shape: Shape,
+        group: &Group,
+        rate_max: &mut Option<f64>,
+    ) -> Result<Round, Trouble> {
+        let time = self.slice * shape.weight();
+        if shape == Shape::StartUp || seat.workload.one_shot {
+            return self.starts(seat, place, shape, group, time);
+        }
+        if seat.live.is_none() {
+            self.sit_down(seat, place, group)?;
+        }
+        let window = if let Shape::Window(window) = shape { window } else { WINDOW_MAX };
+        let patience = self.patience(seat, window);
+        let workload = seat.workload;
+        let Some(live) = seat.live.as_mut() else {
+            return Err(Trouble::CannotStart("it was not started".to_owned()));
+        };
+        let killer = live.killer();
+        let before = live.usage();
+        let mut rss = vec![(0, before.rss_bytes)];
+        let watchdog = &self.watchdog;
+        let mut driver = Driver::new(live, &mut seat.verifier, workload, &seat.tape);
+        let guarded = |time: Duration, run: &mut dyn FnMut() -> Result<Slice, Trouble>| {
+            watchdog.arm(killer.clone(), patience + time * 2);
+            let slice = run();
+            if watchdog.disarm() {
+                return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
+            }
+            slice
+        };
+        let slice = match shape {
+            Shape::Open(percent) => {
+                let rate = match *rate_max {
+                    Some(rate) => rate,
+                    None => guarded(time, &mut || driver.closed(u64::from(WINDOW_MAX), time))?.rate(),
+                };
+                *rate_max = Some(rate);
+                guarded(time, &mut || driver.open_loop(rate * f64::from(percent) / 100.0, time))?
+            }
+            Shape::Soak => {
+                let (mut sum, end) = (Slice::empty(), Instant::now() + time);
+                // A slow peer takes longer for a piece than it is given.
+                while sum.requests == 0 || Instant::now() < end {
+                    let time = time / SOAK_PIECES;
+                    let piece = guarded(time, &mut || driver.closed(u64::from(window), time))?;
+                    sum.add(&piece);
+                    rss.push((sum.requests, driver.usage().rss_bytes));
+                }
+                sum
+            }
+            _ => guarded(time, &mut || driver.closed(u64::from(window), time))?,
+        };
+        let after = driver.usage();
+        if shape != Shape::Soak {
+            rss.push((slice.requests, after.rss_bytes));
+        }
+        seat.latency = Duration::from_nanos(slice.latencies.value_at_quantile(0.5)) / window;
+        let cpu_s = after.cpu_since(&before).as_secs_f64();
+        Ok(Round { round: 0, slice, cpu_s, rss_peak: seen(after.peak_bytes), rss })
+    }
+
+    /// Starts the process of a seat and warms it up.
+    fn sit_down(&mut self, seat: &mut Seat<'_>, place: usize, group: &Group) -> Result<(), Trouble> {
+        let mut live = self.start(seat, place, group)?;
+        let patience = self.patience(seat, 1);
+        let warm_up = self.slice / WARM_UP;
+        self.watchdog.arm(live.killer(), patience + warm_up);
+        let mut driver = Driver::new(&mut live, &mut seat.verifier, seat.workload, &seat.tape);
+        let first = driver.first_reply();
+        let warm = first.and_then(|first| Ok((first, driver.closed(1, warm_up)?)));
+        if self.watchdog.disarm() {
+            return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
+        }
+        let (first, warm) = warm?;
+        self.start_us = self.start_us.max(first.as_micros() as u64);
+        seat.latency = Duration::from_nanos(warm.latencies.value_at_quantile(0.5));
+        seat.live = Some(live);
+        Ok(())
+    }
+
+    fn start(&self, seat: &Seat<'_>, place: usize, group: &Group) -> Result<Live, Trouble> {
+        let temp_dir = self.around.scratch.join(format!("bench{place}"));
+        std::fs::create_dir_all(&temp_dir).map_err(|error| {
+            Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
+        })?;
+        Live::start(seat.rival.peer, &seat.workload.session, &group.placement, &temp_dir)
+    }
+
+    /// Starts processes one after the other for one answer each.
+    fn starts(
+        &mut self,
+        seat: &mut Seat<'_>,
+        place: usize,
+        shape: Shape,
+        group: &Group,
+        time: Duration,
+    ) -> Result<Round, Trouble> {
+        let (mut slice, mut cpu, mut peak_bytes) = (Slice::empty(), Duration::ZERO, 0);
+        if shape != Shape::StartUp && !std::mem::replace(&mut seat.looked_at, true) {
+            peak_bytes = self.one_start(seat, place, shape, group, true)?.1.peak_bytes;
+        }
+        let end = Instant::now() + time;
+        while slice.requests == 0 || Instant::now() < end {
+            let (took, usage) = self.one_start(seat, place, shape, group, false)?;
+            cpu += usage.cpu_since(&Usage::default());
+            peak_bytes = peak_bytes.max(usage.peak_bytes);
+            slice.requests += 1;
+            slice.request_bytes += seat.workload.request_bytes() as u64;
+            slice.busy += took;
+            slice.latencies.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+            if shape == Shape::StartUp {
+                self.start_us = self.start_us.max(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+            }
+        }
+        let cpu_s = cpu.as_secs_f64();
+        Ok(Round { round: 0, slice, cpu_s, rss_peak: seen(peak_bytes), rss: Vec::new() })
+    }
+
+    /// Starts a process for one answer; how long that took, and what the process used.
+    fn one_start(
+        &self,
+        seat: &mut Seat<'_>,
+        place: usize,
+        shape: Shape,
+        group: &Group,
+        look: bool,
+    ) -> Result<(Duration, Usage), Trouble> {
+        let mut live = self.start(seat, place, group)?;
+        let patience = self.patience(seat, 1);
+        self.watchdog.arm(live.killer(), patience);
+        let mut driver = Driver::new(&mut live, &mut seat.verifier, seat.workload, &seat.tape);
+        let took = if shape == Shape::StartUp { driver.first_reply() } else { driver.one_shot(look) };
+        let peak_bytes = driver.peak_bytes();
+        if self.watchdog.disarm() {
+            return Err(Trouble::Hung(format!("no answer for {:.0} s", patience.as_secs_f64())));
+        }
+        let took = took?;
+        if shape != Shape::StartUp {
+            live.wait_for_end(END);
+        }
+        let mut usage = live.usage();
+        usage.peak_bytes = usage.peak_bytes.max(peak_bytes);
+        live.end(END);
+        Ok((took, usage))
+    }
+}
+
+/// Memory of a process that was gone already is not known.
+fn seen(bytes: u64) -> Option<u64> {
+    (bytes > 0).then_some(bytes)
+}
+
+fn planned(shape: Shape, id: &str) -> Row {
+    let decisive = match shape {
+        Shape::Open(_) => Figure::P99Us,
+        Shape::StartUp => Figure::P50Us,
+        Shape::Window(_) | Shape::Soak => Figure::ReqS,
+    };
+    Row { decisive, ..Row::planned(id) }
+}
+
+/// Says of this row why it ends here, and of the later ones of its group that nothing more comes.
+fn mark(rows: &mut [Row], from: usize, why: Missing) {
+    let later = if let Missing::Peer(_) = why { Missing::AfterTrouble } else { why.clone() };
+    for (nth, row) in rows.iter_mut().enumerate() {
+        if nth == from {
+            row.missing = Some(why.clone());
+        } else if nth > from || row.peer.0.is_empty() {
+            row.missing = Some(later.clone());
+        }
+    }
+}
