@@ -1,5 +1,7 @@
 //! The suite proves itself, as far as that needs no processes; `peerproof selftest` does the rest.
 
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 

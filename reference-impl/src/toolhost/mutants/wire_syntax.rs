@@ -41,7 +41,7 @@ pub const SYNTAX_MUTANTS: &[Mutant] = &[
                 _ => part,
             };
             let end = part.find("//").or_else(|| part.find('#')).unwrap_or(part.len());
-            part[..end].as_bytes().to_vec()
+            part.as_bytes()[..end].to_vec()
         })
     }),
     incoming(
