@@ -126,7 +126,7 @@ fn open(line: &SharedLine, args: &[String], env: &[(String, String)]) -> Option<
     let machine = locked.machines;
     let env = env.iter().map(|(name, value)| format!("{name}={value}"));
     let words: Vec<String> = args.iter().cloned().chain([String::new()]).chain(env).collect();
-    locked.write(b'n', machine, 0, words.join("\n").as_bytes()).ok()?;
+    locked.write(b'n', machine, 0, words.join("\0").as_bytes()).ok()?;
     let wants_stdin = locked.answer(&mut Vec::new()).ok()?;
     drop(locked);
     Some(Box::new(Remote { line: Arc::clone(line), machine, wants_stdin }))

@@ -13,13 +13,14 @@ use peerproof_reference::toolhost;
 
 type Running = Box<dyn Machine + Send>;
 
-/// Makes a machine from lines: arguments, an empty one, variables.
+/// Makes a machine from words with NUL between them: arguments, an empty one, variables.
 fn start(text: &str) -> Running {
-    let (arguments, variables) = text.split_once("\n\n").unwrap_or((text.trim_end(), ""));
-    let arguments: Vec<String> = arguments.lines().map(str::to_owned).collect();
+    let words: Vec<&str> = text.split('\0').collect();
+    let end = words.iter().position(|word| word.is_empty()).unwrap_or(words.len());
+    let arguments: Vec<String> = words[..end].iter().map(|word| (*word).to_owned()).collect();
     let variable = |name: &str| {
-        let value = |line: &str| line.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
-        variables.split('\n').filter_map(value).next_back()
+        let value = |word: &&str| word.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
+        words[end..].iter().filter_map(value).next_back()
     };
     match parse(&arguments, &variable).unwrap() {
         Asked::Host(config) => toolhost::machine(*config),
