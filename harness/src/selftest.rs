@@ -194,12 +194,13 @@ impl Workshop<'_> {
         proof
     }
 
-    /// The part of the proof that needs no process: every form of the correct peer against every check that is not
-    /// heavy, and every mutant until a check of each of its clauses noticed. Clauses that no such check puts at risk,
+    /// The part of the proof that needs no process: the correct peer with its default choices, in every presentation,
+    /// and every mutant until a check of each of its clauses noticed. Clauses that no such check puts at risk,
     /// and those that `left_out` names, are left to [`Workshop::prove`].
     pub fn prove_inside(&self, left_out: &[&str], said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
-        let variants = self.variants();
+        let chosen = |variant: &Variant| variant.extra.iter().any(|arg| arg.as_str() == "--choice");
+        let variants: Vec<Variant> = self.variants().into_iter().filter(|variant| !chosen(variant)).collect();
         proof.variants = variants.len();
         let mutants: Vec<Mutant> =
             self.boundary.mutants().into_iter().filter(|mutant| !mutant.needs_process).collect();
