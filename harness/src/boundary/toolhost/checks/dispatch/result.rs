@@ -49,7 +49,7 @@ pub fn checks() -> Vec<Check> {
         })
     }));
     checks.extend(Presentation::ALL.map(presented));
-    checks.extend([pretty(), no_newline(), surrounded(), nested(), byte_by_byte(), split_characters()]);
+    checks.extend([pretty(), no_newline(), surrounded(), nested(), split_characters()]);
     checks.extend([duplicate_names(), large_integers(), huge_number(), lone_surrogate()]);
     checks.extend([in_slow_pieces(), nested_far("reply", false), nested_far("output", true)]);
     checks
@@ -126,22 +126,6 @@ fn nested() -> Check {
             let output = format!("{}\"deep\"{}", "[".repeat(64), "]".repeat(64));
             let script = answering(Reply::ok(&output).payload());
             talk.call(&Call::plain(), script, Expect::output("TH-DISP-09", &output)).counts_as_canary();
-        },
-    )
-}
-
-/// One write for each byte of `text`.
-fn single_bytes(text: &str) -> Payload {
-    Payload(text.bytes().map(|byte| Segment::Hex(format!("{byte:02x}"))).collect())
-}
-
-fn byte_by_byte() -> Check {
-    check(
-        "reply/byte-by-byte",
-        "A reply that is written byte by byte is understood.",
-        &["TH-DISP-09"],
-        |talk, _| {
-            succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| answering(single_bytes(&reply.text())));
         },
     )
 }
