@@ -172,9 +172,20 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
     None
 }
 
+/// How the id of the first canary of a command ends.
+const FIRST_CANARY: &str = "/canary/plain-request";
+
+/// The command whose first plain request was answered, but by a refusal: nothing could be decided about it.
+pub fn refused_command(result: &CheckResult) -> Option<&str> {
+    let refused =
+        matches!(&result.verdict, Verdict::Untestable(detail) if detail.starts_with("no_working_reply"));
+    let path = result.id.strip_suffix(FIRST_CANARY).filter(|_| refused)?;
+    path.rsplit('/').next()
+}
+
 /// The first canary of a command: when it fails there is nothing to learn from the rest.
 pub fn is_first_canary(check: &Check) -> bool {
-    check.id.ends_with("/canary/plain-request")
+    check.id.ends_with(FIRST_CANARY)
 }
 
 /// Most threads for checks that wait for the contract's own times.

@@ -131,6 +131,21 @@ fn a_peer_without_a_known_tool_decides_nothing() {
 }
 
 #[test]
+fn a_command_that_refuses_everything_is_not_green() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("run.sh"), "cat >/dev/null\necho '{\"ok\":false,\"error\":\"no\"}'\n")
+        .unwrap();
+    let config = format!(
+        "[peer]\nboundary = \"toolhost\"\nrun = [\"sh\", \"run.sh\", \"{{aid}}\"]\n\
+         serve = [\"{BINARY}\", \"peer\", \"toolhost\", \"--serve\"]\n"
+    );
+    fs::write(folder.path().join("peerproof.toml"), config).unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "-k", "toolhost/*/canary/*", "-k", "toolhost/*/request/not-an-object"]);
+    command.assert().code(4).stdout(contains("`run` refuses the plain request"));
+}
+
+#[test]
 fn a_stale_expectation_has_its_own_status() {
     let folder = tempfile::tempdir().unwrap();
     let expected = "[[expect]]\ncheck = \"toolhost/serve/chunking/byte-by-byte\"\nverdict = \"fail\"\n\

@@ -230,6 +230,9 @@ fn the_exit_code_says_whose_fault_it_is_and_never_counts() {
     assert_eq!(code(&[]), 4);
     assert_eq!(code(std::slice::from_ref(&skipped)), 4);
     assert_eq!(code(&[good.clone(), skipped]), 0);
+    let refuses = Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
+    assert_eq!(code(&[good.clone(), check("t/run/canary/plain-request", refuses.clone())]), 4);
+    assert_eq!(code(&[good.clone(), check("t/run/other", refuses)]), 0);
     assert_eq!(code(&[good.clone(), check("f", Verdict::Flaky("1/3".to_owned()))]), 6);
     assert_eq!(code(&[good.clone(), check("h", Verdict::HarnessError("x".to_owned()))]), 70);
     assert_eq!(code(&[good.clone(), check("x", Verdict::Hang), check("y", Verdict::Fail)]), 1);

@@ -41,7 +41,7 @@ use sink::Sink;
   peerproof check -k 'toolhost/serve/json/*' -k TH-LEASE-03    some checks
 
 Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 stale expectation,
-4 nothing was decided, 5 incomplete, 6 flaky only, 70 harness fault, 130 interrupted.")]
+4 nothing was decided (of a whole command), 5 incomplete, 6 flaky only, 70 harness fault, 130 interrupted.")]
 pub struct Args {
     /// The boundary, such as toolhost.
     boundary: Option<String>,

@@ -10,6 +10,7 @@ use crate::boundary::{self, Boundary};
 use crate::check::topic_of;
 use crate::clause::{Clause, Level};
 use crate::results::{self, Run, Standing};
+use crate::runner;
 use crate::verdict::{CheckResult, Verdict};
 
 /// Most ids in one list.
@@ -245,6 +246,14 @@ impl Report<'_> {
             let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass --aid AID \
                             --input JSON, or map roles under [roles] in peerproof.toml.";
             let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
+        } else {
+            for command in self.run.checks.iter().filter_map(runner::refused_command) {
+                let sentence = format!(
+                    "`{command}` refuses the plain request that should succeed, so nothing is known about it: map \
+                     `any` and `echo` to tools that work there, or leave the command out of the configuration."
+                );
+                let _ = writeln!(out, "\n{}", wrap(&sentence, "  "));
+            }
         }
         out.push('\n');
     }

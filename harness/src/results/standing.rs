@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::clause::{ClauseId, Level};
+use crate::runner;
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 /// Where a clause stands after a run.
@@ -121,7 +122,7 @@ impl Tally {
 /// The exit status that finished checks come to, without regard to interruption and stale expectations. With `strict`
 /// a broken SHOULD decides too. An outcome outside the named set of an open clause breaks it like a MUST.
 ///
-/// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided · 0.
+/// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided, at least of one command · 0.
 pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
     let broken = |check: &CheckResult| {
         check.verdict.is_failure() && (strict || check.broken_level() != Some(Level::Should))
@@ -134,6 +135,9 @@ pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
         70
     } else if checks.iter().any(|check| matches!(check.verdict, Verdict::Flaky(_))) {
         6
+    } else if checks.iter().any(|check| runner::refused_command(check).is_some()) {
+        // Whatever else was decided: of a whole command that the configuration names nothing is known.
+        4
     } else if checks.iter().any(|check| decided(check) || check.verdict.is_failure()) {
         0
     } else {
