@@ -239,5 +239,8 @@ fn the_exit_code_says_whose_fault_it_is_and_never_counts() {
     let mut should = check("s", Verdict::Fail);
     should.clauses[0].level = Level::Should;
     assert_eq!(code(&[good.clone(), should.clone()]), 0);
+    let now_and_then = CheckResult { verdict: Verdict::Flaky("1/3".to_owned()), ..should.clone() };
+    assert_eq!(code(&[good.clone(), now_and_then.clone()]), 0);
+    assert_eq!(results::exit_code(&[good.clone(), now_and_then], true), 6);
     assert_eq!(results::exit_code(&[good, should], true), 1);
 }

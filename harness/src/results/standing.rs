@@ -120,20 +120,20 @@ impl Tally {
 }
 
 /// The exit status that finished checks come to, without regard to interruption and stale expectations. With `strict`
-/// a broken SHOULD decides too. An outcome outside the named set of an open clause breaks it like a MUST.
+/// a broken SHOULD decides too, and one that is broken now and then. An outcome outside the named set of an open clause breaks it like a MUST.
 ///
 /// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided, at least of one command · 0.
 pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
-    let broken = |check: &CheckResult| {
-        check.verdict.is_failure() && (strict || check.broken_level() != Some(Level::Should))
-    };
+    let counts = |check: &CheckResult| strict || check.broken_level() != Some(Level::Should);
+    let broken = |check: &CheckResult| check.verdict.is_failure() && counts(check);
+    let flaky = |check: &CheckResult| matches!(check.verdict, Verdict::Flaky(_)) && counts(check);
     let decided =
         |check: &CheckResult| check.verdict.is_good() || matches!(check.verdict, Verdict::Expected(_));
     if checks.iter().any(broken) {
         1
     } else if checks.iter().any(|check| matches!(check.verdict, Verdict::HarnessError(_))) {
         70
-    } else if checks.iter().any(|check| matches!(check.verdict, Verdict::Flaky(_))) {
+    } else if checks.iter().any(flaky) {
         6
     } else if checks.iter().any(|check| runner::refused_command(check).is_some()) {
         // Whatever else was decided: of a whole command that the configuration names nothing is known.
