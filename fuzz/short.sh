@@ -3,11 +3,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds="${1:-20}"
+failed=0
 for target in $(cargo fuzz list); do
     mkdir -p "fuzz/corpus/$target"
     echo "-- $target"
+    status=0
     cargo fuzz run --sanitizer none "$target" "fuzz/corpus/$target" corpora/toolhost/seeds corpora/toolhost/conversations \
-        -- -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 2>&1 |
-        grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|messages/s|SUMMARY|panicked|ERROR|Test unit written" || true
-    test "${PIPESTATUS[0]}" -eq 0
+        -- -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+        >"fuzz/corpus/$target.log" 2>&1 || status=$?
+    grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|messages/s|SUMMARY|panicked|ERROR|Test unit written" \
+        "fuzz/corpus/$target.log" || true
+    if [ "$status" -ne 0 ]; then
+        echo "-- $target ended with status $status; all it said is in fuzz/corpus/$target.log"
+        failed=1
+    fi
 done
+exit "$failed"

@@ -22,7 +22,7 @@ fn small() -> Limits {
 }
 
 /// Framing: any chunking gives the same frames, nothing longer than the limit is held, and every byte of a line that
-/// fits comes back.
+/// fits comes back, but for one CR at its end.
 ///
 /// # Panics
 /// Where that does not hold.
@@ -60,7 +60,7 @@ pub fn frame(data: &[u8]) {
 
 fn owned(frame: &Frame<'_>) -> Option<Vec<u8>> {
     match frame {
-        Frame::Line(line) => Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec()),
+        Frame::Line(line) => Some(line.to_vec()),
         Frame::TooLong => None,
     }
 }
