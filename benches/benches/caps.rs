@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group};
 use peerproof_benches::pipe::Pipe;
-use peerproof_benches::{ECHO, SERVE, pin, play, played, workload};
+use peerproof_benches::{ECHO, SERVE, peer_or_pinned, played, workload};
 use peerproof_reference::limits::Limits;
 
 fn caps(c: &mut Criterion) {
@@ -27,10 +27,7 @@ fn caps(c: &mut Criterion) {
 criterion_group!(benches, caps);
 
 fn main() {
-    if let Some(status) = play() {
-        std::process::exit(status);
-    }
-    pin().expect("one processor");
+    peer_or_pinned();
     benches();
     Criterion::default().configure_from_args().final_summary();
 }

@@ -3,7 +3,7 @@
 use criterion::{Criterion, Throughput, criterion_group};
 use peerproof_benches::engine::Engine;
 use peerproof_benches::pipe::Pipe;
-use peerproof_benches::{SERVE, pin, play, played, workload};
+use peerproof_benches::{SERVE, peer_or_pinned, played, workload};
 
 const EXCHANGES: u32 = 1000;
 
@@ -29,10 +29,7 @@ fn overhead(c: &mut Criterion) {
 criterion_group!(benches, overhead);
 
 fn main() {
-    if let Some(status) = play() {
-        std::process::exit(status);
-    }
-    pin().expect("one processor");
+    peer_or_pinned();
     benches();
     Criterion::default().configure_from_args().final_summary();
 }

@@ -3,7 +3,7 @@
 use criterion::{Criterion, criterion_group};
 use peerproof_benches::engine::Engine;
 use peerproof_benches::pipe::Pipe;
-use peerproof_benches::{ECHO, SERVE, pin, play, played, workload};
+use peerproof_benches::{ECHO, SERVE, peer_or_pinned, played, workload};
 
 fn spawn(c: &mut Criterion) {
     let mut group = c.benchmark_group("spawn");
@@ -29,10 +29,7 @@ fn spawn(c: &mut Criterion) {
 criterion_group!(benches, spawn);
 
 fn main() {
-    if let Some(status) = play() {
-        std::process::exit(status);
-    }
-    pin().expect("one processor");
+    peer_or_pinned();
     benches();
     Criterion::default().configure_from_args().final_summary();
 }

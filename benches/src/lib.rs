@@ -51,6 +51,17 @@ pub fn play() -> Option<i32> {
     peerproof::cli::hidden(&arguments, &|| std::env::vars_os().collect())
 }
 
+/// How a benchmark begins: it plays a peer and ends where its arguments ask for that, else it is pinned.
+///
+/// # Panics
+/// The kernel refuses to pin it.
+pub fn peer_or_pinned() {
+    if let Some(status) = play() {
+        std::process::exit(status);
+    }
+    pin().expect("one processor");
+}
+
 /// Arguments that make [`play`] the calibration peer.
 pub const ECHO: &[&str] = &["echo"];
 
