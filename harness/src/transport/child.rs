@@ -283,15 +283,13 @@ impl ChildConnection {
         Some([self.stdin.take()?, self.stdout.take()?, self.stderr.take()?])
     }
 
-    /// Process ids of the peer and its living descendants, the peer first.
+    /// Process ids of the peer and its living descendants, orphaned ones included.
     pub fn family_pids(&self) -> Vec<i32> {
-        let descendants = tree::descendants(self.raw_pid()).into_iter().chain(self.orphans());
-        let mut pids = vec![self.raw_pid()];
-        for process in descendants {
-            if !pids.contains(&process.pid) {
-                pids.push(process.pid);
-            }
-        }
+        let root = self.raw_pid();
+        let family = tree::descendants(root).into_iter().chain(self.orphans());
+        let mut pids: Vec<i32> = family.map(|process| process.pid).chain([root]).collect();
+        pids.sort_unstable();
+        pids.dedup();
         pids
     }
 

@@ -282,21 +282,12 @@ impl ChildConnection {
 
     /// VmHWM summed over the peer and its descendants, orphaned ones included.
     pub(super) fn tree_hwm_bytes(&self) -> Option<u64> {
-        self.tree_pids().into_iter().filter_map(tree::hwm_bytes).reduce(|sum, bytes| sum + bytes)
+        self.family_pids().into_iter().filter_map(tree::hwm_bytes).reduce(|sum, bytes| sum + bytes)
     }
 
     /// Processor time summed over the same processes.
     pub(super) fn tree_cpu_time(&self) -> Option<Duration> {
-        self.tree_pids().into_iter().filter_map(tree::cpu_time).reduce(|sum, time| sum + time)
-    }
-
-    fn tree_pids(&self) -> Vec<i32> {
-        let root = self.raw_pid();
-        let family = tree::descendants(root).into_iter().chain(self.orphans());
-        let mut pids: Vec<i32> = family.map(|process| process.pid).chain([root]).collect();
-        pids.sort_unstable();
-        pids.dedup();
-        pids
+        self.family_pids().into_iter().filter_map(tree::cpu_time).reduce(|sum, time| sum + time)
     }
 }
 
