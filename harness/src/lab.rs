@@ -301,11 +301,9 @@ impl Run<'_> {
         let target = Until::Frames(self.live[session].frames_awaited);
         let before = self.now_us(session);
         let pumped = if self.live[session].short_of_frames {
-            self.await_canary(step, deadline)
+            self.await_canary(step, self.live[session].frames_awaited, deadline)
         } else if canary_follows && step.allow_ms == 0 {
-            let large = self.lab.budget.reply_per_mib.mul_f64(self.live[session].bytes_pending as f64 / 1e6);
-            let patience = (self.lab.patience() + large).min(deadline);
-            let pumped = self.pump_replies(session, target, patience);
+            let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
             if let Pumped::Deadline(_) = pumped {
                 self.live[session].short_of_frames = true;
                 return;
@@ -316,7 +314,10 @@ impl Run<'_> {
         };
         match pumped {
             Pumped::Reached => {
-                let all_came = !step.canary || self.await_the_rest(step);
+                // Replies that nobody waited for may still come before the canary's own.
+                let lines_sent = self.live[session].lines_sent;
+                let all_came = !step.canary
+                    || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
                 let live = &mut self.live[session];
                 if all_came {
                     live.bytes_pending = 0;
@@ -339,15 +340,15 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for frames one by one until one certainly answers the canary or as many came as were asked for.
-    fn await_canary(&mut self, step: &Step, deadline: Duration) -> Pumped {
+    /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
+    fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
         let began = self.now_us(session);
         loop {
             let seen = self.frame_count(session);
             let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
             let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
-            if answered || seen >= self.live[session].frames_awaited {
+            if answered || seen >= frames_due {
                 self.live[session].frames_awaited = seen;
                 return Pumped::Reached;
             }
@@ -362,29 +363,10 @@ impl Run<'_> {
         }
     }
 
-    /// Replies that nobody waited for may still come before the canary's own. Gives them a short time, and tells
-    /// whether nothing is due any more.
-    fn await_the_rest(&mut self, step: &Step) -> bool {
-        let session = step.session;
-        let live = &self.live[session];
-        let large = self.lab.budget.reply_per_mib.mul_f64(live.bytes_pending as f64 / 1e6);
-        let (lines_sent, patience) = (live.lines_sent, self.lab.patience() + large);
-        let began = self.now_us(session);
-        loop {
-            let seen = self.frame_count(session);
-            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
-            if seen >= lines_sent
-                || last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last))
-            {
-                self.live[session].frames_awaited = seen;
-                return true;
-            }
-            let spent = Duration::from_micros(self.now_us(session).saturating_sub(began));
-            let Some(left) = patience.checked_sub(spent).filter(|left| !left.is_zero()) else { return false };
-            if self.pump_replies(session, Until::Frames(seen + 1), left) != Pumped::Reached {
-                return false;
-            }
-        }
+    /// The time after which a canary is asked instead: that of the lab, and more where much was written.
+    fn patience(&self, session: usize) -> Duration {
+        let written = self.live[session].bytes_pending as f64 / 1e6;
+        self.lab.patience() + self.lab.budget.reply_per_mib.mul_f64(written)
     }
 
     /// Waits as [`Run::pump`] does, and where much was written, longer for a peer that is visibly at work: no contract
