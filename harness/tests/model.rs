@@ -182,6 +182,32 @@ proptest! {
     }
 }
 
+/// Where a session may end, replies belong to the lines before its end, though a malformed line after it would take one
+/// as gladly.
+#[test]
+fn an_ended_session_answers_what_stood_before_its_end() {
+    let wrong_size = concat!(
+        r#"{"aid":"AID.PEERPROOF.GET.v1","input_json":"{\"slot\":2}","ds_state":{"slots":{"2":{"type":"t","#,
+        r#""provenance":"p","content_json":"y","size_bytes":2}}}}"#
+    );
+    let lines = ["\u{a0}", wrong_size, "", "no JSON", r#"{"aid":"AID.PEERPROOF.COUNTER.v1"}"#];
+    for (pinned, count) in
+        [(&[("blank_line", "end")][..], 4), (&[("blank_line", "end")], 5), (&[], 4), (&[], 5)]
+    {
+        let peer = peer(pinned, correct(&[("blank_line", "end")]));
+        let send = |line: &&str| {
+            let payload = peerproof::payload::Payload::text(format!("{line}\n"));
+            Step::new(Act::Send { payload, chunking: Default::default(), await_frames: 0 })
+        };
+        let mut steps: Vec<Step> = lines[..count].iter().map(send).collect();
+        steps.push(Step::new(Act::Flush));
+        let session = Session { command: "serve".to_owned(), ..Session::default() };
+        let plan = Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() };
+        let (transcript, findings) = judged(&peer, &plan);
+        assert!(findings.is_empty(), "{pinned:?}, {count} lines: {}", story(&transcript, &findings));
+    }
+}
+
 /// Bytes near requests: whole lines, parts of lines, and noise.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![

@@ -49,7 +49,14 @@ pub fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
         head += 1;
     }
     let (mut e_end, mut f_end) = (expects.len(), frames.len());
-    while e_end > head && f_end > head && fits(e_end - 1, f_end - 1) && !expects[e_end - 1].may_be_silent() {
+    // Not where the session may have ended on the way: then the last frame need not belong to a last line.
+    let may_end = expects.iter().any(|expect| expect.may_end());
+    while !may_end
+        && e_end > head
+        && f_end > head
+        && fits(e_end - 1, f_end - 1)
+        && !expects[e_end - 1].may_be_silent()
+    {
         e_end -= 1;
         f_end -= 1;
     }
@@ -141,6 +148,8 @@ enum Move {
     Extra,
     /// The expectation has no reply.
     Silence,
+    /// The session ends here: neither this expectation nor a later one has a reply.
+    End,
 }
 
 /// Assigns all frames from `head` on to `expects`, which begin at `head` as well.
@@ -156,11 +165,17 @@ fn search(
     let mut best = vec![(0_i64, Move::Extra); band.cells()];
     let weight = |best: &[(i64, Move)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
     for row in (0..band.rows).rev() {
-        let silence = if expects[row].may_be_silent() { ALLOWED_SILENCE } else { 0 };
+        let silence = if expects[row].may_be_passed_over() { ALLOWED_SILENCE } else { 0 };
         let last = band.columns.min(row + band.above);
         for column in (row.saturating_sub(band.below)..=last).rev() {
             let Some(here) = band.place(row, column) else { continue };
             let mut value = (silence + weight(&best, row + 1, column), Move::Silence);
+            // A session that may end explains every silence from here on, and none of it may cost more than a reply that
+            // a line after the end would take as gladly.
+            let ended = ALLOWED_SILENCE * i64::try_from(band.rows - row).unwrap_or(0);
+            if expects[row].may_end() && ended > value.0 {
+                value = (ended, Move::End);
+            }
             if column < band.columns {
                 let skip = weight(&best, row, column + 1);
                 if skip >= value.0 {
@@ -192,6 +207,10 @@ fn search(
             Move::Silence => {
                 answers.push(None);
                 row += 1;
+            }
+            Move::End => {
+                answers.resize(answers.len() + band.rows - row, None);
+                row = band.rows;
             }
         }
     }

@@ -183,6 +183,16 @@ impl Expect {
             .any(|a| matches!(a.outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies))
     }
 
+    /// Whether the absence of a reply is allowed while later requests are answered.
+    pub fn may_be_passed_over(&self) -> bool {
+        self.allowed.iter().any(|allowed| allowed.outcome == Outcome::Silence)
+    }
+
+    /// Whether the session may end here, so that nothing after it is answered.
+    pub fn may_end(&self) -> bool {
+        self.allowed.iter().any(|a| matches!(a.outcome, Outcome::EndsInOrder | Outcome::Dies))
+    }
+
     /// The first alternative that fits the absence of a reply; `ended` says how the session went on.
     pub fn silence(&self, ended: Option<crate::transcript::Exit>) -> Option<&Allowed> {
         use crate::transcript::Exit;

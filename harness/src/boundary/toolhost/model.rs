@@ -252,7 +252,8 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         let frame = if line.ended && over.is_none() { follow.take(&judged.expect, is_blank) } else { None };
         if frame.is_some() {
             judged.expect.allowed.retain(|allowed| !is_silent(allowed.outcome));
-        } else if is_blank && over.is_none() && follow.next.is_some() {
+        } else if is_blank && line.ended && over.is_none() && follow.next.is_some() {
+            // The next frame was looked at, and answers another line.
             judged.expect.allowed.retain(|allowed| is_silent(allowed.outcome));
         }
         if over.is_none() && frame.is_none() && is_exhausted {
