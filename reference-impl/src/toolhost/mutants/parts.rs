@@ -74,6 +74,12 @@ pub const MUTANTS: &[Mutant] = &[
         config.limits.idempotency_entries_max = 512;
     }),
     config(
+        "leases-live-a-second",
+        &["TH-LEASE-03"],
+        "A lease expires after a second, whatever time was asked for.",
+        |config| config.limits.lease_ttl_max_ms = config.limits.lease_ttl_min_ms,
+    ),
+    config(
         "enforces-leases-always",
         &["TH-LEASE-16"],
         "Leases are asked for without MACHINA_LEASE_ENFORCE.",
@@ -128,6 +134,12 @@ pub const MUTANTS: &[Mutant] = &[
             config.http_allowed_hosts = None;
         }
     }),
+    config("empty-entry-allows-all", &["TH-HTTP-03"], "An empty entry matches every host.", |config| {
+        let is_set = config.http_allowed_hosts.as_ref().filter(|list| !list.is_empty());
+        if is_set.is_some_and(|list| list.split(',').any(str::is_empty)) {
+            config.http_allowed_hosts = None;
+        }
+    }),
     config(
         "hosts-match-case",
         &["TH-HTTP-07"],
@@ -139,6 +151,18 @@ pub const MUTANTS: &[Mutant] = &[
     parts("no-cache", &["TH-IDEM-01", "TH-IDEM-02"], "No key is ever remembered.", |_, components| {
         components.cache = Box::new(NoCache);
     }),
+    parts(
+        "expired-keys-take-room",
+        &["TH-IDEM-08"],
+        "Keys that nobody asks for again stay, expired as they are, and where they are too many no other is held.",
+        |config, components| {
+            components.cache = Box::new(CrowdedCache {
+                inner: FixedCache::new(usize::MAX, config.limits.idempotency_ttl_ms),
+                entries_max: config.limits.idempotency_entries_max,
+                held: 0,
+            });
+        },
+    ),
     parts("sliding-keys", &["TH-IDEM-06"], "Every hit makes its key live anew.", |config, components| {
         components.cache = Box::new(SlidingCache {
             inner: FixedCache::new(config.limits.idempotency_entries_max, u64::MAX),
@@ -319,6 +343,25 @@ impl Cache for NoCache {
     }
 
     fn insert(&mut self, _: Key, _: Entry, _: Millis) {}
+}
+
+struct CrowdedCache {
+    inner: FixedCache,
+    entries_max: usize,
+    held: usize,
+}
+
+impl Cache for CrowdedCache {
+    fn lookup(&mut self, key: &Key, now: Millis) -> Option<&Entry> {
+        self.inner.lookup(key, now)
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry, now: Millis) {
+        if self.held < self.entries_max {
+            self.held += 1;
+            self.inner.insert(key, entry, now);
+        }
+    }
 }
 
 struct SlidingCache {

@@ -60,6 +60,42 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     hole(
+        "contacts-what-follows-an-at-sign",
+        &["TH-HTTP-08"],
+        "What is contacted stands behind the last at sign, wherever that is; what is compared is the host.",
+        |config, components| {
+            replace(config, components, |list, url| {
+                let listed = host(url)?.split('\\').next()?.to_lowercase();
+                let (before, after) = url.split_once("://")?.1.rsplit_once('@')?;
+                let behind_the_host = before.contains(['#', '?', '\\']);
+                (behind_the_host && list.contains(&listed)).then(|| format!("http://{after}"))
+            });
+        },
+    ),
+    hole(
+        "mends-beginnings",
+        &["TH-HTTP-08"],
+        "A URL that does not begin with `http://` is mended and fetched without a look at the list.",
+        |config, components| {
+            replace(config, components, |_, url| mended(url));
+        },
+    ),
+    hole(
+        "reads-entries-as-patterns",
+        &["TH-HTTP-03"],
+        "A dot in an entry of the list stands for any character.",
+        |config, components| {
+            replace(config, components, |list, url| {
+                let host = host(url)?;
+                let fits = |entry: &String| {
+                    entry.len() == host.len()
+                        && entry.bytes().zip(host.bytes()).all(|(e, h)| e == b'.' || e == h)
+                };
+                list.iter().any(fits).then(|| url.to_owned())
+            });
+        },
+    ),
+    hole(
         "trusts-white-space",
         &["TH-HTTP-08"],
         "A URL with white space is mended and fetched without a look at the list.",
@@ -120,6 +156,12 @@ pub const MUTANTS: &[Mutant] = &[
         "A listed name as user-info in the target of a redirect is taken for the host.",
         |config, components| replace_redirect(config, components, listed_user_info),
     ),
+    hole(
+        "mends-redirects",
+        &["TH-HTTP-10"],
+        "The target of a redirect is compared with the list only where it begins with `http://`.",
+        |config, components| replace_redirect(config, components, |_, url| mended(&url.replace('\\', "/"))),
+    ),
     hole("trusts-ipv6", &["TH-HTTP-12"], "IPv6 literals are not checked.", |config, components| {
         replace(config, components, |_, url| url.contains('[').then(|| url.to_owned()));
     }),
@@ -127,6 +169,17 @@ pub const MUTANTS: &[Mutant] = &[
 
 /// Given the entries of the list, in lower case, and a URL: the URL that is fetched without a look at the list.
 type Hole = fn(&[String], &str) -> Option<String>;
+
+/// A URL as a browser reads it, where it does not begin with `http://` and a host.
+fn mended(url: &str) -> Option<String> {
+    let trimmed = url.trim_start();
+    let rest = match trimmed.get(..5) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("http:") => &trimmed[5..],
+        _ => trimmed.strip_prefix("//").map(|_| trimmed)?,
+    };
+    let mended = format!("http://{}", rest.trim_start_matches('/'));
+    (mended != url).then_some(mended)
+}
 
 /// Host, port and user-info of a URL.
 fn authority(url: &str) -> Option<&str> {

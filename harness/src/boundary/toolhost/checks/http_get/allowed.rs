@@ -98,6 +98,8 @@ const UNLISTED: &[(&str, &str, &str)] = &[
     ("neighbour-address", "127.0.0.2", URL),
     ("address-that-extends-an-entry", "127.0.0", URL),
     ("address-that-ends-in-an-entry", "0.0.1", URL),
+    ("address-beside-an-empty-entry", "example.com,", URL),
+    ("name-that-fits-an-entry-as-a-pattern", "local.ost", "http://localhost:{{web.port}}/"),
     ("address-with-listed-port", "127.0.0.2:80,example.com", URL),
 ];
 

@@ -31,6 +31,8 @@ pub fn checks() -> Vec<Check> {
     }
     checks.push(redirect_away(302, "scheme-relative", "//localhost:{{web.port}}/"));
     checks.push(redirect_away(302, "with-user-info", "http://127.0.0.1@localhost:{{web.port}}/"));
+    checks.push(redirect_away(302, "with-scheme-in-upper-case", "HTTP://localhost:{{web.port}}/"));
+    checks.push(redirect_away(302, "with-backslashes", "/\\localhost:{{web.port}}/"));
     checks.push(second_redirect());
     checks.push(redirect_within());
     checks
@@ -62,6 +64,27 @@ const DISGUISES: &[(&str, &str, &str)] = &[
     ("address-in-octal", "localhost", "http://0177.0.0.1:{{web.port}}/"),
     ("address-in-hexadecimal", "localhost", "http://0x7f.0.0.1:{{web.port}}/"),
     ("any-address", "localhost", "http://0.0.0.0:{{web.port}}/"),
+    // The other way round: the list is asked about the right host, and another one is contacted.
+    (
+        "listed-host-before-a-fragment-with-at-sign",
+        LISTED,
+        "http://127.0.0.1:{{listed.port}}#@localhost:{{web.port}}/",
+    ),
+    (
+        "listed-host-before-a-query-with-at-sign",
+        LISTED,
+        "http://127.0.0.1:{{listed.port}}?@localhost:{{web.port}}/",
+    ),
+    (
+        "listed-host-before-a-backslash-with-at-sign",
+        LISTED,
+        "http://127.0.0.1:{{listed.port}}\\@localhost:{{web.port}}/",
+    ),
+    ("scheme-in-upper-case", LISTED, "HTTP://localhost:{{web.port}}/"),
+    ("space-before-the-scheme", LISTED, " http://localhost:{{web.port}}/"),
+    ("no-slashes", LISTED, "http:localhost:{{web.port}}/"),
+    ("one-slash", LISTED, "http:/localhost:{{web.port}}/"),
+    ("three-slashes", LISTED, "http:///localhost:{{web.port}}/"),
     ("host-after-nul", LISTED, "http://127.0.0.1\0@localhost:{{web.port}}/"),
 ];
 

@@ -16,7 +16,14 @@ const WINDOW: u64 = 64;
 
 /// The checks of this part.
 pub fn checks() -> Vec<Check> {
-    vec![all_held(), one_too_many(), held_to_the_end(), forgotten_after(), time_does_not_slide()]
+    vec![
+        all_held(),
+        one_too_many(),
+        held_to_the_end(),
+        forgotten_after(),
+        time_does_not_slide(),
+        expired_make_room(),
+    ]
 }
 
 /// Sends keyed requests in windows; `keys` is cut as it comes.
@@ -145,6 +152,28 @@ fn time_does_not_slide() -> Check {
             talk.send(keyed(&talk, "k").line(), hit("TH-IDEM-06", 1));
             wait(&mut talk, 20_500);
             talk.send(keyed(&talk, "k").line(), first("TH-IDEM-06", 2));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
+    .slow()
+}
+
+fn expired_make_room() -> Check {
+    Check::new(
+        id("as-many-keys-after-as-many-expired"),
+        "Once 1,024 keys have expired, 1,024 others are all held.",
+        ["TH-IDEM-08"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let expired: Vec<u64> = (1..=KEYS_MAX).collect();
+            let keys: Vec<u64> = (KEYS_MAX + 1..=2 * KEYS_MAX).collect();
+            pipelined(&mut talk, &expired, |key| first("TH-IDEM-08", key));
+            wait(&mut talk, 60_500);
+            pipelined(&mut talk, &keys, |key| first("TH-IDEM-08", key));
+            pipelined(&mut talk, &keys, |key| hit("TH-IDEM-08", key));
             Ok(talk.canary().finish().plan())
         },
     )

@@ -23,6 +23,7 @@ pub fn checks() -> Vec<Check> {
         spent_by_failure(),
         two_tokens(),
         expired(),
+        not_yet_expired(),
         never_echoed(),
         with_state(),
     ]);
@@ -212,6 +213,28 @@ fn expired() -> Check {
                 pointer: "/reason".to_owned(),
                 what: Match::Contains("expired".to_owned()),
             });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn not_yet_expired() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("token-within-its-time"),
+        "A token that was asked for 60 s opens its tool 1.6 s later.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            if !issue_names(facts, "{ttl_ms}") {
+                return Err("no_ttl: the configured request for a lease has no {ttl_ms}".to_owned());
+            }
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease { ttl_ms: 60_000, ..Lease::of(facts, "tier1") }, "token")?;
+            talk.act(Act::Wait { ms: 1_600 });
+            talk.send(talk.ask_with("tier1", "token").line(), Expect::count(CLAUSE, 1));
             Ok(talk.canary().finish().plan())
         },
     )
