@@ -67,21 +67,21 @@ impl Engine {
     }
 
     /// A plan of `exchanges` small requests, each answered before the next.
-    pub fn ping_pong(&self, exchanges: u32) -> Plan {
+    pub fn ping_pong(&self, exchanges: u32) -> Arc<Plan> {
         let mut talk = Talk::serve(&self.peer.facts);
         for _ in 0..exchanges {
             let request = Request::aid("AID.PEERPROOF.ECHO.v1").input("{\"x\":\"abcd\"}");
             talk.send(request.line(), Expect::output("TH-REPLY-01", "{\"x\":\"abcd\"}"));
         }
-        talk.finish().plan()
+        Arc::new(talk.finish().plan())
     }
 
     /// Carries out `plan` and judges it; an error where the peer is found at fault.
     ///
     /// # Errors
     /// One sentence: a fault of the harness, or what the oracles found.
-    pub fn check(&self, plan: &Plan) -> Result<(), String> {
-        let transcript = self.lab().execute("bench", plan)?;
+    pub fn check(&self, plan: &Arc<Plan>) -> Result<(), String> {
+        let transcript = self.lab().execute_shared("bench", plan)?;
         let judgement = boundary::judge(self.peer.boundary, &transcript);
         match judgement.findings.first() {
             Some(finding) => Err(format!("{}: {}", finding.clause, finding.got)),

@@ -6,6 +6,7 @@
 
 mod decode;
 mod error;
+mod make;
 mod nested;
 mod number;
 mod present;
@@ -14,12 +15,13 @@ mod serde_form;
 mod tests;
 mod write;
 
-pub use decode::{DecodeLimits, Decoded, Facts, decode};
+pub use decode::{DecodeLimits, Decoded, Facts, check, decode};
 pub use error::{DecodeError, DecodeErrorKind};
 pub use number::Number;
 pub use present::{Presentation, present};
 pub use serde_form::SERDE_DEPTH_MAX;
 
+use std::borrow::Cow;
 use std::mem;
 use std::str::FromStr;
 
@@ -237,15 +239,18 @@ impl Json {
 }
 
 /// The unescaped reference tokens of a JSON Pointer; a token with a stray `~` is `None`.
-fn pointer_steps(pointer: &str) -> Option<impl Iterator<Item = Option<String>>> {
+fn pointer_steps(pointer: &str) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
     let mut steps = pointer.split('/');
     // What stands before the first slash: nothing, in a pointer.
     if !steps.next()?.is_empty() {
         return None;
     }
     Some(steps.map(|step| {
+        if !step.contains('~') {
+            return Some(Cow::Borrowed(step));
+        }
         let escapes = step.matches("~0").count() + step.matches("~1").count();
-        (escapes == step.matches('~').count()).then(|| step.replace("~1", "/").replace("~0", "~"))
+        (escapes == step.matches('~').count()).then(|| step.replace("~1", "/").replace("~0", "~").into())
     }))
 }
 

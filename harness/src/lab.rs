@@ -3,6 +3,7 @@
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -47,10 +48,14 @@ struct Recorder<'a> {
     events: &'a mut Vec<Event>,
     session: usize,
     offset_us: u64,
+    frames: &'a mut u64,
 }
 
 impl Log for Recorder<'_> {
     fn record(&mut self, at_us: u64, kind: Kind) {
+        if let Kind::Received { bytes } = &kind {
+            *self.frames += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
+        }
         self.events.push(Event { at_us: self.offset_us + at_us, session: self.session, kind });
     }
 }
@@ -63,6 +68,8 @@ struct Live {
     /// No further waiting: a deadline passed twice, or the peer is gone.
     over: bool,
     offset_us: u64,
+    /// Complete frames received so far.
+    frames: u64,
     /// Frames asked for so far.
     frames_awaited: u64,
     /// Lines written so far: no more frames than these can be due.
@@ -84,6 +91,14 @@ impl Lab<'_> {
     /// One sentence about a fault of the harness or its machine: a fixture could not be set up, a folder not made, a
     /// variable of the plan has no value.
     pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, String> {
+        self.execute_shared(check, &Arc::new(plan.clone()))
+    }
+
+    /// As [`Lab::execute`], without a copy of the plan for the transcript.
+    ///
+    /// # Errors
+    /// Those of [`Lab::execute`].
+    pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, String> {
         let folder = if self.peer.is_process() || !plan.fixtures.is_empty() {
             Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
                 format!("cannot make a temporary folder in {}: {error}", self.scratch.display())
@@ -99,7 +114,8 @@ impl Lab<'_> {
             lab: self,
             plan,
             begun: Instant::now(),
-            events: Vec::new(),
+            // A step writes, and something is received.
+            events: Vec::with_capacity(plan.steps.len() * 2),
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
             secrets: Vec::new(),
             live: Vec::new(),
@@ -110,6 +126,7 @@ impl Lab<'_> {
             opened: false,
             over: false,
             offset_us: 0,
+            frames: 0,
             frames_awaited: 0,
             lines_sent: 0,
             bytes_pending: 0,
@@ -138,8 +155,8 @@ impl Lab<'_> {
         let mut transcript = Transcript {
             boundary: self.peer.boundary.name().to_owned(),
             check: check.to_owned(),
-            facts: self.peer.facts.clone(),
-            plan: plan.clone(),
+            facts: Arc::new(self.peer.facts.clone()),
+            plan: Arc::clone(plan),
             events,
         };
         transcript.redact(&secrets);
@@ -276,8 +293,13 @@ impl Run<'_> {
         for value in spec.placeholders.values_mut().chain(spec.env.values_mut()) {
             *value = substitute(value, &self.vars);
         }
-        let mut recorder =
-            Recorder { events: &mut self.events, session, offset_us: self.live[session].offset_us };
+        let live = &mut self.live[session];
+        let mut recorder = Recorder {
+            events: &mut self.events,
+            session,
+            offset_us: live.offset_us,
+            frames: &mut live.frames,
+        };
         match self.lab.peer.open(&spec, &temp_dir, &self.lab.budget, &mut recorder) {
             Ok(connection) => {
                 self.live[session].connection = Some(connection);
@@ -299,7 +321,7 @@ impl Run<'_> {
         let canary_follows =
             self.plan.steps.get(index + 1).is_some_and(|next| next.canary && next.session == session);
         let target = Until::Frames(self.live[session].frames_awaited);
-        let before = self.now_us(session);
+        let before = (!self.live[session].answered_once).then(|| self.now_us(session));
         let pumped = if self.live[session].short_of_frames {
             self.await_canary(step, self.live[session].frames_awaited, deadline)
         } else if canary_follows && step.allow_ms == 0 {
@@ -324,7 +346,7 @@ impl Run<'_> {
                     live.lines_pending = 0;
                 }
                 live.short_of_frames = false;
-                if !live.answered_once {
+                if let Some(before) = before {
                     live.answered_once = true;
                     let now = self.now_us(session);
                     if self.lab.peer.is_process() && step.canary {
@@ -445,12 +467,7 @@ impl Run<'_> {
     }
 
     fn frame_count(&self, session: usize) -> u64 {
-        let received = self.events.iter().filter(|event| event.session == session);
-        let lines = |event: &Event| match &event.kind {
-            Kind::Received { bytes } => memchr::memchr_iter(b'\n', &bytes.0).count() as u64,
-            _ => 0,
-        };
-        received.map(lines).sum()
+        self.live[session].frames
     }
 
     /// The frame of this number, from 0 on, if it is complete.
@@ -489,7 +506,12 @@ impl Run<'_> {
     fn with_log(&mut self, session: usize, act: impl FnOnce(&mut dyn Connection, &mut dyn Log)) {
         let live = &mut self.live[session];
         if let Some(connection) = live.connection.as_mut() {
-            let mut recorder = Recorder { events: &mut self.events, session, offset_us: live.offset_us };
+            let mut recorder = Recorder {
+                events: &mut self.events,
+                session,
+                offset_us: live.offset_us,
+                frames: &mut live.frames,
+            };
             act(connection.as_mut(), &mut recorder);
         }
     }

@@ -191,7 +191,7 @@ fn write_stdin(plan: &Plan, session: usize, mut to: impl Write) -> std::io::Resu
 
 /// Whether the peer shows the finding when the session's input comes at once and nothing else is done.
 fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
-    let mut plan = failure.transcript.plan.clone();
+    let mut plan = Plan::clone(&failure.transcript.plan);
     for step in &mut plan.steps {
         if let Act::Send { await_frames, .. } = &mut step.act {
             *await_frames = 0;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::boundary;
@@ -332,7 +332,7 @@ impl Round<'_> {
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
         let transcript = lab(self.peer, self.options, self.around)
-            .execute(&check.id, &plan)
+            .execute_shared(&check.id, &Arc::new(plan))
             .map_err(Verdict::HarnessError)?;
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {

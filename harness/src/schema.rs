@@ -9,6 +9,9 @@ use std::fmt;
 
 use crate::json::Json;
 
+#[cfg(feature = "schemas")]
+mod instance;
+
 /// At most this many violations of one message are reported.
 pub const VIOLATIONS_MAX: usize = 16;
 
@@ -143,10 +146,11 @@ mod engine {
     use jsonschema::{Registry, ValidationError, Validator};
     use serde_json::Value;
 
+    use super::instance::{Instance, Instances, to_value};
     use super::{SchemaError, VIOLATIONS_MAX, Violation};
     use crate::json::Json;
 
-    pub(super) type Compiled = Validator;
+    pub(super) type Compiled = Validator<Instances>;
 
     /// Longest message of a violation, in characters; longer ones quote a large value.
     const MESSAGE_CHARACTERS_MAX: usize = 300;
@@ -166,7 +170,10 @@ mod engine {
             registry = registry.add(uri, document).map_err(|error| SchemaError::new(name, error))?;
         }
         let registry = registry.prepare().map_err(|error| SchemaError::new("*", error))?;
-        let options = jsonschema::options().offline().should_validate_formats(true).with_registry(&registry);
+        let options = jsonschema::options_for::<Instances>()
+            .offline()
+            .should_validate_formats(true)
+            .with_registry(&registry);
         let compile = |(name, document): &(&String, Value)| match options.build(document) {
             Ok(validator) => Ok(((*name).clone(), validator)),
             Err(error) => Err(SchemaError::new(name, message(&error))),
@@ -180,12 +187,16 @@ mod engine {
 
     impl Judge for Compiled {
         fn violations(&self, value: &Json) -> Vec<Violation> {
-            let value = to_value(value, DEPTH_MAX);
+            let instance = Instance::new(value, DEPTH_MAX);
+            // Nearly every message is valid, and to say so costs less than to look for violations.
+            if self.is_valid(instance) {
+                return Vec::new();
+            }
             let violation = |error: ValidationError<'_>| Violation {
                 instance_path: error.instance_path().to_string(),
                 message: message(&error),
             };
-            self.iter_errors(&value).take(VIOLATIONS_MAX).map(violation).collect()
+            self.iter_errors(instance).take(VIOLATIONS_MAX).map(violation).collect()
         }
     }
 
@@ -201,27 +212,6 @@ mod engine {
             short.push('…');
         }
         short
-    }
-
-    fn to_value(json: &Json, levels: usize) -> Value {
-        match json {
-            Json::Null => Value::Null,
-            Json::Bool(value) => Value::Bool(*value),
-            Json::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-                (Some(value), ..) => value.into(),
-                (_, Some(value), _) => value.into(),
-                (.., Some(value)) => value.into(),
-                _ if number.text().starts_with('-') => f64::MIN.into(),
-                _ => f64::MAX.into(),
-            },
-            Json::String(string) => Value::String(string.clone()),
-            Json::Array(_) if levels == 0 => Value::Array(Vec::new()),
-            Json::Array(items) => items.iter().map(|item| to_value(item, levels - 1)).collect(),
-            Json::Object(_) if levels == 0 => Value::Object(serde_json::Map::new()),
-            Json::Object(members) => {
-                members.iter().map(|(key, value)| (key.clone(), to_value(value, levels - 1))).collect()
-            }
-        }
     }
 }
 

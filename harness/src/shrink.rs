@@ -315,7 +315,7 @@ impl<'a> Shrinker<'a> {
 
     /// Runs the result once more. What does not show the finding again is not handed out.
     fn confirm(&mut self) -> bool {
-        let changed = self.best.plan != self.failure.transcript.plan;
+        let changed = self.best.plan != *self.failure.transcript.plan;
         if !changed {
             return false;
         }

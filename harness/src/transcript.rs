@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -210,9 +211,11 @@ pub struct Transcript {
     /// Id of the check it was recorded for.
     pub check: String,
     /// Facts about the peer as configured; secrets are not among them.
-    pub facts: Facts,
+    #[serde(with = "shared")]
+    pub facts: Arc<Facts>,
     /// What was to be done, with what was expected.
-    pub plan: Plan,
+    #[serde(with = "shared")]
+    pub plan: Arc<Plan>,
     /// What happened, in order.
     #[serde(skip)]
     pub events: Vec<Event>,
@@ -256,6 +259,9 @@ impl Transcript {
     /// Replaces every secret in what was received by a placeholder of the same length, so that offsets, sizes and
     /// equality of secrets survive.
     pub fn redact(&mut self, secrets: &[(String, String)]) {
+        if secrets.is_empty() {
+            return;
+        }
         for session in 0..self.plan.sessions.len() {
             let mut out = self.stdout(session);
             let mut changed = false;
@@ -323,6 +329,29 @@ impl Transcript {
             transcript.events.push(event);
         }
         Ok(transcript)
+    }
+}
+
+/// What is shared is stored as what it is.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T, S>(shared: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        T: Serialize,
+        S: Serializer,
+    {
+        shared.as_ref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Arc<T>, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        T::deserialize(deserializer).map(Arc::new)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The toolhost oracle on hand-made transcripts: what happened, and whom it is charged to.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+use std::sync::Arc;
+
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof::boundary::toolhost::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
 use peerproof::boundary::toolhost::oracle::judge;
@@ -27,8 +29,8 @@ impl Tape {
         let transcript = Transcript {
             boundary: "toolhost".to_owned(),
             check: "by-hand".to_owned(),
-            facts: Facts::new(Side::Provider),
-            plan: Plan::default(),
+            facts: Facts::new(Side::Provider).into(),
+            plan: Plan::default().into(),
             events: Vec::new(),
         };
         Self { transcript, session: 0 }
@@ -43,14 +45,16 @@ impl Tape {
     }
 
     fn session(mut self, command: &str) -> Self {
-        self.transcript.plan.sessions.push(Session { command: command.to_owned(), ..Session::default() });
+        Arc::make_mut(&mut self.transcript.plan)
+            .sessions
+            .push(Session { command: command.to_owned(), ..Session::default() });
         self.session = self.transcript.plan.sessions.len() - 1;
         self.event(Kind::Started { argv: vec!["peer".to_owned()] })
     }
 
     fn step(mut self, act: Act, expect: serde_json::Value) -> Self {
         let step = Step { session: self.session, expect, ..Step::new(act) };
-        self.transcript.plan.steps.push(step);
+        Arc::make_mut(&mut self.transcript.plan).steps.push(step);
         self
     }
 

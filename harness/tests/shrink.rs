@@ -91,7 +91,7 @@ fn shrunk(lab: &Lab<'_>, failure: &Failure) -> Shrunk {
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     let again = boundary::judge(toolhost(), &shrunk.transcript).findings;
     assert!(again.iter().any(|finding| finding.key() == failure.finding.key()), "{again:#?}");
-    assert_eq!(shrunk.transcript.plan, shrunk.plan);
+    assert_eq!(*shrunk.transcript.plan, shrunk.plan);
     shrunk
 }
 

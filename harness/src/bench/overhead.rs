@@ -1,5 +1,6 @@
 //! What judging costs: exchanges that are recorded and judged, as a share of a bare loop with the same peer.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::drive::Driver;
@@ -53,6 +54,7 @@ pub fn measure(
     let plan = |exchanges| {
         peer.boundary
             .small_exchanges(&peer.facts, exchanges)
+            .map(Arc::new)
             .ok_or_else(|| "there is no conversation of small exchanges with this peer".to_owned())
     };
     let plans = [plan(EXCHANGES[0])?, plan(EXCHANGES[1])?];
@@ -75,9 +77,9 @@ pub fn measure(
 }
 
 /// Carries out and judges one conversation.
-fn conversation(lab: &Lab<'_>, plan: &Plan) -> Result<Duration, String> {
+fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, String> {
     let began = Instant::now();
-    let transcript = lab.execute("bench", plan)?;
+    let transcript = lab.execute_shared("bench", plan)?;
     let judgement = boundary::judge(lab.peer.boundary, &transcript);
     let took = began.elapsed();
     match judgement.findings.first() {

@@ -8,6 +8,7 @@ use super::peer_args::PeerArgs;
 use super::run_args::setting;
 use super::{Context, Done, Exit, Stop};
 use crate::boundary::{self, Boundary};
+use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::lab::Lab;
 use crate::peer::Peer;
@@ -125,7 +126,7 @@ pub(super) fn peer(
             "the conversation needs the command `{missing}`; give it in a configuration: --config FILE"
         )));
     }
-    peer.facts = stored.facts.clone();
+    peer.facts = Facts::clone(&stored.facts);
     Ok(peer)
 }
 

@@ -5,7 +5,8 @@ use std::mem;
 
 use super::Json;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::number::{self, Number};
+use super::make::{Make, Nothing, Text as _, Tree};
+use super::number;
 
 /// What a decoder takes at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,20 @@ pub struct Facts {
 ///
 /// The first offence in the text, or the limit that it exceeds.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
+    let (value, facts) = made::<Tree>(bytes, limits)?;
+    Ok(Decoded { value, facts })
+}
+
+/// Reads a text as [`decode`] does and keeps nothing of it.
+///
+/// # Errors
+///
+/// Those of [`decode`].
+pub fn check(bytes: &[u8], limits: &DecodeLimits) -> Result<(), DecodeError> {
+    made::<Nothing>(bytes, limits).map(|_| ())
+}
+
+fn made<M: Make>(bytes: &[u8], limits: &DecodeLimits) -> Result<(M::Value, Facts), DecodeError> {
     if bytes.len() > limits.bytes_max {
         let kind = DecodeErrorKind::TooLong { bytes_max: limits.bytes_max };
         return Err(DecodeError { offset: limits.bytes_max, kind });
@@ -60,12 +75,12 @@ pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<Decoded, DecodeErro
         return Err(DecodeError { offset: 0, kind: DecodeErrorKind::ByteOrderMark });
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => Decoder::new(text, limits.depth_max).document(),
+        Ok(text) => Decoder::<M>::new(text, limits.depth_max).document(),
         Err(error) => {
             // Whatever is wrong before the broken sequence comes first; else that sequence is the offence.
             let offset = error.valid_up_to();
             let valid = std::str::from_utf8(&bytes[..offset]).unwrap_or_default();
-            match Decoder::new(valid, limits.depth_max).document() {
+            match Decoder::<Nothing>::new(valid, limits.depth_max).document() {
                 Err(earlier) if earlier.offset < offset => Err(earlier),
                 _ => Err(DecodeError { offset, kind: DecodeErrorKind::InvalidUtf8 }),
             }
@@ -79,25 +94,31 @@ const PAIRWISE_MEMBERS_MAX: usize = 16;
 /// A finished root container of more elements than this takes over the working stack instead of a copy of it.
 const COPIED_ELEMENTS_MAX: usize = 4096;
 
+/// Room for what follows the first escape of a string: JSON inside a string has one every few bytes.
+const ESCAPED_BYTES: usize = 48;
+
+/// Room for the members of an ordinary message.
+const MEMBERS: usize = 8;
+
 /// An open array or object: where its elements start on the stack of finished values.
-enum Open {
+enum Open<T> {
     Array { start: usize },
-    Object { start: usize, key: String },
+    Object { start: usize, key: T },
 }
 
-struct Decoder<'a> {
+struct Decoder<'a, M: Make> {
     text: &'a str,
     position: usize,
     depth_max: usize,
     facts: Facts,
-    open: Vec<Open>,
+    open: Vec<Open<M::Text>>,
     // Finished elements of all open arrays and members of all open objects. A closing bracket moves its own into
     // a vector of exactly their number: one allocation a container.
-    elements: Vec<Json>,
-    members: Vec<(String, Json)>,
+    elements: Vec<M::Value>,
+    members: Vec<(M::Text, M::Value)>,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a, M: Make> Decoder<'a, M> {
     fn new(text: &'a str, depth_max: usize) -> Self {
         Decoder {
             text,
@@ -106,19 +127,19 @@ impl<'a> Decoder<'a> {
             facts: Facts::default(),
             open: Vec::new(),
             elements: Vec::new(),
-            members: Vec::new(),
+            members: Vec::with_capacity(MEMBERS),
         }
     }
 
-    fn document(mut self) -> Result<Decoded, DecodeError> {
+    fn document(mut self) -> Result<(M::Value, Facts), DecodeError> {
         let value = self.value()?;
         match self.skip_white_space() {
-            None => Ok(Decoded { value, facts: self.facts }),
+            None => Ok((value, self.facts)),
             Some(_) => Err(self.error(DecodeErrorKind::TrailingBytes)),
         }
     }
 
-    fn value(&mut self) -> Result<Json, DecodeError> {
+    fn value(&mut self) -> Result<M::Value, DecodeError> {
         loop {
             let Some(mut value) = self.value_or_open()? else { continue };
             // Hands the value to what encloses it, for as long as that is complete as well.
@@ -133,7 +154,7 @@ impl<'a> Decoder<'a> {
                                 self.position += 1;
                                 break;
                             }
-                            Some(b']') => value = Json::Array(take_tail(&mut self.elements, start)),
+                            Some(b']') => value = M::array(take_tail(&mut self.elements, start)),
                             found => return Err(self.unexpected("`,` or `]`", found)),
                         }
                     }
@@ -152,8 +173,8 @@ impl<'a> Decoder<'a> {
                             Some(b'}') => {
                                 let members = take_tail(&mut self.members, start);
                                 self.facts.duplicate_keys |=
-                                    !self.facts.duplicate_keys && has_duplicate_keys(&members);
-                                value = Json::Object(members);
+                                    !self.facts.duplicate_keys && M::has_duplicate_keys(&members);
+                                value = M::object(members);
                             }
                             found => return Err(self.unexpected("`,` or `}`", found)),
                         }
@@ -166,15 +187,15 @@ impl<'a> Decoder<'a> {
     }
 
     /// A complete scalar or empty container, or `None` after opening a container that has elements.
-    fn value_or_open(&mut self) -> Result<Option<Json>, DecodeError> {
+    fn value_or_open(&mut self) -> Result<Option<M::Value>, DecodeError> {
         Ok(Some(match self.skip_white_space() {
-            Some(b'"') => Json::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Json::Number(self.number()?),
+            Some(b'"') => M::string(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b'{') => {
                 self.descend()?;
                 if self.skip_white_space() == Some(b'}') {
                     self.position += 1;
-                    return Ok(Some(Json::Object(Vec::new())));
+                    return Ok(Some(M::object(Vec::new())));
                 }
                 let key = self.key()?;
                 self.open.push(Open::Object { start: self.members.len(), key });
@@ -184,14 +205,14 @@ impl<'a> Decoder<'a> {
                 self.descend()?;
                 if self.skip_white_space() == Some(b']') {
                     self.position += 1;
-                    return Ok(Some(Json::Array(Vec::new())));
+                    return Ok(Some(M::array(Vec::new())));
                 }
                 self.open.push(Open::Array { start: self.elements.len() });
                 return Ok(None);
             }
-            Some(b't') => self.word("true", Json::Bool(true))?,
-            Some(b'f') => self.word("false", Json::Bool(false))?,
-            Some(b'n') => self.word("null", Json::Null)?,
+            Some(b't') => self.word("true", Some(true))?,
+            Some(b'f') => self.word("false", Some(false))?,
+            Some(b'n') => self.word("null", None)?,
             found => return Err(self.unexpected("a value", found)),
         }))
     }
@@ -208,7 +229,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A member name and the colon after it.
-    fn key(&mut self) -> Result<String, DecodeError> {
+    fn key(&mut self) -> Result<M::Text, DecodeError> {
         match self.skip_white_space() {
             Some(b'"') => {}
             found => return Err(self.unexpected("a member name", found)),
@@ -221,22 +242,23 @@ impl<'a> Decoder<'a> {
         Ok(key)
     }
 
-    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, DecodeError> {
+    /// `true`, `false`, or `null` where `value` is none.
+    fn word(&mut self, word: &'static str, value: Option<bool>) -> Result<M::Value, DecodeError> {
         for expected in word.bytes() {
             match self.peek() {
                 Some(found) if found == expected => self.position += 1,
                 found => return Err(self.unexpected(word, found)),
             }
         }
-        Ok(value)
+        Ok(M::word(value))
     }
 
-    fn number(&mut self) -> Result<Number, DecodeError> {
+    fn number(&mut self) -> Result<M::Value, DecodeError> {
         let start = self.position;
         match number::scan(&self.text.as_bytes()[start..]) {
             Ok(len) => {
                 self.position += len;
-                Ok(Number::from_scanned(&self.text[start..start + len]))
+                Ok(M::number(&self.text[start..start + len]))
             }
             Err(offset) => {
                 self.position += offset;
@@ -251,15 +273,15 @@ impl<'a> Decoder<'a> {
     }
 
     /// A string, from its opening quote to its closing one.
-    fn string(&mut self) -> Result<String, DecodeError> {
+    fn string(&mut self) -> Result<M::Text, DecodeError> {
         self.position += 1;
         let start = self.position;
         if self.plain_run()? == b'"' {
-            let string = self.text[start..self.position].to_owned();
+            let string = M::Text::of(&self.text[start..self.position], 0);
             self.position += 1;
             return Ok(string);
         }
-        let mut string = self.text[start..self.position].to_owned();
+        let mut string = M::Text::of(&self.text[start..self.position], ESCAPED_BYTES);
         loop {
             let character = self.escape()?;
             string.push(character);
@@ -401,7 +423,7 @@ fn take_tail<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
     stack.drain(start..).collect()
 }
 
-fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
+pub(super) fn has_duplicate_keys(members: &[(String, Json)]) -> bool {
     if members.len() <= PAIRWISE_MEMBERS_MAX {
         return members
             .iter()

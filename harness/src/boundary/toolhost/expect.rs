@@ -111,14 +111,12 @@ pub enum Match {
 impl Expect {
     /// One outcome for `clause`.
     pub fn new(clause: impl Into<ClauseId>, allowed: Allowed) -> Self {
-        Self {
-            clause: clause.into(),
-            allowed: vec![allowed],
-            reason: None,
-            choice: None,
-            once: None,
-            stray: None,
-        }
+        Self::any_of(clause, vec![allowed])
+    }
+
+    /// Any one of several outcomes for `clause`.
+    pub fn any_of(clause: impl Into<ClauseId>, allowed: Vec<Allowed>) -> Self {
+        Self { clause: clause.into(), allowed, reason: None, choice: None, once: None, stray: None }
     }
 
     /// Success with any output.
@@ -330,7 +328,15 @@ impl Allowed {
         }
         let demands_value = self.output.is_some() || self.recipe.is_some();
         if demands_value || !self.output_members.is_empty() {
-            let got = reply.get("output_json").and_then(Json::as_str).and_then(parse);
+            let text = reply.get("output_json").and_then(Json::as_str);
+            if self.output_members.is_empty() && self.output.is_some() && text == self.output.as_deref() {
+                // The very text that is demanded is that value, if it is one.
+                if !text.is_some_and(is_strict) {
+                    return code("wrong_output");
+                }
+                return self.member_misfit(reply);
+            }
+            let got = text.and_then(parse);
             if got.is_none() || (demands_value && got != self.expected_output()) {
                 return code("wrong_output");
             }
@@ -340,12 +346,13 @@ impl Allowed {
                 }
             }
         }
-        for (pointer, what) in &self.members {
-            if !what.holds(reply.pointer(pointer)) {
-                return Some(("wrong_member", format!("{pointer} {}", what.phrase())));
-            }
-        }
-        None
+        self.member_misfit(reply)
+    }
+
+    fn member_misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+        let (pointer, what) =
+            self.members.iter().find(|(pointer, what)| !what.holds(reply.pointer(pointer)))?;
+        Some(("wrong_member", format!("{pointer} {}", what.phrase())))
     }
 
     fn expected_output(&self) -> Option<Json> {
@@ -430,6 +437,11 @@ impl Match {
             Self::Absent => "absent".to_owned(),
         }
     }
+}
+
+/// Whether a text is strict JSON.
+pub fn is_strict(text: &str) -> bool {
+    json::check(text.as_bytes(), &DecodeLimits::default()).is_ok()
 }
 
 /// Strict JSON of an expectation or an `output_json`.

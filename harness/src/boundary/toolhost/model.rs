@@ -6,6 +6,7 @@
 //! contract leaves a choice, or an earlier line leaves doubt, every outcome that it allows is allowed; what came then
 //! tells which one it was, so that doubt does not last. Above all the model never blames a correct peer.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::align::Frame;
@@ -114,8 +115,8 @@ pub fn may_be_silent(line: &[u8]) -> bool {
 fn hint(step: Option<&Step>, of_step: usize) -> Option<Expect> {
     match &step?.expect {
         Value::Null => None,
-        Value::Array(lines) => serde_json::from_value(lines.get(of_step)?.clone()).ok(),
-        one if of_step == 0 => serde_json::from_value(one.clone()).ok(),
+        Value::Array(lines) => Expect::deserialize(lines.get(of_step)?).ok(),
+        one if of_step == 0 => Expect::deserialize(one).ok(),
         _ => None,
     }
 }

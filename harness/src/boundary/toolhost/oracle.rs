@@ -1,6 +1,8 @@
 //! Judges transcripts of a toolhost (provider side): expectations of the steps, and what holds of every reply and of
 //! every process.
 
+use serde::Deserialize as _;
+
 use super::align::{Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
@@ -63,7 +65,7 @@ pub(super) type Expectations<'a> = dyn Fn(&Transcript, usize, &[Frame]) -> Expec
 
 /// Whether `frame` is certainly the answer of a canary: it fits, and nothing but this request has that answer.
 pub fn answers_canary(step: &crate::plan::Step, frame: &[u8]) -> bool {
-    let Ok(expect) = serde_json::from_value::<Expect>(step.expect.clone()) else { return false };
+    let Ok(expect) = Expect::deserialize(&step.expect) else { return false };
     let unmistakable = expect.allowed.iter().all(|allowed| allowed.output.is_some());
     unmistakable && decode(frame).value.is_ok_and(|value| expect.fit(&value).is_some())
 }
@@ -202,9 +204,13 @@ fn judge_session(
             got,
         ));
     }
-    for (index, frame) in frames.iter().enumerate() {
-        let answers = alignment.answers.iter().position(|answer| *answer == Some(index));
-        let step = answers.map(|at| asked[at].step);
+    let mut step_of = vec![None; frames.len()];
+    for (asked, answer) in asked.iter().zip(&alignment.answers) {
+        if let Some(frame) = answer {
+            step_of[*frame] = Some(asked.step);
+        }
+    }
+    for (frame, step) in frames.iter().zip(step_of) {
         own.findings.extend(frames::shape(frame, serve).map(|finding| Finding { step, ..finding }));
         if let Ok(value) = &frame.value {
             for finding in reply_rules::violations(transcript, serve, value, frame.bytes.len()) {
@@ -238,9 +244,9 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
         let Kind::Sent { step: index, .. } = event.kind else { continue };
         let Some(step) = transcript.plan.steps.get(index) else { continue };
         let expects: Vec<Expect> = match &step.expect {
-            serde_json::Value::Array(_) => serde_json::from_value(step.expect.clone()).unwrap_or_default(),
+            several @ serde_json::Value::Array(_) => Vec::deserialize(several).unwrap_or_default(),
             serde_json::Value::Null => Vec::new(),
-            one => serde_json::from_value(one.clone()).map(|expect| vec![expect]).unwrap_or_default(),
+            one => Expect::deserialize(one).map(|expect| vec![expect]).unwrap_or_default(),
         };
         asked.extend(expects.into_iter().map(|expect| Asked {
             step: index,

@@ -1,6 +1,8 @@
 //! Properties of the reference and of the oracles for any bytes. Fuzz targets and plain tests call the same functions;
 //! each panics where a property does not hold.
 
+use std::sync::{Arc, OnceLock};
+
 use peerproof_reference::dispatcher;
 use peerproof_reference::frame::{Frame, LineReader};
 use peerproof_reference::limits::Limits;
@@ -198,8 +200,9 @@ pub fn converse(data: &[u8]) -> usize {
     let mut peer = machine(Config::new(Mode::Serve));
     let mut turns = Vec::new();
     let mut now = 0;
+    let mut actions = Vec::new();
     for line in lines(data) {
-        let mut actions = Vec::new();
+        actions.clear();
         peer.handle(Event::Stdin(&line), now, &mut actions);
         while !peer.wants_stdin() {
             now += 1;
@@ -288,9 +291,9 @@ fn decode(bytes: &[u8]) -> Json {
         .value
 }
 
-fn facts() -> &'static Facts {
-    static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
-    FACTS.get_or_init(|| reference::facts(Side::Provider))
+fn facts() -> &'static Arc<Facts> {
+    static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
+    FACTS.get_or_init(|| Arc::new(reference::facts(Side::Provider)))
 }
 
 /// A finished session of lock-step turns.
@@ -320,8 +323,8 @@ fn transcript(command: &str, turns: &[(Vec<u8>, Vec<u8>)]) -> Transcript {
     Transcript {
         boundary: "toolhost".to_owned(),
         check: "property".to_owned(),
-        facts: facts().clone(),
-        plan,
+        facts: Arc::clone(facts()),
+        plan: plan.into(),
         events,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
+use super::expect::is_strict;
 use crate::finding::Finding;
-use crate::json::{self, DecodeLimits, Json};
+use crate::json::Json;
 use crate::payload::shorten;
 use crate::schema::Schemas;
 use crate::transcript::Transcript;
@@ -66,10 +67,7 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
         }
         None => {}
         Some(output) => {
-            let strict = output
-                .as_str()
-                .is_some_and(|text| json::decode(text.as_bytes(), &DecodeLimits::default()).is_ok());
-            if !strict {
+            if !output.as_str().is_some_and(is_strict) {
                 add(
                     "TH-REPLY-05",
                     "output_not_json",
@@ -164,8 +162,8 @@ mod tests {
         let transcript = Transcript {
             boundary: "toolhost".to_owned(),
             check: String::new(),
-            facts: Facts::new(Side::Provider),
-            plan: Plan::default(),
+            facts: Facts::new(Side::Provider).into(),
+            plan: Plan::default().into(),
             events: Vec::new(),
         };
         let reply: Json = reply.parse().unwrap();

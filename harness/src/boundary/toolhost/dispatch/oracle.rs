@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize as _;
+
 use super::expect::{CallExpect, ERROR_TYPES, Gone, MemoryBound, Printed, Reveals, is_error};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
@@ -69,7 +71,7 @@ impl<'a> Call<'a> {
         let (index, step, expect) = transcript.of(session).find_map(|event| {
             let Kind::Sent { step: index, .. } = event.kind else { return None };
             let step = transcript.plan.steps.get(index)?;
-            let expect = serde_json::from_value::<CallExpect>(step.expect.clone()).ok()?;
+            let expect = CallExpect::deserialize(&step.expect).ok()?;
             Some((index, step, expect))
         })?;
         let asked = match &step.act {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize as _;
+
 use super::super::role::{ROLES, Role};
 use crate::facts::Facts;
 
@@ -32,7 +34,7 @@ impl Pins {
         let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
         for (name, _) in ROLES {
             let Some(value) = facts.roles.get(*name) else { continue };
-            let Ok(role) = serde_json::from_value::<Role>(value.clone()) else { continue };
+            let Ok(role) = Role::deserialize(value) else { continue };
             let tier = match *name {
                 "tier1" => Some(role.tier.unwrap_or(1)),
                 "tier2" => Some(role.tier.unwrap_or(2)),

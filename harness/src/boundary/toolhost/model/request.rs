@@ -171,7 +171,8 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
             Ok(input) => input,
             Err(clause) => return Reading::Malformed(clause),
         };
-        return finish(request, input, &member, pins);
+        let reading = finish(request, input, &member, pins);
+        return with_state(reading, whole, first);
     }
     let read = (|| {
         Ok((
@@ -211,7 +212,19 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
     if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
         request.whole = whole.clone();
     }
-    finish(request, input, &member, pins)
+    let reading = finish(request, input, &member, pins);
+    with_state(reading, whole, first)
+}
+
+/// Moves the `ds_state` that counts out of the whole object, where it is one.
+fn with_state(mut reading: Reading, whole: Json, first: bool) -> Reading {
+    if let Reading::Request(request) = &mut reading {
+        let mut members = whole.into_object().unwrap_or_default();
+        let mut states = members.iter_mut().filter(|(name, _)| name == "ds_state").map(|(_, value)| value);
+        let state = if first { states.next() } else { states.next_back() };
+        request.state = state.filter(|state| state.as_object().is_some()).map(std::mem::take);
+    }
+    reading
 }
 
 fn finish<'a>(
@@ -225,7 +238,7 @@ fn finish<'a>(
         Some(Json::Null) if pins.is("null_member", "refuse") => return Reading::Malformed("TH-REQ-11"),
         Some(Json::Null) if pins.is("null_member", "absent") => {}
         Some(Json::Null) => request.may_refuse = Some("TH-REQ-11"),
-        Some(state @ Json::Object(_)) => request.state = Some(state.clone()),
+        Some(Json::Object(_)) => {}
         Some(_) => return Reading::Malformed("TH-REQ-07"),
     }
     if input.is_none() && member("inputs").is_some() {

@@ -195,8 +195,8 @@ impl<'a> World<'a> {
         if request.surrogates && request.key.is_some() {
             return self.anything("TH-FRAME-01");
         }
-        let seen = change.as_ref().map_or_else(|| self.slots.clone(), |change| change.apply(&self.slots));
-        let mut run = tools::run(tool, &request.input, &seen, pins);
+        let changed = change.as_ref().map(|change| change.apply(&self.slots));
+        let mut run = tools::run(tool, &request.input, changed.as_ref().unwrap_or(&self.slots), pins);
         run.fails |= request.bytes > tools::CERTAIN_BYTES_MAX;
         let soft = request.may_refuse.or(request.input.may_refuse);
         let soft = soft.or(change.as_ref().and_then(|change| change.may_refuse));
@@ -309,8 +309,7 @@ impl<'a> World<'a> {
             cases.push(Case::Refused);
             allowed.push(self.reply(Outcome::Refused));
         }
-        let mut expect = Expect::ok(clause);
-        expect.allowed = allowed;
+        let expect = Expect::any_of(clause, allowed);
         let mut clauses = vec![("false_hit", "TH-IDEM-03"), ("no_hit", "TH-IDEM-01")];
         if !must_hit {
             let wrong = match (run.counts, self.hit_since, self.refused_since) {
@@ -409,12 +408,11 @@ impl<'a> World<'a> {
         self.refused_since |= cases.contains(&Case::Refused);
         let call = judged.call.as_ref()?;
         let before = self.slots.clone();
-        let own = call.change.as_ref().map_or_else(|| before.clone(), |change| change.apply(&before));
-        let outcomes: Vec<Slots> =
-            cases.iter().map(|case| self.slots_after(*case, &before, &own, call)).collect();
-        if let Some(first) = outcomes.first() {
-            self.slots =
-                outcomes.iter().skip(1).fold(first.clone(), |slots, other| slots::merge(&slots, other));
+        let own = call.change.as_ref().map(|change| change.apply(&before));
+        let own = own.as_ref().unwrap_or(&before);
+        let outcomes = cases.iter().map(|case| self.slots_after(*case, &before, own, call));
+        if let Some(after) = outcomes.reduce(|slots, other| slots::merge(&slots, &other)) {
+            self.slots = after;
         }
         let only = |case: Case| cases.iter().all(|one| *one == case);
         let may = |case: Case| cases.contains(&case);
@@ -466,7 +464,7 @@ impl<'a> World<'a> {
         }
         let reply = reply?;
         if reply.ok && only(Case::Ran) && self.pins.ds_state {
-            delta_fault(&before, &own, &self.slots, &reply)
+            delta_fault(&before, own, &self.slots, &reply)
         } else {
             None
         }

@@ -27,8 +27,8 @@ impl Story {
         let transcript = Transcript {
             boundary: "toolhost".to_owned(),
             check: "test".to_owned(),
-            facts: Facts::new(Side::Consumer),
-            plan,
+            facts: Facts::new(Side::Consumer).into(),
+            plan: plan.into(),
             events: Vec::new(),
         };
         Self { transcript }.with(sent).with(Kind::StdinClosed).started(TOOLHOST_PID)
