@@ -5,8 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::rng::Rng;
 
+/// Decodes, and holds the reading without a tree to the same answer.
 fn decode_bytes(bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    decode(bytes, &DecodeLimits::default())
+    let decoded = decode(bytes, &DecodeLimits::default());
+    let checked = check(bytes, &DecodeLimits::default());
+    assert_eq!(checked.as_ref().err(), decoded.as_ref().err(), "{:?}", String::from_utf8_lossy(bytes));
+    decoded
 }
 
 fn json(text: &str) -> Json {
