@@ -365,7 +365,6 @@ impl Run<'_> {
     /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
     fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
-        let began = self.now_us(session);
         loop {
             let seen = self.frame_count(session);
             let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
@@ -374,11 +373,7 @@ impl Run<'_> {
                 self.live[session].frames_awaited = seen;
                 return Pumped::Reached;
             }
-            let spent = Duration::from_micros(self.now_us(session).saturating_sub(began));
-            let Some(left) = deadline.checked_sub(spent).filter(|left| !left.is_zero()) else {
-                return Pumped::Deadline(Awaited::Frames);
-            };
-            let pumped = self.pump_replies(session, Until::Frames(seen + 1), left);
+            let pumped = self.pump_replies(session, Until::Frames(seen + 1), deadline);
             if pumped != Pumped::Reached {
                 return pumped;
             }
@@ -391,10 +386,28 @@ impl Run<'_> {
         self.lab.patience() + self.lab.budget.reply_per_mib.mul_f64(written)
     }
 
-    /// Waits as [`Run::pump`] does, and where much was written, longer for a peer that is visibly at work: no contract
+    /// Waits as [`Run::pump`] does, and as long again whenever replies that are due came in that time: a deadline is
+    /// for one reply, and a peer may take its time for each of many.
+    fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let live = &self.live[session];
+        let due = match until {
+            Until::Frames(frames) => frames,
+            _ => live.frames_awaited.max(live.lines_sent),
+        };
+        let mut seen = self.frame_count(session);
+        loop {
+            let pumped = self.pump(session, until, deadline);
+            let before = std::mem::replace(&mut seen, self.frame_count(session));
+            if !matches!(pumped, Pumped::Deadline(_)) || seen == before || before >= due {
+                return pumped;
+            }
+        }
+    }
+
+    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
     /// says how fast a peer reads, and an idle one is given up in time.
     fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = self.pump(session, until, deadline);
+        let mut pumped = self.pump_while_replies_come(session, until, deadline);
         if self.live[session].bytes_pending < LARGE_BYTES {
             return pumped;
         }
