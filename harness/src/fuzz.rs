@@ -2,8 +2,8 @@
 //!
 //! One `rng_seed` gives one sequence of conversations, whatever the number of workers and however the peer behaves:
 //! conversation `n` follows from the seed, from `n` and from the corpus as it was at the start. Each runs in a process
-//! of its own, so that a crash or a hang costs one conversation. Findings are grouped by clause and reason code; one of
-//! each is confirmed, shrunk and kept.
+//! of its own, so that a crash or a hang costs one conversation. Findings are grouped by clause and reason code; the
+//! shortest conversation that showed each is confirmed, shrunk and kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,6 +17,7 @@ use crate::plan::{Act, Plan};
 use crate::rng::Rng;
 use crate::runner::Failure;
 use crate::shrink;
+use crate::transcript::{Kind, Transcript};
 
 /// How a run is done.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ pub struct Status {
 pub struct Found {
     /// The shortest conversation that shows it.
     pub failure: Failure,
-    /// Number of the conversation that showed it first.
+    /// Number of the shortest conversation that showed it.
     pub conversation: u64,
     /// It showed again in every repetition; else it depends on time or luck.
     pub steady: bool,
@@ -169,9 +170,17 @@ const REPETITIONS: usize = 2;
 /// Findings that get their full time for shrinking.
 const FINDINGS_SHRUNK: u32 = 6;
 
+/// The shortest conversation that showed a finding.
 struct First {
     failure: Failure,
     conversation: u64,
+}
+
+impl First {
+    /// Few steps are soon shrunk. Of equals the earliest is kept, whichever worker was faster.
+    fn rank(plan: &Plan, conversation: u64) -> (usize, u64) {
+        (plan.steps.len(), conversation)
+    }
 }
 
 #[derive(Default)]
@@ -254,20 +263,25 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Plan, seen: &Mutex<Seen>) 
             seen.known.insert(key);
             continue;
         }
-        // The earliest conversation is the one that is kept, whichever worker was faster.
-        if seen.first.get(&key).is_some_and(|first| first.conversation <= n) {
+        let rank = First::rank(plan, n);
+        let known = seen.first.get(&key);
+        if known.is_some_and(|known| First::rank(&known.failure.transcript.plan, known.conversation) <= rank)
+        {
             continue;
         }
         let failure = Failure { check: check_name(&key), transcript: transcript.clone(), finding };
         seen.first.insert(key, First { failure, conversation: n });
     }
-    plan.steps
-        .iter()
-        .map(|step| match &step.act {
-            Act::Send { payload, .. } => payload.lines() as u64,
-            _ => 0,
-        })
-        .sum()
+    lines_sent(&transcript)
+}
+
+/// Lines that were really sent: a conversation with a peer that is gone goes no further.
+fn lines_sent(transcript: &Transcript) -> u64 {
+    let lines = transcript.events.iter().map(|event| match &event.kind {
+        Kind::Sent { payload, .. } => payload.lines() as u64,
+        _ => 0,
+    });
+    lines.sum()
 }
 
 /// The name under which a finding's reproducer is filed.

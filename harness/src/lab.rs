@@ -29,6 +29,10 @@ const BUSY_SHARE: f64 = 0.1;
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
+/// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
+/// with a peer that is slow or loses one reply after the other.
+const GENERATED_SHARE: u32 = 24;
+
 /// What is needed to carry out plans against one peer.
 pub struct Lab<'a> {
     /// The peer.
@@ -189,7 +193,7 @@ impl Run<'_> {
         }
         match &step.act {
             Act::Send { payload, chunking, await_frames } => {
-                if self.live[session].over {
+                if self.live[session].over || self.is_drawn_out() {
                     return Ok(());
                 }
                 let bytes = payload.expand(&self.vars)?;
@@ -265,6 +269,11 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a generated conversation has had its time.
+    fn is_drawn_out(&self) -> bool {
+        self.plan.by_model && self.begun.elapsed() > self.lab.budget.connection / GENERATED_SHARE
     }
 
     /// Opens a session at its first step; false where it could not be started.

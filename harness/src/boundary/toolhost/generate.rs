@@ -7,11 +7,10 @@ use std::sync::OnceLock;
 
 use super::expect::Expect;
 use super::model;
-use super::role::role;
-use super::talk::{Request, Talk};
+use super::talk::Talk;
 use crate::facts::Facts;
-use crate::payload::{Payload, Segment};
-use crate::plan::{Act, Capture, Chunking, Plan, Session, Step};
+use crate::payload::Payload;
+use crate::plan::{Plan, Session};
 use crate::rng::Rng;
 
 mod mutate;
@@ -19,13 +18,25 @@ mod requests;
 mod seeds;
 mod shrink;
 mod values;
+mod weave;
 
 pub use shrink::variants;
 
 use requests::Maker;
+use weave::{Weaver, merged, silent_lines};
 
-/// Most requests of one conversation.
+/// Most requests of one chapter.
 const REQUESTS_MAX: u64 = 200;
+
+/// Chapters of a conversation. Where there is one, a crash costs little and what shows is soon shrunk; where there are
+/// many, the start of a process costs little.
+const CHAPTERS: [usize; 4] = [1, 8, 64, 64];
+
+/// Chapters about leases: each of these is a round trip, and each token a secret to be replaced.
+const LEASE_CHAPTERS_MAX: usize = 8;
+
+/// Past this many bytes a conversation gets no further chapter.
+const BYTES_MAX: usize = 4 << 20;
 
 /// One line in the making, without its line feed.
 #[derive(Debug, Clone, Default)]
@@ -75,50 +86,136 @@ pub enum Theme {
     Seeds,
 }
 
+/// How fast a conversation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Small bursts, many cuts, many canaries.
+    Close,
+    /// As many messages a second as go: large bursts, and what takes time comes rarely.
+    Fast,
+}
+
 /// A conversation for a peer with these facts.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
-    if !facts.commands.contains("serve") || (facts.commands.contains("run") && rng.chance(1, 40)) {
+    if !facts.commands.contains("serve") || (facts.commands.contains("run") && rng.chance(1, 8)) {
         return run(facts, rng);
     }
-    let theme = theme(facts, rng);
-    let count = match rng.below(8) {
+    let first = theme(facts, rng);
+    let chapters = match *rng.pick(&CHAPTERS) {
+        many if first == Theme::Leases => many.min(LEASE_CHAPTERS_MAX),
+        many => many,
+    };
+    let pace = if chapters == 1 { Pace::Close } else { Pace::Fast };
+    let mut book = Book::new(facts, first == Theme::Leases, pace, rng);
+    // One line of which nobody knows what it did leaves doubt about slots and keys to the end.
+    book.plain = chapters > 1 && rng.chance(1, 3);
+    for chapter in 0..chapters {
+        let theme = match (chapter, first) {
+            (0, _) | (_, Theme::Leases) => first,
+            _ => theme(facts, rng),
+        };
+        book.chapter(theme, requests(rng), rng);
+        if book.weaver.bytes() > BYTES_MAX {
+            break;
+        }
+    }
+    book.end(rng)
+}
+
+/// Number of requests of a chapter.
+fn requests(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
         0 => rng.range(41..=REQUESTS_MAX),
         1 => rng.range(1..=5),
         _ => rng.range(5..=40),
-    };
-    about(facts, theme, count, rng)
+    }
 }
 
 /// A conversation of serve mode about `theme`, of so many requests and some canaries.
 pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
-    let mut session = Session { command: "serve".to_owned(), ..Session::default() };
-    if theme == Theme::Leases {
-        session.env.insert("MACHINA_LEASE_ENFORCE".to_owned(), "1".to_owned());
+    let mut book = Book::new(facts, theme == Theme::Leases, Pace::Close, rng);
+    book.chapter(theme, count, rng);
+    book.end(rng)
+}
+
+/// A conversation of serve mode in the making.
+struct Book<'a> {
+    facts: &'a Facts,
+    maker: Maker,
+    weaver: Weaver<'a>,
+    pace: Pace,
+    /// Nothing that leaves doubt about what it did.
+    plain: bool,
+}
+
+impl<'a> Book<'a> {
+    fn new(facts: &'a Facts, enforce: bool, pace: Pace, rng: &mut Rng) -> Self {
+        let mut session = Session { command: "serve".to_owned(), ..Session::default() };
+        if enforce {
+            session.env.insert("MACHINA_LEASE_ENFORCE".to_owned(), "1".to_owned());
+        }
+        let mut weaver = Weaver::new(facts, session, enforce, rng);
+        weaver.canary();
+        Self { facts, maker: Maker::new(facts, enforce, pace), weaver, pace, plain: false }
     }
-    let mut weaver = Weaver {
-        facts,
-        plan: Plan { sessions: vec![session], by_model: true, ..Plan::default() },
-        nonce: rng.below(1 << 40),
-        burst: Vec::new(),
-        strict: theme == Theme::Leases,
-    };
-    let mut maker = Maker::new(facts, theme == Theme::Leases);
-    let stored = (theme == Theme::Seeds).then(|| seeds::conversation(facts, rng)).flatten();
-    let mut stored = stored.into_iter().flatten();
-    let hostility = match theme {
-        Theme::Hostile => 60,
-        Theme::Seeds => 30,
-        Theme::Mixed => 12,
-        _ => 6,
-    };
-    // Bursts of one are a conversation, longer ones show what pipelining breaks and cost less time.
-    let burst_max = *rng.pick(&[1, 4, 16, 32, 64]);
-    weaver.canary();
-    for _ in 0..count {
-        let mut made = match theme {
-            Theme::Seeds => match stored.next() {
+
+    /// Requests about one theme, and a canary at the end.
+    fn chapter(&mut self, theme: Theme, count: u64, rng: &mut Rng) {
+        let theme = match theme {
+            Theme::Hostile | Theme::Seeds if self.plain => Theme::Mixed,
+            theme => theme,
+        };
+        self.maker.forget();
+        let stored = (theme == Theme::Seeds).then(|| seeds::conversation(self.facts, rng)).flatten();
+        let mut stored = stored.into_iter().flatten();
+        let hostility = match theme {
+            _ if self.plain => 0,
+            Theme::Hostile => 60,
+            Theme::Seeds => 30,
+            Theme::Mixed => 12,
+            _ => 6,
+        };
+        // Bursts of one are a conversation, longer ones show what pipelining breaks and cost less time.
+        let bursts_max: &[u64] = match self.pace {
+            Pace::Close => &[1, 4, 16, 32, 64],
+            Pace::Fast => &[1, 4, 16, 64, 64, 64, 64, 64],
+        };
+        let burst_max = *rng.pick(bursts_max);
+        let mut burst = if self.pace == Pace::Fast { rng.range(1..=burst_max) } else { 0 };
+        for _ in 0..count {
+            let made = self.line(theme, hostility, stored.next(), rng);
+            self.weaver.add(made, self.pace, rng);
+            match self.pace {
+                Pace::Close => {
+                    if self.weaver.waiting() >= rng.range(1..=burst_max) {
+                        self.weaver.flush(self.pace, rng);
+                    }
+                    if rng.chance(1, 12) {
+                        self.weaver.flush(self.pace, rng);
+                        self.weaver.canary();
+                    }
+                }
+                Pace::Fast if self.weaver.waiting() >= burst => {
+                    self.weaver.flush(self.pace, rng);
+                    // After so much a canary costs nothing, and it tells a lost reply from a dead peer at once.
+                    if burst >= 8 || rng.chance(1, 8) {
+                        self.weaver.canary();
+                    }
+                    burst = rng.range(1..=burst_max);
+                }
+                Pace::Fast => {}
+            }
+        }
+        self.weaver.flush(self.pace, rng);
+        self.weaver.canary();
+    }
+
+    fn line(&mut self, theme: Theme, hostility: u64, stored: Option<Made>, rng: &mut Rng) -> Made {
+        let maker = &mut self.maker;
+        let made = match theme {
+            Theme::Seeds => match stored {
                 Some(made) => made,
-                None => seeds::request(facts, rng).unwrap_or_else(|| maker.any(rng)),
+                None => seeds::request(self.facts, rng).unwrap_or_else(|| maker.any(rng)),
             },
             Theme::State => maker.state(rng),
             Theme::Keys => maker.keyed(rng),
@@ -126,27 +223,20 @@ pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
             Theme::Mixed | Theme::Hostile => maker.any(rng),
         };
         if made.issues.is_none() && made.allow_ms == 0 && rng.chance(hostility, 100) {
-            made = mutate::mutated(made, &mut maker, rng);
+            return mutate::mutated(made, maker, rng);
         }
-        weaver.add(made, rng);
-        if weaver.burst.len() as u64 >= rng.range(1..=burst_max) {
-            weaver.flush(rng);
-        }
-        if rng.chance(1, 12) {
-            weaver.flush(rng);
-            weaver.canary();
-        }
+        made
     }
-    weaver.flush(rng);
-    weaver.canary();
-    if maker.has("crash") && rng.chance(1, 50) {
-        // Whatever comes after it may be lost by right.
-        let crash = maker.valid("crash", rng);
-        weaver.add(crash, rng);
-        weaver.flush(rng);
+
+    fn end(mut self, rng: &mut Rng) -> Plan {
+        if self.maker.has("crash") && rng.chance(1, 50) {
+            // Whatever comes after it may be lost by right.
+            let crash = self.maker.valid("crash", rng);
+            self.weaver.add(crash, self.pace, rng);
+            self.weaver.flush(self.pace, rng);
+        }
+        self.weaver.plan()
     }
-    weaver.plan.steps.push(Step::new(Act::Finish));
-    weaver.plan
 }
 
 fn theme(facts: &Facts, rng: &mut Rng) -> Theme {
@@ -166,7 +256,7 @@ fn theme(facts: &Facts, rng: &mut Rng) -> Theme {
 
 /// One process in run mode.
 fn run(facts: &Facts, rng: &mut Rng) -> Plan {
-    let mut maker = Maker::new(facts, false);
+    let mut maker = Maker::new(facts, false, Pace::Close);
     let (aid, mut made) = maker.for_run(rng);
     if made.allow_ms == 0 && rng.chance(1, 2) {
         made = mutate::mutated(made, &mut maker, rng);
@@ -180,111 +270,6 @@ fn run(facts: &Facts, rng: &mut Rng) -> Plan {
         step.expect = serde_json::Value::Null;
     }
     plan
-}
-
-/// Puts lines together to steps.
-struct Weaver<'a> {
-    facts: &'a Facts,
-    plan: Plan,
-    nonce: u64,
-    burst: Vec<Made>,
-    /// Replies are counted: no line may stay unanswered by right.
-    strict: bool,
-}
-
-impl Weaver<'_> {
-    fn add(&mut self, made: Made, rng: &mut Rng) {
-        let alone = made.issues.is_some();
-        if alone {
-            self.flush(rng);
-        }
-        if self.strict && silent_lines(&made) > 0 {
-            return;
-        }
-        self.burst.push(made);
-        if alone {
-            self.flush(rng);
-        }
-    }
-
-    /// Sends what is waiting in one write, or cut.
-    fn flush(&mut self, rng: &mut Rng) {
-        if self.burst.is_empty() {
-            return;
-        }
-        let mut segments: Vec<Segment> = Vec::new();
-        let mut await_frames = 0;
-        let mut allow_ms = 0;
-        let mut capture = None;
-        for made in self.burst.drain(..) {
-            await_frames += 1 + extra_lines(&made) - silent_lines(&made);
-            allow_ms += made.allow_ms;
-            if let Some(var) = made.issues {
-                let lease = self.facts.features.get("lease");
-                let pointer = lease.and_then(|lease| lease.get("token")?.as_str()).unwrap_or("/token_id");
-                capture = Some(Capture { pointer: pointer.to_owned(), var, secret: true });
-            }
-            segments.extend(made.payload.0);
-            segments.push(Segment::Text("\n".to_owned()));
-        }
-        let payload = Payload(merged(segments));
-        let small = payload.len(&crate::payload::Vars::new()) <= 2_048;
-        let chunking = match rng.below(24) {
-            0 if small => Chunking::Dribble,
-            1 => Chunking::Every(u32::try_from(rng.range(1..=300)).unwrap_or(7).max(if small {
-                1
-            } else {
-                64
-            })),
-            _ => Chunking::Whole,
-        };
-        let act = Act::Send { payload, chunking, await_frames };
-        self.plan.steps.push(Step { capture, allow_ms, ..Step::new(act) });
-    }
-
-    /// A plain valid request with an answer of its own.
-    fn canary(&mut self) {
-        self.nonce += 1;
-        let (request, expect) = match role(self.facts, "echo") {
-            Some(echo) => {
-                let input = format!("{{\"canary\":{}}}", self.nonce);
-                (Request::aid(&echo.aid).input(&input), Expect::output("TH-SERVE-01", input))
-            }
-            None => Talk::runs(self.facts).good("TH-SERVE-01"),
-        };
-        let expect = serde_json::to_value(expect.reason("canary_failed")).unwrap_or_default();
-        let act = Act::Send { payload: request.line(), chunking: Chunking::Whole, await_frames: 1 };
-        self.plan.steps.push(Step { expect, canary: true, ..Step::new(act) });
-    }
-}
-
-/// Line feeds within a line: each makes one more.
-fn extra_lines(made: &Made) -> u32 {
-    u32::try_from(made.payload.lines()).unwrap_or(0)
-}
-
-/// Lines that may stay unanswered by right.
-fn silent_lines(made: &Made) -> u32 {
-    // What starts with a brace and has no line feed is no white space.
-    match made.payload.0.first() {
-        Some(Segment::Text(text)) if text.starts_with('{') && made.payload.lines() == 0 => return 0,
-        Some(Segment::Repeat { .. } | Segment::Var(_)) => return 0,
-        _ => {}
-    }
-    let Some(bytes) = made.small() else { return 0 };
-    let silent = bytes.split(|byte| *byte == b'\n').filter(|line| model::may_be_silent(line)).count();
-    u32::try_from(silent).unwrap_or(0)
-}
-
-fn merged(segments: Vec<Segment>) -> Vec<Segment> {
-    let mut out: Vec<Segment> = Vec::with_capacity(segments.len());
-    for segment in segments {
-        match (out.last_mut(), segment) {
-            (Some(Segment::Text(last)), Segment::Text(text)) => last.push_str(&text),
-            (_, segment) => out.push(segment),
-        }
-    }
-    out
 }
 
 /// The reference aid of each role beside the peer's own.

@@ -82,13 +82,13 @@ pub(super) fn mutated(made: Made, maker: &mut Maker, rng: &mut Rng) -> Made {
     if has_variable(&made.payload) {
         return made;
     }
-    if rng.chance(1, 400) {
+    if rng.chance(1, 400) && maker.affords(40, rng) {
         return oversized(&made);
     }
     let Some(bytes) = made.small() else { return made };
     match rng.below(10) {
         0 => Made::bytes(rng.pick(MALFORMED).as_bytes()),
-        1 => deep(&made, rng),
+        1 => deep(&made, maker, rng),
         2..=5 => match structure(&bytes, maker, rng) {
             Some(text) => Made::bytes(text.as_bytes()),
             None => Made::bytes(&broken(bytes, rng)),
@@ -106,8 +106,11 @@ fn oversized(made: &Made) -> Made {
 }
 
 /// Nesting around the edge and far beyond, in a member nobody knows or in the input.
-fn deep(made: &Made, rng: &mut Rng) -> Made {
-    let levels = *rng.pick(&[62_u64, 63, 64, 65, 127, 128, 1_000, 5_000, 20_000]);
+fn deep(made: &Made, maker: &Maker, rng: &mut Rng) -> Made {
+    let mut levels = *rng.pick(&[62_u64, 63, 64, 65, 127, 128, 1_000, 5_000, 20_000]);
+    if levels > 1_000 && !maker.affords(16, rng) {
+        levels = 200;
+    }
     let closed = rng.chance(3, 4);
     let rest = made.small().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let Some(rest) = rest.strip_prefix('{').filter(|rest| rest.starts_with('"')) else { return made.clone() };

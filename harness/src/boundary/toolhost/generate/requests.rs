@@ -2,7 +2,7 @@
 
 use super::super::role::{ROLES, Role, role};
 use super::super::talk::Request;
-use super::{Made, values};
+use super::{Made, Pace, values};
 use crate::facts::Facts;
 use crate::json::{Json, Presentation, present};
 use crate::payload::{Payload, Segment};
@@ -33,10 +33,15 @@ pub(super) struct Maker {
     issue: Option<serde_json::Value>,
     issued: Vec<Issued>,
     leases: usize,
+    pace: Pace,
 }
 
+/// Keys that are remembered, and how many of them from one chapter to the next.
+const KEYS_MAX: usize = 40;
+const KEYS_KEPT: usize = 8;
+
 impl Maker {
-    pub fn new(facts: &Facts, enforce: bool) -> Self {
+    pub fn new(facts: &Facts, enforce: bool, pace: Pace) -> Self {
         let issue = facts.features.get("lease").and_then(|lease| lease.get("issue")).cloned();
         Self {
             roles: ROLES.iter().filter_map(|(name, _)| Some((*name, role(facts, name)?))).collect(),
@@ -47,7 +52,19 @@ impl Maker {
             issue,
             issued: Vec::new(),
             leases: 0,
+            pace,
         }
+    }
+
+    /// Forgets all but the latest keys, so that there is room for those of another chapter.
+    pub fn forget(&mut self) {
+        let spare = self.keys.len().saturating_sub(KEYS_KEPT);
+        self.keys.drain(..spare);
+    }
+
+    /// Whether something that takes much time may come now: always, or once in `times`.
+    pub fn affords(&self, times: u64, rng: &mut Rng) -> bool {
+        self.pace == Pace::Close || rng.chance(1, times)
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -84,9 +101,16 @@ impl Maker {
                 let message = if rng.chance(1, 8) { String::new() } else { values::string(rng) };
                 Json::object([("message", Json::from(message))])
             }
-            "sleep" => Json::object([("ms", Json::from(rng.below(8)))]),
+            "sleep" => {
+                let ms_max = if self.affords(8, rng) { 7 } else { 1 };
+                Json::object([("ms", Json::from(rng.range(0..=ms_max)))])
+            }
             "blob" => {
-                let bytes = if rng.chance(1, 12) { rng.range(20_000..=28_000) } else { rng.below(300) };
+                let bytes = if rng.chance(1, 12) && self.affords(4, rng) {
+                    rng.range(20_000..=28_000)
+                } else {
+                    rng.below(300)
+                };
                 Json::object([("bytes", Json::from(bytes))])
             }
             "noise" => {
@@ -149,7 +173,7 @@ impl Maker {
         match rng.below(12) {
             0 | 1 if self.idempotency => self.keyed(rng),
             2 | 3 if self.ds_state => self.state(rng),
-            4 if self.has("sleep") && rng.chance(1, 6) => self.valid("sleep", rng),
+            4 if self.has("sleep") && rng.chance(1, 6) && self.affords(16, rng) => self.valid("sleep", rng),
             5 => self.unknown(rng),
             // Nobody asks for a lease here.
             6 if !self.enforce && self.has("tier1") => {
@@ -220,7 +244,7 @@ impl Maker {
         };
         let mut request = self.members(role, Some(&input));
         request.set("idempotency_key", key.as_str());
-        if !key.is_empty() && self.keys.len() < 40 {
+        if !key.is_empty() && self.keys.len() < KEYS_MAX {
             self.keys.push((key, role, input));
         }
         if self.ds_state && rng.chance(1, 6) {
