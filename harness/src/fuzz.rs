@@ -236,9 +236,15 @@ pub fn run(
     // A peer that dies of one thing breaks many clauses: the first ones are shrunk, the others kept as they are.
     let all = Instant::now() + settings.shrink * FINDINGS_SHRUNK;
     let left = || all.saturating_duration_since(Instant::now()).min(settings.shrink);
+    // One conversation shows many things: it is repeated once for all of them.
+    let mut again: BTreeMap<u64, BTreeSet<Key>> = BTreeMap::new();
     let found = first
         .into_values()
-        .map(|first| shrunk(lab, first, if stop() { Duration::ZERO } else { left() }))
+        .map(|first| {
+            let showed = again.entry(first.conversation).or_insert_with(|| shows_again(lab, &first.failure));
+            let steady = showed.contains(&key_of(&first.failure.finding));
+            shrunk(lab, first, steady, if stop() { Duration::ZERO } else { left() })
+        })
         .collect();
     Summary { status: at_the_end, found, known, given_up }
 }
@@ -257,7 +263,7 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Plan, seen: &Mutex<Seen>) 
     };
     let findings = lab.peer.boundary.judge_by_model(&transcript).findings;
     for finding in findings {
-        let key = (finding.clause.0.clone(), finding.reason.clone());
+        let key = key_of(&finding);
         let mut seen = lock(seen);
         if corpus.knows(&key) {
             seen.known.insert(key);
@@ -289,16 +295,30 @@ fn check_name((clause, reason): &Key) -> String {
     format!("fuzz/{clause}/{reason}")
 }
 
-/// Confirms a finding and makes its conversation as short as it goes.
-fn shrunk(lab: &Lab<'_>, first: First, time: Duration) -> Found {
-    let First { failure, conversation } = first;
-    let shows = || {
-        lab.execute(&failure.check, &failure.transcript.plan).is_ok_and(|transcript| {
-            let findings = lab.peer.boundary.judge_by_model(&transcript).findings;
-            findings.iter().any(|finding| finding.key() == failure.finding.key())
-        })
+/// What shows in every repetition of the conversation of `failure`.
+fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
+    let once = || -> BTreeSet<Key> {
+        let transcript = lab.execute(&failure.check, &failure.transcript.plan);
+        let findings = transcript.map(|transcript| lab.peer.boundary.judge_by_model(&transcript).findings);
+        findings.unwrap_or_default().iter().map(key_of).collect()
     };
-    let steady = (0..REPETITIONS).all(|_| shows());
+    let mut always = once();
+    for _ in 1..REPETITIONS {
+        if !always.is_empty() {
+            let now = once();
+            always.retain(|key| now.contains(key));
+        }
+    }
+    always
+}
+
+fn key_of(finding: &Finding) -> Key {
+    (finding.clause.0.clone(), finding.reason.clone())
+}
+
+/// Makes the conversation of a finding as short as it goes.
+fn shrunk(lab: &Lab<'_>, first: First, steady: bool, time: Duration) -> Found {
+    let First { failure, conversation } = first;
     if !steady || time.is_zero() {
         return Found { failure, conversation, steady };
     }

@@ -492,23 +492,31 @@ impl Run<'_> {
         self.live[session].frames
     }
 
-    /// The frame of this number, from 0 on, if it is complete.
+    /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
     fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
-        let (mut frame, mut at) = (Vec::new(), 0);
-        for event in self.events.iter().filter(|event| event.session == session) {
+        let mut ended = self.frame_count(session);
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        for event in self.events.iter().rev().filter(|event| event.session == session) {
             let Kind::Received { bytes } = &event.kind else { continue };
-            for piece in bytes.0.split_inclusive(|byte| *byte == b'\n') {
-                let is_end = piece.ends_with(b"\n");
-                if at == index {
-                    frame.extend_from_slice(&piece[..piece.len() - usize::from(is_end)]);
-                    if is_end {
-                        return Some(frame);
-                    }
+            let bytes = bytes.0.as_slice();
+            let end = if pieces.is_empty() {
+                if index >= ended {
+                    return None;
                 }
-                at += u64::from(is_end);
+                ended -= memchr::memchr_iter(b'\n', bytes).count() as u64;
+                let Some(before) = index.checked_sub(ended) else { continue };
+                memchr::memchr_iter(b'\n', bytes).nth(usize::try_from(before).ok()?)?
+            } else {
+                bytes.len()
+            };
+            let begin = memchr::memrchr(b'\n', &bytes[..end]).map(|feed| feed + 1);
+            pieces.push(&bytes[begin.unwrap_or(0)..end]);
+            if begin.is_some() {
+                break;
             }
         }
-        None
+        pieces.reverse();
+        (!pieces.is_empty()).then(|| pieces.concat())
     }
 
     fn now_us(&self, session: usize) -> u64 {

@@ -35,6 +35,9 @@ const CHAPTERS: [usize; 4] = [1, 8, 64, 64];
 /// Chapters about leases: each of these is a round trip, and each token a secret to be replaced.
 const LEASE_CHAPTERS_MAX: usize = 8;
 
+/// Chapters of the longest conversation with lines that may stay unanswered.
+const SILENCE_CHAPTERS_MAX: usize = 8;
+
 /// Past this many bytes a conversation gets no further chapter.
 const BYTES_MAX: usize = 4 << 20;
 
@@ -106,7 +109,9 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         many => many,
     };
     let pace = if chapters == 1 { Pace::Close } else { Pace::Fast };
-    let mut book = Book::new(facts, first == Theme::Leases, pace, rng);
+    // A line that may stay unanswered costs certainty about all that follows, or ends the session: not in long ones.
+    let strict = first == Theme::Leases || chapters > SILENCE_CHAPTERS_MAX;
+    let mut book = Book::new(facts, first == Theme::Leases, strict, pace, rng);
     // One line of which nobody knows what it did leaves doubt about slots and keys to the end.
     book.plain = chapters > 1 && rng.chance(1, 3);
     for chapter in 0..chapters {
@@ -133,7 +138,8 @@ fn requests(rng: &mut Rng) -> u64 {
 
 /// A conversation of serve mode about `theme`, of so many requests and some canaries.
 pub fn about(facts: &Facts, theme: Theme, count: u64, rng: &mut Rng) -> Plan {
-    let mut book = Book::new(facts, theme == Theme::Leases, Pace::Close, rng);
+    let enforce = theme == Theme::Leases;
+    let mut book = Book::new(facts, enforce, enforce, Pace::Close, rng);
     book.chapter(theme, count, rng);
     book.end(rng)
 }
@@ -149,12 +155,13 @@ struct Book<'a> {
 }
 
 impl<'a> Book<'a> {
-    fn new(facts: &'a Facts, enforce: bool, pace: Pace, rng: &mut Rng) -> Self {
+    /// `enforce`: leases are asked for; `strict`: no line may stay unanswered by right.
+    fn new(facts: &'a Facts, enforce: bool, strict: bool, pace: Pace, rng: &mut Rng) -> Self {
         let mut session = Session { command: "serve".to_owned(), ..Session::default() };
         if enforce {
             session.env.insert("MACHINA_LEASE_ENFORCE".to_owned(), "1".to_owned());
         }
-        let mut weaver = Weaver::new(facts, session, enforce, rng);
+        let mut weaver = Weaver::new(facts, session, strict, rng);
         weaver.canary();
         Self { facts, maker: Maker::new(facts, enforce, pace), weaver, pace, plain: false }
     }

@@ -1,0 +1,116 @@
+//! Generated conversations against the reference and its mutants in this process.
+
+// Helpers of tests assert by panicking, too.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use peerproof::boundary::{self, Boundary};
+use peerproof::budget::Budget;
+use peerproof::clause::Side;
+use peerproof::fixture::ActorExe;
+use peerproof::fuzz::{self, Corpus, Settings, Summary};
+use peerproof::lab::Lab;
+use peerproof::payload::Vars;
+use peerproof::peer::{Origin, Peer};
+use peerproof::plan::{Act, Plan};
+use peerproof::rng::Rng;
+
+fn toolhost() -> &'static dyn Boundary {
+    boundary::find("toolhost").unwrap()
+}
+
+/// Fuzzes the reference, or a mutant of it, for so many conversations.
+fn fuzz(mutant: Option<&str>, conversations: u64) -> Summary {
+    let boundary = toolhost();
+    let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
+    let reference = boundary.references().remove(0);
+    let commands = reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args));
+    let peer = Peer {
+        name: "reference".to_owned(),
+        boundary,
+        commands: commands.collect(),
+        env: Vec::new(),
+        facts: boundary.reference_facts(Side::Provider),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            boundary.reference_machine(&[args, &extra].concat(), env)
+        })),
+        latency_us: Arc::default(),
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let lab = Lab {
+        peer: &peer,
+        budget: Budget::default(),
+        actor_exe: &ActorExe::new(env!("CARGO_BIN_EXE_peerproof")),
+        scratch: scratch.path(),
+        timeout_scale: 1.0,
+    };
+    let settings = Settings {
+        time: Duration::from_secs(600),
+        conversations_max: Some(conversations),
+        rng_seed: 1,
+        jobs: 2,
+        shrink: Duration::from_secs(30),
+    };
+    fuzz::run(&lab, &Corpus::default(), &settings, &|| false, &|_| {})
+}
+
+fn generated(n: u64) -> Plan {
+    let facts = toolhost().reference_facts(Side::Provider);
+    toolhost().generate(&facts, &mut Rng::new(n))
+}
+
+fn lines(plan: &Plan) -> usize {
+    let lines = plan.steps.iter().map(|step| match &step.act {
+        Act::Send { payload, .. } => payload.lines(),
+        _ => 0,
+    });
+    lines.sum()
+}
+
+#[test]
+fn the_reference_is_clean() {
+    let summary = fuzz(None, 12);
+    assert_eq!(summary.status.conversations, 12);
+    assert!(summary.status.messages > 1_000, "{:?}", summary.status);
+    let found: Vec<_> = summary.found.iter().map(|found| &found.failure.finding).collect();
+    assert!(found.is_empty(), "{found:#?}");
+    assert_eq!(summary.given_up, (0, None));
+}
+
+#[test]
+fn a_finding_in_a_long_conversation_is_shrunk_to_a_short_one() {
+    let summary = fuzz(Some("takes-trailing-comma"), 12);
+    let taken = summary.found.iter().find(|found| found.failure.finding.clause.0 == "TH-JSON-01");
+    let taken = taken.expect("a comma before a closing brace shows");
+    assert!(taken.steady);
+    let plan = &taken.failure.transcript.plan;
+    assert!(lines(plan) <= 2, "{plan:#?}");
+}
+
+#[test]
+fn one_stream_of_random_numbers_gives_one_conversation() {
+    for n in 0..8 {
+        assert_eq!(generated(n), generated(n));
+    }
+}
+
+#[test]
+fn conversations_are_of_all_lengths_within_a_bound() {
+    let mut lengths = Vec::new();
+    for n in 0..60 {
+        let plan = generated(n);
+        lengths.push(lines(&plan));
+        let sent = |act: &Act| match act {
+            Act::Send { payload, .. } => payload.len(&Vars::new()),
+            _ => 0,
+        };
+        let bytes: usize = plan.steps.iter().map(|step| sent(&step.act)).sum();
+        // A line of 10 MiB, which is a few bytes as a recipe, may be the last that there is room for.
+        assert!(bytes < 32 << 20, "conversation {n} has {bytes} bytes");
+    }
+    assert!(lengths.iter().any(|lines| *lines < 150), "{lengths:?}");
+    assert!(lengths.iter().any(|lines| *lines > 1_000), "{lengths:?}");
+}
