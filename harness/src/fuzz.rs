@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::finding::Finding;
@@ -218,7 +218,7 @@ pub fn run(
                     if settings.conversations_max.is_some_and(|max| n >= max) {
                         return;
                     }
-                    let plan = plan_at(lab, corpus, settings.rng_seed, n);
+                    let plan = Arc::new(plan_at(lab, corpus, settings.rng_seed, n));
                     let done = one(lab, corpus, n, &plan, &seen);
                     messages.fetch_add(done, Ordering::Relaxed);
                     conversations.fetch_add(1, Ordering::Relaxed);
@@ -250,8 +250,8 @@ pub fn run(
 }
 
 /// Carries out and judges one conversation; gives the number of messages that it had.
-fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Plan, seen: &Mutex<Seen>) -> u64 {
-    let transcript = match lab.execute("fuzz", plan) {
+fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
+    let transcript = match lab.execute_shared("fuzz", plan) {
         Ok(transcript) => transcript,
         Err(error) => {
             // A variable without a value: the peer has issued no lease. The next conversation may go.
@@ -298,7 +298,7 @@ fn check_name((clause, reason): &Key) -> String {
 /// What shows in every repetition of the conversation of `failure`.
 fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
     let once = || -> BTreeSet<Key> {
-        let transcript = lab.execute(&failure.check, &failure.transcript.plan);
+        let transcript = lab.execute_shared(&failure.check, &failure.transcript.plan);
         let findings = transcript.map(|transcript| lab.peer.boundary.judge_by_model(&transcript).findings);
         findings.unwrap_or_default().iter().map(key_of).collect()
     };
