@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use peerproof::boundary::{self, Boundary};
 use peerproof::budget::Budget;
@@ -16,13 +16,16 @@ use peerproof::payload::Vars;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Act, Plan};
 use peerproof::rng::Rng;
+use peerproof::shrink::shrink;
 
 fn toolhost() -> &'static dyn Boundary {
     boundary::find("toolhost").unwrap()
 }
 
-/// Fuzzes the reference, or a mutant of it, for so many conversations.
-fn fuzz(mutant: Option<&str>, conversations: u64) -> Summary {
+const CONVERSATIONS: u64 = 12;
+
+/// Fuzzes the reference, or a mutant of it, for twelve conversations, and looks at what was found.
+fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
     let reference = boundary.references().remove(0);
@@ -49,12 +52,13 @@ fn fuzz(mutant: Option<&str>, conversations: u64) -> Summary {
     };
     let settings = Settings {
         time: Duration::from_secs(600),
-        conversations_max: Some(conversations),
+        conversations_max: Some(CONVERSATIONS),
         rng_seed: 1,
         jobs: 2,
-        shrink: Duration::from_secs(30),
+        shrink: Duration::ZERO,
     };
-    fuzz::run(&lab, &Corpus::default(), &settings, &|| false, &|_| {})
+    let summary = fuzz::run(&lab, &Corpus::default(), &settings, &|| false, &|_| {});
+    look(&lab, summary)
 }
 
 fn generated(n: u64) -> Plan {
@@ -72,8 +76,8 @@ fn lines(plan: &Plan) -> usize {
 
 #[test]
 fn the_reference_is_clean() {
-    let summary = fuzz(None, 12);
-    assert_eq!(summary.status.conversations, 12);
+    let summary = fuzz(None, |_, summary| summary);
+    assert_eq!(summary.status.conversations, CONVERSATIONS);
     assert!(summary.status.messages > 1_000, "{:?}", summary.status);
     let found: Vec<_> = summary.found.iter().map(|found| &found.failure.finding).collect();
     assert!(found.is_empty(), "{found:#?}");
@@ -82,12 +86,15 @@ fn the_reference_is_clean() {
 
 #[test]
 fn a_finding_in_a_long_conversation_is_shrunk_to_a_short_one() {
-    let summary = fuzz(Some("no-cache"), 12);
-    let missed = summary.found.iter().find(|found| found.failure.finding.clause.0 == "TH-IDEM-01");
-    let missed = missed.expect("a key that comes again shows that nothing is kept");
-    assert!(missed.steady);
-    let plan = &missed.failure.transcript.plan;
-    assert!(lines(plan) <= 3, "{plan:#?}");
+    let (found, shrunk) = fuzz(Some("no-cache"), |lab, summary| {
+        let missed = summary.found.into_iter().find(|found| found.failure.finding.clause.0 == "TH-IDEM-01");
+        let missed = missed.expect("a key that comes again shows that nothing is kept");
+        let shrunk = shrink(lab, &missed.failure, Instant::now() + Duration::from_secs(120));
+        (missed, shrunk)
+    });
+    assert!(found.steady);
+    assert!(shrunk.confirmed);
+    assert!(lines(&shrunk.plan) <= 3, "{:#?}", shrunk.plan);
 }
 
 #[test]
