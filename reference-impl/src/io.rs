@@ -3,6 +3,7 @@
 pub mod dispatch;
 pub mod faults;
 pub mod fetch;
+pub mod json_rpc;
 pub mod stdio;
 pub mod toolhost;
 

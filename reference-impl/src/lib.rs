@@ -7,6 +7,7 @@ pub mod dispatcher;
 pub mod frame;
 pub mod io;
 pub mod json;
+pub mod json_rpc;
 pub mod limits;
 pub mod machine;
 pub mod toolhost;

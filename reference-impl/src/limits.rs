@@ -83,6 +83,33 @@ limits! {
     /// Time that the dispatcher waits, in ms, for the rest of the output of a toolhost that has ended while a
     /// descendant holds its pipes; the contract allows 1 s.
     toolhost_pipe_grace_ms: u64 = 250;
+    /// Bytes of a JSON-RPC message, received or sent, without its LF (RPC Performance "under 1MB"; anything from
+    /// 1,000,000 to 1,048,576 is allowed). Inclusive.
+    rpc_message_bytes_max: usize = 1024 * 1024;
+    /// Elements of a JSON-RPC batch; the contract allows to refuse more than 10,000.
+    rpc_batch_elements_max: usize = 10_000;
+    /// JSON-RPC calls that are under way at the same time; further input stays unread.
+    rpc_pending_max: usize = 16_384;
+    /// Bytes held for JSON-RPC calls under way and for unfinished batch replies; further input stays unread.
+    rpc_pending_bytes_max: usize = 16 * 1024 * 1024;
+    /// Time that a JSON-RPC call without `timeout_ms` has, in ms (RPC Performance "Default timeout 30s").
+    rpc_timeout_default_ms: u64 = 30_000;
+    /// Longest `timeout_ms` that a JSON-RPC call may ask for, in ms.
+    rpc_timeout_max_ms: u64 = 600_000;
+    /// Work that is still to be finished after the end of input, in ms.
+    rpc_eof_grace_ms: u64 = 1_000;
+    /// Bytes of text in one chunk of a JSON-RPC stream.
+    rpc_chunk_bytes_max: usize = 4096;
+    /// Bytes of the context that `update_context` keeps, names and values.
+    rpc_context_bytes_max: usize = 512 * 1024;
+    /// Tasks in a plan, whatever the request allows.
+    rpc_plan_tasks_max: usize = 1_000;
+    /// Difference between a signature's timestamp and the clock that is accepted, in s.
+    rpc_clock_skew_s: u64 = 300;
+    /// Nonces of signed messages remembered at the same time; live ones are never dropped.
+    rpc_nonces_max: usize = 65_536;
+    /// Time for which a nonce is remembered, in ms.
+    rpc_nonce_ttl_ms: u64 = 600_000;
 }
 
 /// Why [`Limits::set`] refused.

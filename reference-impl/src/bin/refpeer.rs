@@ -14,8 +14,9 @@ fn main() -> ExitCode {
     let status = match boundary.as_deref() {
         Some("toolhost") => io::toolhost::run_toolhost(&arguments, &variable),
         Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
+        Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
         _ => {
-            let _ = writeln!(std::io::stderr(), "usage: refpeer toolhost … | refpeer dispatch …");
+            let _ = writeln!(std::io::stderr(), "usage: refpeer toolhost … | refpeer dispatch … | refpeer json-rpc …");
             2
         }
     };

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::SIGTERM;
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -157,6 +158,11 @@ impl Shell {
             return self.handle(Event::Terminate);
         }
         if self.machine.wants_stdin() {
+            if let Some(time) = self.wake_at
+                && !self.is_readable_before(time)
+            {
+                return self.wake();
+            }
             let read = rustix::io::read(io::stdin(), &mut *block);
             self.termination.work();
             return match read {
@@ -177,11 +183,30 @@ impl Shell {
         self.termination.work();
         match notice {
             Ok(reply) => self.handle(Event::Fetched(reply)),
-            Err(RecvTimeoutError::Timeout) => {
-                self.wake_at = None;
-                self.handle(Event::Wake)
-            }
+            Err(RecvTimeoutError::Timeout) => self.wake(),
             Err(RecvTimeoutError::Disconnected) => Some(STATUS_STREAMS),
+        }
+    }
+
+    fn wake(&mut self) -> Option<i32> {
+        self.termination.work();
+        self.wake_at = None;
+        self.handle(Event::Wake)
+    }
+
+    /// Waits until something can be read, which comes first, or `time` has come.
+    fn is_readable_before(&self, time: Millis) -> bool {
+        loop {
+            let left = Duration::from_millis(time.saturating_sub(self.now()));
+            let timeout = Timespec::try_from(left).ok();
+            let stdin = io::stdin();
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            match poll(&mut polled, timeout.as_ref()) {
+                Ok(0) if self.now() >= time => return false,
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                // What is wrong with the stream shows when it is read.
+                Ok(_) | Err(_) => return true,
+            }
         }
     }
 }

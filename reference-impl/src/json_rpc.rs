@@ -1,0 +1,93 @@
+//! The provider of the json_rpc boundary: a JSON-RPC 2.0 server that executes tasks, makes plans and validates code
+//! for an agent (RPC, contract §7).
+//!
+//! [`machine`] gives the pure peer that speaks lines. Under it lies [`Server`], which takes one body and answers with
+//! one body or none, whatever carries them. Both are put together from parts that each can be replaced: the methods,
+//! the memory of nonces and the rate limiter ([`Components`]), the limits, choices and features ([`Config`]).
+//!
+//! A message is checked in this order: size → UTF-8 → JSON → batch shape → request shape → auth → rate → method →
+//! params; only then is anything executed.
+
+mod choices;
+mod context;
+mod decode;
+mod exchange;
+mod execute;
+mod job;
+mod method;
+mod params;
+mod plan;
+mod reply;
+mod request;
+mod roles;
+mod server;
+mod session;
+mod validate;
+
+pub use choices::{
+    BlankLine, ChoiceError, Choices, ErrorStatus, FractionalId, LastLine, NullId, ParamsNull, ParamsScalar,
+    ResponseToServer, RpcPrefix,
+};
+pub use context::Context;
+pub use execute::MODEL;
+pub use method::{Answer, Call, Method, MethodTable, Outcome, Step, Task, World};
+pub use params::{Members, Named, Params, members};
+pub use reply::{Failure, FailureKind};
+pub use roles::methods;
+pub use server::{Channel, Output, Server, Ticket};
+pub use session::Session;
+
+use crate::limits::Limits;
+use crate::machine::Machine;
+
+/// What a server can do beyond single calls; each is a claim of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// Arrays of requests are answered; without it an array is an invalid request.
+    pub batch: bool,
+    /// A slow call does not hold up the calls behind it.
+    pub concurrent: bool,
+    /// A task whose params ask for it says on the way what it has so far; without it the wish is ignored.
+    pub streaming: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self { batch: true, concurrent: true, streaming: true }
+    }
+}
+
+/// Everything a server is told at its start.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Behaviours where the contract allows several.
+    pub choices: Choices,
+    /// Caps.
+    pub limits: Limits,
+    /// What it can do.
+    pub features: Features,
+}
+
+/// The replaceable parts of a server.
+pub struct Components {
+    /// What can be called.
+    pub methods: MethodTable,
+}
+
+impl Components {
+    /// The correct parts.
+    pub fn new(_config: &Config) -> Self {
+        Self { methods: methods() }
+    }
+}
+
+/// The correct server on lines.
+pub fn machine(config: Config) -> Box<dyn Machine + Send> {
+    let components = Components::new(&config);
+    machine_with(config, components)
+}
+
+/// A server on lines made of `components`.
+pub fn machine_with(config: Config, components: Components) -> Box<dyn Machine + Send> {
+    Box::new(Session::new(config, components))
+}

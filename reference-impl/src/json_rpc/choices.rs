@@ -1,0 +1,263 @@
+//! What the contract leaves open for a JSON-RPC server, as values (contract §8 `[choices]`).
+
+use std::fmt;
+
+use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy};
+
+macro_rules! choices {
+    ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
+        /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Choices { $($(#[$doc])* pub $key: $type,)* }
+
+        impl Default for Choices {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl Choices {
+            /// Every key with its values.
+            pub const ALL: &'static [(&'static str, &'static [&'static str])] =
+                &[$((stringify!($key), &[$($value),*])),*];
+
+            /// Chooses `value` for `key`, as `--choice key=value` does.
+            ///
+            /// # Errors
+            /// An unknown key or a value that the key does not have; the error names the known ones.
+            pub fn set(&mut self, key: &str, value: &str) -> Result<(), ChoiceError> {
+                match key {
+                    $(stringify!($key) => match value {
+                        $($value => self.$key = $variant,)*
+                        _ => return Err(ChoiceError::value(stringify!($key), value)),
+                    },)*
+                    _ => return Err(ChoiceError::Key(key.to_owned())),
+                }
+                Ok(())
+            }
+
+            /// The value in force for `key`.
+            pub fn get(&self, key: &str) -> Option<&'static str> {
+                match key {
+                    $(stringify!($key) => [$(($value, $variant)),*]
+                        .into_iter()
+                        .find(|(_, variant)| *variant == self.$key)
+                        .map(|(value, _)| value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+choices! {
+    /// Two members with one name, anywhere in a message.
+    duplicate_keys: DuplicateKeys = DuplicateKeys::Last, {
+        "last" => DuplicateKeys::Last, "first" => DuplicateKeys::First, "refuse" => DuplicateKeys::Refuse
+    };
+    /// An escaped half of a surrogate pair.
+    lone_surrogates: LoneSurrogates = LoneSurrogates::Echo, {
+        "echo" => LoneSurrogates::Echo, "replace" => LoneSurrogates::Replace, "refuse" => LoneSurrogates::Refuse
+    };
+    /// Integers beyond ±(2^53−1); numbers beyond a double are kept as spelled by `exact` and refused else.
+    big_integers: BigNumbers = BigNumbers::Exact, {
+        "exact" => BigNumbers::Exact, "round" => BigNumbers::Round, "refuse" => BigNumbers::Refuse
+    };
+    /// A line of nothing but white space.
+    blank_line: BlankLine = BlankLine::Ignore, { "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse };
+    /// What stands after the last LF when standard input ends.
+    last_line_without_lf: LastLine = LastLine::Process, {
+        "process" => LastLine::Process, "refuse" => LastLine::Refuse, "silent" => LastLine::Silent
+    };
+    /// `null` as an id.
+    null_id: NullId = NullId::Answer, {
+        "answer" => NullId::Answer, "silent" => NullId::Silent, "refuse" => NullId::Refuse
+    };
+    /// An id with a fraction or an exponent.
+    fractional_id: FractionalId = FractionalId::Echo, {
+        "echo" => FractionalId::Echo, "refuse" => FractionalId::Refuse
+    };
+    /// `null` as params.
+    params_null: ParamsNull = ParamsNull::Absent, {
+        "absent" => ParamsNull::Absent, "refuse" => ParamsNull::Refuse
+    };
+    /// The code for params that are neither an array nor an object.
+    params_scalar: ParamsScalar = ParamsScalar::InvalidRequest, {
+        "-32600" => ParamsScalar::InvalidRequest, "-32602" => ParamsScalar::InvalidParams
+    };
+    /// A method whose name begins with `rpc.`.
+    rpc_prefix: RpcPrefix = RpcPrefix::MethodNotFound, {
+        "-32600" => RpcPrefix::InvalidRequest, "-32601" => RpcPrefix::MethodNotFound, "answer" => RpcPrefix::Answer
+    };
+    /// A response object that is sent to the server.
+    response_to_server: ResponseToServer = ResponseToServer::Refuse, {
+        "refuse" => ResponseToServer::Refuse, "silent" => ResponseToServer::Silent
+    };
+    /// HTTP status of a reply that is an error.
+    error_status: ErrorStatus = ErrorStatus::Ok, { "200" => ErrorStatus::Ok, "400" => ErrorStatus::BadRequest };
+    /// A request that the rate limit refuses counts against the limit.
+    refused_counts: bool = false, { "true" => true, "false" => false };
+    /// A request that the rate limit refuses spends its nonce.
+    refusal_burns_nonce: bool = false, { "true" => true, "false" => false };
+}
+
+impl Choices {
+    /// The choices that concern JSON.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            duplicate_keys: self.duplicate_keys,
+            lone_surrogates: self.lone_surrogates,
+            big_numbers: self.big_integers,
+        }
+    }
+}
+
+/// See [`Choices::blank_line`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlankLine {
+    /// No reply.
+    Ignore,
+    /// A parse error.
+    Refuse,
+}
+
+/// See [`Choices::last_line_without_lf`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLine {
+    /// A line like any other.
+    Process,
+    /// Refused, whatever it holds.
+    Refuse,
+    /// Processed when it is complete, dropped without a reply when it is cut.
+    Silent,
+}
+
+/// See [`Choices::null_id`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NullId {
+    /// A request whose reply has id null.
+    Answer,
+    /// A notification.
+    Silent,
+    /// An invalid request.
+    Refuse,
+}
+
+/// See [`Choices::fractional_id`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FractionalId {
+    /// An id like any other.
+    Echo,
+    /// An invalid request.
+    Refuse,
+}
+
+/// See [`Choices::params_null`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamsNull {
+    /// As if the member were not there.
+    Absent,
+    /// As params of another wrong type.
+    Refuse,
+}
+
+/// See [`Choices::params_scalar`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamsScalar {
+    /// -32600, found before anything else of the request.
+    InvalidRequest,
+    /// -32602, found when the method is known.
+    InvalidParams,
+}
+
+/// See [`Choices::rpc_prefix`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RpcPrefix {
+    /// -32600.
+    InvalidRequest,
+    /// -32601.
+    MethodNotFound,
+    /// The names of the methods.
+    Answer,
+}
+
+/// See [`Choices::response_to_server`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseToServer {
+    /// An invalid request.
+    Refuse,
+    /// Dropped.
+    Silent,
+}
+
+/// See [`Choices::error_status`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorStatus {
+    /// 200, as for results.
+    Ok,
+    /// 400.
+    BadRequest,
+}
+
+/// Why [`Choices::set`] refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// No choice has this key.
+    Key(String),
+    /// The choice does not have this value.
+    Value {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+        /// The values it has.
+        known: &'static [&'static str],
+    },
+}
+
+impl ChoiceError {
+    fn value(key: &'static str, value: &str) -> Self {
+        let known = Choices::ALL.iter().find(|(name, _)| *name == key).map_or(&[][..], |(_, values)| values);
+        Self::Value { key, value: value.to_owned(), known }
+    }
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => {
+                let known: Vec<_> = Choices::ALL.iter().map(|(key, _)| *key).collect();
+                write!(f, "unknown choice {key:?}; known: {}", known.join(", "))
+            }
+            Self::Value { key, value, known } => {
+                write!(f, "choice {key} has no value {value:?}; known: {}", known.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ChoiceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_value_can_be_set_and_read_back() {
+        for (key, values) in Choices::ALL {
+            for value in *values {
+                let mut choices = Choices::default();
+                choices.set(key, value).unwrap();
+                assert_eq!(choices.get(key), Some(*value), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_name_what_is_known() {
+        let mut choices = Choices::default();
+        assert!(choices.set("bomb", "ignore").unwrap_err().to_string().contains("blank_line"));
+        assert!(choices.set("blank_line", "end").unwrap_err().to_string().contains("ignore, refuse"));
+        assert_eq!(choices, Choices::default());
+    }
+}

@@ -1,0 +1,114 @@
+//! What is owed for one body: one reply, or the array of a batch.
+
+use super::method::Outcome;
+use super::reply::{self, NULL};
+
+/// Names a body; whoever handed it over gets it back with the reply.
+pub type Ticket = u64;
+
+/// A body whose calls are not all done.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub ticket: Ticket,
+    /// Calls with an id that are under way.
+    pub waiting: usize,
+    /// The replies of a batch so far.
+    pub batch: Option<BatchReply>,
+}
+
+/// The reply to a batch under construction.
+///
+/// It stays within the size of a message as long as every call has room for a short error: what is left beyond that is
+/// shared by those that answer first. Only where the ids alone fill a message is it larger.
+#[derive(Debug)]
+pub(super) struct BatchReply {
+    text: Vec<u8>,
+    bytes_max: usize,
+    /// Bytes that are kept for the calls that have not answered.
+    reserved: usize,
+}
+
+/// Bytes of a short error without its id, and a comma: a code and a message, no data.
+const SHORT_BYTES: usize = 90;
+
+fn reserve(id: &str) -> usize {
+    SHORT_BYTES + id.len()
+}
+
+impl BatchReply {
+    pub fn new(bytes_max: usize) -> Self {
+        Self { text: Vec::new(), bytes_max, reserved: 2 }
+    }
+
+    /// Keeps room for the answer under this id.
+    pub fn expect(&mut self, id: &str) {
+        self.reserved += reserve(id);
+    }
+
+    /// Bytes that the answer under this id may take.
+    pub fn room(&self, id: &str) -> usize {
+        let others = self.reserved.saturating_sub(reserve(id));
+        self.bytes_max.saturating_sub(self.text.len() + others)
+    }
+
+    /// Takes the answer to a call for which room was kept.
+    pub fn answer(&mut self, id: &str, outcome: &Outcome) {
+        let room = self.room(id);
+        self.reserved = self.reserved.saturating_sub(reserve(id));
+        let fits = match outcome {
+            Ok(value) => value.len() <= room,
+            Err(_) => true,
+        };
+        let mut reply = if fits { reply::response(id, outcome, self.bytes_max) } else { Vec::new() };
+        if !fits || reply.len() + 1 > room {
+            reply = reply::error(id, &reply::give_way(outcome), false);
+            if reply.len() > self.bytes_max {
+                reply = reply::error(NULL, &reply::give_way(outcome), false);
+            }
+        }
+        self.text.push(if self.text.is_empty() { b'[' } else { b',' });
+        self.text.extend_from_slice(&reply);
+    }
+
+    /// Bytes that are held.
+    pub fn held_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The whole reply; nothing where nothing was answered.
+    pub fn finish(mut self) -> Option<Vec<u8>> {
+        if self.text.is_empty() {
+            return None;
+        }
+        self.text.push(b']');
+        Some(self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_rpc::reply::{Failure, FailureKind};
+
+    #[test]
+    fn every_id_is_answered_within_the_limit() {
+        let mut batch = BatchReply::new(2_000);
+        let ids: Vec<String> = (0..15).map(|n| n.to_string()).collect();
+        ids.iter().for_each(|id| batch.expect(id));
+        for (n, id) in ids.iter().enumerate() {
+            let outcome = match n % 3 {
+                0 => Ok(format!("\"{}\"", "x".repeat(300)).into_bytes()),
+                1 => Ok(b"1".to_vec()),
+                _ => Err(Failure::new(FailureKind::MethodNotFound, "d".repeat(200))),
+            };
+            batch.answer(id, &outcome);
+        }
+        let text = String::from_utf8(batch.finish().unwrap()).unwrap();
+        assert!(text.len() <= 2_000, "{}", text.len());
+        for id in &ids {
+            assert_eq!(text.matches(&format!("\"id\":{id}}}")).count(), 1, "{id}");
+        }
+        assert_eq!(text.matches("xxx\",\"id\"").count(), 1, "{text}");
+        assert_eq!(text.matches("-32603").count(), 4);
+    }
+}

@@ -1,0 +1,422 @@
+//! The server: one body in, one body or none out, and streams on the way.
+
+use std::collections::HashMap;
+
+use super::choices::{Choices, RpcPrefix};
+use super::decode;
+use super::exchange::{BatchReply, Exchange, Ticket as TicketOf};
+use super::job::{Job, JobId, Jobs, ReplyTo, Stream};
+use super::method::{Answer, Call, Outcome, Step, Task, World};
+use super::reply::{self, Failure, FailureKind, NULL};
+use super::request::{self, Refusal, Request};
+use super::{Components, Config};
+use crate::json::{Kind, Scanner, write_str};
+use crate::machine::Millis;
+
+/// Names a body; whoever hands it over gets it back with the reply.
+pub type Ticket = TicketOf;
+
+/// What carries a body, as far as it matters to the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// Both sides send messages at any time (lines): streams are possible.
+    Duplex,
+    /// Each body has its own reply (HTTP): there are no streams.
+    Exchange,
+}
+
+/// What the server says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// The answer to a body; each body gets exactly one of these.
+    Reply {
+        /// The body's ticket.
+        ticket: Ticket,
+        /// What is sent back; `None` where there is nothing to answer.
+        body: Option<Vec<u8>>,
+        /// It is a single error.
+        is_error: bool,
+    },
+    /// A message of the server's own (a part of a stream).
+    Notice(Vec<u8>),
+}
+
+impl Output {
+    fn len(&self) -> usize {
+        match self {
+            Self::Reply { body, .. } => body.as_ref().map_or(0, Vec::len),
+            Self::Notice(text) => text.len(),
+        }
+    }
+}
+
+/// The state of a server that knows no transport: time is a parameter, and [`Server::wake_at`] says when it wants to go
+/// on by itself.
+pub struct Server {
+    config: Config,
+    components: Components,
+    world: World,
+    scanner: Scanner,
+    jobs: Jobs,
+    exchanges: HashMap<u64, Exchange>,
+    exchange_last: u64,
+    /// Bytes of unfinished batch replies.
+    batch_bytes: usize,
+    stream_last: u64,
+}
+
+/// What a call came to at once.
+enum Called {
+    Done(Outcome),
+    Later { task: Box<dyn Task>, timeout_ms: u64, streams: bool },
+}
+
+impl Server {
+    /// A server that was asked nothing.
+    pub fn new(config: Config, components: Components) -> Self {
+        Self {
+            scanner: Scanner::new(config.limits.nesting_max),
+            config,
+            components,
+            world: World::default(),
+            jobs: Jobs::default(),
+            exchanges: HashMap::new(),
+            exchange_last: 0,
+            batch_bytes: 0,
+            stream_last: 0,
+        }
+    }
+
+    /// How it was started.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Takes one body: a request or a batch. Its reply is among the outputs, now or after a later [`Server::run`].
+    pub fn receive(
+        &mut self,
+        body: &[u8],
+        ticket: Ticket,
+        channel: Channel,
+        now: Millis,
+        out: &mut Vec<Output>,
+    ) {
+        if body.len() > self.config.limits.rpc_message_bytes_max {
+            return self.refuse_too_large(ticket, out);
+        }
+        self.read(body, None, ticket, channel, now, out);
+    }
+
+    /// Answers a body that has more bytes than are accepted.
+    pub fn refuse_too_large(&self, ticket: Ticket, out: &mut Vec<Output>) {
+        let bytes_max = self.config.limits.rpc_message_bytes_max;
+        let details = format!("a message has at most {bytes_max} bytes");
+        self.refuse(ticket, Failure::new(FailureKind::MessageTooLarge, details), out);
+    }
+
+    /// Answers a body that cannot be read.
+    pub(super) fn refuse(&self, ticket: Ticket, failure: Failure, out: &mut Vec<Output>) {
+        self.reply(ticket, NULL, &Err(failure), out);
+    }
+
+    fn reply(&self, ticket: Ticket, id: &str, outcome: &Outcome, out: &mut Vec<Output>) {
+        let body = reply::response(id, outcome, self.config.limits.rpc_message_bytes_max);
+        out.push(Output::Reply { ticket, body: Some(body), is_error: outcome.is_err() });
+    }
+
+    /// `original` is what was sent where `text` is a rewritten form of it.
+    fn read(
+        &mut self,
+        text: &[u8],
+        original: Option<&[u8]>,
+        ticket: Ticket,
+        channel: Channel,
+        now: Millis,
+        out: &mut Vec<Output>,
+    ) {
+        let choices = self.config.choices;
+        let scanned = match self.scanner.scan(text) {
+            Ok(scanned) => scanned,
+            Err(error) => return self.refuse(ticket, decode::refusal(error), out),
+        };
+        if original.is_none() && decode::needs_rewriting(text, scanned.traits(), &choices) {
+            let nesting_max = self.config.limits.nesting_max;
+            return match decode::rewritten(text, scanned.traits(), nesting_max, &choices) {
+                Ok(rewritten) => self.read(&rewritten, Some(text), ticket, channel, now, out),
+                Err(failure) => self.refuse(ticket, failure, out),
+            };
+        }
+        match scanned.kind() {
+            Kind::Array if self.config.features.batch => self.batch(text, ticket, now, out),
+            Kind::Array => self.refuse(ticket, Failure::invalid_request("batches are not supported"), out),
+            _ => {
+                let request = request::read(&scanned, &choices);
+                self.single(request, ticket, channel, now, out);
+            }
+        }
+    }
+
+    fn single(
+        &mut self,
+        request: Result<Request<'_>, Refusal<'_>>,
+        ticket: Ticket,
+        channel: Channel,
+        now: Millis,
+        out: &mut Vec<Output>,
+    ) {
+        let request = match request {
+            Ok(request) => request,
+            Err(Refusal::Answer(failure, id)) => {
+                return self.reply(ticket, id.unwrap_or(NULL), &Err(failure), out);
+            }
+            Err(Refusal::Silent) => {
+                return out.push(Output::Reply { ticket, body: None, is_error: false });
+            }
+        };
+        let room = self.config.limits.rpc_message_bytes_max;
+        let called = self.call(&request, room, now);
+        let Some(id) = request.id else {
+            out.push(Output::Reply { ticket, body: None, is_error: false });
+            if let Called::Later { task, timeout_ms, .. } = called {
+                self.jobs.add(Job { reply_to: None, deadline: now + timeout_ms, task, stream: None });
+            }
+            return;
+        };
+        match called {
+            Called::Done(outcome) => self.reply(ticket, id, &outcome, out),
+            Called::Later { task, timeout_ms, streams } => {
+                let exchange = self.open(Exchange { ticket, waiting: 1, batch: None });
+                let streams = streams && channel == Channel::Duplex && self.config.features.streaming;
+                let stream = streams.then(|| self.start_stream(id, out));
+                let reply_to = Some(ReplyTo { exchange, id: id.into() });
+                self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream });
+            }
+        }
+    }
+
+    fn batch(&mut self, text: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>) {
+        let Config { choices, limits, .. } = &self.config;
+        let (choices, bytes_max, elements_max) =
+            (*choices, limits.rpc_message_bytes_max, limits.rpc_batch_elements_max);
+        let elements = decode::elements(text);
+        if elements.is_empty() {
+            return self.refuse(ticket, Failure::invalid_request("the batch is empty"), out);
+        }
+        if elements.len() > elements_max {
+            let details = format!("a batch has at most {elements_max} elements");
+            return self.refuse(ticket, Failure::invalid_request(details), out);
+        }
+        let mut requests = Vec::with_capacity(elements.len());
+        let mut batch = BatchReply::new(bytes_max);
+        for element in elements {
+            let request = match self.scanner.scan(element) {
+                Ok(scanned) => request::read(&scanned, &choices),
+                // The whole was scanned before.
+                Err(error) => Err(Refusal::Answer(decode::refusal(error), None)),
+            };
+            match &request {
+                Ok(Request { id, .. }) => id.iter().for_each(|id| batch.expect(id)),
+                Err(Refusal::Answer(_, id)) => batch.expect(id.unwrap_or(NULL)),
+                Err(Refusal::Silent) => {}
+            }
+            requests.push(request);
+        }
+        let exchange = self.open(Exchange { ticket, waiting: 0, batch: None });
+        let mut waiting = 0;
+        for request in requests {
+            let request = match request {
+                Ok(request) => request,
+                Err(Refusal::Answer(failure, id)) => {
+                    batch.answer(id.unwrap_or(NULL), &Err(failure));
+                    continue;
+                }
+                Err(Refusal::Silent) => continue,
+            };
+            let room = request.id.map_or(bytes_max, |id| batch.room(id));
+            match (self.call(&request, room, now), request.id) {
+                (Called::Done(outcome), Some(id)) => batch.answer(id, &outcome),
+                (Called::Done(_), None) => {}
+                (Called::Later { task, timeout_ms, .. }, id) => {
+                    waiting += usize::from(id.is_some());
+                    let reply_to = id.map(|id| ReplyTo { exchange, id: id.into() });
+                    self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream: None });
+                }
+            }
+        }
+        self.batch_bytes += batch.held_bytes();
+        if let Some(open) = self.exchanges.get_mut(&exchange) {
+            open.waiting = waiting;
+            open.batch = Some(batch);
+        }
+        self.close_if_done(exchange, out);
+    }
+
+    fn open(&mut self, exchange: Exchange) -> u64 {
+        self.exchange_last += 1;
+        self.exchanges.insert(self.exchange_last, exchange);
+        self.exchange_last
+    }
+
+    /// Everything between the shape of a request and its outcome. `room` is what a result may take, in bytes.
+    fn call(&mut self, request: &Request<'_>, room: usize, now: Millis) -> Called {
+        let Choices { rpc_prefix, .. } = self.config.choices;
+        let Components { methods, .. } = &mut self.components;
+        if request.method.starts_with(b"rpc.") && rpc_prefix != RpcPrefix::MethodNotFound {
+            return Called::Done(match rpc_prefix {
+                RpcPrefix::Answer => Ok(names(methods.names())),
+                _ => Err(Failure::invalid_request("names that begin with rpc. are reserved")),
+            });
+        }
+        let Some(method) = methods.get(&request.method) else {
+            return Called::Done(Err(Failure::new(FailureKind::MethodNotFound, "no method has this name")));
+        };
+        let call = Call { params: request.params, now, limits: &self.config.limits, result_bytes_max: room };
+        // Params of a wrong type fit no method, whatever it does with them.
+        if let Err(failure) = call.params.text() {
+            return Called::Done(Err(failure));
+        }
+        match method.call(&call, &mut self.world) {
+            Answer::Done(outcome) => Called::Done(outcome),
+            Answer::Later { task, timeout_ms, streams } => Called::Later { task, timeout_ms, streams },
+        }
+    }
+
+    /// Lets the calls go on whose time has come, each one step; the rest waits for the next run where much was said.
+    pub fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
+        let bytes_max = self.config.limits.output_batch_bytes;
+        let mut bytes = 0;
+        for _ in 0..self.jobs.wake(now) {
+            let from = out.len();
+            let Some(id) = self.jobs.next_runnable() else { return };
+            self.go_on(id, now, out);
+            bytes += out.iter().skip(from).map(Output::len).sum::<usize>();
+            if bytes >= bytes_max {
+                return;
+            }
+        }
+    }
+
+    fn go_on(&mut self, id: JobId, now: Millis, out: &mut Vec<Output>) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        if job.is_overdue(now) {
+            let failure = Failure::new(FailureKind::Timeout, "the call was not done in its time");
+            return self.finish(id, &Err(failure), out);
+        }
+        match job.task.poll(now) {
+            Step::WaitUntil(at) => {
+                let at = at.min(job.deadline);
+                self.jobs.wait(id, at);
+            }
+            Step::Chunk(chunk) => {
+                if let Some(stream) = &mut job.stream {
+                    stream.sequence += 1;
+                    out.push(Output::Notice(stream_data(stream, &chunk)));
+                }
+                self.jobs.go_on(id);
+            }
+            Step::Done(outcome) => self.finish(id, &outcome, out),
+        }
+    }
+
+    fn finish(&mut self, id: JobId, outcome: &Outcome, out: &mut Vec<Output>) {
+        let Some(job) = self.jobs.remove(id) else { return };
+        if let Some(stream) = &job.stream {
+            out.push(Output::Notice(stream_end(stream)));
+        }
+        let Some(ReplyTo { exchange: number, id }) = job.reply_to else { return };
+        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
+        exchange.waiting -= 1;
+        match &mut exchange.batch {
+            Some(batch) => {
+                let before = batch.held_bytes();
+                batch.answer(&id, outcome);
+                self.batch_bytes += batch.held_bytes() - before;
+                self.close_if_done(number, out);
+            }
+            None => {
+                let ticket = exchange.ticket;
+                self.exchanges.remove(&number);
+                self.reply(ticket, &id, outcome, out);
+            }
+        }
+    }
+
+    fn close_if_done(&mut self, number: u64, out: &mut Vec<Output>) {
+        if self.exchanges.get(&number).is_none_or(|exchange| exchange.waiting > 0) {
+            return;
+        }
+        let Some(Exchange { ticket, batch: Some(batch), .. }) = self.exchanges.remove(&number) else {
+            return;
+        };
+        self.batch_bytes -= batch.held_bytes();
+        out.push(Output::Reply { ticket, body: batch.finish(), is_error: false });
+    }
+
+    /// Ends the calls that would take too long now that nothing more will be asked.
+    pub fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
+        for id in self.jobs.ending_after(now + self.config.limits.rpc_eof_grace_ms) {
+            let failure = Failure::new(FailureKind::Unavailable, "the input ended before the call was done");
+            self.finish(id, &Err(failure), out);
+        }
+    }
+
+    /// When it wants to go on by itself; a time that has passed means at once.
+    pub fn wake_at(&self) -> Option<Millis> {
+        self.jobs.next_at()
+    }
+
+    /// True when no call is under way.
+    pub fn is_idle(&self) -> bool {
+        self.jobs.len() == 0
+    }
+
+    /// True when so much is under way that nothing more should be handed over until something is done.
+    pub fn is_full(&self) -> bool {
+        let limits = &self.config.limits;
+        self.jobs.len() >= limits.rpc_pending_max
+            || self.jobs.held_bytes() + self.batch_bytes >= limits.rpc_pending_bytes_max
+    }
+
+    fn start_stream(&mut self, task_id: &str, out: &mut Vec<Output>) -> Stream {
+        self.stream_last += 1;
+        let stream = Stream { number: self.stream_last, sequence: 0 };
+        out.push(Output::Notice(notice(
+            "stream_start",
+            &stream,
+            format!(",\"task_id\":{task_id}").as_bytes(),
+        )));
+        stream
+    }
+}
+
+fn stream_data(stream: &Stream, chunk: &str) -> Vec<u8> {
+    let mut members = b",\"chunk\":".to_vec();
+    write_str(&mut members, chunk);
+    members.extend_from_slice(format!(",\"sequence\":{}", stream.sequence).as_bytes());
+    notice("stream_data", stream, &members)
+}
+
+fn stream_end(stream: &Stream) -> Vec<u8> {
+    notice("stream_end", stream, format!(",\"total_chunks\":{}", stream.sequence).as_bytes())
+}
+
+fn notice(method: &str, stream: &Stream, members: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"stream_id\":\"stream_{:03}\"",
+        stream.number
+    );
+    [head.as_bytes(), members, b"}}"].concat()
+}
+
+/// What the `rpc.` methods answer where they do.
+fn names(names: impl Iterator<Item = &'static str>) -> Vec<u8> {
+    let mut out = b"{\"methods\":[".to_vec();
+    for (at, name) in names.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_str(&mut out, name);
+    }
+    out.extend_from_slice(b"]}");
+    out
+}

@@ -1,0 +1,198 @@
+//! The server on lines: one body a line, replies as they come (contract §7 "Transport").
+
+use super::choices::{BlankLine, LastLine};
+use super::reply::{Failure, FailureKind};
+use super::server::{Channel, Output, Server};
+use super::{Components, Config};
+use crate::frame::{Frame, LineReader};
+use crate::json::Scanner;
+use crate::machine::{Action, Event, Machine, Millis};
+
+/// Every line has its own reply, so that none needs a name.
+const TICKET: u64 = 0;
+
+/// A server on standard input and output.
+///
+/// While much is under way, while a call is under way that others have to wait for, and when more replies piled up than
+/// are handed over at once, what follows stays unread or, if it came in the same event, in a backlog no larger than that
+/// event.
+pub struct Session {
+    lines: LineReader,
+    server: Server,
+    /// Bytes that arrived but were not looked at, from `backlog_at` on.
+    backlog: Vec<u8>,
+    backlog_at: usize,
+    /// Replies are handed over before the backlog is continued.
+    yielding: bool,
+    /// The time at which the shell was asked to wake it.
+    asked: Option<Millis>,
+    outputs: Vec<Output>,
+    eof: bool,
+    /// The end of the input was told to the server.
+    hurried: bool,
+    ended: bool,
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+impl Session {
+    /// A server that has read nothing.
+    pub fn new(config: Config, components: Components) -> Self {
+        Self {
+            lines: LineReader::new(config.limits.rpc_message_bytes_max),
+            server: Server::new(config, components),
+            backlog: Vec::new(),
+            backlog_at: 0,
+            yielding: false,
+            asked: None,
+            outputs: Vec::new(),
+            eof: false,
+            hurried: false,
+            ended: false,
+        }
+    }
+
+    fn is_blocked(&self) -> bool {
+        let waits = !self.server.config().features.concurrent && !self.server.is_idle();
+        self.yielding || self.ended || waits || self.server.is_full()
+    }
+
+    /// Takes lines off `input` until it is used up or something has to be waited for.
+    fn read_lines(&mut self, input: &mut &[u8], now: Millis, out: &mut Vec<u8>) {
+        while !input.is_empty() && !self.is_blocked() {
+            let Some(frame) = self.lines.next(input) else { return };
+            match frame {
+                Frame::Line(line) => take_line(&mut self.server, line, now, &mut self.outputs),
+                Frame::TooLong => self.server.refuse_too_large(TICKET, &mut self.outputs),
+            }
+            self.collect(out);
+            let enough = out.len() >= self.server.config().limits.output_batch_bytes;
+            self.yielding = enough && !input.is_empty();
+        }
+    }
+
+    fn read_backlog(&mut self, now: Millis, out: &mut Vec<u8>) {
+        if self.backlog.is_empty() {
+            return;
+        }
+        let backlog = std::mem::take(&mut self.backlog);
+        let mut input = backlog.get(self.backlog_at..).unwrap_or_default();
+        self.read_lines(&mut input, now, out);
+        self.backlog_at = backlog.len() - input.len();
+        if self.backlog_at < backlog.len() {
+            self.backlog = backlog;
+        } else {
+            self.backlog_at = 0;
+        }
+    }
+
+    /// Lets the server go on and puts what it said so far into lines.
+    fn run(&mut self, now: Millis, out: &mut Vec<u8>) {
+        self.server.run(now, &mut self.outputs);
+        self.collect(out);
+    }
+
+    fn collect(&mut self, out: &mut Vec<u8>) {
+        for output in self.outputs.drain(..) {
+            let (Output::Reply { body: Some(mut text), .. } | Output::Notice(mut text)) = output else {
+                continue;
+            };
+            text.push(b'\n');
+            if out.is_empty() {
+                *out = text;
+            } else {
+                out.extend_from_slice(&text);
+            }
+        }
+    }
+
+    /// What is left to do once the input has ended and everything before was read; true when nothing is.
+    fn end(&mut self, now: Millis, out: &mut Vec<u8>) -> bool {
+        if !self.eof || self.is_blocked() || !self.backlog.is_empty() {
+            return false;
+        }
+        if let Some(Frame::Line(line)) = self.lines.finish() {
+            let config = self.server.config();
+            match config.choices.last_line_without_lf {
+                LastLine::Silent if Scanner::new(config.limits.nesting_max).scan(line).is_err() => {}
+                LastLine::Refuse if !is_blank(line) => {
+                    let details = "the last line does not end in a newline";
+                    self.server.refuse(
+                        TICKET,
+                        Failure::new(FailureKind::ParseError, details),
+                        &mut self.outputs,
+                    );
+                }
+                LastLine::Process | LastLine::Refuse | LastLine::Silent => {
+                    take_line(&mut self.server, line, now, &mut self.outputs);
+                }
+            }
+        }
+        self.run(now, out);
+        if !std::mem::replace(&mut self.hurried, true) {
+            self.server.hurry(now, &mut self.outputs);
+            self.collect(out);
+        }
+        self.server.is_idle()
+    }
+}
+
+fn take_line(server: &mut Server, line: &[u8], now: Millis, outputs: &mut Vec<Output>) {
+    let blank = line.first().is_none_or(u8::is_ascii_whitespace) && is_blank(line);
+    if !blank {
+        return server.receive(line, TICKET, Channel::Duplex, now, outputs);
+    }
+    if server.config().choices.blank_line == BlankLine::Refuse {
+        server.refuse(TICKET, Failure::new(FailureKind::ParseError, "the line is blank"), outputs);
+    }
+}
+
+impl Machine for Session {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        let mut out = Vec::new();
+        // What was due comes before what is new.
+        self.run(now, &mut out);
+        match event {
+            Event::Stdin(bytes) => {
+                let mut input = bytes;
+                if self.backlog.is_empty() {
+                    self.read_lines(&mut input, now, &mut out);
+                }
+                self.backlog.extend_from_slice(input);
+            }
+            Event::StdinEof => self.eof = true,
+            Event::Terminate => self.ended = true,
+            Event::Wake => {
+                self.asked = None;
+                self.yielding = false;
+            }
+            _ => {}
+        }
+        self.run(now, &mut out);
+        if !matches!(event, Event::Stdin(_)) && !self.is_blocked() {
+            self.read_backlog(now, &mut out);
+        }
+        self.ended = self.ended || self.end(now, &mut out);
+        if !out.is_empty() {
+            actions.push(Action::Stdout(out));
+        }
+        if self.ended {
+            actions.push(Action::Exit(0));
+            return;
+        }
+        let next = if self.yielding { Some(now) } else { self.server.wake_at().map(|at| at.max(now)) };
+        if next.is_some() && next != self.asked {
+            self.asked = next;
+            actions.extend(next.map(Action::WakeAt));
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        !self.eof && !self.is_blocked() && self.backlog.is_empty()
+    }
+}

@@ -1,0 +1,183 @@
+//! A server with its own clock, which stands still until a test moves it.
+
+use peerproof_reference::json_rpc::{Components, Config, machine_with};
+use peerproof_reference::machine::{Action, Event, Machine};
+use serde_json::Value;
+
+pub struct Peer {
+    machine: Box<dyn Machine + Send>,
+    pub now: u64,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    pub exit: Option<i32>,
+    wake_at: Option<u64>,
+    /// Largest piece of output that was handed over at once, in bytes.
+    pub write_bytes_max: usize,
+}
+
+impl Peer {
+    pub fn of(machine: Box<dyn Machine + Send>) -> Self {
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Self { machine, now: 1_000_000, stdout, stderr, exit: None, wake_at: None, write_bytes_max: 0 }
+    }
+
+    pub fn new(config: Config, change: impl FnOnce(&mut Components)) -> Self {
+        let mut components = Components::new(&config);
+        change(&mut components);
+        Self::of(machine_with(config, components))
+    }
+
+    pub fn plain() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        Self::new(config, |_| {})
+    }
+
+    pub fn chosen(choice: &str) -> Self {
+        let (key, value) = choice.split_once('=').unwrap();
+        Self::with(|config| config.choices.set(key, value).unwrap())
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        let mut actions = Vec::new();
+        self.machine.handle(event, self.now, &mut actions);
+        for action in actions {
+            assert!(self.exit.is_none(), "nothing follows the end");
+            match action {
+                Action::Stdout(bytes) => {
+                    self.write_bytes_max = self.write_bytes_max.max(bytes.len());
+                    self.stdout.extend(bytes);
+                }
+                Action::Stderr(bytes) => self.stderr.extend(bytes),
+                Action::WakeAt(time) => self.wake_at = Some(time),
+                Action::Exit(status) => self.exit = Some(status),
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    }
+
+    fn deliver(&mut self, event: Event<'_>) {
+        self.event(event);
+        self.run_until(self.now);
+    }
+
+    /// Lets the clock run to `time`, with every wake on the way.
+    pub fn run_until(&mut self, time: u64) {
+        while let Some(at) = self.wake_at.filter(|at| *at <= time && self.exit.is_none()) {
+            self.now = self.now.max(at);
+            self.wake_at = None;
+            self.event(Event::Wake);
+        }
+        self.now = self.now.max(time);
+    }
+
+    pub fn sleep(&mut self, ms: u64) {
+        self.run_until(self.now + ms);
+    }
+
+    pub fn wants_stdin(&self) -> bool {
+        self.machine.wants_stdin()
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.deliver(Event::Stdin(bytes));
+    }
+
+    pub fn close(&mut self) {
+        self.deliver(Event::StdinEof);
+    }
+
+    pub fn terminate(&mut self) {
+        self.deliver(Event::Terminate);
+    }
+
+    /// The lines since the last call.
+    pub fn lines(&mut self) -> Vec<String> {
+        let text = String::from_utf8(std::mem::take(&mut self.stdout)).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'));
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The messages since the last call.
+    pub fn messages(&mut self) -> Vec<Value> {
+        self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Sends lines and takes what comes back without time passing.
+    pub fn exchange(&mut self, lines: &str) -> Vec<Value> {
+        self.write(lines.as_bytes());
+        self.write(b"\n");
+        let messages = self.messages();
+        messages.iter().for_each(check);
+        messages
+    }
+
+    /// Sends one line and takes its one reply.
+    pub fn line(&mut self, line: &str) -> Value {
+        let mut replies = self.exchange(line);
+        assert_eq!(replies.len(), 1, "{line:.200} → {replies:?}");
+        replies.remove(0)
+    }
+
+    /// Sends one line and takes its one reply as it is written.
+    pub fn raw(&mut self, line: &str) -> String {
+        self.write(format!("{line}\n").as_bytes());
+        let mut lines = self.lines();
+        assert_eq!(lines.len(), 1, "{line:.200} → {lines:?}");
+        lines.remove(0)
+    }
+
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.line(&request(method, params))
+    }
+
+    /// The result of a call that succeeds.
+    pub fn result(&mut self, method: &str, params: Value) -> Value {
+        let reply = self.call(method, params);
+        assert!(reply.get("error").is_none(), "{reply}");
+        reply["result"].clone()
+    }
+
+    /// The code of a call that fails.
+    pub fn code(&mut self, method: &str, params: Value) -> i64 {
+        code(&self.call(method, params))
+    }
+
+    /// What the counter counts now; every call counts.
+    pub fn count(&mut self) -> u64 {
+        self.result("peerproof.counter", serde_json::json!({}))["count"].as_u64().unwrap()
+    }
+}
+
+/// A request with the id 1.
+pub fn request(method: &str, params: Value) -> String {
+    serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": 1 }).to_string()
+}
+
+/// The code of an error.
+pub fn code(reply: &Value) -> i64 {
+    assert!(reply.get("result").is_none(), "{reply}");
+    reply["error"]["code"].as_i64().unwrap_or_else(|| panic!("{reply}"))
+}
+
+/// What holds for every message.
+pub fn check(message: &Value) {
+    if let Some(replies) = message.as_array() {
+        assert!(!replies.is_empty());
+        return replies.iter().for_each(check);
+    }
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    if message.get("method").is_some() {
+        assert!(message.get("id").is_none(), "{message}");
+        return;
+    }
+    assert!(message.get("id").is_some(), "{message}");
+    assert!(message.get("result").is_some() != message.get("error").is_some(), "{message}");
+    if let Some(error) = message.get("error") {
+        assert!(error["code"].is_i64() && !error["message"].as_str().unwrap().is_empty(), "{message}");
+    }
+}
