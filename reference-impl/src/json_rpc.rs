@@ -8,15 +8,21 @@
 //! A message is checked in this order: size → UTF-8 → JSON → batch shape → request shape → auth → rate → method →
 //! params; only then is anything executed.
 
+mod auth;
 mod choices;
 mod context;
 mod decode;
 mod exchange;
 mod execute;
+mod gzip;
+mod jcs;
 mod job;
+mod log;
 mod method;
+pub mod mutants;
 mod params;
 mod plan;
+mod rate;
 mod reply;
 mod request;
 mod roles;
@@ -24,14 +30,18 @@ mod server;
 mod session;
 mod validate;
 
+pub use auth::{AuthConfig, HmacVerifier, MemoryNonces, NonceStore, Verifier, signature};
 pub use choices::{
     BlankLine, ChoiceError, Choices, ErrorStatus, FractionalId, LastLine, NullId, ParamsNull, ParamsScalar,
     ResponseToServer, RpcPrefix,
 };
 pub use context::Context;
 pub use execute::MODEL;
+pub use gzip::inflate;
+pub use jcs::write_jcs;
 pub use method::{Answer, Call, Method, MethodTable, Outcome, Step, Task, World};
 pub use params::{Members, Named, Params, members};
+pub use rate::{RATE_REQUESTS_MAX, RateConfig, RateLimiter, SlidingWindow};
 pub use reply::{Failure, FailureKind};
 pub use roles::methods;
 pub use server::{Channel, Output, Server, Ticket};
@@ -49,11 +59,13 @@ pub struct Features {
     pub concurrent: bool,
     /// A task whose params ask for it says on the way what it has so far; without it the wish is ignored.
     pub streaming: bool,
+    /// Lines may wrap a compressed message; without it a wrapper is an invalid request.
+    pub gzip: bool,
 }
 
 impl Default for Features {
     fn default() -> Self {
-        Self { batch: true, concurrent: true, streaming: true }
+        Self { batch: true, concurrent: true, streaming: true, gzip: false }
     }
 }
 
@@ -66,18 +78,42 @@ pub struct Config {
     pub limits: Limits,
     /// What it can do.
     pub features: Features,
+    /// Who may call; anybody where this is `None`.
+    pub auth: Option<AuthConfig>,
+    /// How often; without end where this is `None`.
+    pub rate_limit: Option<RateConfig>,
+    /// Each call is logged on standard error.
+    pub logging: bool,
+    /// Milliseconds since 1970 at the machine's time 0.
+    pub started_unix_ms: u64,
 }
 
 /// The replaceable parts of a server.
 pub struct Components {
     /// What can be called.
     pub methods: MethodTable,
+    /// Checks signatures, where messages have to be signed.
+    pub verifier: Option<Box<dyn Verifier>>,
+    /// Nonces of signed messages.
+    pub nonces: Box<dyn NonceStore>,
+    /// Limits the rate of requests, where it is limited.
+    pub limiter: Option<Box<dyn RateLimiter>>,
 }
 
 impl Components {
     /// The correct parts.
-    pub fn new(_config: &Config) -> Self {
-        Self { methods: methods() }
+    pub fn new(config: &Config) -> Self {
+        let Config { limits, choices, .. } = config;
+        let verifier =
+            |auth: &AuthConfig| Box::new(HmacVerifier::new(auth.clone(), limits)) as Box<dyn Verifier>;
+        let limiter =
+            |rate| Box::new(SlidingWindow::new(rate, choices.refused_counts)) as Box<dyn RateLimiter>;
+        Self {
+            methods: methods(),
+            verifier: config.auth.as_ref().map(verifier),
+            nonces: Box::new(MemoryNonces::new(limits.rpc_nonces_max, limits.rpc_nonce_ttl_ms)),
+            limiter: config.rate_limit.map(limiter),
+        }
     }
 }
 

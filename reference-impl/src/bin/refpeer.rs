@@ -16,7 +16,10 @@ fn main() -> ExitCode {
         Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
         Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
         _ => {
-            let _ = writeln!(std::io::stderr(), "usage: refpeer toolhost … | refpeer dispatch … | refpeer json-rpc …");
+            let _ = writeln!(
+                std::io::stderr(),
+                "usage: refpeer toolhost … | refpeer dispatch … | refpeer json-rpc …"
+            );
             2
         }
     };

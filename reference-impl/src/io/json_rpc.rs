@@ -1,13 +1,15 @@
 //! `json-rpc`: the reference JSON-RPC server on the standard streams of this process.
 //!
 //! ```text
-//! json-rpc [--without batch|concurrent|streaming]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! json-rpc [--without batch|concurrent|streaming]… [--gzip] [--auth-key KEY [--auth-key-id ID]]
+//!          [--rate-limit REQUESTS/SECONDS] [--log] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 
 use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::stdio::run_machine;
-use crate::json_rpc::{Config, machine};
+use crate::json_rpc::{AuthConfig, Config, RATE_REQUESTS_MAX, RateConfig, machine};
 
 /// Exit status for arguments that make no sense.
 const STATUS_USAGE: i32 = 2;
@@ -15,7 +17,8 @@ const STATUS_USAGE: i32 = 2;
 /// Exit status of a server that was asked to end.
 pub const STATUS_TERMINATED: i32 = 0;
 
-const USAGE: &str = "usage: json-rpc [--without FEATURE]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
+const USAGE: &str = "usage: json-rpc [--without FEATURE]... [--gzip] [--auth-key KEY [--auth-key-id ID]] \
+                     [--rate-limit REQUESTS/SECONDS] [--log] [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
 /// Runs the server on the standard streams of this process and returns its exit status: 2 for arguments that make no
 /// sense, 70 when its own streams failed, else 0.
@@ -23,12 +26,28 @@ const USAGE: &str = "usage: json-rpc [--without FEATURE]... [--choice KEY=VALUE]
 /// `arguments` are those after the `json-rpc` word.
 pub fn run_json_rpc(arguments: &[String]) -> i32 {
     match parse(arguments) {
-        Ok(config) => run_machine(machine(config), STATUS_TERMINATED),
+        Ok(mut config) => {
+            config.started_unix_ms = unix_ms();
+            run_machine(machine(config), STATUS_TERMINATED)
+        }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "json-rpc: {error}");
             STATUS_USAGE
         }
     }
+}
+
+/// Milliseconds since 1970, now.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// Reads `REQUESTS/SECONDS`.
+fn rate(text: &str) -> Option<RateConfig> {
+    let (requests, window_s) = text.split_once('/')?;
+    let (requests, window_s) = (requests.parse().ok()?, window_s.parse().ok()?);
+    ((1..=RATE_REQUESTS_MAX).contains(&requests) && window_s > 0).then_some(RateConfig { requests, window_s })
 }
 
 /// Reads the arguments.
@@ -37,6 +56,7 @@ pub fn run_json_rpc(arguments: &[String]) -> i32 {
 /// A sentence that names the argument that is missing, unknown or malformed.
 pub fn parse(arguments: &[String]) -> Result<Config, String> {
     let mut config = Config::default();
+    let mut key_id = None;
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
@@ -54,6 +74,17 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
                     }
                 } = false;
             }
+            "--gzip" => config.features.gzip = true,
+            "--log" => config.logging = true,
+            "--auth-key" => {
+                config.auth = Some(AuthConfig { key: value()?.clone().into_bytes(), key_id: None })
+            }
+            "--auth-key-id" => key_id = Some(value()?.clone()),
+            "--rate-limit" => {
+                let value = value()?;
+                let wrong = || format!("--rate-limit needs REQUESTS/SECONDS, such as 60/60, not {value:?}");
+                config.rate_limit = Some(rate(value).ok_or_else(wrong)?);
+            }
             "--choice" | "--limit" => {
                 let value = value()?;
                 let (name, value) = value
@@ -67,6 +98,11 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             _ => return Err(format!("unexpected argument {argument:?}; {USAGE}")),
         }
+    }
+    match (&mut config.auth, key_id) {
+        (Some(auth), key_id) => auth.key_id = key_id,
+        (None, Some(_)) => return Err("--auth-key-id needs --auth-key".to_owned()),
+        (None, None) => {}
     }
     Ok(config)
 }

@@ -108,7 +108,7 @@ mod tests {
         for id in &ids {
             assert_eq!(text.matches(&format!("\"id\":{id}}}")).count(), 1, "{id}");
         }
-        assert_eq!(text.matches("xxx\",\"id\"").count(), 1, "{text}");
-        assert_eq!(text.matches("-32603").count(), 4);
+        let (results, given_way) = (text.matches("xxx\",\"id\"").count(), text.matches("-32603").count());
+        assert!(results > 0 && given_way > 0 && results + given_way == 5, "{text}");
     }
 }

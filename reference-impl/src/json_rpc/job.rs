@@ -17,6 +17,8 @@ pub(super) struct Job {
     pub task: Box<dyn Task>,
     /// The stream that carries what it says on the way.
     pub stream: Option<Stream>,
+    /// The name of the method, where calls are logged, and the time of receipt.
+    pub label: Option<(Box<[u8]>, Millis)>,
 }
 
 /// Where an outcome goes.

@@ -16,6 +16,8 @@ pub(super) struct Request<'t> {
     pub params: Params<'t>,
     /// The id as it was spelled; a notification has none.
     pub id: Option<&'t str>,
+    /// The whole of it.
+    pub text: &'t str,
 }
 
 /// A message that is no request.
@@ -73,7 +75,7 @@ pub(super) fn read<'t>(scanned: &Scanned<'_, 't>, choices: &Choices) -> Result<R
         Some(Ok(id)) => Some(id),
         Some(Err(why)) => return Err(Refusal::Answer(Failure::invalid_request(why), None)),
     };
-    Ok(Request { method: method.bytes(), params, id })
+    Ok(Request { method: method.bytes(), params, id, text: scanned.text() })
 }
 
 /// The id as it is echoed.

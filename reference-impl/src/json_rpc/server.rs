@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::choices::{Choices, RpcPrefix};
+use super::choices::RpcPrefix;
 use super::decode;
 use super::exchange::{BatchReply, Exchange, Ticket as TicketOf};
 use super::job::{Job, JobId, Jobs, ReplyTo, Stream};
 use super::method::{Answer, Call, Outcome, Step, Task, World};
 use super::reply::{self, Failure, FailureKind, NULL};
 use super::request::{self, Refusal, Request};
-use super::{Components, Config};
-use crate::json::{Kind, Scanner, write_str};
+use super::{Components, Config, gzip, log};
+use crate::json::{Kind, Scanner, Traits, write_str};
 use crate::machine::Millis;
 
 /// Names a body; whoever hands it over gets it back with the reply.
@@ -39,13 +39,15 @@ pub enum Output {
     },
     /// A message of the server's own (a part of a stream).
     Notice(Vec<u8>),
+    /// A log line with its LF.
+    Log(Vec<u8>),
 }
 
 impl Output {
     fn len(&self) -> usize {
         match self {
             Self::Reply { body, .. } => body.as_ref().map_or(0, Vec::len),
-            Self::Notice(text) => text.len(),
+            Self::Notice(text) | Self::Log(text) => text.len(),
         }
     }
 }
@@ -63,6 +65,15 @@ pub struct Server {
     /// Bytes of unfinished batch replies.
     batch_bytes: usize,
     stream_last: u64,
+}
+
+/// Where a body comes from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    ticket: Ticket,
+    channel: Channel,
+    /// It was wrapped in another.
+    nested: bool,
 }
 
 /// What a call came to at once.
@@ -104,7 +115,7 @@ impl Server {
         if body.len() > self.config.limits.rpc_message_bytes_max {
             return self.refuse_too_large(ticket, out);
         }
-        self.read(body, None, ticket, channel, now, out);
+        self.read(body, None, Origin { ticket, channel, nested: false }, now, out);
     }
 
     /// Answers a body that has more bytes than are accepted.
@@ -129,41 +140,58 @@ impl Server {
         &mut self,
         text: &[u8],
         original: Option<&[u8]>,
-        ticket: Ticket,
-        channel: Channel,
+        origin: Origin,
         now: Millis,
         out: &mut Vec<Output>,
     ) {
-        let choices = self.config.choices;
+        let Origin { ticket, channel, nested } = origin;
+        let Config { choices, features, limits, .. } = &self.config;
+        let (choices, features, nesting_max) = (*choices, *features, limits.nesting_max);
         let scanned = match self.scanner.scan(text) {
             Ok(scanned) => scanned,
             Err(error) => return self.refuse(ticket, decode::refusal(error), out),
         };
-        if original.is_none() && decode::needs_rewriting(text, scanned.traits(), &choices) {
-            let nesting_max = self.config.limits.nesting_max;
-            return match decode::rewritten(text, scanned.traits(), nesting_max, &choices) {
-                Ok(rewritten) => self.read(&rewritten, Some(text), ticket, channel, now, out),
+        let traits = scanned.traits();
+        if original.is_none() && decode::needs_rewriting(text, traits, &choices) {
+            return match decode::rewritten(text, traits, nesting_max, &choices) {
+                Ok(rewritten) => self.read(&rewritten, Some(text), origin, now, out),
                 Err(failure) => self.refuse(ticket, failure, out),
             };
         }
-        match scanned.kind() {
-            Kind::Array if self.config.features.batch => self.batch(text, ticket, now, out),
-            Kind::Array => self.refuse(ticket, Failure::invalid_request("batches are not supported"), out),
-            _ => {
-                let request = request::read(&scanned, &choices);
-                self.single(request, ticket, channel, now, out);
+        // Only where messages are signed does it matter whether there is a canonical form.
+        let suspect =
+            self.components.verifier.is_some() && (original.is_some() || traits != Traits::default());
+        let suspect = suspect.then_some(original.unwrap_or(text));
+        if scanned.kind() == Kind::Array {
+            if !features.batch {
+                return self.refuse(ticket, Failure::invalid_request("batches are not supported"), out);
             }
+            return self.batch(text, suspect, ticket, now, out);
         }
+        if features.gzip
+            && !nested
+            && channel == Channel::Duplex
+            && let Some(wrapped) = gzip::wrapped(&scanned)
+        {
+            let bytes_max = self.config.limits.rpc_message_bytes_max;
+            return match wrapped.and_then(|body| gzip::unwrapped(body, bytes_max)) {
+                Ok(body) => self.read(&body, None, Origin { nested: true, ..origin }, now, out),
+                Err(failure) => self.refuse(ticket, failure, out),
+            };
+        }
+        let request = request::read(&scanned, &choices);
+        let request = signable(request, suspect.is_some_and(|text| decode::is_ambiguous(text, nesting_max)));
+        self.single(request, origin, now, out);
     }
 
     fn single(
         &mut self,
         request: Result<Request<'_>, Refusal<'_>>,
-        ticket: Ticket,
-        channel: Channel,
+        origin: Origin,
         now: Millis,
         out: &mut Vec<Output>,
     ) {
+        let Origin { ticket, channel, .. } = origin;
         let request = match request {
             Ok(request) => request,
             Err(Refusal::Answer(failure, id)) => {
@@ -174,11 +202,12 @@ impl Server {
             }
         };
         let room = self.config.limits.rpc_message_bytes_max;
-        let called = self.call(&request, room, now);
+        let called = self.call(&request, room, now, out);
+        let label = self.label(&request, now);
         let Some(id) = request.id else {
             out.push(Output::Reply { ticket, body: None, is_error: false });
             if let Called::Later { task, timeout_ms, .. } = called {
-                self.jobs.add(Job { reply_to: None, deadline: now + timeout_ms, task, stream: None });
+                self.jobs.add(Job { reply_to: None, deadline: now + timeout_ms, task, stream: None, label });
             }
             return;
         };
@@ -189,15 +218,24 @@ impl Server {
                 let streams = streams && channel == Channel::Duplex && self.config.features.streaming;
                 let stream = streams.then(|| self.start_stream(id, out));
                 let reply_to = Some(ReplyTo { exchange, id: id.into() });
-                self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream });
+                self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream, label });
             }
         }
     }
 
-    fn batch(&mut self, text: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>) {
+    /// `suspect` is the text as it was sent where some of its elements may have no canonical form.
+    fn batch(
+        &mut self,
+        text: &[u8],
+        suspect: Option<&[u8]>,
+        ticket: Ticket,
+        now: Millis,
+        out: &mut Vec<Output>,
+    ) {
         let Config { choices, limits, .. } = &self.config;
         let (choices, bytes_max, elements_max) =
             (*choices, limits.rpc_message_bytes_max, limits.rpc_batch_elements_max);
+        let nesting_max = limits.nesting_max;
         let elements = decode::elements(text);
         if elements.is_empty() {
             return self.refuse(ticket, Failure::invalid_request("the batch is empty"), out);
@@ -206,14 +244,17 @@ impl Server {
             let details = format!("a batch has at most {elements_max} elements");
             return self.refuse(ticket, Failure::invalid_request(details), out);
         }
+        let suspects = suspect.map(decode::elements).unwrap_or_default();
         let mut requests = Vec::with_capacity(elements.len());
         let mut batch = BatchReply::new(bytes_max);
-        for element in elements {
+        for (at, element) in elements.into_iter().enumerate() {
             let request = match self.scanner.scan(element) {
                 Ok(scanned) => request::read(&scanned, &choices),
                 // The whole was scanned before.
                 Err(error) => Err(Refusal::Answer(decode::refusal(error), None)),
             };
+            let ambiguous = suspects.get(at).is_some_and(|text| decode::is_ambiguous(text, nesting_max));
+            let request = signable(request, ambiguous);
             match &request {
                 Ok(Request { id, .. }) => id.iter().for_each(|id| batch.expect(id)),
                 Err(Refusal::Answer(_, id)) => batch.expect(id.unwrap_or(NULL)),
@@ -233,13 +274,14 @@ impl Server {
                 Err(Refusal::Silent) => continue,
             };
             let room = request.id.map_or(bytes_max, |id| batch.room(id));
-            match (self.call(&request, room, now), request.id) {
+            match (self.call(&request, room, now, out), request.id) {
                 (Called::Done(outcome), Some(id)) => batch.answer(id, &outcome),
                 (Called::Done(_), None) => {}
                 (Called::Later { task, timeout_ms, .. }, id) => {
                     waiting += usize::from(id.is_some());
                     let reply_to = id.map(|id| ReplyTo { exchange, id: id.into() });
-                    self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream: None });
+                    let label = self.label(&request, now);
+                    self.jobs.add(Job { reply_to, deadline: now + timeout_ms, task, stream: None, label });
                 }
             }
         }
@@ -258,9 +300,46 @@ impl Server {
     }
 
     /// Everything between the shape of a request and its outcome. `room` is what a result may take, in bytes.
-    fn call(&mut self, request: &Request<'_>, room: usize, now: Millis) -> Called {
-        let Choices { rpc_prefix, .. } = self.config.choices;
-        let Components { methods, .. } = &mut self.components;
+    fn call(&mut self, request: &Request<'_>, room: usize, now: Millis, out: &mut Vec<Output>) -> Called {
+        let called = match self.admit(request, now) {
+            Ok(()) => self.execute(request, room, now),
+            Err(failure) => Called::Done(Err(failure)),
+        };
+        if let (true, Called::Done(outcome)) = (self.config.logging, &called) {
+            self.log(&request.method, request.id, (now, now), outcome, out);
+        }
+        called
+    }
+
+    /// Signature and rate.
+    fn admit(&mut self, request: &Request<'_>, now: Millis) -> Result<(), Failure> {
+        let Components { verifier, nonces, limiter, .. } = &mut self.components;
+        let mut nonce = None;
+        if let Some(verifier) = verifier {
+            let unix_s = self.config.started_unix_ms.saturating_add(now) / 1_000;
+            let verified = verifier.verify(request.text.as_bytes(), unix_s);
+            nonce = verified.filter(|nonce| !nonces.is_known(nonce, now));
+            if nonce.is_none() {
+                // The same words whatever is wrong: they help nobody to guess.
+                return Err(Failure::new(FailureKind::Unauthorized, "no valid signature"));
+            }
+        }
+        let passed = limiter.as_mut().map_or(Ok(()), |limiter| limiter.pass(now));
+        if let Some(nonce) = nonce
+            && (passed.is_ok() || self.config.choices.refusal_burns_nonce)
+            && !nonces.remember(&nonce, now)
+        {
+            return Err(Failure::new(FailureKind::Unavailable, "no room for another nonce"));
+        }
+        passed.map_err(|wait_ms| Failure {
+            retry_after_ms: Some(wait_ms),
+            ..Failure::new(FailureKind::RateLimited, "too many requests")
+        })
+    }
+
+    fn execute(&mut self, request: &Request<'_>, room: usize, now: Millis) -> Called {
+        let rpc_prefix = self.config.choices.rpc_prefix;
+        let methods = &mut self.components.methods;
         if request.method.starts_with(b"rpc.") && rpc_prefix != RpcPrefix::MethodNotFound {
             return Called::Done(match rpc_prefix {
                 RpcPrefix::Answer => Ok(names(methods.names())),
@@ -279,6 +358,23 @@ impl Server {
             Answer::Done(outcome) => Called::Done(outcome),
             Answer::Later { task, timeout_ms, streams } => Called::Later { task, timeout_ms, streams },
         }
+    }
+
+    fn label(&self, request: &Request<'_>, now: Millis) -> Option<(Box<[u8]>, Millis)> {
+        self.config.logging.then(|| (request.method.as_ref().into(), now))
+    }
+
+    fn log(
+        &self,
+        method: &[u8],
+        id: Option<&str>,
+        (from, to): (Millis, Millis),
+        outcome: &Outcome,
+        out: &mut Vec<Output>,
+    ) {
+        let code = outcome.as_ref().err().map(|failure| failure.kind.code());
+        let entry = log::Entry { method, id, duration_ms: to.saturating_sub(from), code };
+        out.push(Output::Log(log::line(&entry, self.config.started_unix_ms.saturating_add(to))));
     }
 
     /// Lets the calls go on whose time has come, each one step; the rest waits for the next run where much was said.
@@ -300,7 +396,7 @@ impl Server {
         let Some(job) = self.jobs.get_mut(id) else { return };
         if job.is_overdue(now) {
             let failure = Failure::new(FailureKind::Timeout, "the call was not done in its time");
-            return self.finish(id, &Err(failure), out);
+            return self.finish(id, &Err(failure), now, out);
         }
         match job.task.poll(now) {
             Step::WaitUntil(at) => {
@@ -314,12 +410,16 @@ impl Server {
                 }
                 self.jobs.go_on(id);
             }
-            Step::Done(outcome) => self.finish(id, &outcome, out),
+            Step::Done(outcome) => self.finish(id, &outcome, now, out),
         }
     }
 
-    fn finish(&mut self, id: JobId, outcome: &Outcome, out: &mut Vec<Output>) {
+    fn finish(&mut self, id: JobId, outcome: &Outcome, now: Millis, out: &mut Vec<Output>) {
         let Some(job) = self.jobs.remove(id) else { return };
+        if let Some((method, from)) = &job.label {
+            let id = job.reply_to.as_ref().map(|to| &*to.id);
+            self.log(method, id, (*from, now), outcome, out);
+        }
         if let Some(stream) = &job.stream {
             out.push(Output::Notice(stream_end(stream)));
         }
@@ -356,7 +456,7 @@ impl Server {
     pub fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
         for id in self.jobs.ending_after(now + self.config.limits.rpc_eof_grace_ms) {
             let failure = Failure::new(FailureKind::Unavailable, "the input ended before the call was done");
-            self.finish(id, &Err(failure), out);
+            self.finish(id, &Err(failure), now, out);
         }
     }
 
@@ -386,6 +486,20 @@ impl Server {
             format!(",\"task_id\":{task_id}").as_bytes(),
         )));
         stream
+    }
+}
+
+/// Where messages are signed, one that has no canonical form is no request (contract §7 "Auth").
+fn signable<'t>(
+    request: Result<Request<'t>, Refusal<'t>>,
+    ambiguous: bool,
+) -> Result<Request<'t>, Refusal<'t>> {
+    match request {
+        Ok(Request { id, .. }) if ambiguous => {
+            let failure = Failure::invalid_request("the message has no canonical form and cannot be signed");
+            Err(Refusal::Answer(failure, id))
+        }
+        request => request,
     }
 }
 

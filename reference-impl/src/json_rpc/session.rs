@@ -27,6 +27,7 @@ pub struct Session {
     /// The time at which the shell was asked to wake it.
     asked: Option<Millis>,
     outputs: Vec<Output>,
+    logged: Vec<u8>,
     eof: bool,
     /// The end of the input was told to the server.
     hurried: bool,
@@ -48,6 +49,7 @@ impl Session {
             yielding: false,
             asked: None,
             outputs: Vec::new(),
+            logged: Vec::new(),
             eof: false,
             hurried: false,
             ended: false,
@@ -180,6 +182,9 @@ impl Machine for Session {
         self.ended = self.ended || self.end(now, &mut out);
         if !out.is_empty() {
             actions.push(Action::Stdout(out));
+        }
+        if !self.logged.is_empty() {
+            actions.push(Action::Stderr(std::mem::take(&mut self.logged)));
         }
         if self.ended {
             actions.push(Action::Exit(0));

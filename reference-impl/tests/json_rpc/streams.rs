@@ -53,7 +53,6 @@ fn streams_of_two_tasks_interleave() {
     let mut peer = Peer::plain();
     let ask = |id: u64| task(&json!(id), json!({ "stream": true, "pace_ms": 10 }));
     peer.write((ask(1) + &ask(2)).as_bytes());
-    assert_eq!(peer.count(), 1);
     peer.sleep(1_000);
     let messages = peer.messages();
     let of: Vec<_> = messages.iter().filter_map(|m| m["params"]["stream_id"].as_str()).collect();

@@ -1,0 +1,142 @@
+//! How mutants of the seam of lines are written: makers, and edits of messages.
+
+use super::wire::{Memory, Pass, Rewrite};
+use super::{Mutant, Seam};
+use crate::json::{Policy, Text, Value, write_value};
+
+/// The members of a message.
+pub type Object = Vec<(Text, Value)>;
+
+pub(super) const fn incoming(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    incoming: fn(&mut Memory, &[u8]) -> Pass,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing: unchanged }))
+}
+
+pub(super) const fn outgoing(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming: forward, outgoing }))
+}
+
+pub(super) const fn both(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    incoming: fn(&mut Memory, &[u8]) -> Pass,
+    outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
+}
+
+fn forward(_: &mut Memory, _: &[u8]) -> Pass {
+    Pass::Forward
+}
+
+fn unchanged(_: &mut Memory, line: &[u8]) -> Vec<u8> {
+    ended(line.to_vec())
+}
+
+/// With its LF.
+pub(super) fn ended(mut line: Vec<u8>) -> Vec<u8> {
+    line.push(b'\n');
+    line
+}
+
+pub(super) fn value(line: &[u8]) -> Option<Value> {
+    Value::parse(line, 256, &Policy::default()).ok()
+}
+
+pub(super) fn text(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_value(&mut out, value);
+    out
+}
+
+/// Whether `line` holds `part`.
+pub(super) fn has(line: &[u8], part: &str) -> bool {
+    memchr::memmem::find(line, part.as_bytes()).is_some()
+}
+
+/// `line` with every `from` replaced by `to`.
+pub(super) fn swap_all(line: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = memchr::memmem::find(rest, from.as_bytes()) {
+        out.extend_from_slice(rest.get(..at).unwrap_or_default());
+        out.extend_from_slice(to.as_bytes());
+        rest = rest.get(at + from.len()..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// A line rewritten, or left alone where it stays the same.
+pub(super) fn replaced(old: &[u8], new: Vec<u8>) -> Pass {
+    if old == new.as_slice() { Pass::Forward } else { Pass::Replace(vec![new]) }
+}
+
+/// Edits each response of a line, in a batch or alone; streams are left alone.
+pub(super) fn responses(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
+    messages(line, |object| {
+        if find(object, "method").is_none() {
+            edit(object);
+        }
+    })
+}
+
+/// Edits each error object of a line.
+pub(super) fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
+    messages(line, |object| {
+        if let Some(Value::Object(error)) = find_mut(object, "error") {
+            edit(error);
+        }
+    })
+}
+
+/// Edits each object of a line, in an array or alone.
+pub(super) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
+    let Some(mut message) = value(line) else { return ended(line.to_vec()) };
+    match &mut message {
+        Value::Object(object) => edit(object),
+        Value::Array(elements) => {
+            for element in elements {
+                if let Value::Object(object) = element {
+                    edit(object);
+                }
+            }
+        }
+        _ => {}
+    }
+    ended(text(&message))
+}
+
+pub(super) fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Value> {
+    object.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+pub(super) fn find_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Value> {
+    object.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+pub(super) fn set(object: &mut Object, name: &str, value: Value) {
+    match find_mut(object, name) {
+        Some(old) => *old = value,
+        None => object.push((name.into(), value)),
+    }
+}
+
+pub(super) fn remove(object: &mut Object, name: &str) {
+    object.retain(|(key, _)| key != name);
+}
+
+/// A number.
+pub(super) fn number(value: i64) -> Value {
+    Value::Number(value.into())
+}

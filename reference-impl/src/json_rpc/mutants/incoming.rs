@@ -1,0 +1,316 @@
+//! Mutants that misread what is sent.
+
+use super::Mutant;
+use super::edit::{both, ended, find, has, incoming, remove, replaced, set, swap_all, text, value};
+use super::wire::Pass;
+use crate::json::Value;
+
+const INVALID: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"Invalid Request\"},\"id\":null}";
+
+/// A notification that does what a request would do.
+fn unseen(method: &str) -> Vec<u8> {
+    let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":".to_vec();
+    crate::json::write_str(&mut out, method);
+    out.push(b'}');
+    out
+}
+
+fn method(message: &Value) -> Option<&str> {
+    message.get("method").and_then(Value::as_str)
+}
+
+fn is_notification(message: &Value) -> bool {
+    method(message).is_some() && message.get("id").is_none()
+}
+
+/// The line as an object, edited.
+fn edited(line: &[u8], edit: impl Fn(&mut super::edit::Object) -> bool) -> Pass {
+    match value(line) {
+        Some(Value::Object(mut object)) if edit(&mut object) => {
+            Pass::Replace(vec![text(&Value::Object(object))])
+        }
+        _ => Pass::Forward,
+    }
+}
+
+fn depth(line: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in line {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// The id of a request as a key.
+fn id_key(line: &[u8]) -> Option<Vec<u8>> {
+    value(line).as_ref().and_then(|message| message.get("id")).map(text)
+}
+
+/// The mutants of this seam.
+pub const MUTANTS: &[Mutant] = &[
+    incoming(
+        "answers-notifications",
+        &["RPC-NOTE-01"],
+        "A notification is answered with id null.",
+        |_, line| {
+            edited(line, |object| {
+                let add = find(object, "id").is_none() && find(object, "method").is_some();
+                if add {
+                    set(object, "id", Value::Null);
+                }
+                add
+            })
+        },
+    ),
+    incoming(
+        "answers-wrong-notifications",
+        &["RPC-NOTE-01"],
+        "A notification of an unknown method is answered.",
+        |_, line| {
+            edited(line, |object| {
+                let known = find(object, "method")
+                    .and_then(Value::as_str)
+                    .is_some_and(|method| super::super::methods().names().any(|name| name == method));
+                let add = find(object, "id").is_none() && find(object, "method").is_some() && !known;
+                if add {
+                    set(object, "id", Value::Null);
+                }
+                add
+            })
+        },
+    ),
+    incoming("runs-notifications-twice", &["RPC-NOTE-02"], "A notification is executed twice.", |_, line| {
+        match value(line) {
+            Some(message) if is_notification(&message) => Pass::Replace(vec![line.to_vec(), line.to_vec()]),
+            _ => Pass::Forward,
+        }
+    }),
+    incoming(
+        "loses-notifications",
+        &["RPC-NOTE-02"],
+        "Notifications are not executed.",
+        |_, line| match value(line) {
+            Some(message) if is_notification(&message) => Pass::Drop,
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
+        "runs-before-refusing",
+        &["RPC-REQ-03"],
+        "The method runs before the request is refused.",
+        |_, line| {
+            let Some(message) = value(line) else { return Pass::Forward };
+            let Some(method) = method(&message) else { return Pass::Forward };
+            let scalar = message.get("params").is_some_and(|params| {
+                params.as_object().is_none() && params.as_array().is_none() && *params != Value::Null
+            });
+            let bad_id = message
+                .get("id")
+                .is_some_and(|id| matches!(id, Value::Bool(_) | Value::Array(_) | Value::Object(_)));
+            let bad_version = message.get("jsonrpc").and_then(Value::as_str) != Some("2.0");
+            if scalar || bad_id || bad_version {
+                Pass::Replace(vec![unseen(method), line.to_vec()])
+            } else {
+                Pass::Forward
+            }
+        },
+    ),
+    incoming("takes-any-version", &["RPC-REQ-01"], "`jsonrpc` is not looked at.", |_, line| {
+        edited(line, |object| {
+            let wrong = find(object, "jsonrpc").and_then(Value::as_str) != Some("2.0")
+                && find(object, "method").is_some();
+            if wrong {
+                set(object, "jsonrpc", Value::from("2.0"));
+            }
+            wrong
+        })
+    }),
+    incoming(
+        "takes-number-as-method",
+        &["RPC-REQ-01"],
+        "A method that is a number is read as its digits.",
+        |_, line| {
+            edited(line, |object| match find(object, "method") {
+                Some(Value::Number(method)) => {
+                    let method = Value::from(method.as_str());
+                    set(object, "method", method);
+                    true
+                }
+                _ => false,
+            })
+        },
+    ),
+    incoming("takes-any-id", &["RPC-ID-02"], "true and false are ids.", |_, line| {
+        edited(line, |object| match find(object, "id") {
+            Some(Value::Bool(id)) => {
+                let id = Value::from(if *id { "true" } else { "false" });
+                set(object, "id", id);
+                true
+            }
+            _ => false,
+        })
+    }),
+    both(
+        "one-id-in-flight",
+        &["RPC-ID-04"],
+        "A request whose id is in flight is lost.",
+        |memory, line| match id_key(line) {
+            Some(id) if memory.kept.contains_key(&id) => Pass::Drop,
+            Some(id) => {
+                memory.kept.insert(id, Vec::new());
+                Pass::Forward
+            }
+            None => Pass::Forward,
+        },
+        |memory, line| {
+            if let Some(id) = id_key(line) {
+                memory.kept.remove(&id);
+            }
+            ended(line.to_vec())
+        },
+    ),
+    incoming(
+        "refuses-extra-members",
+        &["RPC-REQ-02"],
+        "An unknown member makes a request invalid.",
+        |_, line| {
+            let known = ["jsonrpc", "method", "params", "id", "auth", "pad"];
+            let extra = value(line).as_ref().and_then(Value::as_object).is_some_and(|object| {
+                object.iter().any(|(name, _)| !known.iter().any(|known| name == known))
+                    && object.iter().any(|(name, _)| name == "method")
+            });
+            if extra { Pass::Answer(INVALID.to_vec()) } else { Pass::Forward }
+        },
+    ),
+    incoming(
+        "dies-of-response",
+        &["RPC-REQ-04"],
+        "A response object ends the server.",
+        |_, line| match value(line) {
+            Some(message) if message.get("method").is_none() && message.get("result").is_some() => {
+                Pass::Abort
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming("dies-of-nesting", &["RPC-JSON-03"], "A thousand nested brackets end the server.", |_, line| {
+        if depth(line) > 1_000 { Pass::Abort } else { Pass::Forward }
+    }),
+    incoming(
+        "dies-of-positional-params",
+        &["RPC-PARAM-01"],
+        "Positional params end the server.",
+        |_, line| match value(line) {
+            Some(message)
+                if method(&message) == Some("peerproof.named")
+                    && message.get("params").is_some_and(|params| params.as_array().is_some()) =>
+            {
+                Pass::Abort
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
+        "drops-positional-params",
+        &["RPC-PARAM-01"],
+        "Positional params are taken as absent.",
+        |_, line| {
+            edited(line, |object| {
+                let profile = ["execute_task", "create_plan", "validate_code", "update_context"];
+                let named = find(object, "method")
+                    .and_then(Value::as_str)
+                    .is_some_and(|method| profile.contains(&method));
+                let positional =
+                    named && find(object, "params").is_some_and(|params| params.as_array().is_some());
+                if positional {
+                    // Something that succeeds stands in for a method that does not look at its params.
+                    set(object, "method", Value::from("peerproof.context"));
+                    remove(object, "params");
+                }
+                positional
+            })
+        },
+    ),
+    incoming(
+        "takes-unknown-task-type",
+        &["RPC-PARAM-02"],
+        "An unknown `task_type` is an analysis.",
+        |_, line| {
+            let known = ["code_generation", "refactoring", "analysis", "testing"];
+            edited(line, |object| {
+                let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else {
+                    return false;
+                };
+                let unknown =
+                    find(params, "task_type").and_then(Value::as_str).is_some_and(|it| !known.contains(&it));
+                if unknown {
+                    set(params, "task_type", Value::from("analysis"));
+                }
+                unknown
+            })
+        },
+    ),
+    incoming("defaults-missing-prompt", &["RPC-PARAM-02"], "A missing `prompt` is empty.", |_, line| {
+        edited(line, |object| {
+            let task = find(object, "method").and_then(Value::as_str) == Some("execute_task");
+            let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else { return false };
+            let missing = task && find(params, "prompt").is_none();
+            if missing {
+                set(params, "prompt", Value::from(""));
+            }
+            missing
+        })
+    }),
+    incoming("answers-empty-batch-with-empty", &["RPC-BATCH-03"], "`[]` is answered by `[]`.", |_, line| {
+        if line.trim_ascii() == b"[]" { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
+    }),
+    incoming("silent-on-empty-batch", &["RPC-BATCH-03"], "`[]` is not answered.", |_, line| {
+        if line.trim_ascii() == b"[]" { Pass::Drop } else { Pass::Forward }
+    }),
+    incoming(
+        "answers-notification-batch",
+        &["RPC-BATCH-05"],
+        "A batch of notifications is answered by `[]`.",
+        |_, line| {
+            let all = value(line)
+                .as_ref()
+                .and_then(Value::as_array)
+                .is_some_and(|elements| !elements.is_empty() && elements.iter().all(is_notification));
+            // It is executed all the same, but what went before is not waited for.
+            if all { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
+        },
+    ),
+    incoming(
+        "takes-trailing-comma",
+        &["RPC-JSON-01"],
+        "A comma before a closing bracket is ignored.",
+        |_, line| replaced(line, swap_all(&swap_all(line, ",}", "}"), ",]", "]")),
+    ),
+    incoming(
+        "takes-single-quotes",
+        &["RPC-JSON-01"],
+        "Single quotes are read as double quotes.",
+        |_, line| replaced(line, swap_all(line, "'", "\"")),
+    ),
+    incoming("takes-nan", &["RPC-JSON-01"], "NaN is read as 0.", |_, line| {
+        replaced(line, swap_all(line, "NaN", "0"))
+    }),
+    incoming("silent-on-malformed", &["RPC-JSON-01"], "Malformed JSON is not answered.", |_, line| {
+        if value(line).is_none() && !line.trim_ascii().is_empty() { Pass::Drop } else { Pass::Forward }
+    }),
+    incoming("dies-of-malformed", &["RPC-JSON-01"], "Malformed JSON ends the server.", |_, line| {
+        if has(line, "{") && value(line).is_none() { Pass::Abort } else { Pass::Forward }
+    }),
+    incoming("mends-utf8", &["RPC-JSON-02"], "Invalid UTF-8 is replaced by U+FFFD.", |_, line| {
+        replaced(line, String::from_utf8_lossy(line).into_owned().into_bytes())
+    }),
+    incoming("refuses-crlf", &["RPC-FRAME-03"], "A CR before the LF is not tolerated.", |_, line| {
+        if line.ends_with(b"\r") { Pass::Answer(INVALID.to_vec()) } else { Pass::Forward }
+    }),
+];

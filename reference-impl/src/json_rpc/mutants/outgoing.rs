@@ -1,0 +1,329 @@
+//! Mutants that rewrite what the server says.
+
+use super::Mutant;
+use super::edit::{
+    Object, ended, errors, find, find_mut, has, number, outgoing, remove, responses, set, swap_all, text,
+    value,
+};
+use crate::json::Value;
+
+fn recode(line: &[u8], from: &str, to: &str) -> Vec<u8> {
+    ended(swap_all(line, &format!("\"code\":{from}"), &format!("\"code\":{to}")))
+}
+
+fn is_notice(line: &[u8], method: &str) -> bool {
+    has(line, &format!("\"method\":\"{method}\""))
+}
+
+/// Edits the result of each response that has the member `name` in it.
+fn results(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
+    super::edit::messages(line, |response| {
+        if let Some(Value::Object(result)) = find_mut(response, "result") {
+            edit(result);
+        }
+    })
+}
+
+/// The tasks of a plan.
+fn tasks(result: &mut Object) -> Option<&mut Vec<Value>> {
+    match find_mut(result, "plan")? {
+        Value::Object(plan) => match find_mut(plan, "tasks")? {
+            Value::Array(tasks) => Some(tasks),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The mutants of this seam.
+pub const MUTANTS: &[Mutant] = &[
+    outgoing(
+        "prints-banner",
+        &["RPC-FRAME-01"],
+        "A banner stands before the first reply.",
+        |memory, line| {
+            let banner: &[u8] = if memory.replies == 1 { b"json-rpc 1.0 ready\n" } else { b"" };
+            [banner, line, b"\n"].concat()
+        },
+    ),
+    outgoing("logs-to-stdout", &["RPC-FRAME-01"], "A log line follows every reply.", |_, line| {
+        [line, b"\n[info] request done\n"].concat()
+    }),
+    outgoing("pretty-prints", &["RPC-FRAME-01"], "A reply takes several lines.", |_, line| {
+        ended(swap_all(line, ",\"id\":", ",\n  \"id\":"))
+    }),
+    outgoing("id-as-string", &["RPC-ID-01"], "Number ids come back as strings.", |_, line| {
+        responses(line, |response| {
+            if let Some(Value::Number(id)) = find(response, "id") {
+                let id = Value::from(id.as_str());
+                set(response, "id", id);
+            }
+        })
+    }),
+    outgoing("id-as-number", &["RPC-ID-01"], "String ids of digits come back as numbers.", |_, line| {
+        responses(line, |response| {
+            let id = find(response, "id").and_then(Value::as_str).and_then(|id| id.parse().ok());
+            if let Some(id) = id {
+                set(response, "id", number(id));
+            }
+        })
+    }),
+    outgoing("id-through-a-double", &["RPC-ID-01"], "2^53−1 comes back as 2^53 in an id.", |_, line| {
+        ended(swap_all(line, "\"id\":9007199254740991", "\"id\":9007199254740992"))
+    }),
+    outgoing("null-id-in-errors", &["RPC-ID-03"], "Errors of methods and params have id null.", |_, line| {
+        responses(line, |response| {
+            let code = find(response, "error").and_then(|error| error.get("code")).and_then(Value::as_i64);
+            if matches!(code, Some(-32601 | -32602)) {
+                set(response, "id", Value::Null);
+            }
+        })
+    }),
+    outgoing("error-without-id", &["RPC-REPLY-04"], "Errors with id null have no id.", |_, line| {
+        responses(line, |response| {
+            if find(response, "id") == Some(&Value::Null) {
+                remove(response, "id");
+            }
+        })
+    }),
+    outgoing("result-and-error", &["RPC-REPLY-02"], "Errors have a result, which is null.", |_, line| {
+        responses(line, |response| {
+            if find(response, "error").is_some() {
+                set(response, "result", Value::Null);
+            }
+        })
+    }),
+    outgoing(
+        "error-null-on-success",
+        &["RPC-REPLY-02"],
+        "Results have an error, which is null.",
+        |_, line| {
+            responses(line, |response| {
+                if find(response, "result").is_some() {
+                    set(response, "error", Value::Null);
+                }
+            })
+        },
+    ),
+    outgoing("jsonrpc-missing", &["RPC-REPLY-01"], "Replies have no `jsonrpc`.", |_, line| {
+        responses(line, |response| remove(response, "jsonrpc"))
+    }),
+    outgoing("jsonrpc-as-number", &["RPC-REPLY-01"], "`jsonrpc` is a number.", |_, line| {
+        ended(swap_all(line, "\"jsonrpc\":\"2.0\"", "\"jsonrpc\":2.0"))
+    }),
+    outgoing("code-as-string", &["RPC-ERR-01"], "The code of an error is a string.", |_, line| {
+        errors(line, |error| {
+            if let Some(Value::Number(code)) = find(error, "code") {
+                let code = Value::from(code.as_str());
+                set(error, "code", code);
+            }
+        })
+    }),
+    outgoing("error-without-message", &["RPC-ERR-01"], "An error has no message.", |_, line| {
+        errors(line, |error| remove(error, "message"))
+    }),
+    outgoing("error-as-string", &["RPC-ERR-01"], "An error is its message.", |_, line| {
+        responses(line, |response| {
+            if let Some(message) = find(response, "error").and_then(|error| error.get("message")).cloned() {
+                set(response, "error", message);
+            }
+        })
+    }),
+    outgoing("parse-error-as-invalid", &["RPC-ERR-02"], "Malformed JSON is -32600.", |_, line| {
+        recode(line, "-32700", "-32600")
+    }),
+    outgoing("invalid-as-parse-error", &["RPC-ERR-02"], "What is no request is -32700.", |_, line| {
+        recode(line, "-32600", "-32700")
+    }),
+    outgoing("unknown-method-as-invalid", &["RPC-ERR-02"], "An unknown method is -32600.", |_, line| {
+        recode(line, "-32601", "-32600")
+    }),
+    outgoing("bad-params-as-internal", &["RPC-ERR-02"], "Params that do not fit are -32603.", |_, line| {
+        recode(line, "-32602", "-32603")
+    }),
+    outgoing("exception-as-unknown-method", &["RPC-ERR-02"], "A method that fails is -32601.", |_, line| {
+        if has(line, "EXECUTION_ERROR") { recode(line, "-32000", "-32601") } else { ended(line.to_vec()) }
+    }),
+    outgoing(
+        "timeout-as-exception",
+        &["RPC-ERR-03"],
+        "A timeout has the type EXECUTION_ERROR.",
+        |_, line| ended(swap_all(line, "\"type\":\"TIMEOUT\"", "\"type\":\"EXECUTION_ERROR\"")),
+    ),
+    outgoing("answers-twice", &["RPC-REPLY-03"], "Every reply is sent twice.", |_, line| {
+        [line, b"\n", line, b"\n"].concat()
+    }),
+    outgoing(
+        "late-second-response",
+        &["RPC-TIME-02"],
+        "After a timeout the result follows.",
+        |memory, line| {
+            let mut out = Vec::new();
+            if let Some(late) = memory.kept.remove(&b"late"[..]) {
+                out.extend_from_slice(&late);
+            }
+            if has(line, "\"TIMEOUT\"")
+                && let Some(id) = value(line).as_ref().and_then(|reply| reply.get("id"))
+            {
+                let late = [b"{\"jsonrpc\":\"2.0\",\"result\":{},\"id\":", &text(id)[..], b"}\n"].concat();
+                memory.kept.insert(b"late".to_vec(), late);
+            }
+            [out, ended(line.to_vec())].concat()
+        },
+    ),
+    outgoing(
+        "unwraps-batch-of-one",
+        &["RPC-BATCH-01"],
+        "The reply to one element is no array.",
+        |_, line| match value(line) {
+            Some(Value::Array(replies)) if replies.len() == 1 => ended(text(&replies[0])),
+            _ => ended(line.to_vec()),
+        },
+    ),
+    outgoing("batch-line-by-line", &["RPC-BATCH-01"], "A batch is answered by single lines.", |_, line| {
+        match value(line) {
+            Some(Value::Array(replies)) => replies.iter().flat_map(|reply| ended(text(reply))).collect(),
+            _ => ended(line.to_vec()),
+        }
+    }),
+    outgoing("drops-batch-element", &["RPC-BATCH-02"], "The last reply of a batch is lost.", |_, line| {
+        match value(line) {
+            Some(Value::Array(mut replies)) if replies.len() > 1 => {
+                replies.pop();
+                ended(text(&Value::Array(replies)))
+            }
+            _ => ended(line.to_vec()),
+        }
+    }),
+    outgoing(
+        "batch-errors-collapse",
+        &["RPC-BATCH-04"],
+        "One invalid element spoils its batch.",
+        |_, line| match value(line) {
+            Some(Value::Array(replies)) if line.starts_with(b"[") => {
+                let bad = |reply: &&Value| {
+                    reply.get("error").and_then(|error| error.get("code")) == Some(&number(-32600))
+                };
+                ended(replies.iter().find(bad).map_or_else(|| line.to_vec(), text))
+            }
+            _ => ended(line.to_vec()),
+        },
+    ),
+    outgoing(
+        "loses-astral-characters",
+        &["RPC-JSON-04"],
+        "Characters beyond the basic plane are lost.",
+        |_, line| {
+            let line = String::from_utf8_lossy(line);
+            ended(
+                line.chars()
+                    .map(|c| if c > '\u{ffff}' { '\u{fffd}' } else { c })
+                    .collect::<String>()
+                    .into_bytes(),
+            )
+        },
+    ),
+    outgoing("rounds-integers", &["RPC-JSON-04"], "2^53−1 comes back as 2^53.", |_, line| {
+        ended(swap_all(line, "9007199254740991,", "9007199254740992,"))
+    }),
+    outgoing("stream-without-start", &["RPC-STREAM-01"], "A stream has no start.", |_, line| {
+        if is_notice(line, "stream_start") { Vec::new() } else { ended(line.to_vec()) }
+    }),
+    outgoing("stream-of-another-task", &["RPC-STREAM-01"], "`task_id` is not the id.", |_, line| {
+        ended(swap_all(line, "\"task_id\":", "\"task_id\":0,\"task\":"))
+    }),
+    outgoing("stream-gap", &["RPC-STREAM-02"], "The second chunk is lost.", |_, line| {
+        let lost = is_notice(line, "stream_data") && has(line, "\"sequence\":2}");
+        if lost { Vec::new() } else { ended(line.to_vec()) }
+    }),
+    outgoing("stream-from-zero", &["RPC-STREAM-02"], "Chunks are counted from 0.", |_, line| {
+        let Some(message) = value(line).filter(|_| is_notice(line, "stream_data")) else {
+            return ended(line.to_vec());
+        };
+        let sequence =
+            message.get("params").and_then(|params| params.get("sequence")).and_then(Value::as_i64);
+        let sequence = sequence.unwrap_or_default();
+        ended(swap_all(
+            line,
+            &format!("\"sequence\":{sequence}}}"),
+            &format!("\"sequence\":{}}}", sequence - 1),
+        ))
+    }),
+    outgoing("stream-without-end", &["RPC-STREAM-03"], "A stream has no end.", |_, line| {
+        if is_notice(line, "stream_end") { Vec::new() } else { ended(line.to_vec()) }
+    }),
+    outgoing("stream-miscounted", &["RPC-STREAM-03"], "`total_chunks` is one too large.", |_, line| {
+        let Some(message) = value(line).filter(|_| is_notice(line, "stream_end")) else {
+            return ended(line.to_vec());
+        };
+        let total =
+            message.get("params").and_then(|params| params.get("total_chunks")).and_then(Value::as_i64);
+        let total = total.unwrap_or_default();
+        ended(swap_all(
+            line,
+            &format!("\"total_chunks\":{total}"),
+            &format!("\"total_chunks\":{}", total + 1),
+        ))
+    }),
+    outgoing(
+        "stream-end-after-response",
+        &["RPC-STREAM-04"],
+        "The response comes before the end.",
+        |memory, line| {
+            if is_notice(line, "stream_end") {
+                memory.kept.insert(b"end".to_vec(), ended(line.to_vec()));
+                return Vec::new();
+            }
+            [ended(line.to_vec()), memory.kept.remove(&b"end"[..]).unwrap_or_default()].concat()
+        },
+    ),
+    outgoing("result-without-status", &["RPC-METHOD-01"], "A task's result has no status.", |_, line| {
+        results(line, |result| {
+            if find(result, "metadata").is_some() {
+                remove(result, "status");
+            }
+        })
+    }),
+    outgoing("plan-with-cycle", &["RPC-METHOD-02"], "The first task depends on itself.", |_, line| {
+        results(line, |result| {
+            if let Some(Value::Object(task)) = tasks(result).and_then(|tasks| tasks.first_mut())
+                && let Some(id) = find(task, "id").cloned()
+            {
+                set(task, "dependencies", Value::Array(vec![id]));
+            }
+        })
+    }),
+    outgoing("plan-with-one-id", &["RPC-METHOD-02"], "All tasks have one id.", |_, line| {
+        results(line, |result| {
+            for task in tasks(result).into_iter().flatten() {
+                if let Value::Object(task) = task {
+                    set(task, "id", Value::from("task_001"));
+                    set(task, "dependencies", Value::Array(Vec::new()));
+                }
+            }
+        })
+    }),
+    outgoing("rate-limit-without-wait", &["RPC-RATE-02"], "There is no `retry_after_ms`.", |_, line| {
+        ended(swap_all(line, "\"retry_after_ms\":", "\"retry\":"))
+    })
+    .needing("rate_limit"),
+    outgoing("rate-limit-waits-for-nothing", &["RPC-RATE-02"], "`retry_after_ms` is 0.", |_, line| {
+        errors(line, |error| {
+            if let Some(Value::Object(data)) = find_mut(error, "data")
+                && find(data, "retry_after_ms").is_some()
+            {
+                set(data, "retry_after_ms", number(0));
+            }
+        })
+    })
+    .needing("rate_limit"),
+    outgoing(
+        "dies-of-large-message",
+        &["RPC-SIZE-03"],
+        "Refusing a large message ends it.",
+        |memory, line| {
+            memory.exit = has(line, "MESSAGE_TOO_LARGE").then_some(1);
+            ended(line.to_vec())
+        },
+    ),
+];

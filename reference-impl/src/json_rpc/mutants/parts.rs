@@ -1,0 +1,238 @@
+//! Mutants made of another configuration or other components.
+
+use super::super::method::{Answer, Call, Method, Step, Task, World};
+use super::super::{Components, Config, NonceStore, RateLimiter, Verifier};
+use super::{Mutant, Seam};
+use crate::json::{Policy, Value};
+use crate::machine::Millis;
+
+const fn config(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&mut Config),
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Config(change))
+}
+
+const fn parts(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&Config, &mut Components),
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Parts(change))
+}
+
+/// A verifier behind which another looks at the message.
+struct Looking {
+    inner: Box<dyn Verifier>,
+    message: fn(&[u8], Option<String>) -> Option<String>,
+}
+
+impl Verifier for Looking {
+    fn verify(&self, message: &[u8], unix_s: u64) -> Option<String> {
+        (self.message)(message, self.inner.verify(message, unix_s))
+    }
+}
+
+fn look(components: &mut Components, message: fn(&[u8], Option<String>) -> Option<String>) {
+    if let Some(inner) = components.verifier.take() {
+        components.verifier = Some(Box::new(Looking { inner, message }));
+    }
+}
+
+fn nonce(message: &[u8]) -> Option<String> {
+    let message = Value::parse(message, 256, &Policy::default()).ok()?;
+    Some(message.get("auth")?.get("nonce")?.as_str()?.to_owned())
+}
+
+struct Forgetful;
+
+impl NonceStore for Forgetful {
+    fn is_known(&mut self, _: &str, _: Millis) -> bool {
+        false
+    }
+
+    fn remember(&mut self, _: &str, _: Millis) -> bool {
+        true
+    }
+}
+
+/// Refuses for ever once it has refused.
+struct Unforgiving {
+    inner: Box<dyn RateLimiter>,
+    refused: bool,
+}
+
+impl RateLimiter for Unforgiving {
+    fn pass(&mut self, now: Millis) -> Result<(), u64> {
+        if self.refused {
+            return Err(1_000);
+        }
+        let passed = self.inner.pass(now);
+        self.refused = passed.is_err();
+        passed
+    }
+}
+
+/// A method whose answers are changed.
+struct Changed {
+    inner: Box<dyn Method>,
+    change: fn(Answer) -> Answer,
+}
+
+impl Method for Changed {
+    fn call(&mut self, call: &Call<'_>, world: &mut World) -> Answer {
+        (self.change)(self.inner.call(call, world))
+    }
+}
+
+fn change(components: &mut Components, name: &'static str, change: fn(Answer) -> Answer) {
+    if let Some(inner) = components.methods.take(name) {
+        components.methods.set(name, Changed { inner, change });
+    }
+}
+
+/// A task that says nothing on its way.
+struct Quiet(Box<dyn Task>);
+
+impl Task for Quiet {
+    fn poll(&mut self, now: Millis) -> Step {
+        loop {
+            match self.0.poll(now) {
+                Step::Chunk(_) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn ends_at(&self) -> Option<Millis> {
+        self.0.ends_at()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.0.held_bytes()
+    }
+}
+
+/// The mutants of this seam.
+pub const MUTANTS: &[Mutant] = &[
+    config("limit-too-small", &["RPC-SIZE-01"], "999,999 bytes are the limit.", |config| {
+        config.limits.rpc_message_bytes_max = 999_999;
+    }),
+    config("limit-too-large", &["RPC-SIZE-02"], "4 MiB are the limit.", |config| {
+        config.limits.rpc_message_bytes_max = 4 << 20;
+    }),
+    config("nesting-of-60", &["RPC-JSON-03"], "60 levels are the limit.", |config| {
+        config.limits.nesting_max = 60;
+    }),
+    config("batch-of-100", &["RPC-BATCH-06"], "100 elements are the limit.", |config| {
+        config.limits.rpc_batch_elements_max = 100;
+    }),
+    config("no-batches", &["RPC-BATCH-01"], "Arrays are refused though batches are claimed.", |config| {
+        config.features.batch = false;
+    }),
+    config("one-call-at-a-time", &["RPC-CONC-01"], "Calls queue though concurrency is claimed.", |config| {
+        config.features.concurrent = false;
+    }),
+    config("no-streams", &["RPC-STREAM-01"], "There are no streams though they are claimed.", |config| {
+        config.features.streaming = false;
+    }),
+    config("drops-work-at-eof", &["RPC-PROC-01"], "Slow calls are refused at the end of input.", |config| {
+        config.limits.rpc_eof_grace_ms = 0;
+    }),
+    config("default-timeout-of-90s", &["RPC-TIME-01"], "The default timeout is 90 s.", |config| {
+        config.limits.rpc_timeout_default_ms = 90_000;
+    }),
+    parts("ignores-timeout", &["RPC-TIME-01"], "`timeout_ms` means nothing.", |_, components| {
+        for name in ["peerproof.sleep", "execute_task"] {
+            change(components, name, |answer| match answer {
+                Answer::Later { task, streams, .. } => Answer::Later { task, streams, timeout_ms: 600_000 },
+                done => done,
+            });
+        }
+    }),
+    parts("late-timeout", &["RPC-TIME-01"], "A timeout comes 3 s too late.", |_, components| {
+        change(components, "peerproof.sleep", |answer| match answer {
+            Answer::Later { task, streams, timeout_ms } => {
+                Answer::Later { task, streams, timeout_ms: timeout_ms + 3_000 }
+            }
+            done => done,
+        });
+    }),
+    parts(
+        "empty-stream",
+        &["RPC-STREAM-02"],
+        "A stream has no chunks, whatever the code is.",
+        |_, components| {
+            change(components, "execute_task", |answer| match answer {
+                Answer::Later { task, streams, timeout_ms } => {
+                    Answer::Later { task: Box::new(Quiet(task)), streams, timeout_ms }
+                }
+                done => done,
+            });
+        },
+    ),
+    parts("forgets-the-context", &["RPC-METHOD-04"], "`update_context` is not there.", |_, components| {
+        drop(components.methods.take("update_context"));
+    }),
+    parts("validates-nothing", &["RPC-METHOD-03"], "`validate_code` is not there.", |_, components| {
+        drop(components.methods.take("validate_code"));
+    }),
+    parts("lets-anybody-in", &["RPC-AUTH-01"], "Signatures are not looked at.", |_, components| {
+        components.verifier = None;
+    })
+    .needing("auth"),
+    parts(
+        "takes-wrong-signatures",
+        &["RPC-AUTH-01"],
+        "A signature only has to be there.",
+        |_, components| {
+            look(components, |message, verified| verified.or_else(|| nonce(message)));
+        },
+    )
+    .needing("auth"),
+    config("takes-stale-signatures", &["RPC-AUTH-02"], "Timestamps may be an hour old.", |config| {
+        config.limits.rpc_clock_skew_s = 3_600;
+    })
+    .needing("auth"),
+    config("takes-fresh-signatures-only", &["RPC-AUTH-02"], "Timestamps may be 30 s old.", |config| {
+        config.limits.rpc_clock_skew_s = 30;
+    })
+    .needing("auth"),
+    parts("forgets-nonces", &["RPC-AUTH-03"], "A nonce can be used again.", |_, components| {
+        components.nonces = Box::new(Forgetful);
+    })
+    .needing("auth"),
+    config("forgets-nonces-early", &["RPC-AUTH-03"], "A nonce is remembered for 60 s.", |config| {
+        config.limits.rpc_nonce_ttl_ms = 60_000;
+    })
+    .needing("auth"),
+    parts(
+        "signs-the-spelling",
+        &["RPC-AUTH-04"],
+        "White space in a signed message is refused.",
+        |_, components| {
+            look(components, |message, verified| {
+                verified.filter(|_| memchr::memmem::find(message, b": ").is_none())
+            });
+        },
+    )
+    .needing("auth"),
+    parts("never-limits", &["RPC-RATE-01"], "The rate is not limited.", |_, components| {
+        components.limiter = None;
+    })
+    .needing("rate_limit"),
+    parts(
+        "limits-for-ever",
+        &["RPC-RATE-02"],
+        "Whoever was refused once is refused always.",
+        |_, components| {
+            if let Some(inner) = components.limiter.take() {
+                components.limiter = Some(Box::new(Unforgiving { inner, refused: false }));
+            }
+        },
+    )
+    .needing("rate_limit"),
+];

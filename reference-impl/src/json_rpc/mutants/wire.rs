@@ -1,0 +1,158 @@
+//! The seam of lines: a wrapper that sees every line before the machine and every line that it writes.
+
+use std::collections::BTreeMap;
+
+use crate::machine::{Action, Event, Machine, Millis};
+
+/// What a rewriting wrapper does.
+#[derive(Clone, Copy)]
+pub struct Rewrite {
+    /// Looks at a line that comes in, without its LF.
+    pub incoming: fn(&mut Memory, &[u8]) -> Pass,
+    /// Looks at a line that goes out, without its LF, and gives the bytes that go out in its place, LF included.
+    pub outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
+}
+
+/// What becomes of a line that comes in.
+pub enum Pass {
+    /// It is handed on as it is.
+    Forward,
+    /// Other lines are handed on, in order.
+    Replace(Vec<Vec<u8>>),
+    /// It is answered here.
+    Answer(Vec<u8>),
+    /// It is lost.
+    Drop,
+    /// The process dies.
+    Abort,
+}
+
+/// What a wrapper remembers.
+#[derive(Default)]
+pub struct Memory {
+    /// Lines that went out.
+    pub replies: u64,
+    /// Whatever a mutant keeps, by key.
+    pub kept: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Set by a rewriter of replies: the process ends with this status after the reply.
+    pub exit: Option<i32>,
+}
+
+/// Bytes of a line that the wrapper looks at; what is longer passes unseen.
+const LINE_BYTES_MAX: usize = 1_100_000;
+
+/// A machine behind a [`Rewrite`].
+pub struct Wire {
+    inner: Box<dyn Machine + Send>,
+    rewrite: Rewrite,
+    memory: Memory,
+    pending: Vec<u8>,
+    /// A line too long to look at is passing.
+    passing: bool,
+    reply: Vec<u8>,
+    ended: bool,
+}
+
+impl Wire {
+    pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite) -> Self {
+        let (pending, reply) = (Vec::new(), Vec::new());
+        Self { inner, rewrite, memory: Memory::default(), pending, passing: false, reply, ended: false }
+    }
+
+    fn line(&mut self, line: &[u8], now: Millis, actions: &mut Vec<Action>) {
+        let bare = line.strip_suffix(b"\n").unwrap_or(line);
+        match (self.rewrite.incoming)(&mut self.memory, bare) {
+            Pass::Forward => self.inner(Event::Stdin(line), now, actions),
+            Pass::Replace(lines) => {
+                for line in lines {
+                    self.inner(Event::Stdin(&[&line[..], b"\n"].concat()), now, actions);
+                }
+            }
+            Pass::Answer(mut reply) => {
+                reply.push(b'\n');
+                actions.push(Action::Stdout(reply));
+            }
+            Pass::Drop => {}
+            Pass::Abort => {
+                self.ended = true;
+                actions.push(Action::Abort);
+            }
+        }
+    }
+
+    fn inner(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        let mut inner_actions = Vec::new();
+        self.inner.handle(event, now, &mut inner_actions);
+        for action in inner_actions {
+            match action {
+                _ if self.ended => return,
+                Action::Stdout(bytes) => self.replies(&bytes, actions),
+                other => {
+                    self.ended = matches!(other, Action::Exit(_) | Action::Abort);
+                    actions.push(other);
+                }
+            }
+        }
+    }
+
+    fn replies(&mut self, bytes: &[u8], actions: &mut Vec<Action>) {
+        self.reply.extend_from_slice(bytes);
+        while let Some(end) = memchr::memchr(b'\n', &self.reply) {
+            let line: Vec<u8> = self.reply.drain(..=end).collect();
+            self.memory.replies += 1;
+            let out = (self.rewrite.outgoing)(&mut self.memory, line.strip_suffix(b"\n").unwrap_or(&line));
+            if !out.is_empty() {
+                actions.push(Action::Stdout(out));
+            }
+            if let Some(status) = self.memory.exit.take() {
+                self.ended = true;
+                actions.push(Action::Exit(status));
+                return;
+            }
+        }
+    }
+}
+
+impl Machine for Wire {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        match event {
+            Event::Stdin(bytes) => {
+                let from = self.pending.len();
+                self.pending.extend_from_slice(bytes);
+                let mut seen = from;
+                while let Some(end) = memchr::memchr(b'\n', self.pending.get(seen..).unwrap_or_default()) {
+                    let line: Vec<u8> = self.pending.drain(..=seen + end).collect();
+                    seen = 0;
+                    if std::mem::take(&mut self.passing) {
+                        self.inner(Event::Stdin(&line), now, actions);
+                    } else {
+                        self.line(&line, now, actions);
+                    }
+                }
+                if self.pending.len() > LINE_BYTES_MAX || (self.passing && !self.pending.is_empty()) {
+                    self.passing = true;
+                    let part = std::mem::take(&mut self.pending);
+                    self.inner(Event::Stdin(&part), now, actions);
+                }
+            }
+            Event::StdinEof => {
+                let rest = std::mem::take(&mut self.pending);
+                if !rest.is_empty() {
+                    self.inner(Event::Stdin(&rest), now, actions);
+                }
+                self.inner(Event::StdinEof, now, actions);
+            }
+            other => self.inner(other, now, actions),
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
