@@ -49,7 +49,7 @@ fn number_text(value: f64) -> String {
     }
     let shortest = format!("{:e}", value.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits = even_digits(value.abs(), digits_of(mantissa));
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     // The place of the point, counted from before the first digit.
     let point = exponent.parse::<i32>().unwrap_or_default() + 1;
@@ -68,6 +68,27 @@ fn number_text(value: f64) -> String {
         format!("{first}{fraction}e{}{}", if point > 0 { "+" } else { "-" }, (point - 1).abs())
     };
     if value < 0.0 { format!("-{text}") } else { text }
+}
+
+fn digits_of(mantissa: &str) -> String {
+    mantissa.chars().filter(char::is_ascii_digit).collect()
+}
+
+/// Of two shortest texts that lie equally close to a double ECMAScript takes the one with an even last digit; Rust the
+/// larger.
+fn even_digits(value: f64, shortest: String) -> String {
+    /// Digits of a double that has the most of them.
+    const EXACT_DIGITS: usize = 770;
+    let count = shortest.len();
+    let longer = |more: usize| {
+        let text = format!("{value:.*e}", more);
+        digits_of(text.split('e').next().unwrap_or_default()).trim_end_matches('0').to_owned()
+    };
+    // Half-way means one more digit, a five, and nothing behind it; few digits are asked for before all of them are.
+    let is_tie = |digits: &String| digits.len() == count + 1 && digits.ends_with('5');
+    let tie = Some(longer(count + 8)).filter(is_tie).map(|_| longer(EXACT_DIGITS)).filter(is_tie);
+    let lower = tie.as_deref().and_then(|digits| digits.get(..count)).unwrap_or_default();
+    if lower.ends_with(['0', '2', '4', '6', '8']) { lower.to_owned() } else { shortest }
 }
 
 #[cfg(test)]
@@ -102,10 +123,13 @@ mod tests {
             (0x444b_1ae4_d6e2_ef50, "1e+21"),
             (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
             (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
-            (0x41b3_de43_5555_53e3, "333333333.3333332"),
-            (0x41b3_de43_5555_5553, "333333333.3333333"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
             (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
             (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+            (0x4314_3ff3_c1cb_095b, "1424953923781206.8"),
+            (0x3fe0_0000_0000_0000, "0.5"),
         ] {
             assert_eq!(number_text(f64::from_bits(bits)), text, "{bits:x}");
         }

@@ -98,8 +98,13 @@ impl Session {
 
     fn collect(&mut self, out: &mut Vec<u8>) {
         for output in self.outputs.drain(..) {
-            let (Output::Reply { body: Some(mut text), .. } | Output::Notice(mut text)) = output else {
-                continue;
+            let mut text = match output {
+                Output::Reply { body: Some(text), .. } | Output::Notice(text) => text,
+                Output::Reply { body: None, .. } => continue,
+                Output::Log(line) => {
+                    self.logged.extend_from_slice(&line);
+                    continue;
+                }
             };
             text.push(b'\n');
             if out.is_empty() {

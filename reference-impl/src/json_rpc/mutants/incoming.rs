@@ -26,12 +26,8 @@ fn is_notification(message: &Value) -> bool {
 
 /// The line as an object, edited.
 fn edited(line: &[u8], edit: impl Fn(&mut super::edit::Object) -> bool) -> Pass {
-    match value(line) {
-        Some(Value::Object(mut object)) if edit(&mut object) => {
-            Pass::Replace(vec![text(&Value::Object(object))])
-        }
-        _ => Pass::Forward,
-    }
+    let Some(Value::Object(mut object)) = value(line) else { return Pass::Forward };
+    if edit(&mut object) { Pass::Replace(vec![text(&Value::Object(object))]) } else { Pass::Forward }
 }
 
 fn depth(line: &[u8]) -> usize {
