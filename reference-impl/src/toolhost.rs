@@ -24,8 +24,9 @@ mod url;
 
 pub use cache::{Cache, Entry, FixedCache, Key};
 pub use choices::{
-    BlankLine, Bom, ChoiceError, Choices, CrashKind, HostErrorExit, InputsMember, LastLine, NullMember,
-    Redirects, SameKeyOtherInput, SizeBytesWrong,
+    BlankLine, Bom, ChoiceError, Choices, CrashKind, DeltaInRun, EmptyToken, HostErrorExit, InputsMember,
+    KeysGivenUp, LastLine, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput, SetAndRemoved,
+    SizeBytesWrong,
 };
 pub use host::LEASE_ISSUE;
 pub use http_get::{AllowedHosts, HttpGet};
@@ -77,7 +78,7 @@ pub struct Config {
     pub choices: Choices,
     /// Caps.
     pub limits: Limits,
-    /// Tools of tier 1 and above need a lease in serve mode (`MACHINA_LEASE_ENFORCE=1`).
+    /// Tools of tier 1 and above need a lease (`MACHINA_LEASE_ENFORCE=1`), in run mode where that is chosen.
     pub lease_enforce: bool,
     /// Value of `MACHINA_HTTP_ALLOWED_HOSTS`, if set.
     pub http_allowed_hosts: Option<String>,
@@ -96,6 +97,17 @@ impl Config {
             http_allowed_hosts: None,
             token_seed: [0; 32],
         }
+    }
+
+    /// Sets [`Config::lease_enforce`] from the value of `MACHINA_LEASE_ENFORCE`: `1` enforces, `0` and `true` where
+    /// that is chosen, so it comes after the choices.
+    pub fn read_lease_enforce(&mut self, value: Option<&str>) {
+        self.lease_enforce = match value {
+            Some("1") => true,
+            Some("0") => self.choices.lease_enforce_0,
+            Some("true") => self.choices.lease_enforce_true,
+            _ => false,
+        };
     }
 }
 
@@ -117,7 +129,10 @@ impl Components {
         let Limits { idempotency_entries_max, idempotency_ttl_ms, lease_entries_max, .. } = config.limits;
         Self {
             tools: table(config.http_allowed_hosts.as_deref()),
-            cache: Box::new(FixedCache::new(idempotency_entries_max, idempotency_ttl_ms)),
+            cache: Box::new(
+                FixedCache::new(idempotency_entries_max, idempotency_ttl_ms)
+                    .giving_up(config.choices.keys_given_up),
+            ),
             leases: Box::new(MemoryLeases::new(lease_entries_max, config.token_seed)),
             state: Box::new(MemoryState::default()),
         }

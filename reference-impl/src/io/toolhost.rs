@@ -11,7 +11,7 @@ use std::io::Write as _;
 use super::stdio::run_machine;
 use crate::toolhost::{Config, Mode, machine, table};
 
-/// The variable that makes tools of tier 1 and above need a lease when it is `1`.
+/// The variable that makes tools of tier 1 and above need a lease when it is `1` (other values: see the choices).
 pub const LEASE_VARIABLE: &str = "MACHINA_LEASE_ENFORCE";
 
 /// The variable that lists the hosts which `http_get` may contact.
@@ -67,7 +67,6 @@ pub fn random_seed() -> [u8; 32] {
 /// A sentence that names the argument that is missing, unknown or malformed.
 pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, String> {
     let mut config = Config::new(Mode::Serve);
-    config.lease_enforce = variable(LEASE_VARIABLE).as_deref() == Some("1");
     config.http_allowed_hosts = variable(HOSTS_VARIABLE);
     let mut option = None;
     let mut operands = Vec::new();
@@ -102,6 +101,7 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
         (Some(_), [.., extra]) => return Err(format!("unexpected argument {extra:?}; {USAGE}")),
         _ => return Err(USAGE.to_owned()),
     }
+    config.read_lease_enforce(variable(LEASE_VARIABLE).as_deref());
     Ok(Command::Host(Box::new(config)))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::choices::KeysGivenUp;
 use super::tool::Status;
 use crate::json::{RawStr, Text};
 use crate::machine::Millis;
@@ -56,22 +57,44 @@ pub trait Cache: Send {
     fn insert(&mut self, key: Key, entry: Entry, now: Millis);
 }
 
-/// The correct [`Cache`]: `ttl_ms` from the end of the first execution, not sliding; the oldest entry makes room.
+/// The correct [`Cache`]: `ttl_ms` from the end of the first execution, not sliding; which entries make room is said by
+/// [`FixedCache::giving_up`].
 ///
 /// Memory is bounded by `entries_max` replies.
 #[derive(Debug)]
 pub struct FixedCache {
     entries_max: usize,
     ttl_ms: u64,
+    given_up: KeysGivenUp,
     entries: HashMap<Key, Entry>,
     /// Keys with the time of insertion, oldest first; each entry is here exactly once.
     order: VecDeque<(Millis, Key)>,
 }
 
 impl FixedCache {
-    /// A cache of up to `entries_max` entries that live `ttl_ms`.
+    /// A cache of up to `entries_max` entries that live `ttl_ms`; the oldest makes room.
     pub fn new(entries_max: usize, ttl_ms: u64) -> Self {
-        Self { entries_max, ttl_ms, entries: HashMap::new(), order: VecDeque::new() }
+        let given_up = KeysGivenUp::Oldest;
+        Self { entries_max, ttl_ms, given_up, entries: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// The same with other entries making room.
+    #[must_use]
+    pub fn giving_up(mut self, given_up: KeysGivenUp) -> Self {
+        self.given_up = given_up;
+        self
+    }
+
+    fn make_room(&mut self) {
+        match self.given_up {
+            KeysGivenUp::Oldest => self.drop_oldest(),
+            KeysGivenUp::Another => {
+                if let Some((_, key)) = self.order.pop_back() {
+                    self.entries.remove(&key);
+                }
+            }
+            KeysGivenUp::Several => (0..self.order.len().div_ceil(2)).for_each(|_| self.drop_oldest()),
+        }
     }
 
     fn drop_expired(&mut self, now: Millis) {
@@ -101,7 +124,7 @@ impl Cache for FixedCache {
             return;
         }
         while self.entries.len() >= self.entries_max {
-            self.drop_oldest();
+            self.make_room();
         }
         self.order.push_back((now, key.clone()));
         self.entries.insert(key, entry);

@@ -103,6 +103,36 @@ choices! {
     crash_kind: CrashKind = CrashKind::Throw, { "throw" => CrashKind::Throw, "abort" => CrashKind::Abort };
     /// A redirect met by `http_get`.
     redirects: Redirects = Redirects::Follow, { "follow" => Redirects::Follow, "refuse" => Redirects::Refuse };
+    /// A slot that one delta both sets and removes.
+    slot_set_and_removed: SetAndRemoved = SetAndRemoved::Refuse, {
+        "set" => SetAndRemoved::Set, "removed" => SetAndRemoved::Removed, "refuse" => SetAndRemoved::Refuse
+    };
+    /// A `delta` of a `ds_state` that is no boolean.
+    delta_not_boolean: OddDelta = OddDelta::Refuse, {
+        "delta" => OddDelta::Delta, "full" => OddDelta::Full, "refuse" => OddDelta::Refuse
+    };
+    /// `removed_slots` beside a full state.
+    removed_slots_in_full_state: RemovedInFull = RemovedInFull::Ignore, {
+        "ignore" => RemovedInFull::Ignore, "apply" => RemovedInFull::Apply, "refuse" => RemovedInFull::Refuse
+    };
+    /// A delta as the state of a run.
+    delta_in_run_mode: DeltaInRun = DeltaInRun::Apply, {
+        "apply" => DeltaInRun::Apply, "refuse" => DeltaInRun::Refuse
+    };
+    /// Idempotency keys that give way when one too many is to be held.
+    keys_given_up: KeysGivenUp = KeysGivenUp::Oldest, {
+        "oldest" => KeysGivenUp::Oldest, "another" => KeysGivenUp::Another, "several" => KeysGivenUp::Several
+    };
+    /// What the lease token `""` is answered with.
+    empty_lease_token: EmptyToken = EmptyToken::Rejected, {
+        "lease_required" => EmptyToken::Required, "lease_rejected" => EmptyToken::Rejected
+    };
+    /// `MACHINA_LEASE_ENFORCE=0` asks for leases.
+    lease_enforce_0: bool = false, { "off" => false, "enforce" => true };
+    /// `MACHINA_LEASE_ENFORCE=true` asks for leases.
+    lease_enforce_true: bool = false, { "off" => false, "enforce" => true };
+    /// A run asks for leases where a session would. No run can have one: each is refused.
+    lease_enforce_in_run_mode: bool = false, { "off" => false, "enforce" => true };
 }
 
 impl Choices {
@@ -208,6 +238,68 @@ pub enum Redirects {
     Follow,
     /// `TOOL_ERROR`.
     Refuse,
+}
+
+/// See [`Choices::slot_set_and_removed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetAndRemoved {
+    /// It ends up set.
+    Set,
+    /// It ends up empty.
+    Removed,
+    /// The state is malformed.
+    Refuse,
+}
+
+/// See [`Choices::delta_not_boolean`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OddDelta {
+    /// Read as `true`.
+    Delta,
+    /// Read as `false`.
+    Full,
+    /// The state is malformed.
+    Refuse,
+}
+
+/// See [`Choices::removed_slots_in_full_state`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovedInFull {
+    /// An unknown member.
+    Ignore,
+    /// The slots it names end up empty, also those that the state itself fills.
+    Apply,
+    /// The state is malformed.
+    Refuse,
+}
+
+/// See [`Choices::delta_in_run_mode`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeltaInRun {
+    /// Applied to the empty state.
+    Apply,
+    /// A host error.
+    Refuse,
+}
+
+/// See [`Choices::keys_given_up`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeysGivenUp {
+    /// The oldest key.
+    Oldest,
+    /// The youngest key.
+    Another,
+    /// The older half of the keys.
+    Several,
+}
+
+/// See [`Choices::empty_lease_token`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyToken {
+    /// As if there were no token.
+    Required,
+    /// As a token that was never issued.
+    Rejected,
 }
 
 /// Why [`Choices::set`] refused.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::cache::{Entry, Key};
-use super::choices::SameKeyOtherInput;
+use super::choices::{DeltaInRun, EmptyToken, SameKeyOtherInput};
 use super::lease::Grant;
 use super::reply::{self, Out, OutputRef, Reply, StateRef};
 use super::request::Request;
@@ -164,9 +164,16 @@ impl Host {
         let input = read_input(&request, document, input_scanner, config)?;
         let change =
             request.ds_state.map(|raw| StateChange::read(raw, limits.nesting_max, choices)).transpose()?;
+        let is_delta = change.as_ref().is_some_and(|change| !change.full);
+        if is_delta && !serve && choices.delta_in_run_mode == DeltaInRun::Refuse {
+            return Err("ds_state: a run starts from a full state, not from a delta".into());
+        }
 
-        let leased = serve && config.lease_enforce && entry.tier > 0;
+        let enforced = config.lease_enforce && (serve || choices.lease_enforce_in_run_mode);
+        let leased = enforced && entry.tier > 0;
         let token = request.lease_token().filter(|_| leased).map(RawStr::bytes);
+        let token =
+            token.filter(|token| !token.is_empty() || choices.empty_lease_token == EmptyToken::Rejected);
         if leased {
             let token = token
                 .as_ref()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::choices::{Choices, SizeBytesWrong};
+use super::choices::{Choices, OddDelta, RemovedInFull, SetAndRemoved, SizeBytesWrong};
 use crate::json::{Raw, Text, Value, write_text};
 
 /// Number of slots; they are numbered from 0.
@@ -69,18 +69,18 @@ pub type Slots = [Option<Arc<Artifact>>; SLOTS];
 /// A `ds_state` that was read and found well-formed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
-    /// The state before is dropped; `removed` is empty.
+    /// The state before is dropped.
     pub full: bool,
     /// Slots that get an artifact.
     pub set: Vec<(usize, Arc<Artifact>)>,
-    /// Slots that are emptied.
+    /// Slots that are emptied after that.
     pub removed: Vec<usize>,
 }
 
 impl StateChange {
-    /// Reads a `ds_state`. With `"delta":true` it names what changes, else it is the whole state. `removed_slots` of a
-    /// full state means nothing; a slot that is both set and removed, and a `delta` that is no boolean, are refused
-    /// (the contract leaves these open).
+    /// Reads a `ds_state`. With `"delta":true` it names what changes, else it is the whole state. `choices` say what
+    /// becomes of a `delta` that is no boolean, of `removed_slots` beside a full state and of a slot that a delta both
+    /// sets and removes.
     ///
     /// # Errors
     /// A sentence that says what is malformed.
@@ -89,7 +89,12 @@ impl StateChange {
             .map_err(|error| format!("ds_state: {error}"))?;
         let full = match value.get("delta") {
             None => true,
-            Some(delta) => !delta.as_bool().ok_or("ds_state: delta must be a boolean")?,
+            Some(delta) => match (delta.as_bool(), choices.delta_not_boolean) {
+                (Some(delta), _) => !delta,
+                (None, OddDelta::Delta) => false,
+                (None, OddDelta::Full) => true,
+                (None, OddDelta::Refuse) => return Err("ds_state: delta must be a boolean".to_owned()),
+            },
         };
         let mut change = Self { full, set: Vec::new(), removed: Vec::new() };
         if let Some(slots) = value.get("slots") {
@@ -102,16 +107,34 @@ impl StateChange {
                 change.set.push((slot, Arc::new(artifact)));
             }
         }
-        if let Some(removed) = value.get("removed_slots").filter(|_| !full) {
-            for slot in removed.as_array().ok_or("ds_state: removed_slots must be an array")? {
-                let slot = slot_number(slot).ok_or("ds_state: removed_slots must hold slot numbers")?;
-                if change.set.iter().any(|(set, _)| *set == slot) {
-                    return Err(format!("ds_state: slot {slot} is both set and removed"));
+        if let Some(removed) = value.get("removed_slots") {
+            match choices.removed_slots_in_full_state {
+                RemovedInFull::Ignore if full => {}
+                RemovedInFull::Refuse if full => {
+                    return Err("ds_state: only a delta has removed_slots".to_owned());
                 }
-                change.removed.push(slot);
+                _ => change.read_removed(removed, choices)?,
             }
         }
         Ok(change)
+    }
+
+    /// Reads `removed_slots`, once the slots that are set are known.
+    fn read_removed(&mut self, removed: &Value, choices: &Choices) -> Result<(), String> {
+        for slot in removed.as_array().ok_or("ds_state: removed_slots must be an array")? {
+            let slot = slot_number(slot).ok_or("ds_state: removed_slots must hold slot numbers")?;
+            if !self.full && self.set.iter().any(|(set, _)| *set == slot) {
+                match choices.slot_set_and_removed {
+                    SetAndRemoved::Set => continue,
+                    SetAndRemoved::Removed => {}
+                    SetAndRemoved::Refuse => {
+                        return Err(format!("ds_state: slot {slot} is both set and removed"));
+                    }
+                }
+            }
+            self.removed.push(slot);
+        }
+        Ok(())
     }
 }
 
