@@ -17,12 +17,13 @@
 //!   as the other side wrote them. Only a text that is ambiguous (contract §0) is written anew, by the policy.
 //! - A call without `inputs` has the inputs `{}`; an `inputs` that is no object is a malformed call.
 //! - A toolhost that wrote too much is a `parse_error` at once, even if it would have failed or timed out later; one
-//!   that wrote a good reply but does not end within the time is a `timeout`; one that wrote a good reply but ended
+//!   that wrote a good reply but does not end within the time is a `timeout` (or its reply, see [`LivesOn`]); one that wrote a good reply but ended
 //!   with a non-zero status or a signal is a `crash`.
 //! - A success needs `ok:true`, `status:"OK"` and a string `output_json` that holds one JSON value. `error` and
 //!   `ds_state` of a success are not looked at.
 
 pub mod call;
+mod choices;
 pub mod machine;
 pub mod mutants;
 pub mod reply;
@@ -36,6 +37,7 @@ use crate::json::Policy;
 use crate::limits::Limits;
 use crate::machine::Millis;
 
+pub use choices::{FailureExit, FractionalTimeout, LivesOn, PrintedAs, RequestShape, UnrunnablePath};
 pub use machine::Dispatcher;
 
 /// Everything about a dispatcher that is not in the call.
@@ -47,6 +49,16 @@ pub struct Config {
     pub plugin: String,
     /// Which documented request is sent.
     pub request_shape: RequestShape,
+    /// How a success is printed.
+    pub printed_as: PrintedAs,
+    /// Exit status after an error object.
+    pub failure_exit: FailureExit,
+    /// Type of the error for a toolhost that may not be run.
+    pub unrunnable_path: UnrunnablePath,
+    /// What a toolhost that answered and lives on comes to.
+    pub lives_on: LivesOn,
+    /// Why every call is refused, where it is: what the dispatcher was started with makes no sense.
+    pub refusal: Option<String>,
     /// Caps; `stdin_bytes_max` bounds the call, `toolhost_*` the toolhost, `nesting_max` every JSON text.
     pub limits: Limits,
     /// What is done with JSON on which implementations differ, in the call, the reply and its `output_json`.
@@ -60,20 +72,29 @@ impl Config {
             peer: peer.into(),
             plugin: "default".to_owned(),
             request_shape: RequestShape::default(),
+            printed_as: PrintedAs::default(),
+            failure_exit: FailureExit::default(),
+            unrunnable_path: UnrunnablePath::default(),
+            lives_on: LivesOn::default(),
+            refusal: None,
             limits: Limits::default(),
             policy: Policy::default(),
         }
     }
-}
 
-/// The two requests that the documents allow (`ipc` §3a, §3c and its note; OPEN).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RequestShape {
-    /// `{"aid":…,"inputs":{…}}`, what `ipc` §3c shows.
-    #[default]
-    Inputs,
-    /// `{"aid":…,"input_json":"{…}"}`, what toolhosts expect.
-    InputJson,
+    /// Sets the time limit of a toolhost from the value of `MACHINA_TOOLHOST_TIMEOUT`, or leaves the default in force
+    /// where that is no time (see [`timeout_ms`]).
+    pub fn read_timeout(&mut self, seconds: &str, fractions: FractionalTimeout) {
+        let Some(time_ms) = timeout_ms(seconds) else { return };
+        let is_fraction = seconds.trim().parse::<f64>().is_ok_and(|seconds| seconds.fract() != 0.0);
+        match fractions {
+            FractionalTimeout::Default if is_fraction => {}
+            FractionalTimeout::Refuse if is_fraction => {
+                self.refusal = Some(format!("the time limit {seconds:?} is no whole number of seconds"));
+            }
+            _ => self.limits.toolhost_timeout_ms = time_ms,
+        }
+    }
 }
 
 /// The five `type`s of an error (`ipc` §5).

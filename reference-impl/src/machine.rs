@@ -56,6 +56,8 @@ pub enum ChildExit {
 pub enum SpawnFailure {
     /// The program does not exist.
     NotFound(String),
+    /// The program is there and may not be run: a directory, a file without the run bit.
+    NotRunnable(String),
     /// Anything else, with the operating system's words.
     Other(String),
 }

@@ -1,12 +1,13 @@
 //! The course of one call in time: read it, start the toolhost, collect its reply, judge, answer, end.
 
 use super::call::Call;
-use super::{Config, Failure, FailureKind, reply};
+use super::{Config, Failure, FailureExit, FailureKind, LivesOn, PrintedAs, UnrunnablePath, reply};
+use crate::json::write_str;
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
 /// A dispatcher for one call.
 ///
-/// Whatever happens, exactly one answer is written and the exit status is 0; only [`Event::Terminate`] ends it
+/// Whatever happens, exactly one answer is written and the exit status is 0 (after a failure what is chosen); only [`Event::Terminate`] ends it
 /// without an answer, with the status 143 that a shell shows for SIGTERM. Before the answer the toolhost and all it
 /// started are killed, so that nothing outlives the call.
 #[derive(Debug)]
@@ -65,16 +66,20 @@ impl Dispatcher {
 
     fn start(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let Phase::Reading(held) = &mut self.phase else { return };
-        let call = match Call::parse(&std::mem::take(held), &self.config) {
-            Ok(call) => call,
-            Err(malformed) => {
-                // The answer names the aid as far as it could be read.
-                let failure = Failure::new(FailureKind::Exception, malformed.detail);
-                actions.push(Action::Stdout(reply::error_line(&malformed.aid_text, &failure)));
-                self.end(actions);
-                return;
-            }
+        let call = Call::parse(&std::mem::take(held), &self.config);
+        // The answer names the aid as far as it could be read.
+        let refused = match (&call, &self.config.refusal) {
+            (Err(malformed), _) => Some((malformed.aid_text.as_str(), malformed.detail.as_str())),
+            (Ok(call), Some(refusal)) => Some((call.aid_text.as_str(), refusal.as_str())),
+            (Ok(_), None) => None,
         };
+        if let Some((aid_text, detail)) = refused {
+            let failure = Failure::new(FailureKind::Exception, detail);
+            actions.push(Action::Stdout(reply::error_line(aid_text, &failure)));
+            self.end(false, actions);
+            return;
+        }
+        let Ok(call) = call else { return };
         let deadline = now.saturating_add(self.config.limits.toolhost_timeout_ms);
         actions.push(Action::WakeAt(deadline));
         actions.push(Action::Spawn {
@@ -111,11 +116,24 @@ impl Dispatcher {
             }
             Some((_, until)) => actions.push(Action::WakeAt(until)),
             None if now >= run.deadline => {
-                let time_ms = self.config.limits.toolhost_timeout_ms;
-                let detail = format!("the toolhost did not end within {time_ms} ms");
-                self.answer(&Err(Failure::new(FailureKind::Timeout, detail)), actions);
+                let outcome = self.time_is_up(&run.stdout);
+                self.answer(&outcome, actions);
             }
             None => actions.push(Action::WakeAt(run.deadline)),
+        }
+    }
+
+    /// What a toolhost that has not ended comes to.
+    fn time_is_up(&self, stdout: &[u8]) -> Result<String, Failure> {
+        let time_ms = self.config.limits.toolhost_timeout_ms;
+        let timeout =
+            || Failure::new(FailureKind::Timeout, format!("the toolhost did not end within {time_ms} ms"));
+        match self.config.lives_on {
+            LivesOn::Timeout => Err(timeout()),
+            LivesOn::Result => match reply::judge(stdout, ChildExit::Code(0), &self.config) {
+                Err(Failure { kind: FailureKind::ParseError, .. }) => Err(timeout()),
+                answered => answered,
+            },
         }
     }
 
@@ -128,17 +146,29 @@ impl Dispatcher {
             _ => "\"\"",
         };
         let line = match outcome {
-            Ok(output) => format!("{output}\n").into_bytes(),
+            Ok(output) => output_line(output, self.config.printed_as),
             Err(failure) => reply::error_line(aid_text, failure),
         };
         actions.push(Action::Stdout(line));
-        self.end(actions);
+        self.end(outcome.is_ok(), actions);
     }
 
-    fn end(&mut self, actions: &mut Vec<Action>) {
-        actions.push(Action::Exit(0));
+    fn end(&mut self, succeeded: bool, actions: &mut Vec<Action>) {
+        let nonzero = !succeeded && self.config.failure_exit == FailureExit::Nonzero;
+        actions.push(Action::Exit(i32::from(nonzero)));
         self.phase = Phase::Done;
     }
+}
+
+/// A success with its LF; `output` is the JSON text of the tool's output.
+fn output_line(output: &str, printed_as: PrintedAs) -> Vec<u8> {
+    let mut line = Vec::with_capacity(output.len() + 3);
+    match printed_as {
+        PrintedAs::Value => line.extend_from_slice(output.as_bytes()),
+        PrintedAs::Text => write_str(&mut line, output),
+    }
+    line.push(b'\n');
+    line
 }
 
 impl Machine for Dispatcher {
@@ -163,6 +193,10 @@ impl Machine for Dispatcher {
             Event::ChildSpawnFailed(failure) => {
                 let failure = match failure {
                     SpawnFailure::NotFound(detail) => Failure::new(FailureKind::NotFound, detail),
+                    SpawnFailure::NotRunnable(detail) => match self.config.unrunnable_path {
+                        UnrunnablePath::NotFound => Failure::new(FailureKind::NotFound, detail),
+                        UnrunnablePath::Exception => Failure::new(FailureKind::Exception, detail),
+                    },
                     SpawnFailure::Other(detail) => Failure::new(FailureKind::Exception, detail),
                 };
                 if matches!(self.phase, Phase::Running(_)) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Config, Dispatcher, RequestShape};
+use super::{Config, Dispatcher, FailureExit, LivesOn, PrintedAs, RequestShape, UnrunnablePath};
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
@@ -283,6 +283,65 @@ fn failed_start_is_sorted() {
     driven = Driven::started(config());
     driven.tell(Event::ChildSpawnFailed(SpawnFailure::Other("/peer: permission denied".to_owned())));
     assert!(driven.error("exception").contains("permission"));
+}
+
+#[test]
+fn program_that_may_not_be_run_is_sorted_by_choice() {
+    for (unrunnable_path, kind) in
+        [(UnrunnablePath::NotFound, "not_found"), (UnrunnablePath::Exception, "exception")]
+    {
+        let mut driven = Driven::started(Config { unrunnable_path, ..config() });
+        driven.tell(Event::ChildSpawnFailed(SpawnFailure::NotRunnable("/peer: a directory".to_owned())));
+        assert!(driven.error(kind).contains("directory"));
+        let mut driven = Driven::started(Config { unrunnable_path, ..config() });
+        driven.tell(Event::ChildSpawnFailed(SpawnFailure::Other("no memory".to_owned())));
+        driven.error("exception");
+    }
+}
+
+#[test]
+fn success_is_printed_as_a_string_by_choice() {
+    let text = |reply: &[u8]| replied(Config { printed_as: PrintedAs::Text, ..config() }, reply);
+    assert_eq!(text(REPLY.as_bytes()).answer(), Some(json!("{\"n\":1}")));
+    let string = br#"{"ok":true,"status":"OK","output_json":" \"a\" "}"#;
+    assert_eq!(text(string).answer(), Some(json!("\"a\"")));
+    text(b"[]").error("parse_error");
+}
+
+#[test]
+fn only_a_failure_has_another_exit_status_by_choice() {
+    let nonzero = || Config { failure_exit: FailureExit::Nonzero, ..config() };
+    assert_eq!(replied(nonzero(), REPLY.as_bytes()).actions.last(), Some(&Action::Exit(0)));
+    assert_eq!(replied(nonzero(), b"").actions.last(), Some(&Action::Exit(1)));
+    let mut malformed = Driven::new(nonzero());
+    malformed.call(b"[]");
+    assert_eq!(malformed.actions.last(), Some(&Action::Exit(1)));
+}
+
+#[test]
+fn refusal_starts_nothing() {
+    let mut driven = Driven::new(Config { refusal: Some("no such time".to_owned()), ..config() });
+    driven.call(CALL.as_bytes());
+    assert_eq!(driven.error("exception"), "no such time");
+    assert_eq!(driven.answer().unwrap()["aid"], "AID.T.v1");
+}
+
+#[test]
+fn reply_without_an_end_is_the_result_by_choice() {
+    let after = |reply: &[u8]| {
+        let mut driven = Driven::started(Config { lives_on: LivesOn::Result, ..config() });
+        driven.tell(Event::ChildStdout(reply));
+        driven.now = 999;
+        driven.tell(Event::Wake);
+        assert_eq!(driven.answer(), None, "its exit status may still make it a crash");
+        driven.now = 1000;
+        driven.tell(Event::Wake);
+        driven
+    };
+    assert_eq!(after(REPLY.as_bytes()).answer(), Some(json!({"n": 1})));
+    after(br#"{"ok":false,"error":"broken"}"#).error("exception");
+    after(&REPLY.as_bytes()[..20]).error("timeout");
+    after(b"").error("timeout");
 }
 
 #[test]

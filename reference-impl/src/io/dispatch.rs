@@ -14,7 +14,9 @@ use std::io::Write as _;
 
 pub use shell::run_machine;
 
-use crate::dispatcher::{Config, Dispatcher, RequestShape, timeout_ms};
+use crate::dispatcher::{
+    Config, Dispatcher, FailureExit, FractionalTimeout, LivesOn, PrintedAs, RequestShape, UnrunnablePath,
+};
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
 
 /// The variable that sets the time limit of a toolhost in seconds (`ipc` §7).
@@ -27,7 +29,7 @@ const STATUS_USAGE: i32 = 2;
 const STATUS_STREAMS: i32 = 70;
 
 /// Runs the dispatcher on the standard streams of this process and returns its exit status: 0 when an answer was
-/// printed, 2 for arguments that make no sense, 70 when its own streams failed.
+/// printed (1 after an error object where that is chosen), 2 for arguments that make no sense, 70 when its own streams failed.
 ///
 /// `arguments` are those after the `dispatch` word; `variable` looks up an environment variable.
 pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> i32 {
@@ -44,15 +46,14 @@ pub fn run_dispatch(arguments: &[String], variable: &dyn Fn(&str) -> Option<Stri
 }
 
 /// Reads the arguments and [`TIMEOUT_VARIABLE`]; a value of the variable that is no positive number leaves the
-/// default in force.
+/// default in force, and `--limit` goes before it.
 ///
 /// # Errors
 /// A sentence that names the argument that is missing, unknown or malformed.
 pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Config, String> {
     let mut config = Config::new("");
-    if let Some(time_ms) = variable(TIMEOUT_VARIABLE).as_deref().and_then(timeout_ms) {
-        config.limits.toolhost_timeout_ms = time_ms;
-    }
+    let mut fractions = FractionalTimeout::default();
+    let mut limits = Vec::new();
     let mut peer = None;
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -61,11 +62,10 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
             "--plugin" => value()?.clone_into(&mut config.plugin),
             "--choice" => {
                 let (key, value) = pair(argument, value()?)?;
-                choose(&mut config, key, value)?;
+                choose(&mut config, &mut fractions, key, value)?;
             }
             "--limit" => {
-                let (name, value) = pair(argument, value()?)?;
-                config.limits.set(name, value).map_err(|error| error.to_string())?;
+                limits.push(pair(argument, value()?)?);
             }
             _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}")),
             _ if peer.is_none() => peer = Some(argument),
@@ -74,6 +74,12 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
     }
     let peer =
         peer.ok_or("usage: dispatch PEER [--plugin NAME] [--choice KEY=VALUE] [--limit NAME=VALUE]")?;
+    if let Some(seconds) = variable(TIMEOUT_VARIABLE) {
+        config.read_timeout(&seconds, fractions);
+    }
+    for (name, value) in limits {
+        config.limits.set(name, value).map_err(|error| error.to_string())?;
+    }
     config.peer = if peer.contains('/') { peer.clone() } else { format!("./{peer}") };
     Ok(config)
 }
@@ -82,10 +88,26 @@ fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
     text.split_once('=').ok_or_else(|| format!("{option} needs NAME=VALUE, not {text:?}"))
 }
 
-fn choose(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+fn choose(
+    config: &mut Config,
+    fractions: &mut FractionalTimeout,
+    key: &str,
+    value: &str,
+) -> Result<(), String> {
     match (key, value) {
         ("request_shape", "inputs") => config.request_shape = RequestShape::Inputs,
         ("request_shape", "input_json") => config.request_shape = RequestShape::InputJson,
+        ("printed_as", "value") => config.printed_as = PrintedAs::Value,
+        ("printed_as", "string") => config.printed_as = PrintedAs::Text,
+        ("exit_status", "zero") => config.failure_exit = FailureExit::Zero,
+        ("exit_status", "nonzero") => config.failure_exit = FailureExit::Nonzero,
+        ("unrunnable_path", "not_found") => config.unrunnable_path = UnrunnablePath::NotFound,
+        ("unrunnable_path", "exception") => config.unrunnable_path = UnrunnablePath::Exception,
+        ("fractional_timeout", "number") => *fractions = FractionalTimeout::Number,
+        ("fractional_timeout", "default") => *fractions = FractionalTimeout::Default,
+        ("fractional_timeout", "refuse") => *fractions = FractionalTimeout::Refuse,
+        ("lives_on_after_reply", "timeout") => config.lives_on = LivesOn::Timeout,
+        ("lives_on_after_reply", "result") => config.lives_on = LivesOn::Result,
         ("duplicate_keys", "last") => config.policy.duplicate_keys = DuplicateKeys::Last,
         ("duplicate_keys", "first") => config.policy.duplicate_keys = DuplicateKeys::First,
         ("duplicate_keys", "refuse") => config.policy.duplicate_keys = DuplicateKeys::Refuse,
@@ -100,7 +122,10 @@ fn choose(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-const KNOWN_CHOICES: &str = "request_shape=inputs|input_json, duplicate_keys=last|first|refuse, \
+const KNOWN_CHOICES: &str = "request_shape=inputs|input_json, printed_as=value|string, \
+                             exit_status=zero|nonzero, unrunnable_path=not_found|exception, \
+                             fractional_timeout=number|default|refuse, lives_on_after_reply=timeout|result, \
+                             duplicate_keys=last|first|refuse, \
                              lone_surrogates=echo|replace|refuse, big_integers=exact|round|refuse";
 
 #[cfg(test)]
@@ -148,6 +173,42 @@ mod tests {
         assert_eq!(parsed(&["/p"], Some("0.0001")).unwrap().limits.toolhost_timeout_ms, 1);
         assert_eq!(parsed(&["/p"], Some("1e300")).unwrap().limits.toolhost_timeout_ms, u64::MAX);
         assert_eq!(parsed(&["/p"], Some(" 2 ")).unwrap().limits.toolhost_timeout_ms, 2000);
+    }
+
+    #[test]
+    fn fraction_means_what_is_chosen() {
+        let chosen = |value: &str, seconds: &str| {
+            let config =
+                parsed(&["/p", "--choice", &format!("fractional_timeout={value}")], Some(seconds)).unwrap();
+            (config.limits.toolhost_timeout_ms, config.refusal.is_some())
+        };
+        for value in ["number", "default", "refuse"] {
+            assert_eq!(chosen(value, "2"), (2_000, false), "{value}");
+            assert_eq!(chosen(value, "2.0"), (2_000, false), "{value}");
+            assert_eq!(chosen(value, "soon"), (30_000, false), "{value}");
+        }
+        assert_eq!(chosen("number", "1.5"), (1_500, false));
+        assert_eq!(chosen("default", "1.5"), (30_000, false));
+        assert_eq!(chosen("refuse", "1.5"), (30_000, true));
+    }
+
+    #[test]
+    fn limit_goes_before_the_variable() {
+        let config = parsed(&["/p", "--limit", "toolhost_timeout_ms=7"], Some("2")).unwrap();
+        assert_eq!(config.limits.toolhost_timeout_ms, 7);
+    }
+
+    #[test]
+    fn takes_every_choice() {
+        for (key, values) in KNOWN_CHOICES.split(", ").map(|choice| choice.trim().split_once('=').unwrap()) {
+            for value in values.split('|') {
+                assert!(
+                    parsed(&["/p", "--choice", &format!("{key}={value}")], None).is_ok(),
+                    "{key}={value}"
+                );
+            }
+        }
+        assert_eq!(KNOWN_CHOICES.matches('=').count(), 9);
     }
 
     #[test]

@@ -350,13 +350,15 @@ fn exit_of(running: &Running) -> Option<ChildExit> {
     status.exit_status().map(ChildExit::Code).or_else(|| status.terminating_signal().map(ChildExit::Signal))
 }
 
-/// Sorts a failed start: only a program that is not there is `NotFound`; a script whose interpreter is missing is
-/// there.
+/// Sorts a failed start: only a program that is not there is `NotFound`, only one that may not be run is
+/// `NotRunnable`; a script whose interpreter is missing is there and may be.
 fn spawn_failure(program: &str, error: &io::Error) -> SpawnFailure {
     let text = format!("{program}: {error}");
     let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     if absent && !(program.contains('/') && Path::new(program).exists()) {
         SpawnFailure::NotFound(text)
+    } else if error.kind() == io::ErrorKind::PermissionDenied {
+        SpawnFailure::NotRunnable(text)
     } else {
         SpawnFailure::Other(text)
     }
