@@ -113,6 +113,16 @@ pub trait Boundary: Sync {
     /// [`Boundary::run_reference`] and `--without FEATURE` for a correct peer that lacks it; `None` where only a process can play it.
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
 
+    /// Whether the reference peer of `side` understands these arguments beyond the usual ones, such as
+    /// `--choice key=value`.
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        let args = self.references().into_iter().find(|reference| reference.side == side);
+        let args = args.and_then(|reference| reference.commands.into_iter().next());
+        args.is_some_and(|(_, args)| {
+            self.reference_machine(&[args.as_slice(), extra].concat(), &[]).is_some()
+        })
+    }
+
     /// What a benchmark sends to a peer of which this is known, the smallest first. Rows are made of them.
     ///
     /// # Errors

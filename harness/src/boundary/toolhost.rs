@@ -129,6 +129,10 @@ impl Boundary for Toolhost {
         reference::machine(args, env)
     }
 
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        reference::takes(side, extra)
+    }
+
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
         bench::workloads(facts)
     }

@@ -135,6 +135,17 @@ pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Mach
     }
 }
 
+/// Whether the reference of this side understands these arguments beyond the usual ones.
+pub fn takes(side: Side, extra: &[String]) -> bool {
+    let understands = |args: &[String]| match args.split_first() {
+        Some((first, args)) if first == "--dispatch" => io::dispatch::parse(args, &|_| None).is_ok(),
+        _ => machine(args, &[]).is_some(),
+    };
+    let own = commands().into_iter().find(|reference| reference.side == side);
+    let args = own.and_then(|reference| reference.commands.into_iter().next());
+    args.is_some_and(|(_, args)| understands(&[args.as_slice(), extra].concat()))
+}
+
 /// All mutants, those of the provider first.
 pub fn mutants() -> Vec<Mutant> {
     let provider = mutants::all().into_iter().map(|mutant| Mutant {
