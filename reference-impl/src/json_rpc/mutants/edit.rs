@@ -25,16 +25,6 @@ pub(super) const fn outgoing(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming: forward, outgoing }))
 }
 
-pub(super) const fn both(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    incoming: fn(&mut Memory, &[u8]) -> Pass,
-    outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
-}
-
 fn forward(_: &mut Memory, _: &[u8]) -> Pass {
     Pass::Forward
 }

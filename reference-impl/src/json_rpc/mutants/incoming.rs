@@ -1,7 +1,7 @@
 //! Mutants that misread what is sent.
 
 use super::Mutant;
-use super::edit::{both, ended, find, has, incoming, remove, replaced, set, swap_all, text, value};
+use super::edit::{find, has, incoming, replaced, set, swap_all, text, value};
 use super::wire::Pass;
 use crate::json::Value;
 
@@ -98,7 +98,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     incoming(
         "runs-before-refusing",
-        &["RPC-REQ-03"],
+        &["RPC-NOTE-02"],
         "The method runs before the request is refused.",
         |_, line| {
             let Some(message) = value(line) else { return Pass::Forward };
@@ -129,7 +129,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     incoming(
         "takes-number-as-method",
-        &["RPC-REQ-01"],
+        &["RPC-REQ-02"],
         "A method that is a number is read as its digits.",
         |_, line| {
             edited(line, |object| match find(object, "method") {
@@ -142,7 +142,7 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    incoming("takes-any-id", &["RPC-ID-02"], "true and false are ids.", |_, line| {
+    incoming("takes-any-id", &["RPC-ID-05"], "true and false are ids.", |_, line| {
         edited(line, |object| match find(object, "id") {
             Some(Value::Bool(id)) => {
                 let id = Value::from(if *id { "true" } else { "false" });
@@ -152,28 +152,52 @@ pub const MUTANTS: &[Mutant] = &[
             _ => false,
         })
     }),
-    both(
+    incoming(
         "one-id-in-flight",
-        &["RPC-ID-04"],
-        "A request whose id is in flight is lost.",
-        |memory, line| match id_key(line) {
-            Some(id) if memory.kept.contains_key(&id) => Pass::Drop,
-            Some(id) => {
-                memory.kept.insert(id, Vec::new());
-                Pass::Forward
-            }
-            None => Pass::Forward,
-        },
+        &["RPC-ID-06"],
+        "A request with the id of the one before it is lost.",
         |memory, line| {
-            if let Some(id) = id_key(line) {
-                memory.kept.remove(&id);
+            let Some(id) = id_key(line) else { return Pass::Forward };
+            let last = memory.kept.insert(b"last".to_vec(), id.clone());
+            if last == Some(id) { Pass::Drop } else { Pass::Forward }
+        },
+    ),
+    incoming(
+        "silent-without-id",
+        &["RPC-REQ-06"],
+        "What is no request and has no id is taken for a notification.",
+        |_, line| match value(line) {
+            Some(Value::Object(object)) => {
+                let named = find(&object, "method").and_then(Value::as_str).is_some();
+                if named || find(&object, "id").is_some() { Pass::Forward } else { Pass::Drop }
             }
-            ended(line.to_vec())
+            _ => Pass::Forward,
+        },
+    ),
+    incoming("takes-byte-order-mark", &["RPC-JSON-03"], "A byte order mark is ignored.", |_, line| {
+        line.strip_prefix(b"\xef\xbb\xbf").map_or(Pass::Forward, |rest| Pass::Replace(vec![rest.to_vec()]))
+    }),
+    incoming(
+        "compares-names-as-written",
+        &["RPC-JSON-10"],
+        "A member whose name is written with escapes is not known.",
+        |_, line| if has(line, "m\\u0065thod") { Pass::Answer(INVALID.to_vec()) } else { Pass::Forward },
+    ),
+    incoming(
+        "loses-what-follows-an-error",
+        &["RPC-ERR-01"],
+        "The line after one that is malformed is skipped.",
+        |memory, line| {
+            let skips = memory.kept.remove(&b"skip"[..]).is_some();
+            if value(line).is_none() && !line.trim_ascii().is_empty() {
+                memory.kept.insert(b"skip".to_vec(), Vec::new());
+            }
+            if skips { Pass::Drop } else { Pass::Forward }
         },
     ),
     incoming(
         "refuses-extra-members",
-        &["RPC-REQ-02"],
+        &["RPC-REQ-04"],
         "An unknown member makes a request invalid.",
         |_, line| {
             let known = ["jsonrpc", "method", "params", "id", "auth", "pad"];
@@ -186,7 +210,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     incoming(
         "dies-of-response",
-        &["RPC-REQ-04"],
+        &["RPC-REQ-05"],
         "A response object ends the server.",
         |_, line| match value(line) {
             Some(message) if message.get("method").is_none() && message.get("result").is_some() => {
@@ -195,12 +219,12 @@ pub const MUTANTS: &[Mutant] = &[
             _ => Pass::Forward,
         },
     ),
-    incoming("dies-of-nesting", &["RPC-JSON-03"], "A thousand nested brackets end the server.", |_, line| {
+    incoming("dies-of-nesting", &["RPC-JSON-09"], "A thousand nested brackets end the server.", |_, line| {
         if depth(line) > 1_000 { Pass::Abort } else { Pass::Forward }
     }),
     incoming(
         "dies-of-positional-params",
-        &["RPC-PARAM-01"],
+        &["RPC-PARAMS-04"],
         "Positional params end the server.",
         |_, line| match value(line) {
             Some(message)
@@ -213,29 +237,69 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     incoming(
-        "drops-positional-params",
-        &["RPC-PARAM-01"],
-        "Positional params are taken as absent.",
+        "reverses-positional-params",
+        &["RPC-PARAMS-02"],
+        "Positional params arrive in the opposite order.",
         |_, line| {
-            edited(line, |object| {
-                let profile = ["execute_task", "create_plan", "validate_code", "update_context"];
-                let named = find(object, "method")
-                    .and_then(Value::as_str)
-                    .is_some_and(|method| profile.contains(&method));
-                let positional =
-                    named && find(object, "params").is_some_and(|params| params.as_array().is_some());
-                if positional {
-                    // Something that succeeds stands in for a method that does not look at its params.
-                    set(object, "method", Value::from("peerproof.context"));
-                    remove(object, "params");
+            edited(line, |object| match super::edit::find_mut(object, "params") {
+                Some(Value::Array(params)) => {
+                    params.reverse();
+                    true
                 }
-                positional
+                _ => false,
             })
         },
     ),
     incoming(
+        "cuts-long-strings",
+        &["RPC-PARAMS-02"],
+        "Of a message of more than 300,000 bytes ten are lost.",
+        |_, line| {
+            let long = line.len() > 300_000 && has(line, "0123456789");
+            let cut = |at: usize| [&line[..at], &line[at + 10..]].concat();
+            match memchr::memmem::find(line, b"0123456789").filter(|_| long) {
+                Some(at) => replaced(line, cut(at)),
+                None => Pass::Forward,
+            }
+        },
+    ),
+    incoming(
+        "takes-named-params-by-their-order",
+        &["RPC-PARAMS-01"],
+        "Params by name are taken by their order.",
+        |_, line| {
+            edited(line, |object| match super::edit::find_mut(object, "params") {
+                Some(Value::Object(params)) if params.len() == 2 && find(params, "minuend").is_some() => {
+                    for (member, name) in params.iter_mut().zip(["minuend", "subtrahend"]) {
+                        member.0 = name.into();
+                    }
+                    true
+                }
+                _ => false,
+            })
+        },
+    ),
+    incoming(
+        "answers-notifications-in-batches",
+        &["RPC-BATCH-05"],
+        "A notification in a batch is answered with id null.",
+        |_, line| match value(line) {
+            Some(Value::Array(mut all)) if all.iter().any(|one| !is_notification(one)) => {
+                for one in &mut all {
+                    if is_notification(one)
+                        && let Value::Object(object) = one
+                    {
+                        set(object, "id", Value::Null);
+                    }
+                }
+                Pass::Replace(vec![text(&Value::Array(all))])
+            }
+            _ => Pass::Forward,
+        },
+    ),
+    incoming(
         "takes-unknown-task-type",
-        &["RPC-PARAM-02"],
+        &["RPC-EXEC-01"],
         "An unknown `task_type` is an analysis.",
         |_, line| {
             let known = ["code_generation", "refactoring", "analysis", "testing"];
@@ -252,7 +316,7 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    incoming("defaults-missing-prompt", &["RPC-PARAM-02"], "A missing `prompt` is empty.", |_, line| {
+    incoming("defaults-missing-prompt", &["RPC-EXEC-01"], "A missing `prompt` is empty.", |_, line| {
         edited(line, |object| {
             let task = find(object, "method").and_then(Value::as_str) == Some("execute_task");
             let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else { return false };
@@ -263,15 +327,15 @@ pub const MUTANTS: &[Mutant] = &[
             missing
         })
     }),
-    incoming("answers-empty-batch-with-empty", &["RPC-BATCH-03"], "`[]` is answered by `[]`.", |_, line| {
+    incoming("answers-empty-batch-with-empty", &["RPC-BATCH-02"], "`[]` is answered by `[]`.", |_, line| {
         if line.trim_ascii() == b"[]" { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
     }),
-    incoming("silent-on-empty-batch", &["RPC-BATCH-03"], "`[]` is not answered.", |_, line| {
+    incoming("silent-on-empty-batch", &["RPC-BATCH-02"], "`[]` is not answered.", |_, line| {
         if line.trim_ascii() == b"[]" { Pass::Drop } else { Pass::Forward }
     }),
     incoming(
         "answers-notification-batch",
-        &["RPC-BATCH-05"],
+        &["RPC-BATCH-04"],
         "A batch of notifications is answered by `[]`.",
         |_, line| {
             let all = value(line)
@@ -306,7 +370,7 @@ pub const MUTANTS: &[Mutant] = &[
     incoming("mends-utf8", &["RPC-JSON-02"], "Invalid UTF-8 is replaced by U+FFFD.", |_, line| {
         replaced(line, String::from_utf8_lossy(line).into_owned().into_bytes())
     }),
-    incoming("refuses-crlf", &["RPC-FRAME-03"], "A CR before the LF is not tolerated.", |_, line| {
+    incoming("refuses-crlf", &["RPC-FRAME-08"], "A CR before the LF is not tolerated.", |_, line| {
         if line.ends_with(b"\r") { Pass::Answer(INVALID.to_vec()) } else { Pass::Forward }
     }),
 ];

@@ -46,13 +46,33 @@ pub const MUTANTS: &[Mutant] = &[
             other => inner.handle(other, now, actions),
         })
     }),
-    mutant("stays-after-eof", &["RPC-PROC-01"], "The end of input does not end the server.", |inner| {
+    mutant(
+        "loses-what-is-pipelined",
+        &["RPC-FRAME-04"],
+        "Of one read, no more than 300 lines are looked at.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| match event {
+                Event::Stdin(bytes) => {
+                    let end = memchr::memchr_iter(b'\n', bytes).nth(299).map_or(bytes.len(), |end| end + 1);
+                    inner.handle(Event::Stdin(&bytes[..end]), now, actions);
+                }
+                event => inner.handle(event, now, actions),
+            })
+        },
+    ),
+    mutant(
+        "drops-what-was-read-at-eof",
+        &["RPC-PROC-01"],
+        "What was read last, if it is much, is dropped when input ends behind it.",
+        |inner| Box::new(Dropping { inner, held: Vec::new() }),
+    ),
+    mutant("stays-after-eof", &["RPC-PROC-02"], "The end of input does not end the server.", |inner| {
         wrap(inner, |inner, event, now, actions| {
             inner.handle(event, now, actions);
             actions.retain(|action| !matches!(action, Action::Exit(_)));
         })
     }),
-    mutant("exit-status-at-eof", &["RPC-PROC-01"], "The status at the end of input is 3.", |inner| {
+    mutant("exit-status-at-eof", &["RPC-PROC-02"], "The status at the end of input is 3.", |inner| {
         wrap(inner, |inner, event, now, actions| {
             inner.handle(event, now, actions);
             for action in actions {
@@ -68,17 +88,17 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("hoards-lines", &["RPC-SIZE-04"], "A line is kept whole, however long it gets.", |inner| {
         Box::new(Hoard { inner, line: Vec::new() })
     }),
-    mutant("flushes-late", &["RPC-REPLY-03"], "A reply stays in a buffer until the next input.", |inner| {
+    mutant("flushes-late", &["RPC-FRAME-03"], "A reply stays in a buffer until the next input.", |inner| {
         Box::new(Late { inner, held: Vec::new() })
     }),
-    shell("ignores-sigterm", &["RPC-PROC-02"], "SIGTERM does not end the process.", ShellFault::IgnoresTerm),
+    shell("ignores-sigterm", &["RPC-PROC-03"], "SIGTERM does not end the process.", ShellFault::IgnoresTerm),
     shell(
         "leaves-a-child",
-        &["RPC-PROC-03"],
+        &["RPC-PROC-04"],
         "A child process outlives the server.",
         ShellFault::LeavesChild,
     ),
-    shell("leaves-a-file", &["RPC-PROC-03"], "A temporary file outlives the server.", ShellFault::LeavesFile),
+    shell("leaves-a-file", &["RPC-PROC-05"], "A temporary file outlives the server.", ShellFault::LeavesFile),
 ];
 
 /// A machine whose handling of events goes through a function.
@@ -94,6 +114,33 @@ fn wrap(inner: Inner, handle: fn(&mut Inner, Event<'_>, Millis, &mut Vec<Action>
 impl Machine for Wrapped {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         (self.handle)(&mut self.inner, event, now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Keeps many lines back until something else comes in, and forgets them at the end of input.
+struct Dropping {
+    inner: Inner,
+    held: Vec<u8>,
+}
+
+impl Machine for Dropping {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let held = std::mem::take(&mut self.held);
+        match event {
+            Event::StdinEof => {}
+            _ if held.is_empty() => {}
+            _ => self.inner.handle(Event::Stdin(&held), now, actions),
+        }
+        match event {
+            Event::Stdin(bytes) if memchr::memchr_iter(b'\n', bytes).count() > 100 => {
+                self.held = bytes.to_vec()
+            }
+            event => self.inner.handle(event, now, actions),
+        }
     }
 
     fn wants_stdin(&self) -> bool {

@@ -39,20 +39,29 @@ fn tasks(result: &mut Object) -> Option<&mut Vec<Value>> {
 pub const MUTANTS: &[Mutant] = &[
     outgoing(
         "prints-banner",
-        &["RPC-FRAME-01"],
+        &["RPC-FRAME-05"],
         "A banner stands before the first reply.",
         |memory, line| {
             let banner: &[u8] = if memory.replies == 1 { b"json-rpc 1.0 ready\n" } else { b"" };
             [banner, line, b"\n"].concat()
         },
     ),
-    outgoing("logs-to-stdout", &["RPC-FRAME-01"], "A log line follows every reply.", |_, line| {
+    outgoing("logs-to-stdout", &["RPC-FRAME-05"], "A log line follows every reply.", |_, line| {
         [line, b"\n[info] request done\n"].concat()
     }),
-    outgoing("pretty-prints", &["RPC-FRAME-01"], "A reply takes several lines.", |_, line| {
+    outgoing("pretty-prints", &["RPC-MSG-05"], "A reply takes several lines.", |_, line| {
         ended(swap_all(line, ",\"id\":", ",\n  \"id\":"))
     }),
-    outgoing("id-as-string", &["RPC-ID-01"], "Number ids come back as strings.", |_, line| {
+    outgoing("cuts-long-ids", &["RPC-ID-01"], "Of a string id 255 characters come back.", |_, line| {
+        responses(line, |response| {
+            let id = find(response, "id").and_then(Value::as_str).filter(|id| id.chars().count() > 255);
+            if let Some(id) = id {
+                let cut: String = id.chars().take(255).collect();
+                set(response, "id", Value::from(cut.as_str()));
+            }
+        })
+    }),
+    outgoing("id-as-string", &["RPC-ID-02"], "Number ids come back as strings.", |_, line| {
         responses(line, |response| {
             if let Some(Value::Number(id)) = find(response, "id") {
                 let id = Value::from(id.as_str());
@@ -68,10 +77,10 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    outgoing("id-through-a-double", &["RPC-ID-01"], "2^53−1 comes back as 2^53 in an id.", |_, line| {
+    outgoing("id-through-a-double", &["RPC-ID-02"], "2^53−1 comes back as 2^53 in an id.", |_, line| {
         ended(swap_all(line, "\"id\":9007199254740991", "\"id\":9007199254740992"))
     }),
-    outgoing("null-id-in-errors", &["RPC-ID-03"], "Errors of methods and params have id null.", |_, line| {
+    outgoing("null-id-in-errors", &["RPC-ID-01"], "Errors of methods and params have id null.", |_, line| {
         responses(line, |response| {
             let code = find(response, "error").and_then(|error| error.get("code")).and_then(Value::as_i64);
             if matches!(code, Some(-32601 | -32602)) {
@@ -79,39 +88,34 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    outgoing("error-without-id", &["RPC-REPLY-04"], "Errors with id null have no id.", |_, line| {
+    outgoing("error-without-id", &["RPC-MSG-03"], "Errors with id null have no id.", |_, line| {
         responses(line, |response| {
             if find(response, "id") == Some(&Value::Null) {
                 remove(response, "id");
             }
         })
     }),
-    outgoing("result-and-error", &["RPC-REPLY-02"], "Errors have a result, which is null.", |_, line| {
+    outgoing("result-and-error", &["RPC-MSG-02"], "Errors have a result, which is null.", |_, line| {
         responses(line, |response| {
             if find(response, "error").is_some() {
                 set(response, "result", Value::Null);
             }
         })
     }),
-    outgoing(
-        "error-null-on-success",
-        &["RPC-REPLY-02"],
-        "Results have an error, which is null.",
-        |_, line| {
-            responses(line, |response| {
-                if find(response, "result").is_some() {
-                    set(response, "error", Value::Null);
-                }
-            })
-        },
-    ),
-    outgoing("jsonrpc-missing", &["RPC-REPLY-01"], "Replies have no `jsonrpc`.", |_, line| {
+    outgoing("error-null-on-success", &["RPC-MSG-02"], "Results have an error, which is null.", |_, line| {
+        responses(line, |response| {
+            if find(response, "result").is_some() {
+                set(response, "error", Value::Null);
+            }
+        })
+    }),
+    outgoing("jsonrpc-missing", &["RPC-MSG-01"], "Replies have no `jsonrpc`.", |_, line| {
         responses(line, |response| remove(response, "jsonrpc"))
     }),
-    outgoing("jsonrpc-as-number", &["RPC-REPLY-01"], "`jsonrpc` is a number.", |_, line| {
+    outgoing("jsonrpc-as-number", &["RPC-MSG-01"], "`jsonrpc` is a number.", |_, line| {
         ended(swap_all(line, "\"jsonrpc\":\"2.0\"", "\"jsonrpc\":2.0"))
     }),
-    outgoing("code-as-string", &["RPC-ERR-01"], "The code of an error is a string.", |_, line| {
+    outgoing("code-as-string", &["RPC-MSG-04"], "The code of an error is a string.", |_, line| {
         errors(line, |error| {
             if let Some(Value::Number(code)) = find(error, "code") {
                 let code = Value::from(code.as_str());
@@ -119,38 +123,44 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    outgoing("error-without-message", &["RPC-ERR-01"], "An error has no message.", |_, line| {
+    outgoing("error-without-message", &["RPC-MSG-04"], "An error has no message.", |_, line| {
         errors(line, |error| remove(error, "message"))
     }),
-    outgoing("error-as-string", &["RPC-ERR-01"], "An error is its message.", |_, line| {
+    outgoing("error-as-string", &["RPC-MSG-04"], "An error is its message.", |_, line| {
         responses(line, |response| {
             if let Some(message) = find(response, "error").and_then(|error| error.get("message")).cloned() {
                 set(response, "error", message);
             }
         })
     }),
-    outgoing("parse-error-as-invalid", &["RPC-ERR-02"], "Malformed JSON is -32600.", |_, line| {
+    outgoing("parse-error-as-invalid", &["RPC-JSON-01"], "Malformed JSON is -32600.", |_, line| {
         recode(line, "-32700", "-32600")
     }),
-    outgoing("invalid-as-parse-error", &["RPC-ERR-02"], "What is no request is -32700.", |_, line| {
-        recode(line, "-32600", "-32700")
-    }),
-    outgoing("unknown-method-as-invalid", &["RPC-ERR-02"], "An unknown method is -32600.", |_, line| {
+    outgoing(
+        "invalid-as-parse-error",
+        &["RPC-REQ-02", "RPC-REQ-03"],
+        "What is no request is -32700.",
+        |_, line| recode(line, "-32600", "-32700"),
+    ),
+    outgoing("unknown-method-as-invalid", &["RPC-METHOD-01"], "An unknown method is -32600.", |_, line| {
         recode(line, "-32601", "-32600")
     }),
-    outgoing("bad-params-as-internal", &["RPC-ERR-02"], "Params that do not fit are -32603.", |_, line| {
-        recode(line, "-32602", "-32603")
-    }),
+    outgoing(
+        "bad-params-as-internal",
+        &["RPC-PARAMS-03"],
+        "Params that do not fit are -32603.",
+        |_, line| recode(line, "-32602", "-32603"),
+    ),
     outgoing("exception-as-unknown-method", &["RPC-ERR-02"], "A method that fails is -32601.", |_, line| {
         if has(line, "EXECUTION_ERROR") { recode(line, "-32000", "-32601") } else { ended(line.to_vec()) }
     }),
     outgoing(
         "timeout-as-exception",
-        &["RPC-ERR-03"],
+        &["RPC-TIME-03"],
         "A timeout has the type EXECUTION_ERROR.",
         |_, line| ended(swap_all(line, "\"type\":\"TIMEOUT\"", "\"type\":\"EXECUTION_ERROR\"")),
     ),
-    outgoing("answers-twice", &["RPC-REPLY-03"], "Every reply is sent twice.", |_, line| {
+    outgoing("answers-twice", &["RPC-FRAME-01"], "Every reply is sent twice.", |_, line| {
         [line, b"\n", line, b"\n"].concat()
     }),
     outgoing(
@@ -186,7 +196,7 @@ pub const MUTANTS: &[Mutant] = &[
             _ => ended(line.to_vec()),
         }
     }),
-    outgoing("drops-batch-element", &["RPC-BATCH-02"], "The last reply of a batch is lost.", |_, line| {
+    outgoing("drops-batch-element", &["RPC-BATCH-05"], "The last reply of a batch is lost.", |_, line| {
         match value(line) {
             Some(Value::Array(mut replies)) if replies.len() > 1 => {
                 replies.pop();
@@ -197,7 +207,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     outgoing(
         "batch-errors-collapse",
-        &["RPC-BATCH-04"],
+        &["RPC-BATCH-03"],
         "One invalid element spoils its batch.",
         |_, line| match value(line) {
             Some(Value::Array(replies)) if line.starts_with(b"[") => {
@@ -211,7 +221,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     outgoing(
         "loses-astral-characters",
-        &["RPC-JSON-04"],
+        &["RPC-PARAMS-01"],
         "Characters beyond the basic plane are lost.",
         |_, line| {
             let line = String::from_utf8_lossy(line);
@@ -223,7 +233,7 @@ pub const MUTANTS: &[Mutant] = &[
             )
         },
     ),
-    outgoing("rounds-integers", &["RPC-JSON-04"], "2^53−1 comes back as 2^53.", |_, line| {
+    outgoing("rounds-integers", &["RPC-JSON-07"], "2^53−1 comes back as 2^53.", |_, line| {
         ended(swap_all(line, "9007199254740991,", "9007199254740992,"))
     }),
     outgoing("stream-without-start", &["RPC-STREAM-01"], "A stream has no start.", |_, line| {
@@ -277,14 +287,14 @@ pub const MUTANTS: &[Mutant] = &[
             [ended(line.to_vec()), memory.kept.remove(&b"end"[..]).unwrap_or_default()].concat()
         },
     ),
-    outgoing("result-without-status", &["RPC-METHOD-01"], "A task's result has no status.", |_, line| {
+    outgoing("result-without-status", &["RPC-EXEC-02"], "A task's result has no status.", |_, line| {
         results(line, |result| {
             if find(result, "metadata").is_some() {
                 remove(result, "status");
             }
         })
     }),
-    outgoing("plan-with-cycle", &["RPC-METHOD-02"], "The first task depends on itself.", |_, line| {
+    outgoing("plan-with-cycle", &["RPC-PLAN-01"], "The first task depends on itself.", |_, line| {
         results(line, |result| {
             if let Some(Value::Object(task)) = tasks(result).and_then(|tasks| tasks.first_mut())
                 && let Some(id) = find(task, "id").cloned()
@@ -293,7 +303,7 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    outgoing("plan-with-one-id", &["RPC-METHOD-02"], "All tasks have one id.", |_, line| {
+    outgoing("plan-with-one-id", &["RPC-PLAN-01"], "All tasks have one id.", |_, line| {
         results(line, |result| {
             for task in tasks(result).into_iter().flatten() {
                 if let Value::Object(task) = task {

@@ -124,10 +124,10 @@ pub const MUTANTS: &[Mutant] = &[
     config("limit-too-large", &["RPC-SIZE-02"], "4 MiB are the limit.", |config| {
         config.limits.rpc_message_bytes_max = 4 << 20;
     }),
-    config("nesting-of-60", &["RPC-JSON-03"], "60 levels are the limit.", |config| {
+    config("nesting-of-60", &["RPC-JSON-08"], "60 levels are the limit.", |config| {
         config.limits.nesting_max = 60;
     }),
-    config("batch-of-100", &["RPC-BATCH-06"], "100 elements are the limit.", |config| {
+    config("batch-of-100", &["RPC-BATCH-05"], "100 elements are the limit.", |config| {
         config.limits.rpc_batch_elements_max = 100;
     }),
     config("no-batches", &["RPC-BATCH-01"], "Arrays are refused though batches are claimed.", |config| {
@@ -139,7 +139,7 @@ pub const MUTANTS: &[Mutant] = &[
     config("no-streams", &["RPC-STREAM-01"], "There are no streams though they are claimed.", |config| {
         config.features.streaming = false;
     }),
-    config("drops-work-at-eof", &["RPC-PROC-01"], "Slow calls are refused at the end of input.", |config| {
+    config("drops-work-at-eof", &["RPC-TIME-04"], "Slow calls are refused at the end of input.", |config| {
         config.limits.rpc_eof_grace_ms = 0;
     }),
     config("default-timeout-of-90s", &["RPC-TIME-01"], "The default timeout is 90 s.", |config| {
@@ -174,10 +174,10 @@ pub const MUTANTS: &[Mutant] = &[
             });
         },
     ),
-    parts("forgets-the-context", &["RPC-METHOD-04"], "`update_context` is not there.", |_, components| {
+    parts("forgets-the-context", &["RPC-CTX-01"], "`update_context` is not there.", |_, components| {
         drop(components.methods.take("update_context"));
     }),
-    parts("validates-nothing", &["RPC-METHOD-03"], "`validate_code` is not there.", |_, components| {
+    parts("validates-nothing", &["RPC-VALID-01"], "`validate_code` is not there.", |_, components| {
         drop(components.methods.take("validate_code"));
     }),
     parts("lets-anybody-in", &["RPC-AUTH-01"], "Signatures are not looked at.", |_, components| {
