@@ -10,6 +10,8 @@ use crate::rng::Rng;
 use crate::transcript::Transcript;
 use peerproof_reference::machine::Machine;
 
+pub mod arguments;
+pub mod json_rpc;
 pub mod toolhost;
 
 /// A key that `peerproof.toml` may hold for a boundary; `list --config-keys` prints them.
@@ -71,6 +73,11 @@ pub trait Boundary: Sync {
 
     /// Keys of `peerproof.toml` that it knows.
     fn config_keys(&self) -> &[ConfigKey];
+
+    /// Sets of clauses that a peer can be held to, each within the one before it; the first is the usual one.
+    fn requirements(&self) -> &'static [&'static str] {
+        &["all"]
+    }
 
     /// Command that `-- COMMAND` stands for.
     fn main_command(&self, argv: &[String]) -> (&'static str, Side);
@@ -144,7 +151,7 @@ pub trait Boundary: Sync {
 
 /// All boundaries, in the order in which `check` without arguments goes through them.
 pub fn all() -> Vec<&'static dyn Boundary> {
-    vec![toolhost::boundary()]
+    vec![toolhost::boundary(), json_rpc::boundary()]
 }
 
 /// The boundary called `name`; `_` and `-` are the same.

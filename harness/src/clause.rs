@@ -95,6 +95,9 @@ pub struct Clause {
     /// The claimed feature it belongs to.
     #[serde(default)]
     pub feature: Option<String>,
+    /// The smallest set of requirements that it belongs to, where the boundary has several.
+    #[serde(default)]
+    pub set: Option<String>,
 }
 
 #[derive(Deserialize)]

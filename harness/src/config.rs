@@ -54,6 +54,8 @@ pub struct Config {
     pub choices: BTreeMap<String, String>,
     /// Limits of the peer.
     pub limits: BTreeMap<String, u64>,
+    /// The set of clauses that binds it; by default the boundary's first one.
+    pub requirements: Option<String>,
 }
 
 impl Config {
@@ -72,6 +74,7 @@ impl Config {
             roles: BTreeMap::new(),
             choices: BTreeMap::new(),
             limits: BTreeMap::new(),
+            requirements: None,
         }
     }
 
@@ -228,6 +231,7 @@ impl Config {
         facts.roles.clone_from(&self.roles);
         facts.choices.clone_from(&self.choices);
         facts.limits.clone_from(&self.limits);
+        facts.requirements = self.requirements.clone().unwrap_or_default();
         Ok(Peer {
             name: self.shown_name(),
             boundary: self.boundary,
@@ -279,6 +283,7 @@ pub fn describe(peer: &Peer) -> Value {
         "roles": peer.facts.roles,
         "choices": peer.facts.choices,
         "limits": peer.facts.limits,
+        "requirements": peer.facts.requirements,
     })
 }
 

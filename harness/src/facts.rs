@@ -23,6 +23,9 @@ pub struct Facts {
     pub choices: BTreeMap<String, String>,
     /// Limits that the contract lets a peer set.
     pub limits: BTreeMap<String, u64>,
+    /// The set of clauses that bind it, where the boundary has several; empty: the boundary's first one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub requirements: String,
 }
 
 impl Facts {
@@ -35,6 +38,7 @@ impl Facts {
             features: BTreeMap::new(),
             choices: BTreeMap::new(),
             limits: BTreeMap::new(),
+            requirements: String::new(),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod fixture;
 pub mod fuzz;
 pub mod json;
 pub mod lab;
+pub mod lines;
 pub mod payload;
 pub mod peer;
 pub mod plan;

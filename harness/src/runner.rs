@@ -158,6 +158,9 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
             return Some(Verdict::NotClaimed(feature.clone()));
         }
     }
+    if let Some(set) = beyond(peer, check) {
+        return Some(Verdict::NotClaimed(format!("requirements: {set}")));
+    }
     for role in &check.roles {
         if !peer.facts.roles.contains_key(role) {
             return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
@@ -170,6 +173,19 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
     }
     None
+}
+
+/// The set of requirements that a check is about, where the peer is held to a smaller one.
+fn beyond(peer: &Peer, check: &Check) -> Option<String> {
+    let sets = peer.boundary.requirements();
+    let held = sets.iter().position(|set| *set == peer.facts.requirements)?;
+    let clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
+    let mut least = None;
+    for clause in clauses {
+        let set = clause.set.as_ref().filter(|set| sets.iter().take(held).any(|larger| larger == set))?;
+        least = Some(set.clone());
+    }
+    least
 }
 
 /// How the id of the first canary of a command ends.

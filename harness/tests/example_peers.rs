@@ -51,6 +51,11 @@ fn python_dispatcher() {
 }
 
 #[test]
+fn python_json_rpc_server() {
+    holds_the_contract("python/json_rpc_server.toml");
+}
+
+#[test]
 fn every_example_peer_is_checked() {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut folders = vec![PathBuf::from("../corpora/peers")];
@@ -66,6 +71,7 @@ fn every_example_peer_is_checked() {
     }
     found.sort();
     // The reference is checked by tests/cargo_test.rs.
-    let checked = ["python/dispatcher.toml", "python/toolhost.toml", "reference.toml"];
+    let checked =
+        ["python/dispatcher.toml", "python/json_rpc_server.toml", "python/toolhost.toml", "reference.toml"];
     assert_eq!(found, checked.map(PathBuf::from));
 }

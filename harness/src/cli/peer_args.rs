@@ -25,12 +25,15 @@ pub struct PeerArgs {
     /// Claims a feature; those not named are then not claimed.
     #[arg(long = "feature", value_name = "NAME[=VALUE]")]
     pub features: Vec<String>,
-    /// Maps a conformance role to one of the peer's tools.
-    #[arg(long = "role", value_name = "NAME=AID")]
+    /// Maps a conformance role to one of the peer's own tools or methods.
+    #[arg(long = "role", value_name = "NAME=OWN")]
     pub roles: Vec<String>,
     /// Pins what the contract leaves open.
     #[arg(long = "choice", value_name = "KEY=VALUE")]
     pub choices: Vec<String>,
+    /// Holds the peer to a set of clauses, where the boundary has several.
+    #[arg(long, value_name = "SET")]
+    pub requirements: Option<String>,
     /// Sets a variable in the peer's environment.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub env: Vec<String>,
@@ -144,6 +147,9 @@ impl PeerArgs {
         if let Some(input) = &self.input {
             add("--input", input);
         }
+        if let Some(set) = &self.requirements {
+            add("--requirements", set);
+        }
         let lists = [
             ("--feature", &self.features),
             ("--role", &self.roles),
@@ -162,6 +168,7 @@ impl PeerArgs {
 
     fn has_flags(&self) -> bool {
         self.aid.is_some()
+            || self.requirements.is_some()
             || [&self.features, &self.roles, &self.choices, &self.env].iter().any(|list| !list.is_empty())
     }
 
@@ -178,8 +185,12 @@ impl PeerArgs {
             config.set_role("any", json!({ "aid": aid, "input": input }))?;
         }
         for role in &self.roles {
-            let (name, aid) = pair("--role", "NAME=AID", role)?;
-            config.set_role(name, json!({ "aid": aid }))?;
+            let (name, own) = pair("--role", "NAME=OWN", role)?;
+            // What a peer's own tool or method is called by is the first member of the role.
+            let keys = config.boundary.config_keys().iter();
+            let members = keys.filter(|key| key.table == "roles").find_map(|key| key.members.first());
+            let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
+            config.set_role(name, json!({ member: own }))?;
         }
         for feature in &self.features {
             let (name, value) = match feature.split_once('=') {
@@ -192,6 +203,17 @@ impl PeerArgs {
                 }
             };
             config.set_feature(name, value)?;
+        }
+        if let Some(set) = &self.requirements {
+            let sets = config.boundary.requirements();
+            if !sets.contains(&set.as_str()) {
+                return Err(format!(
+                    "--requirements {set:?}: {} has the sets {}",
+                    config.boundary.name(),
+                    sets.join(", ")
+                ));
+            }
+            config.requirements = Some(set.clone());
         }
         for choice in &self.choices {
             let (name, value) = pair("--choice", "KEY=VALUE", choice)?;

@@ -179,6 +179,7 @@ impl Reader<'_> {
                 config.pass_env = strings(value)
                     .ok_or_else(|| format!("`pass_env` has to be a list of names, not {value}"))?;
             }
+            "requirements" => config.requirements = Some(word()?),
             // `boundary` was read before; the others have one value so far, which is also what happens without them.
             _ => {
                 word()?;

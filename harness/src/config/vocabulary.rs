@@ -25,13 +25,17 @@ const GENERAL: &[ConfigKey] = &[
         "a table of variables; the rest is cleared but for PATH, HOME, TMPDIR and what a check sets",
     ),
     general("pass_env", &[], "a list of names: variables that are passed through from the harness"),
-    general("requirements", &["all"], "which clauses bind the peer, where the boundary has several sets"),
+    general("requirements", &[], "which clauses bind the peer, where the boundary has several sets"),
     general("stop", &["eof"], "how the peer is asked to end"),
 ];
 
 /// Every key that a configuration for `boundary` may hold, table by table.
 pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
-    GENERAL.iter().chain(boundary.config_keys()).copied().collect()
+    let of_this = |key: &ConfigKey| match key.name {
+        "requirements" => ConfigKey { values: boundary.requirements(), ..*key },
+        _ => *key,
+    };
+    GENERAL.iter().map(of_this).chain(boundary.config_keys().iter().copied()).collect()
 }
 
 /// The names that every boundary has under `[peer]`; the others there are commands.

@@ -14,12 +14,12 @@ use super::expect::{Allowed, Expect, Outcome};
 use super::oracle::{self, Asked, Expected};
 use crate::finding::{Finding, Judgement, Nature};
 use crate::json::Json;
+use crate::lines::{self, Line};
 use crate::plan::Step;
 use crate::transcript::{Exit, Kind, Transcript};
 
 mod cache;
 mod lease;
-mod lines;
 mod pins;
 mod request;
 mod run;
@@ -28,7 +28,6 @@ mod tools;
 mod world;
 
 use lease::Lease;
-use lines::Line;
 use pins::Pins;
 use request::{Reading, Request};
 use world::{Judged, Span, World};

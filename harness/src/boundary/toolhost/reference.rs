@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::probe::default_lease;
 use super::role::{ROLES, reference_aid};
+use crate::boundary::arguments::{refuse, split_mutant, split_without, variable};
 use crate::boundary::{Mutant, Reference};
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -82,41 +83,6 @@ fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
     }
 }
 
-/// Says on standard error, as a peer does, what is wrong with its arguments.
-fn refuse(error: &str) -> i32 {
-    io::complain(error);
-    2
-}
-
-/// The mutant that `--mutant ID` names, and the other arguments.
-fn split_mutant<M>(
-    args: &[String],
-    find: impl Fn(&str) -> Option<M>,
-) -> Result<(Option<M>, Vec<String>), String> {
-    let mut args = args.to_vec();
-    let Some(at) = args.iter().position(|arg| arg == "--mutant") else { return Ok((None, args)) };
-    if at + 1 >= args.len() {
-        return Err("--mutant needs an id; `peerproof list mutants` names them".to_owned());
-    }
-    let id = args.remove(at + 1);
-    args.remove(at);
-    let mutant =
-        find(&id).ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
-    Ok((Some(mutant), args))
-}
-
-/// The feature that `--without FEATURE` names, and the other arguments.
-fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
-    match args.iter().position(|arg| arg == "--without") {
-        Some(at) if at + 1 < args.len() => {
-            let feature = args.remove(at + 1);
-            args.remove(at);
-            (Some(feature), args)
-        }
-        _ => (None, args),
-    }
-}
-
 /// The reference toolhost as a machine, one without a feature, or a mutant of it; the dispatcher needs real processes
 /// around it.
 pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
@@ -165,8 +131,4 @@ pub fn mutants() -> Vec<Mutant> {
         unclaimed: None,
     });
     provider.chain(consumer).collect()
-}
-
-fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {
-    |name| env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
 }

@@ -66,14 +66,13 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
             add("TH-REPLY-06", "member_missing", "`output_json` in a success reply")
         }
         None => {}
-        Some(output) => {
-            if !output.as_str().is_some_and(is_strict) {
-                add(
-                    "TH-REPLY-05",
-                    "output_not_json",
-                    "`output_json` is a string that holds one strict JSON value",
-                );
-            }
+        Some(output) if output.as_str().is_some_and(is_strict) => {}
+        Some(_) => {
+            add(
+                "TH-REPLY-05",
+                "output_not_json",
+                "`output_json` is a string that holds one strict JSON value",
+            );
         }
     }
     match reply.get("ds_state") {

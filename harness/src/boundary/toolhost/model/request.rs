@@ -1,8 +1,8 @@
 //! From the bytes of one line to what they ask for, as far as the contract lets one say.
 
-use super::lines::{Line, VARIABLE_MARK};
 use super::pins::Pins;
 use crate::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
+use crate::lines::{Line, VARIABLE_MARK};
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
 const REQUEST_BYTES_MAX: usize = 10 << 20;

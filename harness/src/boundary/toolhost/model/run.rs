@@ -4,7 +4,6 @@ use super::super::align::Frame;
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::oracle::Expected;
 use super::asked;
-use super::lines;
 use super::pins::Pins;
 use super::request::{self, Reading, Request};
 use super::slots::{self, Slots};
@@ -12,6 +11,7 @@ use super::tools;
 use super::world::Judged;
 use crate::finding::Finding;
 use crate::json::Json;
+use crate::lines;
 use crate::transcript::Transcript;
 
 /// What may come for the one request of a run.

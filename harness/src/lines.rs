@@ -4,11 +4,11 @@ use crate::payload::{Payload, Vars};
 use crate::transcript::{Kind, Transcript};
 
 /// Stands around the name of a variable: what it stood for is not in the transcript.
-pub(super) const VARIABLE_MARK: char = '\u{10FFFD}';
+pub const VARIABLE_MARK: char = '\u{10FFFD}';
 
 /// One request as it was written.
 #[derive(Debug)]
-pub(super) struct Line {
+pub struct Line {
     /// Step whose payload ended it.
     pub step: usize,
     /// How many lines this step ended before.
@@ -35,7 +35,7 @@ fn expand(payload: &Payload) -> Vec<u8> {
 }
 
 /// Every line of a serve session; what follows the last line feed counts once the input was closed.
-pub(super) fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
+pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut open: Vec<u8> = Vec::new();
     let mut open_variable = false;
@@ -82,7 +82,7 @@ pub(super) fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
 }
 
 /// All of standard input of a run, which is one request however often it was written to.
-pub(super) fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
+pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
     let mut line: Option<Line> = None;
     let mut closed = false;
     for event in transcript.of(session) {

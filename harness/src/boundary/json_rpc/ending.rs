@@ -1,0 +1,50 @@
+//! How a session came to its end.
+
+use crate::transcript::{Awaited, Exit, Kind, Transcript};
+
+/// How the process of a session ended, and which deadlines passed before.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// How the process ended by itself.
+    pub exit: Option<Exit>,
+    /// Its input was closed.
+    pub input_ended: bool,
+    /// The harness sent a signal.
+    pub signalled: bool,
+    /// A deadline for replies, or for taking what was written, passed.
+    pub unanswered: bool,
+    /// The deadline for its end passed.
+    pub late: bool,
+    /// The budget it exceeded: reason code and phrase.
+    pub flood: Option<(&'static str, &'static str)>,
+}
+
+impl Ending {
+    /// That of a session.
+    pub fn of(transcript: &Transcript, session: usize) -> Self {
+        let any = |is: &dyn Fn(&Kind) -> bool| transcript.of(session).any(|event| is(&event.kind));
+        let passed = |what: Awaited| {
+            any(&|kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == what))
+        };
+        let flood = if any(&|kind| matches!(kind, Kind::StdoutOverflow { .. })) {
+            Some(("output_flood", "endless output"))
+        } else if any(&|kind| matches!(kind, Kind::Memory { label, .. } if label == "over_budget")) {
+            Some(("memory_flood", "endless memory"))
+        } else {
+            None
+        };
+        Self {
+            exit: transcript.exit(session),
+            input_ended: any(&|kind| matches!(kind, Kind::StdinClosed)),
+            signalled: any(&|kind| matches!(kind, Kind::Signalled { .. })),
+            unanswered: passed(Awaited::Frames) || passed(Awaited::Writing),
+            late: passed(Awaited::Exit),
+            flood,
+        }
+    }
+
+    /// It ended because its input had ended, with status 0.
+    pub fn in_order(&self) -> bool {
+        self.input_ended && self.exit == Some(Exit::Code(0))
+    }
+}

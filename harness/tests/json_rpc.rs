@@ -1,0 +1,141 @@
+//! The model of a JSON-RPC server never blames the reference, whatever is sent to it; stored messages are what their
+//! folders say.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use peerproof::boundary::json_rpc::talk::Talk;
+use peerproof::boundary::{self, Boundary};
+use peerproof::budget::Budget;
+use peerproof::clause::Side;
+use peerproof::finding::Finding;
+use peerproof::fixture::ActorExe;
+use peerproof::json::Json;
+use peerproof::lab::Lab;
+use peerproof::payload::Payload;
+use peerproof::peer::{Origin, Peer};
+use peerproof::plan::{Chunking, Plan};
+use peerproof::rng::Rng;
+use peerproof::transcript::Transcript;
+use proptest::prelude::*;
+
+fn json_rpc() -> &'static dyn Boundary {
+    boundary::find("json-rpc").unwrap()
+}
+
+/// The reference, with these choices that nobody is told of.
+fn reference(choices: &[(&str, &str)]) -> Peer {
+    let options: Vec<String> =
+        choices.iter().flat_map(|(key, value)| ["--choice".to_owned(), format!("{key}={value}")]).collect();
+    Peer {
+        name: "reference".to_owned(),
+        boundary: json_rpc(),
+        commands: BTreeMap::from([("command".to_owned(), vec!["--stdio".to_owned()])]),
+        env: Vec::new(),
+        facts: json_rpc().reference_facts(Side::Provider),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            json_rpc().reference_machine(&[args, &options].concat(), env)
+        })),
+        latency_us: Arc::default(),
+    }
+}
+
+fn judged(peer: &Peer, plan: &Plan) -> (Transcript, Vec<Finding>) {
+    let actor_exe = ActorExe::new("peerproof");
+    let scratch = tempfile::tempdir().unwrap();
+    let lab = Lab {
+        peer,
+        budget: Budget::default(),
+        actor_exe: &actor_exe,
+        scratch: scratch.path(),
+        timeout_scale: 1.0,
+    };
+    let transcript = lab.execute("test", plan).unwrap();
+    let findings = json_rpc().judge(&transcript).findings;
+    (transcript, findings)
+}
+
+/// Lines in one write, between two canaries.
+fn conversation(peer: &Peer, lines: &[u8]) -> Plan {
+    let payload = match std::str::from_utf8(lines) {
+        Ok(text) => Payload::text(text),
+        Err(_) => Payload::from_bytes(lines),
+    };
+    let mut talk = Talk::plain(&peer.facts);
+    talk.canary().send_as(payload, Chunking::Whole).canary().finish()
+}
+
+fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpora/json_rpc").join(folder);
+    let mut found: Vec<_> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), fs::read(&path).unwrap()))
+        .collect();
+    found.sort();
+    assert!(!found.is_empty(), "{folder} is empty");
+    found
+}
+
+#[test]
+fn stored_messages_are_answered_as_their_folders_say() {
+    let peer = reference(&[]);
+    for folder in ["accept", "reject", "either"] {
+        for (path, mut bytes) in files(&format!("seeds/{folder}")) {
+            bytes.push(b'\n');
+            let (transcript, findings) = judged(&peer, &conversation(&peer, &bytes));
+            assert!(findings.is_empty(), "{path}: {findings:?}");
+            let out = String::from_utf8(transcript.stdout(0)).unwrap();
+            let reply: Option<Json> = out.lines().nth(1).map(|line| line.parse().unwrap());
+            let first = reply.as_ref().map(|reply| reply.as_array().map_or(reply, |all| &all[0]));
+            match folder {
+                "accept" => assert!(first.unwrap().get("result").is_some(), "{path}: {out}"),
+                "reject" => assert!(first.unwrap().get("error").is_some(), "{path}: {out}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn stored_conversations_are_clean() {
+    let peer = reference(&[]);
+    for (path, bytes) in files("conversations") {
+        let (_, findings) = judged(&peer, &conversation(&peer, &bytes));
+        assert!(findings.is_empty(), "{path}: {findings:?}");
+    }
+}
+
+fn any_choice() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let keys = json_rpc().config_keys().iter().filter(|key| key.table == "choices");
+    let all: Vec<(&str, &str)> =
+        keys.flat_map(|key| key.values.iter().map(move |value| (key.name, *value))).collect();
+    prop::sample::select(all)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Generated conversations, the reference with any of its choices: not a word.
+    #[test]
+    fn is_silent_about_the_reference(seed in any::<u64>(), choice in any_choice()) {
+        let peer = reference(&[choice]);
+        let plan = json_rpc().generate(&peer.facts, &mut Rng::new(seed));
+        let (_, findings) = judged(&peer, &plan);
+        prop_assert!(findings.is_empty(), "{choice:?}: {findings:?}");
+    }
+
+    /// Any bytes at all: the reference answers, and the model agrees.
+    #[test]
+    fn is_silent_whatever_is_sent(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8)) {
+        let peer = reference(&[]);
+        let bytes: Vec<u8> = lines.into_iter().flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
+        let (_, findings) = judged(&peer, &conversation(&peer, &bytes));
+        prop_assert!(findings.is_empty(), "{findings:?}");
+    }
+}
