@@ -7,6 +7,6 @@ cd "$(dirname "$0")/.."
 cargo build --release --quiet -p peerproof --example judge
 JUDGE="$PWD/target/release/examples/judge"
 export JUDGE
-# Hundreds of small builds: what counts is how soon one is done.
-export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
+# Hundreds of small builds and of short runs: what counts is how soon both are done.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0
 exec cargo mutants --package peerproof-reference --baseline skip --timeout 120 "$@"

@@ -139,7 +139,11 @@ fn choices(boundary: &dyn Boundary, pass: usize) -> Vec<(String, String)> {
         let value = key.values.get(pass - 1).or_else(|| key.values.last())?;
         Some((key.name.to_owned(), (*value).to_owned()))
     })
-    .filter(|(key, _)| key != "request_shape")
+    // Some keys are about the other side, which is not judged here.
+    .filter(|(key, value)| {
+        let args = ["--serve".to_owned(), "--choice".to_owned(), format!("{key}={value}")];
+        boundary.reference_machine(&args, &[]).is_some()
+    })
     .collect()
 }
 
