@@ -18,6 +18,8 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// The strict JSON value, or why it is none.
     pub value: Result<Json, String>,
+    /// Some string in it holds a surrogate escape without its other half.
+    pub lone_surrogates: bool,
 }
 
 impl Frame {
@@ -45,11 +47,15 @@ pub fn lines(out: &[u8], messages: usize) -> (Vec<Frame>, &[u8]) {
         .map(|line| &line[..line.len() - 1])
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .take(messages * 2 + FRAMES_SPARE)
-        .map(|line| Frame {
-            bytes: line.to_vec(),
-            value: json::decode(line, &DecodeLimits::default())
-                .map(|decoded| decoded.value)
-                .map_err(|error| error.to_string()),
+        .map(|line| match json::decode(line, &DecodeLimits::default()) {
+            Ok(decoded) => Frame {
+                bytes: line.to_vec(),
+                value: Ok(decoded.value),
+                lone_surrogates: decoded.facts.lone_surrogates,
+            },
+            Err(error) => {
+                Frame { bytes: line.to_vec(), value: Err(error.to_string()), lone_surrogates: false }
+            }
         })
         .collect();
     (frames, &out[end..])

@@ -287,7 +287,7 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
                     });
                 }
                 if !line.ended {
-                    unended(asked, true);
+                    unended(asked, true, pins);
                 }
                 return;
             }
@@ -295,7 +295,7 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
     };
     asked.units.push(unit);
     if !line.ended {
-        unended(asked, false);
+        unended(asked, false, pins);
     }
 }
 
@@ -318,14 +318,16 @@ fn malformed(kind: DecodeErrorKind, may_be_too_deep: bool) -> Unit {
 }
 
 /// A last line without a line feed is processed, refused or passed over; one that is not complete is never processed.
-fn unended(asked: &mut Asked, complete: bool) {
+fn unended(asked: &mut Asked, complete: bool, pins: &Pins) {
     if asked.batch {
         let refused = Allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null);
         asked.whole = Some(Unit::new(None, "RPC-FRAME-07", vec![Allowed::silence(), refused]));
     }
     for unit in &mut asked.units {
         if complete && unit.choice.is_none() && !unit.must_be_silent() {
-            unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("process"));
+            // Who passes over what is cut may well process what is complete.
+            let shows = if pins.is("last_line_without_lf", "silent") { None } else { Some("process") };
+            unit.allowed.iter_mut().for_each(|allowed| allowed.shows = shows);
             unit.choice = Some("last_line_without_lf");
         }
         let shows = |allowed: Allowed, value| match unit.choice {

@@ -51,13 +51,15 @@ struct Session<'a> {
     ending: Ending,
     /// What ended the replies has been said.
     over: bool,
+    /// Some reply holds a surrogate escape without its other half.
+    lone_surrogates: bool,
     own: Judgement,
 }
 
 impl<'a> Session<'a> {
     fn new(transcript: &'a Transcript, session: usize) -> Self {
         let ending = Ending::of(transcript, session);
-        Self { transcript, session, ending, over: false, own: Judgement::default() }
+        Self { transcript, session, ending, over: false, lone_surrogates: false, own: Judgement::default() }
     }
 
     fn judge(mut self, judgement: &mut Judgement) {
@@ -65,6 +67,7 @@ impl<'a> Session<'a> {
         let out = self.transcript.stdout(self.session);
         let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
         let (frames, rest) = frames::lines(&out, messages);
+        self.lone_surrogates = frames.iter().any(|frame| frame.lone_surrogates);
         self.output(&frames, rest, !asked.is_empty());
         let (came, extra) = deal(&asked, &frames);
         let last =
@@ -170,8 +173,10 @@ impl<'a> Session<'a> {
                 if asked.canary {
                     self.own.canaries_answered += 1;
                 }
-                let shows = match (unit.choice, response_spells_surrogate(response)) {
-                    (Some("lone_surrogates"), true) if allowed.shows.is_none() => Some("replace"),
+                let shows = match unit.choice {
+                    Some("lone_surrogates") if allowed.shows.is_none() => {
+                        Some(if self.lone_surrogates { "echo" } else { "replace" })
+                    }
                     _ => allowed.shows,
                 };
                 self.note(asked, unit, shows);
@@ -310,9 +315,4 @@ impl<'a> Session<'a> {
         }
         self.own.findings.push(finding.at(asked.step));
     }
-}
-
-/// Whether some string holds what stands for a lone surrogate.
-fn response_spells_surrogate(response: &Json) -> bool {
-    response.to_text().contains('\u{FFFD}')
 }

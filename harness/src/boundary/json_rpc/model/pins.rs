@@ -51,6 +51,11 @@ impl Pins {
             || has_numbers_beyond_doubles(value)
     }
 
+    /// Whether the configuration pins a choice to this value.
+    pub fn is(&self, key: &str, value: &str) -> bool {
+        self.choices.get(key).is_some_and(|pinned| pinned == value)
+    }
+
     /// The role that a method plays.
     pub fn method(&self, name: &str) -> Option<&(&'static str, Role)> {
         self.methods.get(name)
