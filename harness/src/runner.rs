@@ -159,7 +159,7 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         }
     }
     if let Some(set) = beyond(peer, check) {
-        return Some(Verdict::NotClaimed(format!("requirements: {set}")));
+        return Some(Verdict::NotClaimed(set));
     }
     for role in &check.roles {
         if !peer.facts.roles.contains_key(role) {

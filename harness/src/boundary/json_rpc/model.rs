@@ -43,6 +43,8 @@ pub const LINE_BYTES_CERTAIN: usize = 1_000_000;
 pub const LINE_BYTES_MAX: usize = 1_048_576;
 /// Nesting that every peer has to take.
 pub const DEPTH_CERTAIN: usize = 64;
+/// Nesting that every peer takes where the specification alone binds it.
+const DEPTH_CERTAIN_BY_SPEC: usize = 16;
 /// Most elements of a batch that every peer with batches takes.
 const BATCH_CERTAIN: usize = 10_000;
 /// Replies to lines below this length fit, however they are spelled.
@@ -230,7 +232,7 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
         Unit::new(None, "RPC-LIMIT-02", null_error(&[code::REQUEST]))
     } else {
         match json::decode(bytes, &DecodeLimits::default()) {
-            Err(error) => malformed(error.kind, depth_at_most(bytes) > pins.depth),
+            Err(error) => malformed(&error.kind, bytes, pins),
             Ok(decoded) => {
                 match &decoded.value {
                     Json::Array(elements) if elements.is_empty() => {
@@ -269,6 +271,12 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
                         unit.allowed.push(refused.clone());
                         unit.counts.0 = 0;
                     }
+                    if doubtful && !pins.profile {
+                        // What parsers make of it is unpredictable (RFC 8259 §4, §6, §8.2).
+                        for unit in &mut asked.units {
+                            unit.allowed.extend([Allowed::reply(IdRule::Any), Allowed::silence()]);
+                        }
+                    }
                     if !deep && !doubtful && !pins.profile {
                         // The specification has no limit, and a peer may have one.
                         asked.units.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
@@ -304,17 +312,25 @@ fn depth_at_most(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
 }
 
-fn malformed(kind: DecodeErrorKind, may_be_too_deep: bool) -> Unit {
+fn malformed(kind: &DecodeErrorKind, bytes: &[u8], pins: &Pins) -> Unit {
+    let holds = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
     let clause = match kind {
         DecodeErrorKind::InvalidUtf8 => "RPC-JSON-02",
         DecodeErrorKind::ByteOrderMark => "RPC-JSON-03",
+        _ if holds("NaN") || holds("Infinity") => "RPC-JSON-12",
         _ => "RPC-JSON-01",
     };
     let mut codes: &'static [i64] = &[code::PARSE];
-    if may_be_too_deep || matches!(kind, DecodeErrorKind::TooDeep { .. } | DecodeErrorKind::TooLong { .. }) {
+    let too_deep = depth_at_most(bytes) > pins.depth;
+    if too_deep || matches!(kind, DecodeErrorKind::TooDeep { .. } | DecodeErrorKind::TooLong { .. }) {
         codes = &[code::PARSE, code::REQUEST];
     }
-    Unit::new(None, clause, vec![Allowed::error(codes, IdRule::Null)])
+    let mut unit = Unit::new(None, clause, vec![Allowed::error(codes, IdRule::Null)]);
+    if !pins.profile && clause != "RPC-JSON-01" {
+        // Parsers may accept more than JSON (RFC 8259 §9), and then anything may come.
+        unit.allowed.extend([Allowed::reply(IdRule::Any), Allowed::silence()]);
+    }
+    unit
 }
 
 /// A last line without a line feed is processed, refused or passed over; one that is not complete is never processed.

@@ -20,6 +20,7 @@ mod clause {
     pub const BATCH_REPLY: &str = "RPC-BATCH-01";
     pub const BATCH_ONCE: &str = "RPC-BATCH-05";
     pub const BATCH_NOTHING: &str = "RPC-BATCH-04";
+    pub const LIVES_ON: &str = "RPC-ERR-01";
     pub const ENDS_AT_EOF: &str = "RPC-PROC-02";
     pub const ENDS_AT_TERM: &str = "RPC-PROC-03";
     pub const NO_PROCESS_LEFT: &str = "RPC-PROC-04";
@@ -40,6 +41,24 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = Judgement::default();
     for session in 0..transcript.plan.sessions.len() {
         Session::new(transcript, session).judge(&mut judgement);
+    }
+    // What is no part of the set that binds the peer is no finding.
+    let sets = super::boundary().requirements();
+    let held = sets.iter().position(|set| *set == transcript.facts.requirements).unwrap_or(0);
+    if held > 0 {
+        let clauses = super::boundary().clauses();
+        let is_beyond = |finding: &Finding| {
+            let row = clauses.iter().find(|clause| clause.id == finding.clause);
+            row.and_then(|row| row.set.as_ref()).is_some_and(|set| sets[..held].contains(&set.as_str()))
+        };
+        // But no input may end the peer, whatever it is an example of.
+        let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
+        for finding in &mut judgement.findings {
+            if is_beyond(finding) && ends.contains(&finding.reason.as_str()) {
+                finding.clause = clause::LIVES_ON.into();
+            }
+        }
+        judgement.findings.retain(|finding| !is_beyond(finding));
     }
     judgement
 }

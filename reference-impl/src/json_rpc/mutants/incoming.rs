@@ -358,7 +358,7 @@ pub const MUTANTS: &[Mutant] = &[
         "Single quotes are read as double quotes.",
         |_, line| replaced(line, swap_all(line, "'", "\"")),
     ),
-    incoming("takes-nan", &["RPC-JSON-01"], "NaN is read as 0.", |_, line| {
+    incoming("takes-nan", &["RPC-JSON-12"], "NaN is read as 0.", |_, line| {
         replaced(line, swap_all(line, "NaN", "0"))
     }),
     incoming("silent-on-malformed", &["RPC-JSON-01"], "Malformed JSON is not answered.", |_, line| {

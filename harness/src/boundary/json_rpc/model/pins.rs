@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::role::{ROLES, Role};
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{DEPTH_CERTAIN, Unit, methods};
+use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, Unit, methods};
 use crate::facts::Facts;
 use crate::json::{self, Json};
 
@@ -34,11 +34,8 @@ impl Pins {
             methods,
             profile: facts.requirements != "spec",
             batch: facts.claims("batch"),
-            depth: facts
-                .limits
-                .get("nesting_max")
-                .and_then(|max| usize::try_from(*max).ok())
-                .map_or(DEPTH_CERTAIN, |max| max.max(DEPTH_CERTAIN)),
+            // RFC 8259 §9 lets parsers set limits.
+            depth: if facts.requirements == "spec" { DEPTH_CERTAIN_BY_SPEC } else { DEPTH_CERTAIN },
         }
     }
 
