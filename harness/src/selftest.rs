@@ -6,22 +6,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::boundary::{Boundary, Mutant, Reference};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
-use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Step};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
-use crate::verdict::Verdict;
 
+mod correct;
 pub mod null_peers;
 pub mod presentation;
+
+use correct::Variant;
 
 /// Makes a reference peer that runs as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync + 'a;
@@ -127,61 +127,6 @@ impl Proof {
     }
 }
 
-/// A correct peer in one of its allowed forms.
-struct Variant {
-    name: String,
-    /// The open choice that it makes: key and value.
-    choice: Option<(&'static str, &'static str)>,
-    /// Arguments beyond the usual ones.
-    extra: Vec<String>,
-    how: Option<presentation::Harmless>,
-    /// A feature that it does not claim.
-    unclaimed: Option<String>,
-}
-
-/// What came of forms of the correct peers.
-#[derive(Default)]
-struct Tried {
-    /// Complaints about them.
-    found: Vec<FalsePositive>,
-    /// Number of forms that were run.
-    forms: usize,
-    /// Names of the variants that a reference played.
-    played: BTreeSet<String>,
-    /// What could not be run.
-    problems: Vec<String>,
-}
-
-impl Tried {
-    fn add(&mut self, other: Self) {
-        self.found.extend(other.found);
-        self.forms += other.forms;
-        self.played.extend(other.played);
-        self.problems.extend(other.problems);
-    }
-
-    fn played(&mut self, variant: &Variant, found: Vec<FalsePositive>) {
-        self.forms += 1;
-        self.played.insert(variant.name.clone());
-        self.found.extend(found);
-    }
-
-    /// Enters the result: a variant that no reference plays was not tried, and is no form.
-    fn enter(self, variants: &[Variant], proof: &mut Proof) {
-        proof.variants += self.forms;
-        proof.false_positives.extend(self.found);
-        proof.problems.extend(self.problems);
-        let unplayed = variants.iter().filter(|variant| !self.played.contains(&variant.name));
-        proof.problems.extend(
-            unplayed
-                .map(|variant| format!("not tried: no reference plays the correct peer {}", variant.name)),
-        );
-    }
-}
-
-/// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
-const HEAVY_BYTES: usize = 1 << 20;
-
 /// Threads for work that waits most of its time, as a multiple of the jobs.
 const WAITERS_PER_JOB: usize = 4;
 
@@ -261,39 +206,6 @@ impl Workshop<'_> {
         proof
     }
 
-    fn variants(&self) -> Vec<Variant> {
-        let plain = |name: &str| Variant {
-            name: name.to_owned(),
-            choice: None,
-            extra: Vec::new(),
-            how: None,
-            unclaimed: None,
-        };
-        let mut variants = vec![plain("plain")];
-        for key in self.boundary.config_keys().iter().filter(|key| key.table == "choices") {
-            for value in key.values {
-                let choice = format!("{}={value}", key.name);
-                variants.push(Variant {
-                    extra: vec!["--choice".to_owned(), choice.clone()],
-                    choice: Some((key.name, value)),
-                    ..plain(&choice)
-                });
-            }
-        }
-        for feature in self.boundary.config_keys().iter().filter(|key| key.table == "features") {
-            let feature = feature.name.to_owned();
-            variants.push(Variant {
-                extra: vec!["--without".to_owned(), feature.clone()],
-                unclaimed: Some(feature.clone()),
-                ..plain(&format!("without {feature}"))
-            });
-        }
-        for how in presentation::Harmless::ALL {
-            variants.push(Variant { how: Some(how), ..plain(&format!("presented as {}", how.name())) });
-        }
-        variants
-    }
-
     /// Bytes that a check writes to a reference peer.
     fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
         let facts = self.boundary.reference_facts(reference.side);
@@ -318,136 +230,6 @@ impl Workshop<'_> {
             .collect();
         checks.sort_by_key(|(bytes, _)| *bytes);
         checks
-    }
-
-    /// Every form of the correct peer against the checks that can run in this process.
-    fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
-        let mut tried = Tried::default();
-        for reference in self.boundary.references() {
-            let checks = self.checks_inside(&reference);
-            let all = self.each(1, variants, |variant| {
-                let unclaimed = variant.unclaimed.as_deref();
-                let peer = self.machine_peer(&reference, &variant.extra, variant.how, unclaimed)?;
-                said(format!("correct peer: {}", variant.name));
-                let is_plain = variant.extra.is_empty() && variant.how.is_none();
-                let checks: Vec<&Check> = checks
-                    .iter()
-                    .filter(|(bytes, _)| is_plain || *bytes <= HEAVY_BYTES)
-                    .map(|(_, check)| *check)
-                    .collect();
-                Some(self.complaints_about(variant, peer, &checks, true, 1))
-            });
-            for (variant, found) in variants.iter().zip(all) {
-                if let Some(found) = found {
-                    tried.played(variant, found);
-                }
-            }
-        }
-        tried
-    }
-
-    /// Every open choice of the correct peers that only processes can play, against the checks of that choice and
-    /// those that take no time of their own.
-    fn correct_choices(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
-        let mut tried = Tried::default();
-        for reference in self.boundary.references() {
-            if self.machine_peer(&reference, &[], None, None).is_some() {
-                continue;
-            }
-            let taken: Vec<&Variant> = variants
-                .iter()
-                .filter(|variant| variant.choice.is_some())
-                .filter(|variant| self.boundary.reference_takes(reference.side, &variant.extra))
-                .collect();
-            let all = self.each(1, &taken, |variant| {
-                said(format!("correct peer: {}, a {}", variant.name, reference.side.word()));
-                let peer = (self.process)(&reference, &variant.extra)?;
-                let checks: Vec<&Check> = self
-                    .boundary
-                    .checks()
-                    .iter()
-                    .filter(|check| peer.commands.contains_key(&check.command))
-                    .filter(|check| !check.slow && !check.exclusive)
-                    .filter(|check| {
-                        self.shows(check, variant, &peer.facts)
-                            || !check.waits && self.bytes_written(check, &reference) <= HEAVY_BYTES
-                    })
-                    .collect();
-                Ok(self.complaints_about(variant, peer, &checks, false, self.options.confirm))
-            });
-            for (variant, found) in taken.into_iter().zip(all) {
-                match found {
-                    Ok(found) => tried.played(variant, found),
-                    Err(error) => tried.problems.push(error),
-                }
-            }
-        }
-        tried
-    }
-
-    /// Runs `checks` against a variant. Checks that saw another choice than it makes are run again with that choice
-    /// pinned, as a configuration would: some speak of one of its cases only.
-    fn complaints_about(
-        &self,
-        variant: &Variant,
-        mut peer: Peer,
-        checks: &[&Check],
-        slow: bool,
-        confirm: u32,
-    ) -> Vec<FalsePositive> {
-        let mut found = Vec::new();
-        let mut doubted = Vec::new();
-        self.run(&peer, checks, slow, confirm, &mut |outcome| {
-            if makes_other_choice(variant, &outcome) {
-                doubted.extend(checks.iter().copied().filter(|check| check.id == outcome.result.id));
-            }
-            if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {
-                found.extend(complaints(&variant.name, outcome));
-            }
-        });
-        if let Some((key, value)) = variant.choice.filter(|_| !doubted.is_empty()) {
-            peer.facts.choices.insert(key.to_owned(), value.to_owned());
-            self.run(&peer, &doubted, slow, confirm, &mut |outcome| {
-                found.extend(complaints(&variant.name, outcome));
-            });
-        }
-        found
-    }
-
-    /// Whether a check can show the choice that `variant` makes: its key stands in an expectation.
-    fn shows(&self, check: &Check, variant: &Variant, facts: &Facts) -> bool {
-        let Some((key, _)) = variant.choice else { return false };
-        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
-        let Ok(plan) = (check.planner)(facts, &mut rng) else { return false };
-        names(&plan.expect, key) || plan.steps.iter().any(|step| names(&step.expect, key))
-    }
-
-    /// The correct peers as processes, for the checks that need one. What shows once and never again is the machine's
-    /// doing, not the peer's.
-    fn correct_process(&self, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
-        said("correct peer: as a process".to_owned());
-        for reference in self.boundary.references() {
-            let peer = match (self.process)(&reference, &[]) {
-                Ok(peer) => peer,
-                Err(error) => {
-                    proof.problems.push(error);
-                    continue;
-                }
-            };
-            proof.variants += 1;
-            let checks: Vec<&Check> = self
-                .boundary
-                .checks()
-                .iter()
-                .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))
-                .collect();
-            let false_positives = &mut proof.false_positives;
-            self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
-                if outcome.result.verdict.is_failure() {
-                    false_positives.extend(complaints("as a process", outcome));
-                }
-            });
-        }
     }
 
     /// Every mutant against the checks of the clauses that it breaks.
@@ -744,27 +526,4 @@ fn note(outcome: &Outcome, mutant: &Mutant, row: &mut MutantRow) {
 
 fn all_killers(rows: &[MutantRow]) -> BTreeSet<String> {
     rows.iter().flat_map(|row| row.killers.values().flatten().cloned()).collect()
-}
-
-/// Whether a text within `expect` is `key`.
-fn names(expect: &Value, key: &str) -> bool {
-    match expect {
-        Value::String(text) => text == key,
-        Value::Array(items) => items.iter().any(|item| names(item, key)),
-        Value::Object(members) => members.values().any(|member| names(member, key)),
-        _ => false,
-    }
-}
-
-/// Whether a check saw the variant make another choice than it was told to.
-fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
-    let Some((seen, (key, value))) = outcome.result.choice.as_ref().zip(variant.choice) else { return false };
-    // What fits several values is written `a|b`.
-    seen.key == key && !seen.value.split('|').any(|seen| seen == value)
-}
-
-fn complaints(variant: &str, outcome: Outcome) -> Vec<FalsePositive> {
-    let check = outcome.result.id;
-    let complaint = |finding| FalsePositive { variant: variant.to_owned(), check: check.clone(), finding };
-    outcome.result.findings.into_iter().map(complaint).collect()
 }
