@@ -89,7 +89,7 @@ fn flags_that_make_no_sense_are_refused() {
     refused(&["check", "--", "cat"], &["which boundary?"]);
     refused(&["check", "--aid", "A"], &["need the peer"]);
     refused(&["check", "toolhost", "--aid", "A", "--input", "{x", "--", "cat"], &["--input is not JSON"]);
-    refused(&["check", "toolhost", "--role", "echo", "--", "cat"], &["NAME=AID"]);
+    refused(&["check", "toolhost", "--role", "echo", "--", "cat"], &["NAME=OWN"]);
     refused(&["check", "toolhost", "--", "host", "--run", "plugin"], &["has no {aid}"]);
     refused(&["check", "--jobs", "0"], &["--jobs"]);
     refused(&["check", "--shrink-time", "soon"], &["no time"]);
