@@ -32,7 +32,7 @@ mod validate;
 
 pub use auth::{AuthConfig, HmacVerifier, MemoryNonces, NonceStore, Verifier, signature};
 pub use choices::{
-    BlankLine, ChoiceError, Choices, ErrorStatus, FractionalId, LastLine, NullId, ParamsNull, ParamsScalar,
+    BlankLine, Choices, ErrorStatus, FractionalId, LastLine, NullId, ParamsNull, ParamsScalar,
     ResponseToServer, RpcPrefix,
 };
 pub use context::Context;

@@ -3,6 +3,7 @@
 //! The crate is sans-I/O: every boundary is a [`machine::Machine`] that takes bytes, signals and the time and
 //! returns bytes and commands. Only `src/io/` and the `refpeer` binary touch the operating system.
 
+pub mod choices;
 pub mod dispatcher;
 pub mod frame;
 pub mod io;

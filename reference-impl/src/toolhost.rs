@@ -24,8 +24,8 @@ mod url;
 
 pub use cache::{Cache, Entry, FixedCache, Key};
 pub use choices::{
-    BlankLine, Bom, ChoiceError, Choices, CrashKind, DeltaInRun, EmptyToken, HostErrorExit, InputsMember,
-    KeysGivenUp, LastLine, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput, SetAndRemoved,
+    BlankLine, Bom, Choices, CrashKind, DeltaInRun, EmptyToken, HostErrorExit, InputsMember, KeysGivenUp,
+    LastLine, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput, SetAndRemoved,
     SizeBytesWrong,
 };
 pub use host::LEASE_ISSUE;

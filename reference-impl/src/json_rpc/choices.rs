@@ -1,54 +1,7 @@
 //! What the contract leaves open for a JSON-RPC server, as values (contract §8 `[choices]`).
 
-use std::fmt;
-
-use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy};
-
-macro_rules! choices {
-    ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
-        /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub struct Choices { $($(#[$doc])* pub $key: $type,)* }
-
-        impl Default for Choices {
-            fn default() -> Self {
-                Self { $($key: $default,)* }
-            }
-        }
-
-        impl Choices {
-            /// Every key with its values.
-            pub const ALL: &'static [(&'static str, &'static [&'static str])] =
-                &[$((stringify!($key), &[$($value),*])),*];
-
-            /// Chooses `value` for `key`, as `--choice key=value` does.
-            ///
-            /// # Errors
-            /// An unknown key or a value that the key does not have; the error names the known ones.
-            pub fn set(&mut self, key: &str, value: &str) -> Result<(), ChoiceError> {
-                match key {
-                    $(stringify!($key) => match value {
-                        $($value => self.$key = $variant,)*
-                        _ => return Err(ChoiceError::value(stringify!($key), value)),
-                    },)*
-                    _ => return Err(ChoiceError::Key(key.to_owned())),
-                }
-                Ok(())
-            }
-
-            /// The value in force for `key`.
-            pub fn get(&self, key: &str) -> Option<&'static str> {
-                match key {
-                    $(stringify!($key) => [$(($value, $variant)),*]
-                        .into_iter()
-                        .find(|(_, variant)| *variant == self.$key)
-                        .map(|(value, _)| value),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
+use crate::choices::choices;
+use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
 
 choices! {
     /// Two members with one name, anywhere in a message.
@@ -99,17 +52,6 @@ choices! {
     refused_counts: bool = false, { "true" => true, "false" => false };
     /// A request that the rate limit refuses spends its nonce.
     refusal_burns_nonce: bool = false, { "true" => true, "false" => false };
-}
-
-impl Choices {
-    /// The choices that concern JSON.
-    pub fn policy(&self) -> Policy {
-        Policy {
-            duplicate_keys: self.duplicate_keys,
-            lone_surrogates: self.lone_surrogates,
-            big_numbers: self.big_integers,
-        }
-    }
 }
 
 /// See [`Choices::blank_line`].
@@ -198,45 +140,6 @@ pub enum ErrorStatus {
     /// 400.
     BadRequest,
 }
-
-/// Why [`Choices::set`] refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChoiceError {
-    /// No choice has this key.
-    Key(String),
-    /// The choice does not have this value.
-    Value {
-        /// The key.
-        key: &'static str,
-        /// The refused value.
-        value: String,
-        /// The values it has.
-        known: &'static [&'static str],
-    },
-}
-
-impl ChoiceError {
-    fn value(key: &'static str, value: &str) -> Self {
-        let known = Choices::ALL.iter().find(|(name, _)| *name == key).map_or(&[][..], |(_, values)| values);
-        Self::Value { key, value: value.to_owned(), known }
-    }
-}
-
-impl fmt::Display for ChoiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key(key) => {
-                let known: Vec<_> = Choices::ALL.iter().map(|(key, _)| *key).collect();
-                write!(f, "unknown choice {key:?}; known: {}", known.join(", "))
-            }
-            Self::Value { key, value, known } => {
-                write!(f, "choice {key} has no value {value:?}; known: {}", known.join(", "))
-            }
-        }
-    }
-}
-
-impl std::error::Error for ChoiceError {}
 
 #[cfg(test)]
 mod tests {

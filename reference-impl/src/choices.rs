@@ -1,0 +1,113 @@
+//! What contracts leave open, as values: how a boundary writes its choices down (contract §8 `[choices]`).
+
+use std::fmt;
+
+/// Makes the struct `Choices` of a boundary: for each key its type, its default, and its values by name. Among the keys
+/// are those about JSON, which every boundary has: `duplicate_keys`, `lone_surrogates`, `big_integers`.
+macro_rules! choices {
+    ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
+        /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Choices { $($(#[$doc])* pub $key: $type,)* }
+
+        impl Default for Choices {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl Choices {
+            /// Every key with its values.
+            pub const ALL: &'static [(&'static str, &'static [&'static str])] =
+                &[$((stringify!($key), &[$($value),*])),*];
+
+            /// Chooses `value` for `key`, as `--choice key=value` does.
+            ///
+            /// # Errors
+            /// An unknown key or a value that the key does not have; the error names the known ones.
+            pub fn set(&mut self, key: &str, value: &str) -> Result<(), $crate::choices::ChoiceError> {
+                match key {
+                    $(stringify!($key) => match value {
+                        $($value => self.$key = $variant,)*
+                        _ => return Err($crate::choices::ChoiceError::value(Self::ALL, stringify!($key), value)),
+                    },)*
+                    _ => return Err($crate::choices::ChoiceError::key(Self::ALL, key)),
+                }
+                Ok(())
+            }
+
+            /// The choices that concern JSON.
+            pub fn policy(&self) -> $crate::json::Policy {
+                $crate::json::Policy {
+                    duplicate_keys: self.duplicate_keys,
+                    lone_surrogates: self.lone_surrogates,
+                    big_numbers: self.big_integers,
+                }
+            }
+
+            /// The value in force for `key`.
+            pub fn get(&self, key: &str) -> Option<&'static str> {
+                match key {
+                    $(stringify!($key) => [$(($value, $variant)),*]
+                        .into_iter()
+                        .find(|(_, variant)| *variant == self.$key)
+                        .map(|(value, _)| value),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use choices;
+
+/// The keys of a boundary, each with its values.
+pub type Known = &'static [(&'static str, &'static [&'static str])];
+
+/// Why a choice was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChoiceError {
+    /// No choice has this key.
+    Key {
+        /// The refused key.
+        key: String,
+        /// The keys there are, each with its values.
+        known: Known,
+    },
+    /// The choice does not have this value.
+    Value {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+        /// The values it has.
+        known: &'static [&'static str],
+    },
+}
+
+impl ChoiceError {
+    pub(crate) fn key(known: Known, key: &str) -> Self {
+        Self::Key { key: key.to_owned(), known }
+    }
+
+    pub(crate) fn value(known: Known, key: &'static str, value: &str) -> Self {
+        let known = known.iter().find(|(name, _)| *name == key).map_or(&[][..], |(_, values)| values);
+        Self::Value { key, value: value.to_owned(), known }
+    }
+}
+
+impl fmt::Display for ChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key { key, known } => {
+                let known: Vec<_> = known.iter().map(|(key, _)| *key).collect();
+                write!(f, "unknown choice {key:?}; known: {}", known.join(", "))
+            }
+            Self::Value { key, value, known } => {
+                write!(f, "choice {key} has no value {value:?}; known: {}", known.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ChoiceError {}
