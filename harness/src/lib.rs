@@ -8,6 +8,7 @@ pub mod check;
 pub mod clause;
 pub mod cli;
 pub mod config;
+pub mod ending;
 pub mod expectation;
 pub mod facts;
 pub mod finding;

@@ -19,7 +19,6 @@ pub mod cases;
 pub mod checks;
 pub mod config;
 pub mod deal;
-pub mod ending;
 pub mod frames;
 pub mod generate;
 pub mod matching;

@@ -2,14 +2,14 @@
 //! of the process.
 
 use super::deal::{Came, deal};
-use super::ending::Ending;
 use super::frames::{self, Frame};
 use super::model::{self, Asked, Unit, What};
+use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::shorten;
 use crate::plan::{Act, Step};
-use crate::transcript::{Exit, Kind, Transcript};
+use crate::transcript::{Exit, Transcript};
 
 /// Clauses about lines and processes that every conversation watches.
 mod clause {
@@ -96,7 +96,8 @@ impl<'a> Session<'a> {
         }
         self.extra(&asked, &extra);
         self.end();
-        self.left_behind();
+        let left = left_behind(self.transcript, self.session, clause::NO_PROCESS_LEFT, clause::NO_FILE_LEFT);
+        self.own.findings.extend(left);
         let finish = self.transcript.plan.steps.iter().position(|step| {
             step.session == self.session && matches!(step.act, Act::Finish | Act::Signal(_))
         });
@@ -227,7 +228,7 @@ impl<'a> Session<'a> {
         } else if let Some(exit) = by_itself {
             let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
             Finding::new(unit.clause, reason, expected, format!("no reply, {exit}")).of_nature(Nature::Crash)
-        } else if ending.unanswered && !ending.in_order() || ending.late {
+        } else if (ending.unanswered || ending.unread) && !ending.in_order() || ending.late {
             Finding::new(unit.clause, "hung", expected, "no reply in time").of_nature(Nature::Hang)
         } else {
             self.over = false;
@@ -261,7 +262,7 @@ impl<'a> Session<'a> {
         let ending = self.ending.clone();
         let is_missing = self.own.findings.iter().any(|finding| finding.reason == "no_reply");
         let mut add = |finding: Finding| self.own.findings.push(finding);
-        if ending.unanswered && !is_missing {
+        if (ending.unanswered || ending.unread) && !is_missing {
             let expected = "a reply that comes while input stays open";
             let finding = Finding::new(clause::FLUSHED, "late_reply", expected, "no reply in time, then one");
             add(finding.of_nature(Nature::Hang));
@@ -289,28 +290,6 @@ impl<'a> Session<'a> {
                     .of_nature(nature));
             }
             _ => {}
-        }
-    }
-
-    /// What outlived the process.
-    fn left_behind(&mut self) {
-        for event in self.transcript.of(self.session) {
-            let finding = match &event.kind {
-                Kind::LeakedProcess { command, .. } => Finding::new(
-                    clause::NO_PROCESS_LEFT,
-                    "process_left",
-                    "no process of the peer is left after it ended",
-                    format!("{command} was still running"),
-                ),
-                Kind::LeftFile { path } => Finding::new(
-                    clause::NO_FILE_LEFT,
-                    "file_left",
-                    "no temporary file is left after the peer ended",
-                    path.clone(),
-                ),
-                _ => continue,
-            };
-            self.own.findings.push(finding.of_nature(Nature::Leak));
         }
     }
 

@@ -69,11 +69,6 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// What is known about the peer.
-    pub fn facts(&self) -> &'a Facts {
-        self.facts
-    }
-
     /// Name of the method that plays a role which the check has declared as needed.
     pub fn method(&self, name: &str) -> String {
         role(self.facts, name).map(|role| role.method).unwrap_or_default()
@@ -104,14 +99,6 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Marks the last step as one whose right answer proves a working peer.
-    pub fn counts_as_canary(&mut self) -> &mut Self {
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.canary = true;
-        }
-        self
-    }
-
     /// A plain valid request in a write of its own, whose answer shows that the peer still works and had its chance.
     pub fn canary(&mut self) -> &mut Self {
         self.nonce += 1;
@@ -130,14 +117,6 @@ impl<'a> Talk<'a> {
     /// Adds any other step.
     pub fn act(&mut self, act: Act) -> &mut Self {
         self.plan.steps.push(Step::new(act));
-        self
-    }
-
-    /// Allows the last step more time than a small request.
-    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.allow_ms = ms;
-        }
         self
     }
 

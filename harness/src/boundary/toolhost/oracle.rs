@@ -8,11 +8,12 @@ use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
 use super::{memory, relation, reply_rules};
+use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json;
 use crate::payload::shorten;
 use crate::plan::Act;
-use crate::transcript::{Awaited, Exit, Kind, Transcript};
+use crate::transcript::{Exit, Kind, Transcript};
 
 /// Clauses about frames and processes that every conversation watches.
 mod clause {
@@ -141,7 +142,7 @@ fn judge_session(
     };
     let Expected { asked, findings } = expectations(transcript, session, &frames);
     let stray = asked.iter().find_map(|asked| asked.expect.stray.as_ref()).map(|clause| clause.0.as_str());
-    let ending = Ending::of(transcript, session, serve);
+    let ending = Ending::of(transcript, session);
     let expects: Vec<&Expect> = asked.iter().map(|asked| &asked.expect).collect();
     let alignment = align(&expects, &frames);
     let last_answered = alignment.answers.iter().rposition(Option::is_some);
@@ -155,7 +156,7 @@ fn judge_session(
             None if over.is_none()
                 && outlived(asked_now, &asked[index + 1..], &alignment.answers[index + 1..], &ending) => {}
             None if over.is_none() => {
-                over = silence(asked_now, index + 1 == asked.len(), &ending, &mut own);
+                over = silence(asked_now, index + 1 == asked.len(), serve, &ending, &mut own);
             }
             None => {}
         }
@@ -223,7 +224,7 @@ fn judge_session(
     } else {
         run_end(&asked, &ending, &frames, &mut own);
     }
-    left_behind(transcript, session, &mut own);
+    own.findings.extend(left_behind(transcript, session, clause::NO_PROCESS_LEFT, clause::NO_FILE_LEFT));
     let finish = transcript
         .plan
         .steps
@@ -313,56 +314,6 @@ fn note_choice(expect: &Expect, allowed: &Allowed, judgement: &mut Judgement) {
     }
 }
 
-/// How a session came to its end.
-struct Ending {
-    /// How the process ended by itself.
-    exit: Option<Exit>,
-    /// It ended because its input had ended, in order.
-    in_order: bool,
-    /// Its input was closed.
-    input_ended: bool,
-    /// The harness sent a signal.
-    signalled: bool,
-    /// A deadline for replies passed.
-    unanswered: bool,
-    /// The deadline for taking what was written passed.
-    unread: bool,
-    /// The deadline for its end passed.
-    late: bool,
-    /// The budget it exceeded.
-    flood: Option<(&'static str, &'static str)>,
-    serve: bool,
-}
-
-impl Ending {
-    fn of(transcript: &Transcript, session: usize, serve: bool) -> Self {
-        let any = |is: &dyn Fn(&Kind) -> bool| transcript.of(session).any(|event| is(&event.kind));
-        let passed = |what: Awaited| {
-            any(&|kind| matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited == what))
-        };
-        let exit = transcript.exit(session);
-        let input_ended = any(&|kind| matches!(kind, Kind::StdinClosed));
-        let flood = if any(&|kind| matches!(kind, Kind::StdoutOverflow { .. })) {
-            Some(("output_flood", "endless output"))
-        } else if any(&|kind| matches!(kind, Kind::Memory { label, .. } if label == "over_budget")) {
-            Some(("memory_flood", "endless memory"))
-        } else {
-            None
-        };
-        Self {
-            exit,
-            in_order: input_ended && exit == Some(Exit::Code(0)),
-            input_ended,
-            signalled: any(&|kind| matches!(kind, Kind::Signalled { .. })),
-            unanswered: passed(Awaited::Frames),
-            unread: passed(Awaited::Writing),
-            late: passed(Awaited::Exit),
-            flood,
-            serve,
-        }
-    }
-}
-
 /// Why nothing is answered any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
@@ -400,17 +351,23 @@ fn outlived(asked: &Asked, later: &[Asked], answers: &[Option<usize>], ending: &
 
 /// A request without a reply, and nothing after it was answered: allowed, or the peer died of it, hangs in it, or
 /// never answered it.
-fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgement) -> Option<Over> {
+fn silence(
+    asked: &Asked,
+    is_last: bool,
+    serve: bool,
+    ending: &Ending,
+    judgement: &mut Judgement,
+) -> Option<Over> {
     let expect = &asked.expect;
     let ends = expect.allowed.iter().find(|allowed| allowed.outcome == Outcome::EndsInOrder);
     if let Some(allowed) = ends
         && ending.exit == Some(Exit::Code(0))
-        && !(is_last && ending.in_order)
+        && !(is_last && ending.in_order())
     {
         note_choice(expect, allowed, judgement);
         return Some(Over::Rightly);
     }
-    let by_itself = ending.exit.filter(|_| !ending.in_order);
+    let by_itself = ending.exit.filter(|_| !ending.in_order());
     if let Some(allowed) = expect.silence(by_itself).or_else(|| expect.silence(ending.exit)) {
         note_choice(expect, allowed, judgement);
         return (allowed.outcome != Outcome::Silence).then_some(Over::Rightly);
@@ -422,7 +379,7 @@ fn silence(asked: &Asked, is_last: bool, ending: &Ending, judgement: &mut Judgem
     let clause = expect.once.as_ref().filter(|_| any_reply).unwrap_or(&expect.clause).0.as_str();
     let finding = if let Some((reason, got)) = ending.flood {
         Finding::new(clause, reason, expect.phrase(), got)
-    } else if let Some(exit) = by_itself.filter(|exit| ending.serve || *exit != Exit::Code(0)) {
+    } else if let Some(exit) = by_itself.filter(|exit| serve || *exit != Exit::Code(0)) {
         let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
         Finding::new(clause, reason, expect.phrase(), format!("no reply, {exit}")).of_nature(Nature::Crash)
     } else if ending.unanswered || ending.unread || (ending.late && ending.exit.is_none()) {
@@ -540,27 +497,5 @@ fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut J
         let value = if code == 0 { "zero" } else { "nonzero" };
         judgement.choice =
             Some(ChoiceSeen { key: clause::ERROR_EXIT_CHOICE.to_owned(), value: value.to_owned() });
-    }
-}
-
-/// What outlived the process.
-fn left_behind(transcript: &Transcript, session: usize, judgement: &mut Judgement) {
-    for event in transcript.of(session) {
-        let finding = match &event.kind {
-            Kind::LeakedProcess { command, .. } => Finding::new(
-                clause::NO_PROCESS_LEFT,
-                "process_left",
-                "no process of the peer is left after it ended",
-                format!("{command} was still running"),
-            ),
-            Kind::LeftFile { path } => Finding::new(
-                clause::NO_FILE_LEFT,
-                "file_left",
-                "no temporary file is left after the peer ended",
-                path.clone(),
-            ),
-            _ => continue,
-        };
-        judgement.findings.push(finding.of_nature(Nature::Leak));
     }
 }

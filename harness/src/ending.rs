@@ -1,5 +1,6 @@
-//! How a session came to its end.
+//! How a session came to its end, and what it left behind.
 
+use crate::finding::{Finding, Nature};
 use crate::transcript::{Awaited, Exit, Kind, Transcript};
 
 /// How the process of a session ended, and which deadlines passed before.
@@ -11,8 +12,10 @@ pub struct Ending {
     pub input_ended: bool,
     /// The harness sent a signal.
     pub signalled: bool,
-    /// A deadline for replies, or for taking what was written, passed.
+    /// A deadline for replies passed.
     pub unanswered: bool,
+    /// The deadline for taking what was written passed.
+    pub unread: bool,
     /// The deadline for its end passed.
     pub late: bool,
     /// The budget it exceeded: reason code and phrase.
@@ -37,7 +40,8 @@ impl Ending {
             exit: transcript.exit(session),
             input_ended: any(&|kind| matches!(kind, Kind::StdinClosed)),
             signalled: any(&|kind| matches!(kind, Kind::Signalled { .. })),
-            unanswered: passed(Awaited::Frames) || passed(Awaited::Writing),
+            unanswered: passed(Awaited::Frames),
+            unread: passed(Awaited::Writing),
             late: passed(Awaited::Exit),
             flood,
         }
@@ -47,4 +51,24 @@ impl Ending {
     pub fn in_order(&self) -> bool {
         self.input_ended && self.exit == Some(Exit::Code(0))
     }
+}
+
+/// What outlived the process of a session, under the boundary's clauses about processes and about files.
+pub fn left_behind(transcript: &Transcript, session: usize, no_process: &str, no_file: &str) -> Vec<Finding> {
+    let left = transcript.of(session).filter_map(|event| match &event.kind {
+        Kind::LeakedProcess { command, .. } => Some(Finding::new(
+            no_process,
+            "process_left",
+            "no process of the peer is left after it ended",
+            format!("{command} was still running"),
+        )),
+        Kind::LeftFile { path } => Some(Finding::new(
+            no_file,
+            "file_left",
+            "no temporary file is left after the peer ended",
+            path.clone(),
+        )),
+        _ => None,
+    });
+    left.map(|finding| finding.of_nature(Nature::Leak)).collect()
 }
