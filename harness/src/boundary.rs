@@ -160,6 +160,13 @@ pub fn find(name: &str) -> Option<&'static dyn Boundary> {
     all().into_iter().find(|boundary| boundary.name() == name)
 }
 
+/// Whether a clause belongs to a set of requirements beyond the one that a peer is held to.
+pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -> bool {
+    let sets = boundary.requirements();
+    let held = sets.iter().position(|set| *set == requirements).unwrap_or(0);
+    clause.set.as_ref().is_some_and(|set| sets[..held].contains(&set.as_str()))
+}
+
 /// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model.
 pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     if transcript.plan.by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::boundary;
 use crate::budget::Budget;
 use crate::check::Check;
-use crate::clause::{ClauseId, Level};
+use crate::clause::{Clause, ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
 use crate::lab::Lab;
@@ -177,15 +177,10 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
 
 /// The set of requirements that a check is about, where the peer is held to a smaller one.
 fn beyond(peer: &Peer, check: &Check) -> Option<String> {
-    let sets = peer.boundary.requirements();
-    let held = sets.iter().position(|set| *set == peer.facts.requirements)?;
-    let clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
-    let mut least = None;
-    for clause in clauses {
-        let set = clause.set.as_ref().filter(|set| sets.iter().take(held).any(|larger| larger == set))?;
-        least = Some(set.clone());
-    }
-    least
+    let mut clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
+    let is_beyond = |clause: &Clause| boundary::is_beyond(peer.boundary, &peer.facts.requirements, clause);
+    let first = clauses.next().filter(|clause| is_beyond(clause))?;
+    clauses.all(is_beyond).then(|| first.set.clone()).flatten()
 }
 
 /// How the id of the first canary of a command ends.

@@ -4,6 +4,7 @@
 use super::deal::{Came, deal};
 use super::frames::{self, Frame};
 use super::model::{self, Asked, Unit, What};
+use crate::boundary;
 use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
@@ -42,24 +43,19 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     for session in 0..transcript.plan.sessions.len() {
         Session::new(transcript, session).judge(&mut judgement);
     }
-    // What is no part of the set that binds the peer is no finding.
-    let sets = super::boundary().requirements();
-    let held = sets.iter().position(|set| *set == transcript.facts.requirements).unwrap_or(0);
-    if held > 0 {
-        let clauses = super::boundary().clauses();
-        let is_beyond = |finding: &Finding| {
-            let row = clauses.iter().find(|clause| clause.id == finding.clause);
-            row.and_then(|row| row.set.as_ref()).is_some_and(|set| sets[..held].contains(&set.as_str()))
-        };
-        // But no input may end the peer, whatever it is an example of.
-        let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
-        for finding in &mut judgement.findings {
-            if is_beyond(finding) && ends.contains(&finding.reason.as_str()) {
-                finding.clause = clause::LIVES_ON.into();
-            }
+    // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
+    // example of.
+    let is_beyond = |finding: &Finding| {
+        let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
+        row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
+    };
+    let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
+    for finding in &mut judgement.findings {
+        if is_beyond(finding) && ends.contains(&finding.reason.as_str()) {
+            finding.clause = clause::LIVES_ON.into();
         }
-        judgement.findings.retain(|finding| !is_beyond(finding));
     }
+    judgement.findings.retain(|finding| !is_beyond(finding));
     judgement
 }
 
