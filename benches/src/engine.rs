@@ -89,9 +89,9 @@ impl Engine {
         }
     }
 
-    /// Fuzzes on one worker for `time`.
-    pub fn fuzz(&self, time: Duration, rng_seed: u64) -> Status {
-        let settings = Settings { time, conversations_max: None, rng_seed, jobs: 1, shrink: Duration::ZERO };
+    /// Fuzzes with `jobs` workers for `time`.
+    pub fn fuzz(&self, time: Duration, rng_seed: u64, jobs: usize) -> Status {
+        let settings = Settings { time, conversations_max: None, rng_seed, jobs, shrink: Duration::ZERO };
         fuzz::run(&self.lab(), &Corpus::default(), &settings, &|| false, &|_| {}).status
     }
 }

@@ -1,7 +1,10 @@
 //! What the benchmarks and the `figures` program share: requests, a bare loop over pipes, and figures with spread.
 
 pub mod engine;
+pub mod pair;
+pub mod pick;
 pub mod pipe;
+pub mod rpc;
 pub mod spread;
 pub mod workload;
 
@@ -22,6 +25,18 @@ pub fn pin() -> io::Result<()> {
         sched_setaffinity(None, &one)?;
     }
     Ok(())
+}
+
+/// Takes back what [`pin`] did.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn unpin() -> io::Result<()> {
+    let mut all = CpuSet::new();
+    for cpu in 0..CpuSet::MAX_CPU {
+        all.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &all)?)
 }
 
 /// Peak resident memory of a process, bytes.
@@ -67,6 +82,9 @@ pub const ECHO: &[&str] = &["echo"];
 
 /// Arguments that make [`play`] the reference toolhost.
 pub const SERVE: &[&str] = &["peer", "toolhost", "--serve"];
+
+/// Arguments that make [`play`] the reference JSON-RPC server.
+pub const RPC: &[&str] = &["peer", "json_rpc", "--stdio"];
 
 /// The least that a peer can do: one read, one write.
 fn echo() -> i32 {

@@ -21,8 +21,17 @@ impl Pipe {
     /// The command cannot be started.
     pub fn start(argv: &[OsString]) -> io::Result<Self> {
         let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut child =
-            Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::of(command)
+    }
+
+    /// Starts a command with an environment of its own.
+    ///
+    /// # Errors
+    /// As of [`Pipe::start`].
+    pub fn of(mut command: Command) -> io::Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdout = stdout.ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self { child, stdin, stdout, block: vec![0; 64 * 1024] })
@@ -84,6 +93,22 @@ impl Pipe {
     /// The peer is gone.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)
+    }
+
+    /// Reads one line, behind which nothing comes unasked.
+    ///
+    /// # Errors
+    /// The stream ends before.
+    pub fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\n") {
+            let bytes = self.stdout.read(&mut self.block)?;
+            match self.block.get(..bytes) {
+                None | Some([]) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some(block) => line.extend_from_slice(block),
+            }
+        }
+        Ok(line)
     }
 
     /// Reads until `count` lines came.

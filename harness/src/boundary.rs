@@ -3,15 +3,19 @@
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
+use crate::counterpart::Counterpart;
 use crate::facts::Facts;
-use crate::finding::Judgement;
+use crate::finding::{Finding, Judgement};
+use crate::matrix::differences::Exchange;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
+use crate::selftest::presentation::Harmless;
 use crate::transcript::Transcript;
 use peerproof_reference::machine::Machine;
 
 pub mod arguments;
 pub mod json_rpc;
+pub mod policy_driver;
 pub mod toolhost;
 
 /// A key that `peerproof.toml` may hold for a boundary; `list --config-keys` prints them.
@@ -25,10 +29,71 @@ pub struct ConfigKey {
     pub values: &'static [&'static str],
     /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
     /// `string`, `object`, `integer`, `pointer` or `any`; an object that is a template names its placeholders behind
-    /// it. A `?` behind the name marks what may be left out.
+    /// it. A `?` behind the name marks what may be left out, a `+` a placeholder that is appended where it is not named.
     pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,
+}
+
+impl ConfigKey {
+    /// Which of two members with one name counts.
+    pub const DUPLICATE_KEYS: Self = Self::choice(
+        "duplicate_keys",
+        &["last", "first", "refuse"],
+        "which of two members with one name counts",
+    );
+    /// What becomes of half a surrogate pair.
+    pub const LONE_SURROGATES: Self =
+        Self::choice("lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone");
+    /// What becomes of integers that a double does not hold.
+    pub const BIG_INTEGERS: Self = Self::choice(
+        "big_integers",
+        &["exact", "round", "refuse"],
+        "what becomes of integers beyond ±(2^53−1)",
+    );
+
+    /// The argv of a command with these placeholders.
+    pub const fn command(
+        name: &'static str,
+        placeholders: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "peer", name, values: &[], members: placeholders, meaning }
+    }
+
+    /// A role, as a table with these members.
+    pub const fn role(name: &'static str, members: &'static [&'static str], meaning: &'static str) -> Self {
+        Self { table: "roles", name, values: &[], members, meaning }
+    }
+
+    /// A feature that a peer has or lacks.
+    pub const fn feature(name: &'static str, meaning: &'static str) -> Self {
+        Self { table: "features", name, values: &["true", "false"], members: &[], meaning }
+    }
+
+    /// A feature with these settings.
+    pub const fn set_feature(
+        name: &'static str,
+        members: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "features", name, values: &[], members, meaning }
+    }
+
+    /// What the contract leaves open, with the values that it can have.
+    pub const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> Self {
+        Self { table: "choices", name, values, members: &[], meaning }
+    }
+
+    /// A number that the contract lets a peer set.
+    pub const fn limit(name: &'static str, meaning: &'static str) -> Self {
+        Self { table: "limits", name, values: &[], members: &[], meaning }
+    }
+}
+
+/// A member of a [`ConfigKey`] without the mark behind it.
+pub fn unmarked(member: &str) -> &str {
+    member.trim_end_matches(['?', '+'])
 }
 
 /// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
@@ -38,6 +103,8 @@ pub struct Reference {
     pub commands: Vec<(&'static str, Vec<String>)>,
     /// Side that these commands play.
     pub side: Side,
+    /// Presentations that change nothing of what its output means.
+    pub harmless: &'static [Harmless],
 }
 
 /// A reference peer that breaks clauses on purpose.
@@ -55,6 +122,19 @@ pub struct Mutant {
     pub needs_process: bool,
     /// A feature that this peer does not claim.
     pub unclaimed: Option<&'static str>,
+}
+
+/// When and where something is written to a peer: what no plan can know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// Time of day, milliseconds since 1970; virtual where the clock of the peer is.
+    pub unix_ms: u64,
+    /// A word that no other conversation has.
+    pub run: String,
+    /// Index of the step in the plan.
+    pub step: usize,
+    /// All that is written is one message, whatever line feeds are in it.
+    pub is_one_body: bool,
 }
 
 /// One contract between two processes: what the engine needs to know of it.
@@ -82,12 +162,37 @@ pub trait Boundary: Sync {
     /// Command that `-- COMMAND` stands for.
     fn main_command(&self, argv: &[String]) -> (&'static str, Side);
 
+    /// The name under which a command that a configuration calls `name` is known: that of another side, where sides
+    /// share a word. `side` is what the configuration says of it so far.
+    fn command_name(&self, name: &str, _side: Option<Side>, _argv: &[String]) -> String {
+        name.to_owned()
+    }
+
+    /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
+    /// where nobody does, or the script makes no sense.
+    fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        None
+    }
+
     /// Judges a transcript. Pure: the same transcript gives the same judgement for ever.
     fn judge(&self, transcript: &Transcript) -> Judgement;
 
     /// Judges a transcript of any conversation by what was really written, without regard to `expect` in its steps:
     /// for generated, mutated and shrunk conversations.
     fn judge_by_model(&self, transcript: &Transcript) -> Judgement;
+
+    /// What is wrong with what the consumer wrote in a recorded conversation. Pure, as [`Boundary::judge`].
+    fn judge_consumer(&self, _transcript: &Transcript) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// Environment variables that the contract gives a meaning: who records a peer that has them has to know them.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Completes what is known of a peer by what a recorded conversation with it shows.
+    fn complete_recorded(&self, _facts: &mut Facts, _transcript: &Transcript) {}
 
     /// Whether `frame` is certainly the answer to the canary `step`; lets the harness stop waiting for a reply that
     /// was lost before it.
@@ -99,6 +204,9 @@ pub trait Boundary: Sync {
     /// Completes `facts` by what the probes showed; `features_given` is false where the configuration has no
     /// `[features]` table, so that features are taken as claimed where they show.
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
+
+    /// What was sent and what came for it, in the order of sending: for comparing peers that had the same conversation.
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange>;
 
     /// Makes a valid, nearly valid or hostile conversation.
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan;
@@ -112,6 +220,34 @@ pub trait Boundary: Sync {
     /// Runs a reference peer in this process until it ends; `args` are those of [`Reference::commands`] and options
     /// such as `--choice key=value`, `--mutant ID`. Returns the exit status.
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32;
+
+    /// The bytes to write in the place of these, where they depend on the moment of writing (a time, a signature);
+    /// `None`: these. What is given is what the transcript holds.
+    fn seal(&self, _facts: &Facts, _bytes: &[u8], _moment: &Moment) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The plan of a recorded conversation with words in the places that [`Boundary::seal`] has to fill in again when
+    /// it is carried out again; `None` where its plan is right as it stands.
+    fn reopened(&self, _transcript: &Transcript) -> Option<Plan> {
+        None
+    }
+
+    /// How many frames have to come at least for these bytes, which are whole lines; `None` where that is not known of
+    /// the bytes alone.
+    fn frames_due(&self, _facts: &Facts, _bytes: &[u8]) -> Option<u32> {
+        None
+    }
+
+    /// Facts about one of the reference peers.
+    fn facts_of(&self, reference: &Reference) -> Facts {
+        self.reference_facts(reference.side)
+    }
+
+    /// Whether this reference peer is the correct one that a mutant is made of.
+    fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
+        reference.side == mutant.side
+    }
 
     /// Facts about the reference peer of `side`: what a configuration file for it would say.
     fn reference_facts(&self, side: Side) -> Facts;
@@ -151,7 +287,7 @@ pub trait Boundary: Sync {
 
 /// All boundaries, in the order in which `check` without arguments goes through them.
 pub fn all() -> Vec<&'static dyn Boundary> {
-    vec![toolhost::boundary(), json_rpc::boundary()]
+    vec![toolhost::boundary(), json_rpc::boundary(), policy_driver::boundary()]
 }
 
 /// The boundary called `name`; `_` and `-` are the same.

@@ -21,6 +21,12 @@ pub struct Budget {
     pub memory_bytes_max: u64,
 }
 
+/// A time in which something must have happened, under `--timeout-scale`. It gets longer and never shorter: part of it may
+/// be time that has to pass, which no factor makes shorter.
+pub fn stretched(time: Duration, timeout_scale: f64) -> Duration {
+    time.mul_f64(timeout_scale.max(1.0))
+}
+
 impl Default for Budget {
     fn default() -> Self {
         Self {

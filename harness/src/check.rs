@@ -33,6 +33,8 @@ pub struct Check {
     pub features_too: Vec<String>,
     /// It has to wait for the contract's own times (such as 60 s) and runs only with `--slow`.
     pub slow: bool,
+    /// And for longer than others: `--very-slow`.
+    pub very_slow: bool,
     /// It waits for a second or two, doing nothing: it runs beside the others, on a thread that they do not need.
     pub waits: bool,
     /// It measures memory or time and runs while no other check does.
@@ -77,6 +79,7 @@ impl Check {
             feature: None,
             features_too: Vec::new(),
             slow: false,
+            very_slow: false,
             waits: false,
             exclusive: false,
             ambient: false,
@@ -107,11 +110,18 @@ impl Check {
         self
     }
 
-    /// Runs with `--slow` only.
+    /// Runs with `--slow` only: it takes up to three minutes.
     #[must_use]
     pub fn slow(mut self) -> Self {
         self.slow = true;
         self
+    }
+
+    /// Runs with `--very-slow` only: it takes longer than other slow checks.
+    #[must_use]
+    pub fn very_slow(mut self) -> Self {
+        self.very_slow = true;
+        self.slow()
     }
 
     /// Spends a second or two waiting and runs beside the others.

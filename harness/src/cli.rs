@@ -21,9 +21,12 @@ pub mod expect;
 pub mod explain;
 pub mod fuzz;
 pub mod init;
+pub mod lint;
 pub mod list;
+pub mod matrix;
 pub mod peer;
 pub mod peer_args;
+pub mod record;
 pub mod replay;
 pub mod report;
 pub mod run_args;
@@ -108,7 +111,10 @@ enum Command {
     List(list::Args),
     Explain(explain::Args),
     Fuzz(fuzz::Args),
+    Matrix(matrix::Args),
     Bench(bench::Args),
+    Record(record::Args),
+    Lint(lint::Args),
     Replay(replay::Args),
     Shrink(shrink::Args),
     Report(report::Args),
@@ -170,7 +176,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> E
         Command::List(args) => list::run(&args, &context),
         Command::Explain(args) => explain::run(&args, &context),
         Command::Fuzz(args) => fuzz::run(&args, &context),
+        Command::Matrix(args) => matrix::run(&args, &context),
         Command::Bench(args) => bench::run(&args, &context),
+        Command::Record(args) => record::run(&args, &context),
+        Command::Lint(args) => lint::run(&args, &context),
         Command::Replay(args) => replay::run(&args, &context),
         Command::Shrink(args) => shrink::run(&args, &context),
         Command::Report(args) => report::run(&args, &context),
@@ -215,7 +224,12 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
 pub fn boundary_named(name: &str) -> Result<&'static dyn boundary::Boundary, Stop> {
     boundary::find(name).ok_or_else(|| {
         let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
-        let hint = did_you_mean(&name.replace('-', "_"), names.iter().copied());
+        let hint = match name.split_once('/') {
+            Some((known, _)) if names.contains(&known) => {
+                format!("; for its checks that match: peerproof check {known} -k '{name}'")
+            }
+            _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
+        };
         Stop::usage(format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")))
     })
 }

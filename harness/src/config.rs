@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::boundary::{self, Boundary};
+use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::peer::{Origin, Peer};
+use crate::transport::http::URL_PREFIX;
 
 mod command;
 mod file;
@@ -99,9 +101,10 @@ impl Config {
     /// # Errors
     /// There is no such command, it is empty, or its placeholders are wrong.
     pub fn set_command(&mut self, name: &str, argv: Vec<String>) -> Result<(), String> {
-        let key = vocabulary::find(self.boundary, "peer", name)?;
-        command::check(&key, &argv)?;
-        self.commands.insert(name.to_owned(), argv);
+        let name = self.boundary.command_name(name, self.side, &argv);
+        let key = vocabulary::find(self.boundary, "peer", &name)?;
+        let argv = command::check(&key, argv)?;
+        self.commands.insert(name, argv);
         Ok(())
     }
 
@@ -215,7 +218,12 @@ impl Config {
             None => variables.get("PATH").cloned(),
         };
         let mut commands = self.commands.clone();
-        for (name, argv) in &mut commands {
+        for (name, whole) in &mut commands {
+            // A command that is spoken to over HTTP may begin with its address, and that may be all.
+            let addressed = name == HTTP && whole.first().is_some_and(|word| word.starts_with(URL_PREFIX));
+            let Some(argv) = whole.get_mut(usize::from(addressed)..).filter(|argv| !argv.is_empty()) else {
+                continue;
+            };
             if let (Some(folder), Some(program)) = (&self.folder, argv.first_mut())
                 && program.contains('/')
                 && let Some(full) = folder.join(&*program).to_str()
@@ -232,6 +240,8 @@ impl Config {
         facts.choices.clone_from(&self.choices);
         facts.limits.clone_from(&self.limits);
         facts.requirements = self.requirements.clone().unwrap_or_default();
+        facts.shared =
+            commands.get(HTTP).is_some_and(|argv| argv.len() == 1 && argv[0].starts_with(URL_PREFIX));
         Ok(Peer {
             name: self.shown_name(),
             boundary: self.boundary,
@@ -264,10 +274,23 @@ impl Config {
 
 /// The commands of each side of `boundary`, provider first.
 pub fn commands_by_side(boundary: &dyn Boundary) -> Vec<(Side, Vec<&'static str>)> {
-    let of = |reference: boundary::Reference| {
+    let of = |reference: boundary::Reference| -> (Side, Vec<&'static str>) {
         (reference.side, reference.commands.into_iter().map(|(name, _)| name).collect())
     };
-    boundary.references().into_iter().map(of).collect()
+    let mut sides: Vec<(Side, Vec<&'static str>)> = Vec::new();
+    for (side, names) in boundary.references().into_iter().map(of) {
+        match sides.iter_mut().find(|(known, _)| *known == side) {
+            Some((_, known)) => {
+                for name in names {
+                    if !known.contains(&name) {
+                        known.push(name);
+                    }
+                }
+            }
+            None => sides.push((side, names)),
+        }
+    }
+    sides
 }
 
 /// A peer as the header of a results file shows it; secrets are still in it.

@@ -18,6 +18,8 @@ pub struct Ending {
     pub unread: bool,
     /// The deadline for its end passed.
     pub late: bool,
+    /// In a recorded conversation somebody else ended the peer, or the end was not recorded: it owes no more replies.
+    pub cut: bool,
     /// The budget it exceeded: reason code and phrase.
     pub flood: Option<(&'static str, &'static str)>,
 }
@@ -36,10 +38,14 @@ impl Ending {
         } else {
             None
         };
+        let exit = transcript.exit(session);
+        let signalled = any(&|kind| matches!(kind, Kind::Signalled { .. }));
+        let stopped = any(&|kind| matches!(kind, Kind::Killed | Kind::RecordingStopped { .. }));
         Self {
-            exit: transcript.exit(session),
+            exit,
             input_ended: any(&|kind| matches!(kind, Kind::StdinClosed)),
-            signalled: any(&|kind| matches!(kind, Kind::Signalled { .. })),
+            cut: transcript.plan.recorded && (exit.is_none() || signalled || stopped),
+            signalled,
             unanswered: passed(Awaited::Frames),
             unread: passed(Awaited::Writing),
             late: passed(Awaited::Exit),

@@ -26,6 +26,9 @@ pub struct Facts {
     /// The set of clauses that bind it, where the boundary has several; empty: the boundary's first one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub requirements: String,
+    /// One process that runs already serves all conversations, and others perhaps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 impl Facts {
@@ -39,6 +42,7 @@ impl Facts {
             choices: BTreeMap::new(),
             limits: BTreeMap::new(),
             requirements: String::new(),
+            shared: false,
         }
     }
 

@@ -5,30 +5,30 @@
 //! nothing here judges it.
 
 pub mod actor;
+mod files;
 mod listener;
 mod log;
 mod process;
 
-use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use crate::payload::{Payload, Segment, Vars};
-use crate::plan::{ActorStep, Fixture, PathKind};
-use crate::transcript::Kind;
+use crate::payload::Vars;
+use crate::plan::{FOLDER, Fixture};
+use crate::transcript::{Bytes, Kind};
 
-use self::actor::{ACTOR_ARGUMENT, Scenario};
+use self::files::{check_names, make_actor, make_file, make_folders, make_path, name_of};
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
 use self::process::Identity;
 
 /// How long [`Fixtures::stop`] waits for one killed process to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
+/// Most bytes of a kept file that are recorded.
+pub const KEPT_BYTES_MAX: u64 = 8 << 20;
 /// How often [`Fixtures::stop`] looks for processes that were started while it killed others.
 const KILL_ROUNDS: usize = 3;
 
@@ -64,6 +64,7 @@ pub struct Fixtures {
     vars: Vars,
     listeners: Option<Listeners>,
     actors: Vec<Actor>,
+    kept: Vec<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
@@ -78,13 +79,17 @@ impl Fixtures {
     /// nothing that has the name of a fixture. Variables in texts of fixtures may name any other fixture.
     ///
     /// # Errors
-    /// One sentence: a name that is no plain file name or comes twice, a variable that no fixture gives, or what the
+    /// One sentence: a name that is not plain, comes twice or lies in a fixture that is no directory, a variable that no fixture gives, or what the
     /// operating system refused.
     pub fn start(fixtures: &[Fixture], dir: &Path, actor_exe: &ActorExe) -> Result<Self, String> {
         check_names(fixtures)?;
         fs::create_dir_all(dir).map_err(|error| failed("create the directory", dir, &error))?;
         let dir = dir.canonicalize().map_err(|error| failed("find the directory", dir, &error))?;
-        let mut vars = Vars::new();
+        let text_of = |path: &Path| {
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| format!("{} is not UTF-8; choose another directory", path.display()))
+        };
+        let mut vars = Vars::from([(FOLDER.to_owned(), text_of(&dir)?)]);
         let mut bound = Vec::new();
         for fixture in fixtures {
             let name = name_of(fixture);
@@ -105,28 +110,39 @@ impl Fixtures {
                         path.display()
                     ));
                 }
-                let text = path
-                    .to_str()
-                    .ok_or_else(|| format!("{} is not UTF-8; choose another directory", path.display()))?;
-                vars.insert(format!("{name}.path"), text.to_owned());
+                vars.insert(format!("{name}.path"), text_of(&path)?);
             }
         }
         let mut served = Vec::new();
         let mut actors = Vec::new();
+        let mut kept = Vec::new();
         let mut sockets = bound.into_iter();
         for fixture in fixtures {
+            let path = dir.join(name_of(fixture));
             match fixture {
-                Fixture::Listener { name, status, location, body } => {
+                Fixture::Listener { name, status, location, body, manner } => {
                     let location = location.as_deref().map(|text| substitute(text, &vars)).transpose()?;
-                    let reply = Reply::new(*status, location.as_deref(), &body.expand(&vars)?);
+                    let body = body.expand(&vars)?;
+                    let reply = Reply::in_manner(*status, location.as_deref(), &body, manner);
                     if let Some((socket, ipv6)) = sockets.next() {
                         served.extend(ipv6.map(|socket| (name.clone(), socket, reply.clone())));
                         served.push((name.clone(), socket, reply));
                     }
                 }
-                Fixture::Path { name, what } => make_path(&dir.join(name), *what)?,
-                Fixture::Actor { name, script } => {
-                    actors.push(make_actor(&dir, name, script, &vars, actor_exe)?);
+                Fixture::File { name, content, mode, kept: keeps } => {
+                    make_folders(&path)?;
+                    make_file(&path, &content.expand(&vars)?, *mode)?;
+                    if *keeps {
+                        kept.push((name.clone(), path));
+                    }
+                }
+                Fixture::Path { what, .. } => {
+                    make_folders(&path)?;
+                    make_path(&path, what, &vars)?;
+                }
+                Fixture::Actor { name, script, later } => {
+                    make_folders(&path)?;
+                    actors.push(make_actor(&path, name, script, later, &vars, actor_exe)?);
                 }
             }
         }
@@ -135,16 +151,16 @@ impl Fixtures {
         } else {
             Some(Listeners::start(served).map_err(|error| format!("cannot start the listeners: {error}"))?)
         };
-        Ok(Self { vars, listeners, actors })
+        Ok(Self { vars, listeners, actors, kept })
     }
 
-    /// The variables of all fixtures: `name.port`, `name.address`, `name.path`.
+    /// The variables of all fixtures, `name.port`, `name.address`, `name.path`, and `folder`: where their files are.
     pub fn vars(&self) -> Vars {
         self.vars.clone()
     }
 
-    /// What happened since the last call, in order: [`Kind::ListenerHit`], [`Kind::ActorStarted`] and
-    /// [`Kind::ActorReceived`]. Everything that a peer did before the call is in it; a connection whose request head
+    /// What happened since the last call, in order: [`Kind::ListenerHit`], [`Kind::ActorStarted`],
+    /// [`Kind::ActorReceived`] and [`Kind::ActorSaw`]. Everything that a peer did before the call is in it; a connection whose request head
     /// is not complete by then counts with what has come.
     ///
     /// # Errors
@@ -153,17 +169,24 @@ impl Fixtures {
         let mut happened: Vec<(u64, Kind)> = Vec::new();
         if let Some(listeners) = &self.listeners {
             for hit in listeners.collect()? {
-                happened.push((hit.at_us, Kind::ListenerHit { listener: hit.listener, head: hit.head }));
+                happened.push((
+                    hit.at_us,
+                    Kind::ListenerHit { listener: hit.listener, head: hit.head, body: hit.body },
+                ));
             }
         }
         for actor in &mut self.actors {
             for line in actor.log.read_new()? {
                 let name = actor.name.clone();
                 match line.entry {
-                    Entry::Started { process, argv } => happened
+                    Entry::Started { process, argv, .. } => happened
                         .push((line.at_us, Kind::ActorStarted { actor: name, argv, pid: process.pid })),
                     Entry::Received { bytes } => {
                         happened.push((line.at_us, Kind::ActorReceived { actor: name, bytes }));
+                    }
+                    Entry::Saw { pid, seen, pieces } => {
+                        let seen = log::put_together(&actor.scenario, *seen, &pieces)?;
+                        happened.push((line.at_us, Kind::ActorSaw { actor: name, pid, seen }));
                     }
                     Entry::Holder { .. } => {}
                     Entry::Failed { error } => return Err(format!("the actor {name:?} failed: {error}")),
@@ -174,8 +197,30 @@ impl Fixtures {
         Ok(happened.into_iter().map(|(_, kind)| kind).collect())
     }
 
+    /// [`Kind::FileHeld`] for each kept file, with [`KEPT_BYTES_MAX`] bytes at most. One that the peer took away holds
+    /// nothing.
+    ///
+    /// # Errors
+    /// One sentence: a file cannot be read.
+    pub fn kept_files(&self) -> Result<Vec<Kind>, String> {
+        let held = |(name, path): &(String, PathBuf)| {
+            let mut bytes = Vec::new();
+            match fs::File::open(path) {
+                Ok(file) => file
+                    .take(KEPT_BYTES_MAX)
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| failed("read", path, &error))?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+                Err(error) => return Err(failed("read", path, &error)),
+            };
+            Ok(Kind::FileHeld { file: name.clone(), bytes: Bytes(bytes) })
+        };
+        self.kept.iter().map(held).collect()
+    }
+
     /// [`Kind::ActorAlive`] for each process of the actor `name` that still lives: `self`, `child` (started by it) or
-    /// `left_group` (started by it, in a session of its own). Zombies are dead.
+    /// `left_group` (started by it, in a session of its own); zombies are dead. Then [`Kind::ActorFileStays`] if the last
+    /// argument of its last start names a file that is there.
     ///
     /// # Errors
     /// One sentence: there is no such actor, or its record cannot be read.
@@ -185,15 +230,42 @@ impl Fixtures {
             .iter()
             .find(|actor| actor.name == name)
             .ok_or_else(|| format!("there is no actor {name:?} to probe"))?;
-        let processes = actor.log.read_all()?.into_iter().filter_map(|line| process_of(line.entry));
-        Ok(processes
-            .filter(|(process, _)| process.lives())
-            .map(|(_, role)| Kind::ActorAlive {
+        let mut found = Vec::new();
+        let mut given = None;
+        for line in actor.log.read_all()? {
+            if let Entry::Started { argv, working_dir, .. } = &line.entry {
+                given = argv.last().map(|last| Path::new(working_dir).join(last));
+            }
+            if let Some((process, role)) = process_of(line.entry)
+                && process.lives()
+            {
+                let (actor, label, role) = (name.to_owned(), label.to_owned(), role.to_owned());
+                found.push(Kind::ActorAlive { actor, label, role });
+            }
+        }
+        // A relative one means nothing where the working directory is unknown.
+        if let Some(path) = given.filter(|path| path.is_absolute() && path.is_file()) {
+            found.push(Kind::ActorFileStays {
                 actor: name.to_owned(),
                 label: label.to_owned(),
-                role: role.to_owned(),
-            })
-            .collect())
+                path: path.to_string_lossy().into_owned(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Takes what lies at the path of the fixture `name` away, or puts it back.
+    ///
+    /// # Errors
+    /// One sentence: there is no such path, or what the operating system refused.
+    pub fn hide(&self, name: &str, hidden: bool) -> Result<(), String> {
+        let path = self.vars.get(&format!("{name}.path")).map(PathBuf::from);
+        let path = path.ok_or_else(|| format!("there is no fixture {name:?} with a path"))?;
+        let mut aside = path.clone().into_os_string();
+        aside.push(".hidden");
+        let aside = PathBuf::from(aside);
+        let (from, to) = if hidden { (&path, &aside) } else { (&aside, &path) };
+        fs::rename(from, to).map_err(|error| failed("move", from, &error))
     }
 
     /// Closes the listeners and kills every process of an actor that still lives.
@@ -234,7 +306,7 @@ fn process_of(entry: Entry) -> Option<(Identity, &'static str)> {
         Entry::Started { process, .. } => Some((process, "self")),
         Entry::Holder { process, left_group: false } => Some((process, "child")),
         Entry::Holder { process, left_group: true } => Some((process, "left_group")),
-        Entry::Received { .. } | Entry::Failed { .. } => None,
+        Entry::Received { .. } | Entry::Saw { .. } | Entry::Failed { .. } => None,
     }
 }
 
@@ -257,97 +329,8 @@ pub fn substitute(text: &str, vars: &Vars) -> Result<String, String> {
     Ok(out)
 }
 
-fn name_of(fixture: &Fixture) -> &str {
-    match fixture {
-        Fixture::Listener { name, .. } | Fixture::Actor { name, .. } | Fixture::Path { name, .. } => name,
-    }
-}
-
-fn check_names(fixtures: &[Fixture]) -> Result<(), String> {
-    let mut seen = BTreeSet::new();
-    for name in fixtures.iter().map(name_of) {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if name.is_empty() || !name.bytes().all(plain) {
-            return Err(format!("fixture name {name:?} must be letters, digits, `_` and `-`"));
-        }
-        if !seen.insert(name) {
-            return Err(format!("two fixtures are named {name:?}"));
-        }
-    }
-    Ok(())
-}
-
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
-}
-
-fn make_path(path: &Path, what: PathKind) -> Result<(), String> {
-    let made = match what {
-        PathKind::Missing => Ok(()),
-        PathKind::Directory => fs::create_dir(path),
-        PathKind::NotExecutable => fs::write(path, "#!/bin/sh\nexit 0\n")
-            .and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o644))),
-    };
-    made.map_err(|error| failed("make", path, &error))
-}
-
-fn make_actor(
-    dir: &Path,
-    name: &str,
-    script: &[ActorStep],
-    vars: &Vars,
-    exe: &ActorExe,
-) -> Result<Actor, String> {
-    let script = script.iter().map(|step| resolve(step, vars)).collect::<Result<_, _>>()?;
-    let scenario = dir.join(format!("{name}.scenario.json"));
-    let text = serde_json::to_vec(&Scenario { life_ms_max: actor::LIFE_MS_MAX, script })
-        .map_err(|error| error.to_string())?;
-    fs::write(&scenario, text).map_err(|error| failed("write", &scenario, &error))?;
-    let log = log::beside(&scenario);
-    fs::write(&log, "").map_err(|error| failed("write", &log, &error))?;
-    let path = dir.join(name);
-    write_launcher(&path, &exe.program, &scenario).map_err(|error| failed("write", &path, &error))?;
-    Ok(Actor { name: name.to_owned(), scenario, log: log::Reader::new(log) })
-}
-
-/// Writes the script that peers start; it becomes the actor by `exec`, so that the actor has the process id that the
-/// peer knows.
-fn write_launcher(path: &Path, program: &Path, scenario: &Path) -> std::io::Result<()> {
-    let mut text = b"#!/bin/sh\nexec ".to_vec();
-    for word in [program.as_os_str().as_bytes(), ACTOR_ARGUMENT.as_bytes(), scenario.as_os_str().as_bytes()] {
-        text.push(b'\'');
-        for byte in word {
-            match byte {
-                b'\'' => text.extend_from_slice(b"'\\''"),
-                _ => text.push(*byte),
-            }
-        }
-        text.extend_from_slice(b"' ");
-    }
-    text.extend_from_slice(b"\"$@\"\n");
-    let _guard = EXECUTABLE_WRITTEN.write().unwrap_or_else(PoisonError::into_inner);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(path)?;
-    file.write_all(&text)?;
-    // The mask of the process may have taken bits away.
-    file.set_permissions(Permissions::from_mode(0o755))
-}
-
-fn resolve(step: &ActorStep, vars: &Vars) -> Result<ActorStep, String> {
-    let fill = |payload: &Payload| {
-        let fill_one = |segment: &Segment| match segment {
-            Segment::Var(name) => vars
-                .get(name)
-                .map(|value| Segment::Text(value.clone()))
-                .ok_or_else(|| format!("variable {name:?} has no value")),
-            other => Ok(other.clone()),
-        };
-        payload.0.iter().map(fill_one).collect::<Result<_, String>>().map(Payload)
-    };
-    Ok(match step {
-        ActorStep::Stdout(payload) => ActorStep::Stdout(fill(payload)?),
-        ActorStep::Stderr(payload) => ActorStep::Stderr(fill(payload)?),
-        other => other.clone(),
-    })
 }
 
 #[cfg(test)]
@@ -361,15 +344,5 @@ mod tests {
         assert_eq!(substitute("plain {} text", &vars).unwrap(), "plain {} text");
         assert!(substitute("{{c.port}}", &vars).unwrap_err().contains("c.port"));
         assert!(substitute("{{b.port", &vars).is_err());
-    }
-
-    #[test]
-    fn refuses_names_that_are_no_plain_file_names() {
-        let path = |name: &str| Fixture::Path { name: name.to_owned(), what: PathKind::Missing };
-        for name in ["", "../x", "a b", "a.log"] {
-            assert!(check_names(&[path(name)]).is_err(), "{name}");
-        }
-        assert!(check_names(&[path("a"), path("a")]).unwrap_err().contains("two"));
-        assert!(check_names(&[path("a"), path("a-b_C1")]).is_ok());
     }
 }

@@ -317,3 +317,15 @@ macro_rules! from_integers {
 }
 
 from_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+/// Behind the quote that ends the string whose content begins at `at` of a JSON text.
+pub(crate) fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}

@@ -2,18 +2,23 @@
 //!
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
+mod play;
+mod time;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::boundary::Moment;
 use crate::budget::Budget;
 use crate::fixture::{ActorExe, Fixtures};
 use crate::json::{self, DecodeLimits};
-use crate::payload::Vars;
+use crate::payload::{Payload, Vars};
 use crate::peer::Peer;
 use crate::plan::{Act, Capture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, SECRET_BYTES_MIN, Transcript, placeholder};
+use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Connection, Log, Pumped, Until};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
@@ -24,10 +29,6 @@ const BUSY_FACTOR: f64 = 1.5;
 const BUSY_SLICE: Duration = Duration::from_secs(2);
 /// Part of a processor that counts as working; the machine may be loaded.
 const BUSY_SHARE: f64 = 0.1;
-
-/// A reply is awaited for this many times as long as the slowest answer to a canary took, where that is more than the
-/// budget: peers that are started for each call can be slow on a busy machine.
-const LATENCIES_PER_REPLY: u32 = 6;
 
 /// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
 /// with a peer that is slow or loses one reply after the other.
@@ -65,6 +66,7 @@ impl Log for Recorder<'_> {
 }
 
 /// The running side of one session.
+#[derive(Default)]
 struct Live {
     connection: Option<Box<dyn Connection>>,
     /// A start was tried.
@@ -72,10 +74,14 @@ struct Live {
     /// No further waiting: a deadline passed twice, or the peer is gone.
     over: bool,
     offset_us: u64,
+    /// The time of its connection when that ended.
+    ended_us: u64,
     /// Complete frames received so far.
     frames: u64,
     /// Frames asked for so far.
     frames_awaited: u64,
+    /// Frames before which every answer has come that was waited for by name.
+    frames_answered: u64,
     /// Lines written so far: no more frames than these can be due.
     lines_sent: u64,
     /// Bytes queued since nothing was due.
@@ -103,21 +109,23 @@ impl Lab<'_> {
     /// # Errors
     /// Those of [`Lab::execute`].
     pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, String> {
-        let folder = if self.peer.is_process() || !plan.fixtures.is_empty() {
+        let needs_fixtures = plan.needs_folder();
+        let folder = if self.peer.is_process() || needs_fixtures {
             Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
                 format!("cannot make a temporary folder in {}: {error}", self.scratch.display())
             })?)
         } else {
             None
         };
-        let mut fixtures = match (&folder, plan.fixtures.is_empty()) {
-            (Some(folder), false) => Some(Fixtures::start(&plan.fixtures, folder.path(), self.actor_exe)?),
+        let mut fixtures = match (&folder, needs_fixtures) {
+            (Some(folder), true) => Some(Fixtures::start(&plan.fixtures, folder.path(), self.actor_exe)?),
             _ => None,
         };
         let mut run = Run {
             lab: self,
             plan,
             begun: Instant::now(),
+            run: self.run_word(),
             // A step writes, and something is received.
             events: Vec::with_capacity(plan.steps.len() * 2),
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
@@ -125,20 +133,7 @@ impl Lab<'_> {
             live: Vec::new(),
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
-        run.live.resize_with(plan.sessions.len(), || Live {
-            connection: None,
-            opened: false,
-            over: false,
-            offset_us: 0,
-            frames: 0,
-            frames_awaited: 0,
-            lines_sent: 0,
-            bytes_pending: 0,
-            lines_pending: 0,
-            short_of_frames: false,
-            answered_once: false,
-            temp_dir: None,
-        });
+        run.live.resize_with(plan.sessions.len(), Live::default);
         let mut outcome = Ok(());
         for (index, step) in plan.steps.iter().enumerate() {
             outcome = run.step(index, step, fixtures.as_mut());
@@ -161,15 +156,26 @@ impl Lab<'_> {
             check: check.to_owned(),
             facts: Arc::new(self.peer.facts.clone()),
             plan: Arc::clone(plan),
+            timeout_scale: self.timeout_scale,
             events,
         };
         transcript.redact(&secrets);
         Ok(transcript)
     }
 
+    /// A word that no other conversation with a process has, in this or another run of the harness.
+    fn run_word(&self) -> String {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        if !self.peer.is_process() {
+            return "run".to_owned();
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{:x}-{:x}", since.as_micros(), RUNS.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// How long to wait for a reply before a canary is sent after it.
     fn patience(&self) -> Duration {
-        let latency = Duration::from_micros(self.peer.latency_us.load(Ordering::Relaxed));
+        let latency = self.peer.latency();
         (latency * 20).max(Duration::from_millis(300)).mul_f64(self.timeout_scale).min(self.budget.reply)
     }
 }
@@ -178,6 +184,8 @@ struct Run<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
+    /// A word that no other conversation has.
+    run: String,
     events: Vec<Event>,
     vars: Vars,
     secrets: Vec<(String, String)>,
@@ -188,7 +196,8 @@ struct Run<'a> {
 impl Run<'_> {
     fn step(&mut self, index: usize, step: &Step, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
         let session = step.session;
-        if !self.open(session)? {
+        // What a peer started can be looked at when it has ended itself.
+        if !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
             return Ok(());
         }
         match &step.act {
@@ -196,9 +205,17 @@ impl Run<'_> {
                 if self.live[session].over || self.is_drawn_out() {
                     return Ok(());
                 }
-                let bytes = payload.expand(&self.vars)?;
+                let mut bytes = payload.expand(&self.vars)?;
+                let mut written = payload.clone();
+                let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
+                let moment = Moment { is_one_body, ..self.moment(session, index) };
+                if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {
+                    self.record(session, Kind::Clock { unix_ms: moment.unix_ms });
+                    written = Payload::from_bytes(&sealed);
+                    bytes = sealed;
+                }
                 let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
-                let kind = Kind::Sent { step: index, payload: payload.clone() };
+                let kind = Kind::Sent { step: index, payload: written };
                 self.record(session, kind);
                 let live = &mut self.live[session];
                 live.bytes_pending += length;
@@ -206,9 +223,11 @@ impl Run<'_> {
                 live.lines_sent += lines as u64;
                 live.frames_awaited += u64::from(*await_frames);
                 if let Some(connection) = live.connection.as_mut() {
-                    connection.queue(bytes, *chunking);
+                    connection.queue_step(index, bytes, *chunking, step.http.as_ref());
                 }
-                if *await_frames > 0 {
+                if step.await_answers > 0 {
+                    self.await_answers(index, step);
+                } else if *await_frames > 0 {
                     self.await_reply(index, step);
                     if let Some(capture) = &step.capture
                         && self.capture(session, capture).is_none()
@@ -222,7 +241,7 @@ impl Run<'_> {
                 if let Some(connection) = self.live[session].connection.as_mut() {
                     connection.close_stdin();
                 }
-                self.await_exit(session, Duration::from_millis(step.allow_ms));
+                self.await_exit(session, self.stretched(step.allow_ms));
                 self.end(session);
             }
             Act::CloseStdin => {
@@ -234,18 +253,11 @@ impl Run<'_> {
                 self.with_log(session, |connection, log| connection.signal(name, log));
                 self.live[session].bytes_pending = 0;
                 self.live[session].frames_awaited = 0;
-                self.await_exit(session, Duration::from_millis(step.allow_ms));
+                self.await_exit(session, self.stretched(step.allow_ms));
                 self.end(session);
             }
             Act::Wait { ms } => {
-                let time = Duration::from_millis(*ms);
-                let began = Instant::now();
-                let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
-                if pumped == Pumped::Gone && self.lab.peer.is_process() && !self.plan.fixtures.is_empty() {
-                    // What the peer started is looked at after it has ended itself.
-                    std::thread::sleep(time.saturating_sub(began.elapsed()));
-                }
-                self.record(session, Kind::Waited { ms: *ms });
+                self.let_pass(session, Duration::from_millis(*ms));
             }
             Act::Flush => {
                 let deadline = self.deadline(session, step);
@@ -260,7 +272,19 @@ impl Run<'_> {
                     self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
                 }
             }
-            Act::ProbeActor { actor, label } => {
+            Act::Play { script, life_ms } => {
+                self.play(index, session, script, *life_ms)?;
+                if let Some(fixtures) = fixtures {
+                    for kind in fixtures.kept_files()? {
+                        self.record(session, kind);
+                    }
+                }
+            }
+            Act::Hide { fixture, hidden } => fixtures.map_or(Ok(()), |it| it.hide(fixture, *hidden))?,
+            Act::ProbeActor { actor, label, after_ms } => {
+                if *after_ms > 0 {
+                    self.let_pass(session, self.stretched(*after_ms));
+                }
                 if let Some(fixtures) = fixtures {
                     for kind in fixtures.probe_actor(actor, label)? {
                         self.record(session, kind);
@@ -271,9 +295,24 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a generated conversation has had its time.
+    /// Now, as a server in this session has it.
+    fn moment(&self, session: usize, step: usize) -> Moment {
+        let now_ms = self.now_us(session) / 1_000;
+        let unix_ms = match self.lab.peer.is_process() {
+            true => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+            false => UNIX_MS_AT_START + now_ms,
+        };
+        Moment { unix_ms, run: self.run.clone(), step, is_one_body: false }
+    }
+
+    /// Whether a generated conversation has had its time. One that says itself how long it may take has been planned.
     fn is_drawn_out(&self) -> bool {
-        self.plan.by_model && self.begun.elapsed() > self.lab.budget.connection / GENERATED_SHARE
+        let is_planned = || self.plan.steps.iter().any(|step| step.allow_ms > 0);
+        self.plan.by_model
+            && !is_planned()
+            && self.begun.elapsed() > self.lab.budget.connection / GENERATED_SHARE + self.waits()
     }
 
     /// Opens a session at its first step; false where it could not be started.
@@ -299,9 +338,12 @@ impl Run<'_> {
             None => PathBuf::new(),
         };
         let mut spec = self.plan.sessions[session].clone();
-        for value in spec.placeholders.values_mut().chain(spec.env.values_mut()) {
-            *value = substitute(value, &self.vars);
+        // A plan that puts a folder before the others need not know them.
+        let search_path = Vars::from([("PATH".to_owned(), self.lab.peer.search_path())]);
+        for value in spec.placeholders.values_mut().chain(spec.env.values_mut()).chain(&mut spec.folder) {
+            *value = substitute(&substitute(value, &self.vars), &search_path);
         }
+        let budget = Budget { connection: self.life(session), ..self.lab.budget.clone() };
         let live = &mut self.live[session];
         let mut recorder = Recorder {
             events: &mut self.events,
@@ -309,7 +351,7 @@ impl Run<'_> {
             offset_us: live.offset_us,
             frames: &mut live.frames,
         };
-        match self.lab.peer.open(&spec, &temp_dir, &self.lab.budget, &mut recorder) {
+        match self.lab.peer.open(&spec, &temp_dir, &self.lab.actor_exe.program, &budget, &mut recorder) {
             Ok(connection) => {
                 self.live[session].connection = Some(connection);
                 self.live[session].temp_dir = Some(temp_dir);
@@ -371,6 +413,44 @@ impl Run<'_> {
         }
     }
 
+    /// Waits until the certain answers to a step and to those sent just before it have come, whatever else comes.
+    fn await_answers(&mut self, index: usize, step: &Step) {
+        let (session, plan) = (step.session, self.plan);
+        let count = usize::try_from(step.await_answers).unwrap_or(usize::MAX);
+        let sends = plan.steps[..=index].iter().rev();
+        let mut open: Vec<&Step> = sends
+            .filter(|step| step.session == session && matches!(step.act, Act::Send { .. }))
+            .take(count)
+            .collect();
+        let deadline = self.deadline(session, step);
+        let mut next = self.live[session].frames_answered;
+        loop {
+            while next < self.frame_count(session) {
+                let frame = self.frame(session, next).unwrap_or_default();
+                open.retain(|step| !self.lab.peer.boundary.answers_canary(step, &frame));
+                next += 1;
+            }
+            if open.is_empty() {
+                let live = &mut self.live[session];
+                (live.frames_awaited, live.frames_answered) = (next, next);
+                (live.bytes_pending, live.lines_pending) = (0, 0);
+                return;
+            }
+            match self.pump_replies(session, Until::Frames(next + 1), deadline) {
+                Pumped::Reached => {}
+                Pumped::Deadline(awaited) => {
+                    self.deadline_passed(session, awaited, deadline);
+                    self.live[session].over = true;
+                    return;
+                }
+                Pumped::Gone | Pumped::OverBudget => {
+                    self.live[session].over = true;
+                    return;
+                }
+            }
+        }
+    }
+
     /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
     fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
@@ -387,12 +467,6 @@ impl Run<'_> {
                 return pumped;
             }
         }
-    }
-
-    /// The time after which a canary is asked instead: that of the lab, and more where much was written.
-    fn patience(&self, session: usize) -> Duration {
-        let written = self.live[session].bytes_pending as f64 / 1e6;
-        self.lab.patience() + self.lab.budget.reply_per_mib.mul_f64(written)
     }
 
     /// Waits as [`Run::pump`] does, and as long again whenever replies that are due came in that time: a deadline is
@@ -480,14 +554,6 @@ impl Run<'_> {
         Some(())
     }
 
-    /// How long a reply may take: the budget, and more for a peer that was slow with its canaries.
-    fn deadline(&self, session: usize, step: &Step) -> Duration {
-        let latency = Duration::from_micros(self.lab.peer.latency_us.load(Ordering::Relaxed));
-        let slow_peer = (latency * LATENCIES_PER_REPLY).min(self.lab.budget.reply * 4);
-        self.lab.budget.reply_to(self.live[session].bytes_pending).max(slow_peer)
-            + Duration::from_millis(step.allow_ms)
-    }
-
     fn frame_count(&self, session: usize) -> u64 {
         self.live[session].frames
     }
@@ -520,7 +586,8 @@ impl Run<'_> {
     }
 
     fn now_us(&self, session: usize) -> u64 {
-        self.live[session].connection.as_ref().map_or(0, |connection| connection.now_us())
+        let live = &self.live[session];
+        live.connection.as_ref().map_or(live.ended_us, |connection| connection.now_us())
     }
 
     fn record(&mut self, session: usize, kind: Kind) {
@@ -554,7 +621,9 @@ impl Run<'_> {
 
     fn end(&mut self, session: usize) {
         self.with_log(session, |connection, log| connection.finish(log));
+        let ended_us = self.now_us(session);
         let live = &mut self.live[session];
+        live.ended_us = ended_us;
         live.connection = None;
         live.over = true;
     }

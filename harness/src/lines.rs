@@ -1,5 +1,6 @@
 //! The lines of a conversation as they were really written.
 
+use crate::carriage::HTTP;
 use crate::payload::{Payload, Vars};
 use crate::transcript::{Kind, Transcript};
 
@@ -7,7 +8,7 @@ use crate::transcript::{Kind, Transcript};
 pub const VARIABLE_MARK: char = '\u{10FFFD}';
 
 /// One request as it was written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Line {
     /// Step whose payload ended it.
     pub step: usize,
@@ -40,12 +41,29 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
     let mut open: Vec<u8> = Vec::new();
     let mut open_variable = false;
     let mut last = (0, 0);
+    let over_http = transcript.plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
     for event in transcript.of(session) {
         match &event.kind {
             Kind::Sent { step, payload } => {
                 last = (*step, event.at_us);
                 let bytes = expand(payload);
                 let has_variables = payload.variables().next().is_some();
+                let how = transcript.plan.steps.get(*step).and_then(|step| step.http.as_ref());
+                if let Some(how) = how.filter(|_| over_http) {
+                    // All of it is one body, or no message at all.
+                    let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes).to_vec();
+                    let (step, at_us) = (*step, event.at_us);
+                    lines.extend((!how.is_raw()).then(|| Line {
+                        step,
+                        of_step: 0,
+                        last_of_step: true,
+                        has_variable: has_variables && marked(&bytes),
+                        bytes,
+                        ended: true,
+                        at_us,
+                    }));
+                    continue;
+                }
                 let mut rest: &[u8] = &bytes;
                 let mut of_step = 0;
                 while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -62,7 +80,8 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
                 open.extend_from_slice(rest);
                 open_variable |= has_variables && marked(&open);
             }
-            Kind::StdinClosed if !open.is_empty() => {
+            // Over HTTP what no line feed ends is never sent.
+            Kind::StdinClosed if !open.is_empty() && !over_http => {
                 let bytes = std::mem::take(&mut open);
                 let (step, at_us) = last;
                 lines.push(Line {

@@ -60,6 +60,19 @@ impl Payload {
         Self(segments)
     }
 
+    /// With neighbouring pieces of text joined.
+    #[must_use]
+    pub fn merged(self) -> Self {
+        let mut out: Vec<Segment> = Vec::new();
+        for segment in self.0 {
+            match (out.last_mut(), segment) {
+                (Some(Segment::Text(last)), Segment::Text(text)) => last.push_str(&text),
+                (_, segment) => out.push(segment),
+            }
+        }
+        Self(out)
+    }
+
     /// Appends another payload.
     pub fn then(mut self, other: Self) -> Self {
         self.0.extend(other.0);

@@ -4,12 +4,18 @@
 //! expanded from a case or made by a generator before any peer runs, so that it can be printed, stored, replayed and
 //! shrunk. What is expected is opaque here; the boundary's oracle reads it.
 
+mod fixture;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::carriage::Carriage;
 use crate::payload::Payload;
+use crate::transport::child::shim::Limits;
+
+pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 
 /// An experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +34,33 @@ pub struct Plan {
     /// mutated or shrunk conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_model: bool,
+    /// Two peers talked to each other and were listened to: the steps are what the client wrote, and who ended the
+    /// server was not the harness.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
+}
+
+/// Variable that stands for the folder in which the files of all fixtures lie.
+pub const FOLDER: &str = "folder";
+
+impl Plan {
+    /// Whether it needs the folder of the fixtures: it has some, or names the folder alone.
+    pub fn needs_folder(&self) -> bool {
+        let placeholder = format!("{{{{{FOLDER}}}}}");
+        let names = |session: &Session| {
+            session
+                .placeholders
+                .values()
+                .chain(session.env.values())
+                .chain(&session.folder)
+                .any(|value| value.contains(&placeholder))
+        };
+        let writes = |step: &Step| match &step.act {
+            Act::Send { payload, .. } => payload.variables().any(|name| name == FOLDER),
+            _ => false,
+        };
+        !self.fixtures.is_empty() || self.sessions.iter().any(names) || self.steps.iter().any(writes)
+    }
 }
 
 /// One process of the peer.
@@ -35,12 +68,22 @@ pub struct Plan {
 pub struct Session {
     /// Which configured command: `run`, `serve`, `command`.
     pub command: String,
-    /// Values for the placeholders of the command line. A value `{{fixture.member}}` is taken from a fixture.
+    /// Values for the placeholders of the command line. A value `{{fixture.member}}` is taken from a fixture;
+    /// `{{folder}}` is the folder that all of them are in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placeholders: BTreeMap<String, String>,
-    /// Environment that this session adds to the configured one.
+    /// Environment that this session adds to the configured one, with the same values of fixtures.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Variables of the configuration that this session does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Its working directory, with the same values of fixtures; without one the configured directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// What the operating system caps for it.
+    #[serde(default, skip_serializing_if = "Limits::is_empty")]
+    pub limits: Limits,
 }
 
 /// How a payload is cut into writes.
@@ -89,12 +132,31 @@ pub enum Act {
         /// Name for the oracle.
         label: String,
     },
-    /// Record which processes of an actor are still alive.
+    /// Let the boundary's counterpart speak with a peer that asks: it takes frames and says what is written when, until
+    /// the peer ends. Then the kept files of the plan are recorded.
+    Play {
+        /// What the counterpart does; the boundary reads it.
+        script: Value,
+        /// Time after which the peer must have ended, start-up not counted, milliseconds.
+        life_ms: u64,
+    },
+    /// Take what lies at the path of a fixture away, or put it back: meanwhile it cannot be started.
+    Hide {
+        /// Fixture.
+        fixture: String,
+        /// Whether it goes.
+        hidden: bool,
+    },
+    /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
+    /// if it is still there. Also after the end of the session.
     ProbeActor {
         /// Fixture.
         actor: String,
         /// Name for the oracle.
         label: String,
+        /// Time for what is looked for to go, milliseconds; more with `--timeout-scale`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_ms: u64,
     },
 }
 
@@ -126,18 +188,39 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub expect: Value,
     /// Time that this step may take on top of the budget for a reply, milliseconds: a tool that sleeps, a timeout
-    /// that has to pass.
+    /// that has to pass. More with `--timeout-scale`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub allow_ms: u64,
     /// A plain valid request whose answer shows that the peer is alive and works.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub canary: bool,
+    /// The frames that the certain answers to this step and to those sent just before it are in are waited for, to so
+    /// many steps in all; where other frames come on the way, counting them tells nothing.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub await_answers: u32,
+    /// The start of the plan's actor that it brings about first, counted from 0: the step and what the actor does at that
+    /// start belong together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<usize>,
+    /// How its bytes are carried where the session speaks HTTP; as lines where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Carriage>,
 }
 
 impl Step {
     /// A step on the first session that expects nothing.
     pub fn new(act: Act) -> Self {
-        Self { session: 0, act, capture: None, expect: Value::Null, allow_ms: 0, canary: false }
+        Self {
+            session: 0,
+            act,
+            capture: None,
+            expect: Value::Null,
+            allow_ms: 0,
+            canary: false,
+            await_answers: 0,
+            turn: None,
+            http: None,
+        }
     }
 }
 
@@ -147,87 +230,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Something around the peer that the harness plays.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fixture {
-    /// An HTTP server on 127.0.0.1, and on the same port of ::1 where it is there and free; `{{name.port}}` and `{{name.address}}` are its variables.
-    Listener {
-        /// Name.
-        name: String,
-        /// Status of every reply.
-        status: u16,
-        /// `Location` header; may hold variables of other fixtures as `{{other.port}}`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        location: Option<String>,
-        /// Body of every reply.
-        body: Payload,
-    },
-    /// A program that the peer starts; `{{name.path}}` is its path.
-    Actor {
-        /// Name.
-        name: String,
-        /// What it does.
-        script: Vec<ActorStep>,
-    },
-    /// A path for the peer to stumble over; `{{name.path}}`.
-    Path {
-        /// Name.
-        name: String,
-        /// What is there.
-        what: PathKind,
-    },
-}
-
-/// What lies at the path of a [`Fixture::Path`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PathKind {
-    /// Nothing.
-    Missing,
-    /// A directory.
-    Directory,
-    /// A file without the run bit.
-    NotExecutable,
-}
-
-/// One thing that an actor does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActorStep {
-    /// Read standard input until one complete JSON object or its end, and record it.
-    ReadRequest,
-    /// Write to standard output.
-    Stdout(Payload),
-    /// Write to standard error.
-    Stderr(Payload),
-    /// Write this unit to standard output until nobody reads or `bytes_max` is reached.
-    Flood {
-        /// UTF-8 text.
-        unit: String,
-        /// Bound, bytes.
-        bytes_max: u64,
-    },
-    /// Do nothing for this long.
-    Sleep {
-        /// Milliseconds.
-        ms: u64,
-    },
-    /// Close standard output and live on.
-    CloseStdout,
-    /// Start a child that holds the inherited pipes and sleeps.
-    ForkHolder {
-        /// How long it lives if nobody ends it, milliseconds.
-        ms: u64,
-        /// Whether it leaves the process group (a session of its own).
-        leave_group: bool,
-    },
-    /// Ignore SIGTERM from here on.
-    IgnoreTerm,
-    /// End by this signal number.
-    Die(i32),
-    /// End with this status.
-    Exit(i32),
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]
@@ -243,6 +248,9 @@ mod tests {
             Act::Flush,
             Act::Signal("TERM".to_owned()),
             Act::Wait { ms: 5 },
+            Act::Play { script: Value::from("x"), life_ms: 7 },
+            Act::Hide { fixture: "x".to_owned(), hidden: true },
+            Act::ProbeActor { actor: "x".to_owned(), label: "y".to_owned(), after_ms: 9 },
         ];
         let plan = Plan {
             sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],
@@ -251,5 +259,19 @@ mod tests {
         };
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan, "{text}");
+    }
+
+    #[test]
+    fn the_folder_is_needed_where_it_is_named() {
+        let session = |value: &str| Session {
+            env: BTreeMap::from([("ROOT".to_owned(), value.to_owned())]),
+            ..Session::default()
+        };
+        let plan = |value: &str| Plan { sessions: vec![session(value)], ..Plan::default() };
+        assert!(plan("{{folder}}/x").needs_folder());
+        assert!(!plan("{{folders}}").needs_folder());
+        let payload = Payload::default().var("folder");
+        let send = Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 };
+        assert!(Plan { steps: vec![Step::new(send)], ..Plan::default() }.needs_folder());
     }
 }

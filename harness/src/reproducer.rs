@@ -1,10 +1,11 @@
 //! Reproducers: a folder for each failure, from which anybody can show it again.
 //!
 //! `transcript.ndjson` is what happened, `stdin.bin` what was written to the failing process, `repro.sh` does it
-//! again: with sh and the peer alone where the stimulus is static, else through `peerproof replay --live`.
+//! again: with sh and the peer alone where the stimulus is static, else (replies, time, signatures) through
+//! `peerproof replay --live`.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,11 @@ use crate::boundary;
 use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::payload::{Payload, Segment};
-use crate::plan::{Act, Plan};
+use crate::plan::{Act, Fixture, Plan};
 use crate::results::Explanation;
 use crate::runner::{Failure, Outcome};
 use crate::shrink::{self, Shrunk};
+use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, Verdict};
 
 mod conversation;
@@ -131,12 +133,28 @@ pub fn write(
     let plan = &failure.transcript.plan;
     let session = failing_session(plan, &failure.finding);
     let stdin = folder.join("stdin.bin");
-    let spec = script::static_session(plan, session);
-    if is_constant(plan, session) {
+    // What is sealed as it is written is another text each time.
+    let sealed = is_sealed(&failure.transcript, session);
+    let spec = script::static_session(plan, session).filter(|_| !sealed);
+    if sealed {
         let file = File::create(&stdin).map_err(sentence)?;
-        write_stdin(plan, session, BufWriter::new(file)).map_err(sentence)?;
+        write_payloads(written(&failure.transcript, session).map(|(_, payload)| payload), file)
+            .map_err(sentence)?;
+    } else if is_constant(plan, session) && payloads(plan, session).next().is_some() {
+        let file = File::create(&stdin).map_err(sentence)?;
+        write_payloads(payloads(plan, session), file).map_err(sentence)?;
     } else if stdin.exists() {
         std::fs::remove_file(&stdin).map_err(sentence)?;
+    }
+    for fixture in &plan.fixtures {
+        // What a peer that asks is told to do, for whoever wants to read it.
+        let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if let Fixture::File { name, content, kept: false, .. } = fixture
+            && is_plain(name)
+        {
+            let file = File::create(folder.join(format!("file-{name}"))).map_err(sentence)?;
+            write_payloads([content].into_iter(), file).map_err(sentence)?;
+        }
     }
     let script = match spec {
         Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
@@ -167,9 +185,31 @@ fn is_constant(plan: &Plan, session: usize) -> bool {
     payloads(plan, session).all(|payload| payload.variables().next().is_none())
 }
 
+/// What was written to a session, with the step of each.
+fn written(transcript: &Transcript, session: usize) -> impl Iterator<Item = (usize, &Payload)> {
+    transcript.of(session).filter_map(|event| match &event.kind {
+        Kind::Sent { step, payload } => Some((*step, payload)),
+        _ => None,
+    })
+}
+
+/// Whether something else was written to a session than its plan says: what only the moment of writing knows.
+fn is_sealed(transcript: &Transcript, session: usize) -> bool {
+    let has_clock = transcript.of(session).any(|event| matches!(event.kind, Kind::Clock { .. }));
+    let differs = |(step, payload): (usize, &Payload)| {
+        let planned = transcript.plan.steps.get(step).map(|step| &step.act);
+        let Some(Act::Send { payload: planned, .. }) = planned else { return false };
+        let vars = crate::payload::Vars::new();
+        payload != planned
+            && (payload.len(&vars) != planned.len(&vars) || payload.expand(&vars) != planned.expand(&vars))
+    };
+    has_clock && !transcript.plan.recorded && written(transcript, session).any(differs)
+}
+
 /// Streams the input of a session: a recipe of 10 MiB is never held in memory.
-fn write_stdin(plan: &Plan, session: usize, mut to: impl Write) -> std::io::Result<()> {
-    for payload in payloads(plan, session) {
+fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> std::io::Result<()> {
+    let mut to = BufWriter::new(to);
+    for payload in payloads {
         for segment in &payload.0 {
             match segment {
                 Segment::Repeat { unit, times } => {

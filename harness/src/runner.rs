@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::boundary;
 use crate::budget::Budget;
+use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
 use crate::finding::{Finding, Judgement};
@@ -23,6 +24,8 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 pub struct Options {
     /// Run the checks that wait for the contract's own times.
     pub slow: bool,
+    /// Also run the checks that take longer than other slow ones.
+    pub very_slow: bool,
     /// Go on when the first canary of a command fails.
     pub keep_going: bool,
     /// Number of workers.
@@ -37,7 +40,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { slow: false, keep_going: false, jobs: 2, rng_seed: 1, timeout_scale: 1.0, confirm: 3 }
+        Self {
+            slow: false,
+            very_slow: false,
+            keep_going: false,
+            jobs: 2,
+            rng_seed: 1,
+            timeout_scale: 1.0,
+            confirm: 3,
+        }
     }
 }
 
@@ -151,6 +162,11 @@ pub fn run(
 /// Whether and why a check is not carried out on this peer.
 pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
     if !peer.commands.contains_key(&check.command) {
+        // HTTP stands beside another way to speak to a peer: which of them it has is its own claim.
+        if check.command == HTTP || peer.commands.contains_key(HTTP) {
+            let claim = if check.command == HTTP { HTTP } else { STREAMS };
+            return Some(Verdict::NotClaimed(claim.to_owned()));
+        }
         return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
     }
     for feature in check.feature.iter().chain(&check.features_too) {
@@ -169,11 +185,17 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
     if check.needs_process && !peer.is_process() {
         return Some(Verdict::Untestable("in_process: needs a real process".to_owned()));
     }
-    if check.slow && !options.slow {
+    if check.very_slow && !options.very_slow {
+        return Some(Verdict::NotRun("slow: run it with --very-slow".to_owned()));
+    }
+    if check.slow && !options.slow && !options.very_slow {
         return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
     }
     None
 }
+
+/// What a peer does not claim that is spoken to over HTTP alone.
+const STREAMS: &str = "stdio";
 
 /// The set of requirements that a check is about, where the peer is held to a smaller one.
 fn beyond(peer: &Peer, check: &Check) -> Option<String> {
@@ -353,7 +375,8 @@ impl Round<'_> {
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
         if let Some(choice) = &judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
-            && *pinned != choice.value
+            // What fits several values is written `a|b`.
+            && !choice.value.split('|').any(|value| value == pinned)
             && let Some(clause) = check.clauses.first()
         {
             let got = format!("{} = {}", choice.key, choice.value);
@@ -467,7 +490,7 @@ impl Round<'_> {
             title: check.title.clone(),
             reason: judgement.findings.first().map(|finding| finding.reason.clone()),
             verdict,
-            clauses: check.clauses.iter().map(|clause| self.clause_ref(clause)).collect(),
+            clauses: self.clauses_of(check, &judgement.findings),
             choice: judgement.choice,
             findings: judgement.findings,
             reproducer: None,
@@ -475,6 +498,17 @@ impl Round<'_> {
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         };
         Outcome { result, failure }
+    }
+
+    /// The clauses of a check, and those that its findings name beyond them: each counts by its own level.
+    fn clauses_of(&self, check: &Check, findings: &[Finding]) -> Vec<ClauseRef> {
+        let mut clauses = check.clauses.clone();
+        for finding in findings {
+            if !clauses.contains(&finding.clause) {
+                clauses.push(finding.clause.clone());
+            }
+        }
+        clauses.iter().map(|clause| self.clause_ref(clause)).collect()
     }
 
     fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {

@@ -16,12 +16,14 @@ use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Step};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
+use crate::verdict::Verdict;
 
 mod correct;
 pub mod null_peers;
 pub mod presentation;
 
 use correct::Variant;
+pub use correct::shows;
 
 /// Makes a reference peer that runs as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync + 'a;
@@ -50,6 +52,8 @@ pub struct Summary {
     pub survivors: Vec<String>,
     /// Number of checks.
     pub checks: usize,
+    /// `mutant: clause` for what a check would notice on another machine, as it says itself.
+    pub untestable: Vec<String>,
     /// Checks that no mutant of their clauses fails; the boundary gives a reason for each.
     pub redundant: Vec<String>,
     /// Number of findings against correct peers.
@@ -69,6 +73,8 @@ pub struct MutantRow {
     pub killers: BTreeMap<&'static str, Vec<String>>,
     /// Clauses of it that were left to a fuller proof.
     pub left_out: Vec<&'static str>,
+    /// Clauses of which a check said that this machine cannot show whether they are held.
+    pub untestable: BTreeSet<&'static str>,
     /// Number of checks that were run against it.
     pub checks_run: usize,
 }
@@ -142,14 +148,14 @@ impl Workshop<'_> {
             .filter(|mutant| only.is_none_or(|part| mutant.id.contains(part)))
             .collect();
         // The one part that measures, while nothing else runs.
-        self.correct_process(&mut proof, said);
+        let plain = self.correct_process(said);
         let variants = self.variants();
         // Processes are mostly waited for: they are run beside what needs the processor.
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
-        let (mut rows, tried, outside_rows, null) = std::thread::scope(|scope| {
+        let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let tried = self.correct_choices(&variants, said);
+                let tried = self.correct_processes(&variants, said);
                 let rows = self.rows(&outside, WAITERS_PER_JOB, said);
                 (tried, rows, null_peers::prove(self, WAITERS_PER_JOB, said))
             });
@@ -163,6 +169,7 @@ impl Workshop<'_> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         });
+        tried.add(plain);
         tried.enter(&variants, &mut proof);
         proof.null_peers = null_peers::count();
         match null {
@@ -208,7 +215,7 @@ impl Workshop<'_> {
 
     /// Bytes that a check writes to a reference peer.
     fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
-        let facts = self.boundary.reference_facts(reference.side);
+        let facts = self.boundary.facts_of(reference);
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let Ok(plan) = (check.planner)(&facts, &mut rng) else { return 0 };
         let bytes = |step: &Step| match &step.act {
@@ -248,7 +255,8 @@ impl Workshop<'_> {
     fn row(&self, mutant: &Mutant) -> Result<MutantRow, String> {
         let mut row = new_row(mutant);
         let extra = arguments(mutant);
-        for reference in self.boundary.references().iter().filter(|reference| reference.side == mutant.side) {
+        let references = self.boundary.references();
+        for reference in references.iter().filter(|reference| self.boundary.plays(reference, mutant)) {
             let checks: Vec<&Check> =
                 self.boundary.checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
             let machine = match mutant.needs_process {
@@ -281,7 +289,7 @@ impl Workshop<'_> {
     fn quick_row(&self, mutant: &Mutant, left_out: &[&str]) -> Option<MutantRow> {
         let mut row = new_row(mutant);
         let references = self.boundary.references();
-        let reference = references.iter().find(|reference| reference.side == mutant.side)?;
+        let reference = references.iter().find(|reference| self.boundary.plays(reference, mutant))?;
         let peer = self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed)?;
         let checks = self.checks_inside(reference);
         row.left_out = mutant
@@ -324,7 +332,7 @@ impl Workshop<'_> {
             let references = self.boundary.references();
             for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
                 let reference = references.iter().find(|reference| {
-                    reference.side == mutant.side
+                    self.boundary.plays(reference, mutant)
                         && reference.commands.iter().any(|(name, _)| *name == check.command)
                 });
                 let Some(peer) = reference.and_then(|of| self.process_peer(of, mutant).ok()) else {
@@ -359,7 +367,12 @@ impl Workshop<'_> {
                     proved.insert(*clause);
                 } else if !row.left_out.contains(clause) {
                     all = false;
-                    proof.summary.survivors.push(format!("{}: {clause}", mutant.id));
+                    let summary = &mut proof.summary;
+                    let left = match row.untestable.contains(clause) {
+                        true => &mut summary.untestable,
+                        false => &mut summary.survivors,
+                    };
+                    left.push(format!("{}: {clause}", mutant.id));
                 }
             }
             proof.summary.killed += usize::from(all);
@@ -417,7 +430,9 @@ impl Workshop<'_> {
         confirm: u32,
         note: &mut (dyn FnMut(Outcome) + Send),
     ) {
-        let options = Options { slow, keep_going: true, jobs: 1, confirm, ..self.options.clone() };
+        // In this process the clock is ours.
+        let very_slow = slow && matches!(peer.origin, Origin::InProcess(_));
+        let options = Options { slow, very_slow, keep_going: true, jobs: 1, confirm, ..self.options.clone() };
         let note = Mutex::new(note);
         runner::run(peer, checks, &options, self.around, &|outcome| {
             (note.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(outcome);
@@ -433,7 +448,7 @@ impl Workshop<'_> {
         unclaimed: Option<&str>,
     ) -> Option<Peer> {
         let boundary = self.boundary;
-        let mut facts = boundary.reference_facts(reference.side);
+        let mut facts = boundary.facts_of(reference);
         facts.features.retain(|feature, _| Some(feature.as_str()) != unclaimed);
         let (_, first) = reference.commands.first()?;
         let probe: Vec<String> = first.iter().chain(extra).cloned().collect();
@@ -452,10 +467,7 @@ impl Workshop<'_> {
             features_given: true,
             origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
                 let machine = boundary.reference_machine(args, env)?;
-                Some(match how {
-                    Some(how) => presentation::wrap(machine, how),
-                    None => machine,
-                })
+                Some(presentation::wrap_as(machine, how))
             })),
             latency_us: std::sync::Arc::default(),
         })
@@ -502,21 +514,35 @@ fn arguments(mutant: &Mutant) -> Vec<String> {
 }
 
 fn new_row(mutant: &Mutant) -> MutantRow {
-    MutantRow { id: mutant.id, killers: BTreeMap::new(), left_out: Vec::new(), checks_run: 0 }
+    MutantRow {
+        id: mutant.id,
+        killers: BTreeMap::new(),
+        left_out: Vec::new(),
+        untestable: BTreeSet::new(),
+        checks_run: 0,
+    }
 }
 
 fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {
     check.clauses.iter().any(|id| mutant.clauses.contains(&id.0.as_str()))
 }
 
+/// How a check begins to say that the machine, not the peer, keeps it from telling.
+pub const OF_MACHINE: &str = "machine: ";
+
 /// Enters a check that noticed the mutant: one that lists a clause which the mutant breaks, and says it is broken.
 fn note(outcome: &Outcome, mutant: &Mutant, row: &mut MutantRow) {
     row.checks_run += 1;
-    if !outcome.result.verdict.is_failure() {
+    let verdict = &outcome.result.verdict;
+    let of_machine = matches!(verdict, Verdict::Untestable(why) if why.starts_with(OF_MACHINE));
+    if !verdict.is_failure() && !of_machine {
         return;
     }
     for clause in mutant.clauses {
         let listed = outcome.result.clauses.iter().any(|listed| listed.id.0 == *clause);
+        if listed && of_machine {
+            row.untestable.insert(clause);
+        }
         let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
         if listed && found {
             row.killers.entry(clause).or_default().push(outcome.result.id.clone());

@@ -8,28 +8,36 @@
 //!   boundary's model, which derives expectations from the bytes really sent;
 //! - where the model does not see the finding in the original, content stays as it is, and steps before the failing
 //!   one go only while the reference, which is right by definition, stays clean with the same plan;
+//! - what a counterpart plays for a peer that asks gets smaller together with what is expected, while the reference, in
+//!   each form that the contract leaves it, stays clean with it;
 //! - where the reference cannot play the conversation either, only what cannot matter to the failing step goes: later
 //!   steps, other processes, and canaries.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::boundary::{self, Boundary};
+use crate::carriage::HTTP;
 use crate::clause::Side;
+use crate::facts::Facts;
 use crate::finding::{Finding, Nature};
 use crate::lab::Lab;
 use crate::payload::Vars;
-use crate::plan::{Act, Chunking, Plan};
+use crate::plan::{Act, Chunking, Fixture, Plan};
 use crate::runner::Failure;
 use crate::transcript::Transcript;
 
 mod bytes;
+mod own;
+mod play;
 mod reference;
+mod spelling;
 mod steps;
 mod structure;
+mod turns;
 
 use reference::ReferenceLab;
+pub(crate) use structure::variants as simpler;
 
 /// A shrunk failure.
 #[derive(Debug, Clone)]
@@ -69,7 +77,8 @@ impl Candidate {
         Self { plan: plan.clone(), origin: (0..plan.steps.len()).collect() }
     }
 
-    /// Only the steps whose index `keep` holds. Sessions keep their place.
+    /// Only the steps whose index `keep` holds, with what the actor does at the starts that they bring about. Sessions
+    /// keep their place.
     pub(crate) fn keeping(&self, keep: &BTreeSet<usize>) -> Self {
         let mut plan = self.plan.clone();
         let mut at = 0;
@@ -77,6 +86,7 @@ impl Candidate {
             at += 1;
             keep.contains(&(at - 1))
         });
+        turns::keep(&mut plan, &self.plan);
         Self { plan, origin: keep.iter().filter_map(|index| self.origin.get(*index).copied()).collect() }
     }
 }
@@ -90,6 +100,8 @@ pub(crate) enum Change {
     Content,
     /// Only the cutting into writes was changed.
     Chunking,
+    /// What a counterpart plays was changed, with what is expected of it.
+    Play,
 }
 
 /// Who can judge changed conversations of this failure.
@@ -112,6 +124,8 @@ pub(crate) struct Shrinker<'a> {
     reference: Option<ReferenceLab>,
     /// Step of the original plan that shows the finding.
     pub(crate) step: Option<usize>,
+    /// What the finding is by its bytes alone, where only its step says which clause it is about.
+    pub(crate) own: Option<(String, String)>,
     /// Keys and original steps of all findings of the original.
     known: Vec<(String, String, Option<usize>)>,
     pub(crate) best: Candidate,
@@ -135,7 +149,9 @@ pub fn shrink(lab: &Lab<'_>, failure: &Failure, deadline: Instant) -> Shrunk {
             // Smaller messages can make further ones superfluous.
             steps::shrink(&mut shrinker);
         }
-        if !shrinker.is_of_a_consumer() {
+        if shrinker.is_of_a_consumer() {
+            play::shrink(&mut shrinker);
+        } else {
             shrinker.whole_writes();
         }
     }
@@ -156,15 +172,33 @@ pub fn shrink(lab: &Lab<'_>, failure: &Failure, deadline: Instant) -> Shrunk {
     }
 }
 
-/// Bytes that a plan writes.
-fn written(plan: &Plan) -> usize {
-    plan.steps
-        .iter()
-        .map(|step| match &step.act {
-            Act::Send { payload, .. } => payload.len(&Vars::new()),
-            _ => 0,
-        })
-        .sum()
+/// Bytes that a plan writes, or has a counterpart write, and those of its files.
+pub(crate) fn written(plan: &Plan) -> usize {
+    let sent = plan.steps.iter().map(|step| match &step.act {
+        Act::Send { payload, .. } => payload.len(&Vars::new()),
+        Act::Play { script, .. } => script.to_string().len(),
+        _ => 0,
+    });
+    let told = plan.fixtures.iter().map(|fixture| match fixture {
+        Fixture::File { content, .. } => content.len(&Vars::new()),
+        _ => 0,
+    });
+    sent.chain(told).sum()
+}
+
+/// Lets a step of `plan` wait for no more frames than have to come for its bytes: what is awaited in vain costs a
+/// deadline.
+pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &mut Plan, index: usize) {
+    let Some(step) = plan.steps.get_mut(index) else { return };
+    let over_http = plan.sessions.get(step.session).is_some_and(|session| session.command == HTTP);
+    let Act::Send { payload, await_frames, .. } = &mut step.act else { return };
+    if over_http || *await_frames == 0 {
+        return;
+    }
+    let Ok(bytes) = payload.expand(&Vars::new()) else { return };
+    if let Some(due) = boundary.frames_due(facts, &bytes) {
+        *await_frames = due.min(*await_frames);
+    }
 }
 
 impl<'a> Shrinker<'a> {
@@ -182,6 +216,13 @@ impl<'a> Shrinker<'a> {
         } else {
             Judge::Nobody
         };
+        let own = match judge {
+            // A peer that dies or hangs does so whatever the clause is.
+            Judge::Model if failure.finding.nature == Nature::Violation => {
+                own::key(lab.peer.boundary, &failure.transcript, &failure.finding)
+            }
+            Judge::Model | Judge::Reference | Judge::Nobody => None,
+        };
         let known = judgement
             .findings
             .iter()
@@ -192,7 +233,7 @@ impl<'a> Shrinker<'a> {
         let mut budget = lab.budget.clone();
         if failure.finding.nature != Nature::Hang {
             // Waiting less can end a try early, never make this finding; a hang needs the full time to be one.
-            let latency = Duration::from_micros(lab.peer.latency_us.load(Ordering::Relaxed));
+            let latency = lab.peer.latency();
             let patience = (latency * 20).max(Duration::from_secs(1)).mul_f64(lab.timeout_scale);
             budget.reply = budget.reply.min(patience);
         }
@@ -210,6 +251,7 @@ impl<'a> Shrinker<'a> {
             judge,
             reference,
             step: failure.finding.step,
+            own,
             known,
             best: Candidate::whole(plan),
             transcript: failure.transcript.clone(),
@@ -222,6 +264,11 @@ impl<'a> Shrinker<'a> {
     /// The boundary of the peer.
     pub(crate) fn boundary(&self) -> &'static dyn Boundary {
         self.lab.peer.boundary
+    }
+
+    /// See [`await_what_is_due`].
+    pub(crate) fn await_what_is_due(&self, plan: &mut Plan, index: usize) {
+        await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
     }
 
     /// Whether the peer starts the other side itself: its calls are short, and a part of a call is none.
@@ -245,7 +292,11 @@ impl<'a> Shrinker<'a> {
             return false;
         }
         let Candidate { mut plan, origin } = candidate;
-        plan.by_model = self.best.plan.by_model || (change != Change::Chunking && self.judge == Judge::Model);
+        let is_anew = matches!(change, Change::Steps | Change::Content);
+        plan.by_model = self.best.plan.by_model || (is_anew && self.judge == Judge::Model);
+        if change == Change::Play && self.reference.is_none() {
+            return false;
+        }
         if change == Change::Content && self.judge != Judge::Model {
             return false;
         }
@@ -273,6 +324,11 @@ impl<'a> Shrinker<'a> {
         let key = self.failure.finding.key();
         if plan.by_model {
             let finding = findings.into_iter().find(|finding| finding.key() == key)?;
+            if let Some(own) = &self.own
+                && !own::keys(self.lab.peer.boundary, &transcript).iter().any(|(_, key)| key == own)
+            {
+                return None;
+            }
             return Some((transcript, finding));
         }
         // The expectations are the original ones: it has to be the same step, and nothing new may come before it.

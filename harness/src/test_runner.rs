@@ -101,6 +101,7 @@ fn prepare(
     let number = |name: &str| variables.get(name).and_then(|value| value.to_str()?.parse::<f64>().ok());
     let options = Options {
         slow: args.ignored || args.include_ignored,
+        very_slow: args.ignored || args.include_ignored,
         jobs: 1,
         timeout_scale: number("PEERPROOF_TIMEOUT_SCALE").unwrap_or(1.0),
         ..Options::default()

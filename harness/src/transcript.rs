@@ -3,15 +3,21 @@
 //! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
 //! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
 
+mod seen;
+
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::budget;
 use crate::facts::Facts;
 use crate::payload::{Payload, Vars};
-use crate::plan::Plan;
+use crate::plan::{Act, Chunking, Plan, Step};
+
+pub use seen::{Seen, StdinState};
 
 /// Exact bytes; stored as a [`Payload`], so that a long run costs a few characters.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -34,6 +40,10 @@ impl<'de> Deserialize<'de> for Bytes {
         let payload = Payload::deserialize(deserializer)?;
         payload.expand(&Vars::new()).map(Self).map_err(serde::de::Error::custom)
     }
+}
+
+fn is_empty(bytes: &Bytes) -> bool {
+    bytes.0.is_empty()
 }
 
 /// How a process ended.
@@ -81,6 +91,11 @@ pub enum Kind {
         /// The operating system's words.
         error: String,
     },
+    /// The time of day at which the step after it was written, where what is written depends on it.
+    Clock {
+        /// Milliseconds since 1970; virtual where the clock of the peer is.
+        unix_ms: u64,
+    },
     /// A step queued its payload for writing. Variables stay names: what they stood for may be secret.
     Sent {
         /// Index of the step in the plan.
@@ -100,6 +115,43 @@ pub enum Kind {
         /// Exact bytes of one read.
         bytes: Bytes,
     },
+    /// An HTTP reply came; its body, where it has one, is the line that is received next (line feeds in it as carriage
+    /// returns, which JSON takes for the same).
+    HttpReply {
+        /// Step whose payload the request carried.
+        step: usize,
+        /// How many lines this step ended before.
+        of_step: usize,
+        /// Number of the connection.
+        connection: u32,
+        /// The connection had carried another exchange before.
+        reused: bool,
+        /// Status code.
+        status: u16,
+        /// `Content-Type`.
+        content_type: Option<String>,
+        /// Length of the body.
+        body_bytes: u64,
+        /// Another request may follow on the connection.
+        keeps_open: bool,
+        /// From queueing to the last byte, microseconds.
+        took_us: u64,
+    },
+    /// A request got no HTTP reply.
+    HttpFailed {
+        /// Step whose payload the request carried.
+        step: usize,
+        /// How many lines this step ended before.
+        of_step: usize,
+        /// Number of the connection.
+        connection: u32,
+        /// What happened instead, in one phrase.
+        reason: String,
+        /// All of the request was sent.
+        wholly_sent: bool,
+        /// It is sent once more, on a new connection.
+        will_retry: bool,
+    },
     /// The peer's standard output ended.
     StdoutClosed,
     /// The peer wrote more than the budget allows; the rest was not kept and the peer was killed.
@@ -109,6 +161,13 @@ pub enum Kind {
     },
     /// What is kept of standard error, once, when the session ends.
     Stderr {
+        /// The first bytes.
+        bytes: Bytes,
+        /// Number of all bytes.
+        total_bytes: u64,
+    },
+    /// What is kept of a recorded client's standard error, once, when the recording ends.
+    ClientStderr {
         /// The first bytes.
         bytes: Bytes,
         /// Number of all bytes.
@@ -163,6 +222,9 @@ pub enum Kind {
         listener: String,
         /// First bytes that came: the request head.
         head: Bytes,
+        /// The body, where the fixture takes whole requests.
+        #[serde(default, skip_serializing_if = "is_empty")]
+        body: Bytes,
     },
     /// An actor that the harness plays was started by the peer.
     ActorStarted {
@@ -180,6 +242,42 @@ pub enum Kind {
         /// Exact bytes.
         bytes: Bytes,
     },
+    /// What an actor saw of what it was given.
+    ActorSaw {
+        /// Name of the fixture.
+        actor: String,
+        /// Its process id, which tells its starts apart.
+        pid: i32,
+        /// What it saw.
+        seen: Seen,
+    },
+    /// The process that talks to the peer was started, where two peers are recorded.
+    ClientStarted {
+        /// Program and arguments.
+        argv: Vec<String>,
+    },
+    /// It reads no more: so many bytes of the peer's reached nobody.
+    ClientDeaf {
+        /// Bytes of the first write that was not taken whole.
+        unwritten_bytes: u64,
+    },
+    /// It ended by itself.
+    ClientExited {
+        /// How.
+        exit: Exit,
+    },
+    /// The conversation went on and nothing more of it was recorded.
+    RecordingStopped {
+        /// Why, in one phrase.
+        why: String,
+    },
+    /// What a kept file of the plan held when the peer had ended.
+    FileHeld {
+        /// Name of the fixture.
+        file: String,
+        /// Its first bytes.
+        bytes: Bytes,
+    },
     /// A process that an actor had started, or the actor itself, still lived at a probe.
     ActorAlive {
         /// Name of the fixture.
@@ -188,6 +286,15 @@ pub enum Kind {
         label: String,
         /// What it is: `self`, `child`, `left_group`.
         role: String,
+    },
+    /// The file that the last start of an actor was given as its last argument was still there at a probe.
+    ActorFileStays {
+        /// Name of the fixture.
+        actor: String,
+        /// Label of the probing step.
+        label: String,
+        /// Absolute path.
+        path: String,
     },
 }
 
@@ -216,9 +323,22 @@ pub struct Transcript {
     /// What was to be done, with what was expected.
     #[serde(with = "shared")]
     pub plan: Arc<Plan>,
+    /// `--timeout-scale` of the run.
+    #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
+    pub timeout_scale: f64,
     /// What happened, in order.
     #[serde(skip)]
     pub events: Vec<Event>,
+}
+
+fn unscaled() -> f64 {
+    1.0
+}
+
+// Serde hands the field over by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_unscaled(timeout_scale: &f64) -> bool {
+    timeout_scale.to_bits() == unscaled().to_bits()
 }
 
 /// Version of the stored form; a file of another version is refused.
@@ -232,6 +352,12 @@ struct Header<T> {
 }
 
 impl Transcript {
+    /// The milliseconds that the peer had where the contract gives it `ms`.
+    pub fn stretched_ms(&self, ms: u64) -> u64 {
+        let time = budget::stretched(Duration::from_millis(ms), self.timeout_scale);
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// All bytes that came on standard output of `session`, in order.
     pub fn stdout(&self, session: usize) -> Vec<u8> {
         let mut out = Vec::new();
@@ -289,6 +415,24 @@ impl Transcript {
         }
     }
 
+    /// The steps of a conversation that was recorded: what the client wrote is what is to be written. Nothing is
+    /// awaited, as it cannot be known what the client waited for.
+    fn recorded_steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for event in &self.events {
+            match &event.kind {
+                Kind::Sent { payload, .. } => steps.push(Step::new(Act::Send {
+                    payload: payload.clone(),
+                    chunking: Chunking::Whole,
+                    await_frames: 0,
+                })),
+                Kind::StdinClosed => steps.push(Step::new(Act::Finish)),
+                _ => {}
+            }
+        }
+        steps
+    }
+
     /// Writes the stored form.
     ///
     /// # Errors
@@ -322,11 +466,27 @@ impl Transcript {
             ));
         }
         let mut transcript = header.transcript;
-        for (index, line) in lines.enumerate() {
+        let mut lines = lines.enumerate().peekable();
+        while let Some((index, line)) = lines.next() {
             let line = line.map_err(|error| error.to_string())?;
-            let event = serde_json::from_str(&line)
-                .map_err(|error| format!("line {} is not an event of a transcript: {error}", index + 2))?;
-            transcript.events.push(event);
+            match serde_json::from_str(&line) {
+                Ok(event) => transcript.events.push(event),
+                // Whoever ended a recorder in the middle of a line still has what stands before it.
+                Err(error) if error.is_eof() && transcript.plan.recorded && lines.peek().is_none() => {
+                    transcript.events.push(Event {
+                        at_us: transcript.events.last().map_or(0, |event| event.at_us),
+                        session: 0,
+                        kind: Kind::RecordingStopped { why: "the file ends within a line".to_owned() },
+                    });
+                }
+                Err(error) => {
+                    return Err(format!("line {} is not an event of a transcript: {error}", index + 2));
+                }
+            }
+        }
+        if transcript.plan.recorded && transcript.plan.steps.is_empty() {
+            let steps = transcript.recorded_steps();
+            Arc::make_mut(&mut transcript.plan).steps = steps;
         }
         Ok(transcript)
     }

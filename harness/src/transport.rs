@@ -1,14 +1,17 @@
 //! Transports: they move bytes between the harness and a peer and never look into them beyond counting frames.
 //!
-//! A real child process and an in-process peer are one type to the caller: a [`Connection`].
+//! A real child process, an in-process peer and a server that is spoken to over HTTP are one type to the caller: a
+//! [`Connection`].
 
 pub mod child;
+pub mod http;
 pub mod in_process;
 mod inbox;
 mod outbox;
 
 use std::time::Duration;
 
+use crate::carriage::Carriage;
 use crate::plan::Chunking;
 use crate::transcript::{Awaited, Exit, Kind};
 
@@ -59,8 +62,19 @@ pub trait Connection {
     /// Queues bytes for standard input.
     fn queue(&mut self, bytes: Vec<u8>, chunking: Chunking);
 
+    /// Queues the bytes of a step, to be carried as `how` says where there is more than one way.
+    fn queue_step(&mut self, _step: usize, bytes: Vec<u8>, chunking: Chunking, _how: Option<&Carriage>) {
+        self.queue(bytes, chunking);
+    }
+
     /// Closes standard input once everything queued is written.
     fn close_stdin(&mut self);
+
+    /// Closes standard input once everything queued is written, and reads nothing more: the other end is gone. Where the
+    /// transport has no such end, only the first.
+    fn hang_up(&mut self) {
+        self.close_stdin();
+    }
 
     /// Moves bytes both ways until `until` holds, the peer is gone, or `deadline` has passed.
     fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped;

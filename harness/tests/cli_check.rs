@@ -146,6 +146,21 @@ fn a_command_that_refuses_everything_is_not_green() {
 }
 
 #[test]
+fn a_broken_should_that_a_check_does_not_list_does_not_decide() {
+    let folder = tempfile::tempdir().unwrap();
+    let argv = format!(
+        "[{BINARY:?}, \"peer\", \"policy_driver\", \"--select\", \"--mutant\", \"select-open-payload\"]"
+    );
+    let text = format!("[peer]\nboundary = \"policy_driver\"\nselector = {argv}\n");
+    fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+    let arguments = ["check", "-k", "policy_driver/select/payload/values"];
+    let mut command = peerproof(folder.path());
+    command.args(arguments).assert().code(0).stdout(contains("PD-FILE-03"));
+    let mut command = peerproof(folder.path());
+    command.args(arguments).arg("--strict").assert().code(1);
+}
+
+#[test]
 fn a_stale_expectation_has_its_own_status() {
     let folder = tempfile::tempdir().unwrap();
     let expected = "[[expect]]\ncheck = \"toolhost/serve/chunking/byte-by-byte\"\nverdict = \"fail\"\n\

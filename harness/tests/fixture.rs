@@ -1,9 +1,17 @@
 //! Fixtures against real processes: what an actor does is seen from the place of the peer that starts it.
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
+#[path = "fixture/carried_out.rs"]
+mod carried_out;
+#[path = "fixture/limits.rs"]
+mod limits;
+#[path = "fixture/sights.rs"]
+mod sights;
+
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,7 +20,7 @@ use std::time::Duration;
 use peerproof::fixture::actor::{ACTOR_ARGUMENT, Scenario};
 use peerproof::fixture::{ActorExe, Fixtures, spawn_guard};
 use peerproof::payload::Payload;
-use peerproof::plan::{ActorStep, Fixture, PathKind};
+use peerproof::plan::{ActorStep, Fixture, Manner, PathKind};
 use peerproof::transcript::Kind;
 use rustix::process::{Pid, Signal, getsid, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -28,7 +36,7 @@ fn start(fixtures: &[Fixture]) -> (TempDir, Fixtures) {
 }
 
 fn actor(script: Vec<ActorStep>) -> (TempDir, Fixtures) {
-    start(&[Fixture::Actor { name: "tool".to_owned(), script }])
+    start(&[Fixture::Actor { name: "tool".to_owned(), script, later: Vec::new() }])
 }
 
 fn spawn(fixtures: &Fixtures, args: &[&str]) -> Child {
@@ -286,7 +294,11 @@ fn no_actor_outlives_its_bound() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = dir.path().join("x.scenario.json");
     let script = vec![ActorStep::IgnoreTerm, ActorStep::Sleep { ms: LONG_MS }];
-    fs::write(&scenario, serde_json::to_vec(&Scenario { life_ms_max: 20, script }).unwrap()).unwrap();
+    fs::write(
+        &scenario,
+        serde_json::to_vec(&Scenario { life_ms_max: 20, script, later: Vec::new() }).unwrap(),
+    )
+    .unwrap();
     File::create(dir.path().join("x.scenario.log")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
     command.arg(ACTOR_ARGUMENT).arg(&scenario);
@@ -318,16 +330,99 @@ fn paths_are_what_they_are_called() {
 }
 
 #[test]
+fn fixtures_lie_in_folders_and_links_lead_where_they_are_told() {
+    let link = |name: &str, to: &str| Fixture::Path {
+        name: name.to_owned(),
+        what: PathKind::Link { to: to.to_owned() },
+    };
+    let file = |name: &str, mode| {
+        let content = Payload::text("#!/bin/sh\necho \"").var("folder").then(Payload::text("\"\n"));
+        Fixture::File { name: name.to_owned(), content, mode, kept: false }
+    };
+    let (_dir, mut fixtures) = start(&[
+        Fixture::Actor { name: "p/q/tool".to_owned(), script: vec![stdout("t")], later: Vec::new() },
+        file("p/program", Some(0o755)),
+        file("p/data", Some(0o600)),
+        file("plain", None),
+        link("bin/there", "{{p/program.path}}"),
+        link("bin/near", "../p/data"),
+        link("bin/dangling", "nothing/here"),
+        Fixture::Path { name: "p".to_owned(), what: PathKind::Directory },
+    ]);
+    let vars = fixtures.vars();
+    let folder = Path::new(&vars["folder"]);
+    assert_eq!(Path::new(&vars["p/q/tool.path"]), folder.join("p/q/tool"));
+    let run = |name: &str| guarded_output(&mut Command::new(&vars[&format!("{name}.path")]));
+    assert_eq!(run("p/q/tool"), b"t");
+    assert_eq!(run("bin/there"), format!("{}\n", vars["folder"]).as_bytes());
+    let mode =
+        |name: &str| fs::metadata(&vars[&format!("{name}.path")]).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode("p/program"), mode("p/data")), (0o755, 0o600));
+    assert_eq!(mode("bin/near"), 0o600);
+    assert_eq!(fs::read_link(&vars["bin/dangling.path"]).unwrap(), Path::new("nothing/here"));
+    let started = |kind: &Kind| matches!(kind, Kind::ActorStarted { actor, .. } if actor == "p/q/tool");
+    assert!(fixtures.observe().unwrap().iter().any(started));
+}
+
+fn guarded_output(command: &mut Command) -> Vec<u8> {
+    guarded(command.stdout(Stdio::piped())).unwrap().wait_with_output().unwrap().stdout
+}
+
+#[test]
+fn later_starts_do_what_is_said_of_them() {
+    let say = |text: &str| vec![stdout(text)];
+    let later = vec![say("two"), say("three")];
+    for (later, expected) in [(later, ["one", "two", "three", "three"]), (Vec::new(), ["one"; 4])] {
+        let (_dir, fixtures) =
+            start(&[Fixture::Actor { name: "tool".to_owned(), script: say("one"), later }]);
+        for expected in expected {
+            let mut command = Command::new(&fixtures.vars()["tool.path"]);
+            assert_eq!(guarded_output(command.env_clear()), expected.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn the_file_of_the_last_start_is_seen_while_it_stays() {
+    let (dir, mut fixtures) = actor(Vec::new());
+    let mut stays = |args: &[&str], path: &Path| {
+        let mut command = Command::new(&fixtures.vars()["tool.path"]);
+        assert!(guarded(command.args(args).current_dir(dir.path())).unwrap().wait().unwrap().success());
+        let probe = |fixtures: &mut Fixtures| fixtures.probe_actor("tool", "end").unwrap();
+        let found = probe(&mut fixtures);
+        fs::remove_file(path).unwrap();
+        assert_eq!(probe(&mut fixtures), []);
+        fs::write(path, "").unwrap();
+        found
+    };
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    for path in [&first, &second] {
+        fs::write(path, "").unwrap();
+    }
+    let there = |path: &Path| {
+        let path = path.to_str().unwrap().to_owned();
+        vec![Kind::ActorFileStays { actor: "tool".to_owned(), label: "end".to_owned(), path }]
+    };
+    assert_eq!(stays(&["-x", first.to_str().unwrap()], &first), there(&first));
+    assert_eq!(stays(&["second"], &second), there(&second), "relative to where it ran");
+    assert_eq!(stays(&[first.to_str().unwrap(), "AID.X"], &first), [], "the last argument counts");
+    assert_eq!(stays(&["it's a dir"], &first), [], "a folder is no file");
+    assert_eq!(stays(&[], &first), []);
+}
+
+#[test]
 fn events_of_listeners_and_actors_come_in_order() {
     let listener = |name: &str, location: Option<&str>| Fixture::Listener {
         name: name.to_owned(),
         status: if location.is_some() { 302 } else { 200 },
         location: location.map(str::to_owned),
         body: Payload::text("at ").var("z.address"),
+        manner: Manner::default(),
     };
     let tool = Fixture::Actor {
         name: "tool".to_owned(),
         script: vec![ActorStep::Stdout(Payload::default().var("a.port"))],
+        later: Vec::new(),
     };
     let (_dir, mut fixtures) =
         start(&[tool, listener("a", Some("http://x:{{z.port}}/y")), listener("z", None)]);
@@ -351,7 +446,7 @@ fn events_of_listeners_and_actors_come_in_order() {
         .unwrap()
         .into_iter()
         .map(|kind| match kind {
-            Kind::ListenerHit { listener, head } => format!("{listener} {}", head.0.len()),
+            Kind::ListenerHit { listener, head, .. } => format!("{listener} {}", head.0.len()),
             Kind::ActorStarted { actor, .. } => actor,
             other => panic!("{other:?}"),
         })
@@ -375,7 +470,9 @@ fn refuses_what_cannot_work() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |fixture| Fixtures::start(&[fixture], dir.path(), &exe).unwrap_err();
     let script = vec![ActorStep::Stdout(Payload::default().var("b.port"))];
-    assert!(refused(Fixture::Actor { name: "a".to_owned(), script }).contains("\"b.port\""));
+    assert!(
+        refused(Fixture::Actor { name: "a".to_owned(), script, later: Vec::new() }).contains("\"b.port\"")
+    );
     fs::write(dir.path().join("c"), "").unwrap();
     assert!(
         refused(Fixture::Path { name: "c".to_owned(), what: PathKind::Missing }).contains("exists already")

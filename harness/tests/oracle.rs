@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
-use peerproof::boundary::toolhost::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
 use peerproof::boundary::toolhost::oracle::judge;
 use peerproof::clause::Side;
 use peerproof::facts::Facts;
 use peerproof::finding::{Judgement, Nature};
+use peerproof::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
 use peerproof::payload::Payload;
 use peerproof::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
@@ -31,6 +31,7 @@ impl Tape {
             check: "by-hand".to_owned(),
             facts: Facts::new(Side::Provider).into(),
             plan: Plan::default().into(),
+            timeout_scale: 1.0,
             events: Vec::new(),
         };
         Self { transcript, session: 0 }

@@ -100,9 +100,10 @@ fn every_check_has_a_good_id_and_known_clauses() {
 }
 
 /// Files whose help texts and error messages show a user an example, and tests of the configuration.
-const EXAMPLES: [&str; 5] = [
+const EXAMPLES: [&str; 6] = [
     "harness/src/cli/check.rs",
     "harness/src/cli/init.rs",
+    "harness/src/cli/matrix.rs",
     "harness/src/cli/peer.rs",
     "harness/src/config/file.rs",
     "harness/src/config/tests.rs",

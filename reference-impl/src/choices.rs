@@ -2,9 +2,36 @@
 
 use std::fmt;
 
-/// Makes the struct `Choices` of a boundary: for each key its type, its default, and its values by name. Among the keys
-/// are those about JSON, which every boundary has: `duplicate_keys`, `lone_surrogates`, `big_integers`.
+/// Makes the struct `Choices` of a boundary: for each key its type, its default, and its values by name. What concerns
+/// JSON comes first, and is the same for every boundary.
 macro_rules! choices {
+    ($($own:tt)*) => {
+        $crate::choices::choices_of! {
+            /// Two members with one name, anywhere in a message.
+            duplicate_keys: $crate::json::DuplicateKeys = $crate::json::DuplicateKeys::Last, {
+                "last" => $crate::json::DuplicateKeys::Last,
+                "first" => $crate::json::DuplicateKeys::First,
+                "refuse" => $crate::json::DuplicateKeys::Refuse
+            };
+            /// An escaped half of a surrogate pair.
+            lone_surrogates: $crate::json::LoneSurrogates = $crate::json::LoneSurrogates::Echo, {
+                "echo" => $crate::json::LoneSurrogates::Echo,
+                "replace" => $crate::json::LoneSurrogates::Replace,
+                "refuse" => $crate::json::LoneSurrogates::Refuse
+            };
+            /// Integers beyond ±(2^53−1); numbers beyond a double are kept as spelled by `exact`.
+            big_integers: $crate::json::BigNumbers = $crate::json::BigNumbers::Exact, {
+                "exact" => $crate::json::BigNumbers::Exact,
+                "round" => $crate::json::BigNumbers::Round,
+                "refuse" => $crate::json::BigNumbers::Refuse
+            };
+            $($own)*
+        }
+    };
+}
+
+/// [`choices`] with nothing added.
+macro_rules! choices_of {
     ($($(#[$doc:meta])* $key:ident: $type:ty = $default:expr, { $($value:literal => $variant:expr),* };)*) => {
         /// One behaviour for every clause that allows several. Each field has the name of its configuration key.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +86,7 @@ macro_rules! choices {
     };
 }
 
-pub(crate) use choices;
+pub(crate) use {choices, choices_of};
 
 /// The keys of a boundary, each with its values.
 pub type Known = &'static [(&'static str, &'static [&'static str])];

@@ -29,7 +29,7 @@ pub mod mutants;
 pub mod reply;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use std::fmt;
 

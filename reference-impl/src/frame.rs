@@ -17,6 +17,26 @@ pub enum Frame<'a> {
     TooLong,
 }
 
+/// A line of nothing but white space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlankLine {
+    /// It is no message.
+    Ignore,
+    /// It is a message that is malformed.
+    Refuse,
+}
+
+/// What stands after the last LF when the stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLine {
+    /// A line like any other.
+    Process,
+    /// Refused, whatever it holds.
+    Refuse,
+    /// Processed when it is complete, dropped without a reply when it is cut.
+    Silent,
+}
+
 /// Cuts a byte stream into lines, whatever the chunks it arrives in.
 #[derive(Debug)]
 pub struct LineReader {

@@ -3,9 +3,39 @@
 pub mod dispatch;
 pub mod faults;
 pub mod fetch;
+pub mod http_faults;
 pub mod json_rpc;
+pub mod json_rpc_client;
+pub mod json_rpc_http;
+mod payload_file;
+pub mod policy_driver;
+pub mod policy_exec;
+mod policy_faults;
+pub mod policy_select;
 pub mod stdio;
 pub mod toolhost;
+
+use crate::choices::ChoiceError;
+use crate::limits::Limits;
+
+/// Takes `--choice NAME=VALUE` or `--limit NAME=VALUE`.
+///
+/// # Errors
+/// A sentence: no such form, name or value.
+fn set(
+    argument: &str,
+    value: &str,
+    choose: impl FnOnce(&str, &str) -> Result<(), ChoiceError>,
+    limits: &mut Limits,
+) -> Result<(), String> {
+    let (name, value) =
+        value.split_once('=').ok_or_else(|| format!("{argument} needs NAME=VALUE, not {value:?}"))?;
+    if argument == "--choice" {
+        choose(name, value).map_err(|error| error.to_string())
+    } else {
+        limits.set(name, value).map_err(|error| error.to_string())
+    }
+}
 
 /// Writes one line to standard error, where peers say what is wrong with their arguments.
 pub fn complain(error: &str) {

@@ -32,8 +32,8 @@ mod validate;
 
 pub use auth::{AuthConfig, HmacVerifier, MemoryNonces, NonceStore, Verifier, signature};
 pub use choices::{
-    BlankLine, Choices, ErrorStatus, FractionalId, LastLine, NullId, ParamsNull, ParamsScalar,
-    ResponseToServer, RpcPrefix,
+    BlankLine, Choices, ErrorStatus, FractionalId, GzipOverHttp, LastLine, NullId, OverSizeBody, ParamsNull,
+    ParamsScalar, ResponseToServer, RpcPrefix,
 };
 pub use context::Context;
 pub use execute::MODEL;
@@ -42,7 +42,7 @@ pub use jcs::write_jcs;
 pub use method::{Answer, Call, Method, MethodTable, Outcome, Step, Task, World};
 pub use params::{Members, Named, Params, members};
 pub use rate::{RATE_REQUESTS_MAX, RateConfig, RateLimiter, SlidingWindow};
-pub use reply::{Failure, FailureKind};
+pub use reply::{Failure, FailureKind, ResultText};
 pub use roles::methods;
 pub use server::{Channel, Output, Server, Ticket};
 pub use session::Session;

@@ -6,9 +6,13 @@
 pub mod choices;
 pub mod dispatcher;
 pub mod frame;
+pub mod http;
 pub mod io;
 pub mod json;
 pub mod json_rpc;
+pub mod json_rpc_client;
 pub mod limits;
 pub mod machine;
+pub mod mutant;
+pub mod policy_driver;
 pub mod toolhost;

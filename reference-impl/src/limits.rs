@@ -110,6 +110,37 @@ limits! {
     rpc_nonces_max: usize = 65_536;
     /// Time for which a nonce is remembered, in ms.
     rpc_nonce_ttl_ms: u64 = 600_000;
+    /// Bytes of a payload that a policy driver reads; the contract demands 10 MB.
+    policy_payload_bytes_max: usize = 16 * 1024 * 1024;
+    /// Bytes of a policy driver's standard output (`policy` §1 `MACHINA_POLICY_STDOUT_MAX`). Inclusive.
+    policy_stdout_bytes_max: usize = 65_536;
+    /// Time that a policy driver has, in ms (`policy` §1 `MACHINA_POLICY_TIMEOUT_MS`, code default).
+    policy_timeout_ms: u64 = 2_500;
+    /// The same under `MACHINA_PROFILE=dev`, in ms.
+    policy_timeout_dev_ms: u64 = 60_000;
+    /// The same under `MACHINA_PROFILE=prod`, in ms.
+    policy_timeout_prod_ms: u64 = 30_000;
+    /// Time that a selector waits, in ms, for the rest of the output of a driver that has ended while a descendant holds
+    /// its pipe.
+    policy_pipe_grace_ms: u64 = 250;
+    /// Failures in a row that open the circuit breaker (`policy` "Circuit breaker").
+    policy_fail_threshold: u64 = 5;
+    /// Time for which the circuit breaker stays open, in ms (`policy` "Circuit breaker").
+    policy_cooldown_ms: u64 = 30_000;
+    /// Processor time of a policy driver, in s (`policy` §1 "Resource limits", as the next four).
+    policy_cpu_s_max: u64 = 2;
+    /// Address space of a policy driver, in MiB.
+    policy_address_space_mb_max: u64 = 768;
+    /// Largest file that a policy driver writes, in MiB.
+    policy_file_mb_max: u64 = 10;
+    /// Open files of a policy driver.
+    policy_open_files_max: u64 = 64;
+    /// Processes of the user of a policy driver.
+    policy_processes_max: u64 = 32;
+    /// Time of the bridge for one exchange with its model, in ms.
+    policy_llm_timeout_ms: u64 = 20_000;
+    /// Bytes of a model's reply that the bridge reads.
+    policy_llm_reply_bytes_max: usize = 1024 * 1024;
 }
 
 /// Why [`Limits::set`] refused.

@@ -4,6 +4,11 @@
 //! reads a clock, a file, an environment variable or a socket, so that tests cross a 60 s lifetime in microseconds
 //! and mutants change one event or one action without touching the correct code.
 
+use crate::policy_driver::ResourceLimits;
+
+/// Puts something around a machine that changes how its output is presented, and nothing else.
+pub type Wrap<'a> = dyn Fn(Box<dyn Machine>) -> Box<dyn Machine> + 'a;
+
 /// Milliseconds since the peer started, from a monotonic clock.
 pub type Millis = u64;
 
@@ -94,18 +99,62 @@ pub enum Action {
         /// Bytes for its standard input, which is closed afterwards.
         stdin: Vec<u8>,
     },
+    /// Start a policy driver in its own process group, with nothing on its standard input, and with its standard output and
+    /// error piped.
+    Drive(Box<DriveOrder>),
+    /// Send a POST request and take the reply as after [`Action::Fetch`].
+    Post(Box<PostOrder>),
     /// Kill the child's process group and what is left of its descendants.
     Kill,
+    /// Append to the results file that the peer was given (client of json_rpc).
+    Append(Vec<u8>),
     /// End with this exit status after everything was written; the last action.
     Exit(i32),
     /// End at once by SIGABRT, as a tool that aborts its process does.
     Abort,
 }
 
+/// How to start a policy driver ([`Action::Drive`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriveOrder {
+    /// Path of the program.
+    pub program: String,
+    /// Its arguments, its own name first; the path of a file that holds `payload` is added at the end.
+    pub argv: Vec<String>,
+    /// What the file holds that only its owner can read, and that is gone when the driver is killed.
+    pub payload: Vec<u8>,
+    /// What the operating system caps.
+    pub resources: ResourceLimits,
+}
+
+/// What to send to an HTTP server ([`Action::Post`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostOrder {
+    /// Host name or address as it is contacted, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+    /// Value of the `Host` header.
+    pub host_header: String,
+    /// Value of the `Authorization` header.
+    pub authorization: Option<String>,
+    /// A JSON text.
+    pub body: Vec<u8>,
+    /// Bytes of the reply's body that are accepted; a longer one is an error.
+    pub body_bytes_max: usize,
+    /// Time for the whole exchange, name lookup included, in ms.
+    pub timeout_ms: u64,
+}
+
 /// A pure peer.
 pub trait Machine {
     /// Takes one event at the time `now` and appends what has to be done to `actions`.
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>);
+
+    /// Called once before the first event: what a peer does that speaks first.
+    fn begin(&mut self, _now: Millis, _actions: &mut Vec<Action>) {}
 
     /// False while the machine waits for time or for a reply: the shell then leaves standard input unread, which is
     /// the back-pressure that the contract allows. Events other than [`Event::Stdin`] are still delivered.
@@ -117,6 +166,10 @@ pub trait Machine {
 impl<M: Machine + ?Sized> Machine for Box<M> {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         (**self).handle(event, now, actions);
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        (**self).begin(now, actions);
     }
 
     fn wants_stdin(&self) -> bool {

@@ -63,7 +63,7 @@ impl Mode {
     /// where one is still owed.
     pub fn status_terminated(&self) -> i32 {
         match self {
-            Self::Run { .. } => 128 + 15,
+            Self::Run { .. } => 143,
             Self::Serve => 0,
         }
     }

@@ -26,16 +26,12 @@ import time
 sys.dont_write_bytecode = True  # leave no file behind
 
 import strict_json  # noqa: E402
+from process_output import PIPE_BYTES, Output  # noqa: E402
+from process_tree import adopt_orphans, kill_descendants, kill_tree  # noqa: E402
 
 TIMEOUT_S_DEFAULT = 30.0
 REQUEST_BYTES_MAX = 10 * 1024 * 1024  # what a toolhost has to accept
 REPLY_BYTES_MAX = 1024 * 1024  # all of its stdout; inclusive
-STDERR_BYTES_KEPT = 2048
-PIPE_BYTES = 64 * 1024
-KILL_S_MAX = 0.8  # the contract gives one second
-POLL_S = 0.005
-WAIT_S_MAX = 60.0  # of one wait: the system refuses far longer ones
-PR_SET_CHILD_SUBREAPER = 36
 
 
 class CallError(Exception):
@@ -117,56 +113,15 @@ def start(path, aid):
         raise CallError("exception", f"toolhost not started: {error}") from None
 
 
-class Exchange:
-    """Moves bytes to and from one running toolhost, in one loop, so that no pipe ever blocks another.
-
-    Reads at most REPLY_BYTES_MAX + one pipe of stdout; stderr is always drained, its tail kept for messages only.
-    """
+class Exchange(Output):
+    """Moves bytes to and from one running toolhost. Raises CallError at the deadline or cap."""
 
     def __init__(self, process, request):
-        self.process = process
-        self.stdout = bytearray()
-        self.stderr_tail = b""
+        late = CallError("timeout", "the toolhost did not finish in time")
+        too_much = CallError("parse_error", "the toolhost wrote more than 1 MiB to stdout")
+        super().__init__(process, REPLY_BYTES_MAX, late, too_much)
         self._unsent = memoryview(request)
-        self._selector = selectors.DefaultSelector()
-        for pipe, event, action in (
-            (process.stdin, selectors.EVENT_WRITE, self._send),
-            (process.stdout, selectors.EVENT_READ, self._receive),
-            (process.stderr, selectors.EVENT_READ, self._drain),
-        ):
-            os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, event, action)
-
-    def run_until(self, deadline):
-        """Returns when the toolhost has exited and what it wrote is read. Raises CallError at the deadline or cap.
-
-        The exit ends the call: a descendant that still holds the pipes is not waited for.
-        """
-        pidfd = open_pidfd(self.process.pid)
-        if pidfd is not None:
-            self._selector.register(pidfd, selectors.EVENT_READ, None)
-        try:
-            while not has_exited(self.process.pid):
-                remaining_s = deadline - time.monotonic()
-                if remaining_s <= 0:
-                    raise CallError("timeout", "the toolhost did not finish in time")
-                self._step(min(remaining_s, WAIT_S_MAX if pidfd is not None else POLL_S))
-            while self._step(0):
-                pass  # what is in the pipes already
-        finally:
-            self._selector.close()
-            if pidfd is not None:
-                os.close(pidfd)
-
-    def _step(self, wait_s):
-        """Waits for events and handles them. Returns whether stdout brought anything."""
-        received = len(self.stdout)
-        for key, _ in self._selector.select(wait_s):
-            if key.data is not None:
-                key.data(key.fileobj)
-        if len(self.stdout) > REPLY_BYTES_MAX:
-            raise CallError("parse_error", "the toolhost wrote more than 1 MiB to stdout")
-        return len(self.stdout) > received
+        self._watch(process.stdin, selectors.EVENT_WRITE, self._send)
 
     def _send(self, pipe):
         try:
@@ -177,116 +132,6 @@ class Exchange:
             self._unsent = self._unsent[:0]  # it may answer without reading everything
         if not self._unsent:
             self._close(pipe)
-
-    def _receive(self, pipe):
-        self.stdout += self._read(pipe)
-
-    def _drain(self, pipe):
-        self.stderr_tail = (self.stderr_tail + self._read(pipe))[-STDERR_BYTES_KEPT:]
-
-    def _read(self, pipe):
-        try:
-            data = os.read(pipe.fileno(), PIPE_BYTES)
-        except BlockingIOError:
-            return b""
-        if not data:
-            self._close(pipe)
-        return data
-
-    def _close(self, pipe):
-        self._selector.unregister(pipe)
-        pipe.close()
-
-
-def open_pidfd(pid):
-    """A descriptor that becomes readable when the process exits, where the system has one."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
-
-
-def has_exited(pid):
-    """Whether our child has exited. It stays a zombie, so that its process group id cannot be reused yet."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def adopt_orphans():
-    """Makes descendants whose parent dies our children (Linux), so that leaving the group hides nobody."""
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        pass  # best effort: the process group is killed anyway
-
-
-def living_processes():
-    """All processes as {pid: (parent pid, state letter)}; empty where there is no /proc."""
-    processes = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return processes
-    for name in names:
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    state, parent = file.read().rpartition(b")")[2].split()[:2]
-            except (OSError, ValueError):
-                continue  # ended meanwhile
-            processes[int(name)] = (int(parent), state)
-    return processes
-
-
-def descendants(root):
-    """Our descendants as [(pid, parent pid, is a zombie)]: the toolhost, its children, and adopted orphans."""
-    processes = living_processes()
-    children = {}
-    for pid, (parent, state) in processes.items():
-        children.setdefault(parent, []).append((pid, parent, state in (b"Z", b"X")))
-    found, parents = [], [root]
-    while parents:
-        for child in children.get(parents.pop(), []):
-            found.append(child)
-            parents.append(child[0])
-    return found
-
-
-def kill_tree(process):
-    """Ends the toolhost, its process group, and every descendant, in the group or not; returns when they are gone."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-    kill_descendants(unreaped=process.pid)
-    try:
-        process.wait(KILL_S_MAX)  # reaped last: until here its process group id is not given to anybody else
-    except subprocess.TimeoutExpired:
-        pass  # the system does not let it go
-
-
-def kill_descendants(unreaped=None):
-    """Kills and reaps every descendant, in rounds: one may fork, or lose its parent, between the look and the kill."""
-    deadline = time.monotonic() + KILL_S_MAX
-    alive = True
-    while alive and time.monotonic() < deadline:
-        alive = False
-        for pid, parent, zombie in descendants(os.getpid()):
-            if not zombie:
-                alive = True
-                kill(pid)
-            elif parent == os.getpid() and pid != unreaped:
-                os.waitpid(pid, os.WNOHANG)
-        if alive:
-            time.sleep(POLL_S)
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def exit_error(process, stderr_tail):
@@ -331,7 +176,7 @@ def call_toolhost(path, aid, inputs, timeout_s):
     process = start(path, aid)
     try:
         exchange = Exchange(process, request)
-        exchange.run_until(deadline)
+        exchange.read_until(deadline)
     finally:
         kill_tree(process)
     error = exit_error(process, exchange.stderr_tail)

@@ -22,6 +22,10 @@ class MalformedJson(ValueError):
     """The input is not one strict JSON value."""
 
 
+class AmbiguousJson(MalformedJson):
+    """The input is JSON, but readers do not agree on its value."""
+
+
 def loads(data):
     """Returns the one JSON value in `data` (bytes, bytearray or str); raises MalformedJson."""
     try:
@@ -29,10 +33,16 @@ def loads(data):
         value = _DECODER.decode(text)
         if _SURROGATE_ESCAPE.search(text):
             dumps(value).encode("utf-8")  # fails on a surrogate without its other half
+    except AmbiguousJson:
+        try:
+            _LENIENT.decode(text)
+        except (ValueError, RecursionError) as error:
+            raise MalformedJson(str(error)) from None
+        raise
     except RecursionError:
         raise MalformedJson("nested too deeply") from None
     except UnicodeEncodeError:
-        raise MalformedJson("lone surrogate escape") from None
+        raise AmbiguousJson("lone surrogate escape") from None
     except UnicodeDecodeError:
         raise MalformedJson("not valid UTF-8") from None
     except json.JSONDecodeError as error:
@@ -50,7 +60,7 @@ def dumps(value):
 def _object_without_duplicates(pairs):
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise MalformedJson("duplicate key")
+        raise AmbiguousJson("duplicate key")
     return members
 
 
@@ -86,5 +96,9 @@ _DECODER = json.JSONDecoder(
     parse_float=_finite_number,
     parse_int=_parse_integer,
     parse_constant=_refuse_constant,
+)
+# Tells what is ambiguous from what is malformed besides.
+_LENIENT = json.JSONDecoder(
+    parse_float=_finite_number, parse_int=_parse_integer, parse_constant=_refuse_constant
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Tests of the two Python example peers: python3 -m unittest test_peers (in this folder, a few seconds).
+"""Tests of the example toolhost and dispatcher: python3 -m unittest test_peers (in this folder, a few seconds).
 
 Rules with a clock are tested in-process under a clock of our own; everything about bytes and processes on real
 children. Waiting is on events with a deadline.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,6 +63,8 @@ pub struct Live {
     /// When it was about to be started.
     pub started: Instant,
     stderr_end: Arc<Mutex<Vec<u8>>>,
+    /// Hangs up when standard error was read to its end.
+    stderr_read: Receiver<()>,
 }
 
 impl Live {
@@ -91,12 +94,16 @@ impl Live {
         rustix::io::ioctl_fionbio(&stderr, false).map_err(refuse)?;
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&stderr_end);
+        let (reading, stderr_read) = mpsc::channel();
         // Ends with the last holder of the pipe, and the connection ends those.
         std::thread::Builder::new()
             .name("stderr".to_owned())
-            .spawn(move || drain(&stderr, &keep))
+            .spawn(move || {
+                drain(&stderr, &keep);
+                drop(reading);
+            })
             .map_err(|error| cannot(format!("cannot start a thread: {error}")))?;
-        Ok(Self { connection, stdin: Some(stdin), stdout, started, stderr_end })
+        Ok(Self { connection, stdin: Some(stdin), stdout, started, stderr_end, stderr_read })
     }
 
     /// What the watchdog needs.
@@ -118,6 +125,8 @@ impl Live {
             Some(Exit::Signal(signal)) => format!("the process was ended by signal {signal}"),
             None => "it closed standard output and lives on".to_owned(),
         };
+        // What it said last may still be in the pipe; who else holds that is not waited for.
+        let _ = self.stderr_read.recv_timeout(LAST_WORDS);
         let kept = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();

@@ -2,6 +2,11 @@
 
 use peerproof_reference::io;
 
+use crate::selftest::presentation::Harmless;
+
+/// The option of a reference peer whose output is to be presented in another harmless way.
+pub const PRESENT: &str = "--present";
+
 /// The mutant that `--mutant ID` names, and the other arguments.
 ///
 /// # Errors
@@ -20,6 +25,25 @@ pub fn split_mutant<M>(
     let mutant =
         find(&id).ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
     Ok((Some(mutant), args))
+}
+
+/// The presentation that `--present NAME` asks for, and the other arguments.
+///
+/// # Errors
+/// One sentence: the name is missing or unknown.
+pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), String> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|arg| arg == PRESENT) else { return Ok((None, args)) };
+    let known = || Harmless::ALL.iter().map(|how| how.name()).collect::<Vec<_>>().join(", ");
+    if at + 1 >= args.len() {
+        return Err(format!("{PRESENT} needs one of {}", known()));
+    }
+    let name = args.remove(at + 1);
+    args.remove(at);
+    match Harmless::ALL.iter().find(|how| how.name() == name) {
+        Some(how) => Ok((Some(*how), args)),
+        None => Err(format!("{PRESENT} {name:?} is none of {}", known())),
+    }
 }
 
 /// The feature that `--without FEATURE` names, and the other arguments.

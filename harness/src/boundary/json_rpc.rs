@@ -1,34 +1,50 @@
-//! The json_rpc boundary: a JSON-RPC 2.0 server, held to the specification and to the planner/executor profile.
+//! The json_rpc boundary: a JSON-RPC 2.0 server or client, held to the specification and to the planner/executor profile.
 
 use std::sync::OnceLock;
 
 use peerproof_reference::machine::Machine;
+use serde::Deserialize as _;
 
-use super::{Boundary, ConfigKey, Mutant, Reference};
+use super::{Boundary, ConfigKey, Moment, Mutant, Reference};
 use crate::bench::workload::Workload;
+use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
+use crate::counterpart::Counterpart;
 use crate::facts::Facts;
-use crate::finding::Judgement;
-use crate::plan::{Plan, Step};
+use crate::finding::{Finding, Judgement};
+use crate::matrix::differences::Exchange;
+use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::Transcript;
+use crate::transport::http;
 
 pub mod bench;
 pub mod cases;
 pub mod checks;
+pub mod client;
 pub mod config;
+pub mod consumer;
 pub mod deal;
+pub mod exchanges;
 pub mod frames;
 pub mod generate;
 pub mod matching;
 pub mod model;
 pub mod oracle;
 pub mod probe;
+pub mod properties;
+pub mod rates;
 mod redundant;
 pub mod reference;
 pub mod role;
+pub mod rules;
+pub mod seal;
+pub mod shrink;
+pub mod signature;
+pub mod streams;
 pub mod talk;
+pub mod unseal;
 
 /// The json_rpc boundary. Its data is loaded when it is asked for.
 struct JsonRpc {
@@ -48,7 +64,7 @@ impl Boundary for JsonRpc {
     }
 
     fn summary(&self) -> &'static str {
-        "answers JSON-RPC 2.0 requests, one message or batch a line"
+        "answers or makes JSON-RPC 2.0 requests, one message or batch a line; answers them over HTTP"
     }
 
     fn clauses(&self) -> &[Clause] {
@@ -70,16 +86,42 @@ impl Boundary for JsonRpc {
         &["profile", "spec"]
     }
 
-    fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
-        ("command", Side::Provider)
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        match self.command_name("command", None, argv).as_str() {
+            client::COMMAND => (client::COMMAND, Side::Consumer),
+            _ if argv.iter().any(|word| listens(word)) => (HTTP, Side::Provider),
+            _ => ("command", Side::Provider),
+        }
+    }
+
+    fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
+        let is_client = name == "command" && argv.iter().any(|part| part.contains("{scenario}"));
+        if is_client { client::COMMAND } else { name }.to_owned()
+    }
+
+    fn counterpart(&self, plan: &Plan, script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        let script = client::script::Script::deserialize(script).ok()?;
+        Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
-        oracle::judge(transcript)
+        let is_played = |step: &Step| matches!(step.act, Act::Play { .. });
+        match transcript.plan.steps.iter().any(is_played) {
+            true => client::oracle::judge(transcript),
+            false => oracle::judge(transcript),
+        }
     }
 
     fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
-        oracle::judge(transcript)
+        self.judge(transcript)
+    }
+
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        consumer::judge(transcript)
+    }
+
+    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
+        probe::complete_recorded(facts, transcript);
     }
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
@@ -87,19 +129,31 @@ impl Boundary for JsonRpc {
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
-        probe::plans(facts)
+        match facts.side {
+            Side::Provider => probe::plans(facts),
+            Side::Consumer => Vec::new(),
+        }
     }
 
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
-        probe::complete(facts, features_given, probes);
+        if facts.side == Side::Provider {
+            probe::complete(facts, features_given, probes);
+        }
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(transcript)
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        generate::conversation(facts, rng)
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => client::generate::conversation(rng),
+        }
     }
 
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
-        generate::variants(plan, step)
+        shrink::variants(plan, step)
     }
 
     fn references(&self) -> Vec<Reference> {
@@ -108,6 +162,26 @@ impl Boundary for JsonRpc {
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
         reference::run(args, env)
+    }
+
+    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
+        seal::seal(facts, bytes, moment)
+    }
+
+    fn reopened(&self, transcript: &Transcript) -> Option<Plan> {
+        unseal::reopened(transcript)
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        Some(model::frames_due(facts, bytes))
+    }
+
+    fn facts_of(&self, of: &Reference) -> Facts {
+        reference::facts_of(of)
+    }
+
+    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
+        of.side == mutant.side && reference::plays(of, mutant.id)
     }
 
     fn reference_facts(&self, side: Side) -> Facts {
@@ -119,11 +193,14 @@ impl Boundary for JsonRpc {
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
-        bench::workloads(facts)
+        match facts.side {
+            Side::Provider => bench::workloads(facts),
+            Side::Consumer => Err("a client is not measured; give a server".to_owned()),
+        }
     }
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
-        bench::small_exchanges(facts, exchanges)
+        (facts.side == Side::Provider).then(|| bench::small_exchanges(facts, exchanges)).flatten()
     }
 
     fn mutants(&self) -> Vec<Mutant> {
@@ -133,4 +210,9 @@ impl Boundary for JsonRpc {
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
         redundant::CHECKS
     }
+}
+
+/// Whether a word of a command line is about a server that is spoken to over HTTP.
+fn listens(word: &str) -> bool {
+    word.contains("{port}") || word.contains("{addr}") || word.starts_with(http::URL_PREFIX)
 }

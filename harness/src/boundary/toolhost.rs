@@ -10,7 +10,8 @@ use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
 use crate::facts::Facts;
-use crate::finding::Judgement;
+use crate::finding::{Finding, Judgement};
+use crate::matrix::differences::Exchange;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::Transcript;
@@ -20,11 +21,12 @@ pub mod bench;
 pub mod cases;
 pub mod checks;
 pub mod config;
+pub mod consumer;
 pub mod dispatch;
+pub mod exchanges;
 pub mod expect;
 pub mod frames;
 pub mod generate;
-pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod probe;
@@ -93,6 +95,14 @@ impl Boundary for Toolhost {
         model::judge(transcript)
     }
 
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        consumer::judge(transcript)
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["MACHINA_LEASE_ENFORCE", "MACHINA_HTTP_ALLOWED_HOSTS"]
+    }
+
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         oracle::answers_canary(step, frame)
     }
@@ -103,6 +113,10 @@ impl Boundary for Toolhost {
 
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
         probe::complete(facts, features_given, probes);
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(transcript)
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {

@@ -239,7 +239,7 @@ impl Work<'_> {
     fn one(&mut self, part: Part) -> Result<Run, Stop> {
         let Part { mut peer, checks } = part;
         if checks.is_empty() {
-            let header = header(&peer, &checks, self.options, self.args);
+            let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
             lock(&self.sink).begin(&header);
             lock(&self.sink).end(results::exit_code(&[], self.args.strict));
             return Ok(Run { header, checks: Vec::new(), footer: None });
@@ -251,7 +251,7 @@ impl Work<'_> {
             progress.clear();
             return Err(Stop::usage(format!("{}: {error}", peer.name)));
         }
-        let header = header(&peer, &checks, self.options, self.args);
+        let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
         lock(&self.sink).begin(&header);
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
         runner::run(&peer, &checks, self.options, self.around, &|mut outcome| {
@@ -329,7 +329,14 @@ fn never_started(outcomes: &[Outcome]) -> Option<String> {
     reason.map(str::to_owned)
 }
 
-fn header(peer: &Peer, checks: &[&Check], options: &Options, args: &Args) -> RunHeader {
+/// Header of a run of `checks`, or of the part of it that `shard` names.
+pub(super) fn header(
+    peer: &Peer,
+    checks: &[&Check],
+    options: &Options,
+    filter: &[String],
+    shard: Option<Shard>,
+) -> RunHeader {
     let mut config = crate::config::describe(peer);
     results::redact(&mut config);
     RunHeader {
@@ -341,8 +348,8 @@ fn header(peer: &Peer, checks: &[&Check], options: &Options, args: &Args) -> Run
         clauses_sha256: results::clauses_sha256(peer.boundary),
         rng_seed: options.rng_seed,
         timeout_scale: options.timeout_scale,
-        shard: args.shard.map(|shard| shard.to_string()),
-        selection: serde_json::json!({ "filter": args.filter, "slow": options.slow }),
+        shard: shard.map(|shard| shard.to_string()),
+        selection: serde_json::json!({ "filter": filter, "slow": options.slow, "very_slow": options.very_slow }),
         config,
         started: jiff::Timestamp::now().to_string(),
     }

@@ -107,7 +107,8 @@ fn explain_check(boundary: &'static dyn Boundary, check: &Check, printer: &Print
         let _ = writeln!(out, "  feature `{feature}`");
     }
     if check.slow {
-        let _ = writeln!(out, "  --slow: it waits for the contract's own times");
+        let flag = if check.very_slow { "--very-slow" } else { "--slow" };
+        let _ = writeln!(out, "  {flag}: it waits for the contract's own times");
     }
     let _ = writeln!(out, "{}", printer.paint(Tone::Head, "Clauses at risk"));
     for id in &check.clauses {

@@ -97,7 +97,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
                 let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&argv));
             }
             None => {
-                let parts = key.members.iter().map(|member| member.trim_end_matches('?'));
+                let parts = key.members.iter().map(|member| crate::boundary::unmarked(member));
                 let argv: Value = std::iter::once("./my_peer").chain(parts).map(Value::from).collect();
                 let _ = writeln!(out, "# {}\n# {} = {}", key.meaning, key.name, toml(&argv));
             }

@@ -104,7 +104,7 @@ fn checks(boundary: &'static dyn Boundary) -> Vec<Row> {
         marks.extend(check.feature.iter().map(|feature| format!("feature {feature}")));
         marks.extend(check.roles.iter().map(|role| format!("role {role}")));
         if check.slow {
-            marks.push("slow".to_owned());
+            marks.push(if check.very_slow { "very slow" } else { "slow" }.to_owned());
         }
         Row {
             name: check.id.clone(),
@@ -112,7 +112,7 @@ fn checks(boundary: &'static dyn Boundary) -> Vec<Row> {
             text: check.title.clone(),
             json: json!({
                 "id": check.id, "title": check.title, "clauses": clauses, "command": check.command,
-                "roles": check.roles, "feature": check.feature, "slow": check.slow,
+                "roles": check.roles, "feature": check.feature, "slow": check.slow, "very_slow": check.very_slow,
             }),
         }
     };

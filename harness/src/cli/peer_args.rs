@@ -252,12 +252,24 @@ pub fn reference_peer(
     let inherited = ["PATH", "HOME"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), context.variables.get(name)?.clone())));
+    let facts = boundary.facts_of(reference);
+    let usual = boundary.reference_facts(reference.side);
+    let more: Vec<&str> = facts
+        .features
+        .keys()
+        .filter(|name| !usual.features.contains_key(*name))
+        .map(String::as_str)
+        .collect();
+    let mut name = format!("reference {} {}", boundary.name(), reference.side.word());
+    if !more.is_empty() {
+        name.push_str(&format!(" with {}", more.join(", ")));
+    }
     Ok(Peer {
-        name: format!("reference {} {}", boundary.name(), reference.side.word()),
+        name,
         boundary,
         commands: reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect(),
         env: Vec::new(),
-        facts: boundary.reference_facts(reference.side),
+        facts,
         features_given: true,
         origin: Origin::Process { base_env: inherited.collect(), current_dir: None, cpus: Vec::new() },
         latency_us: std::sync::Arc::default(),

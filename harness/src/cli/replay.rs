@@ -47,8 +47,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let before = boundary::judge(boundary, &stored);
     let (transcript, judgement) = if args.live {
         let peer = peer(&args.peer, &stored, boundary, context)?;
-        let now =
-            with_lab(&peer, args.timeout_scale, context, |lab| execute(lab, &stored.check, &stored.plan))?;
+        let plan = live_plan(boundary, &stored);
+        let now = with_lab(&peer, args.timeout_scale, context, |lab| execute(lab, &stored.check, &plan))?;
         let judgement = boundary::judge(boundary, &now);
         (now, judgement)
     } else {
@@ -66,6 +66,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
         }
     }
     Ok(if judgement.findings.is_empty() { Exit::Good } else { Exit::Broken })
+}
+
+/// The plan with which a stored conversation is carried out again: what was sealed when it was recorded is sealed anew.
+pub(super) fn live_plan(boundary: &dyn Boundary, stored: &Transcript) -> Plan {
+    boundary.reopened(stored).unwrap_or_else(|| Plan::clone(&stored.plan))
 }
 
 /// Reads a transcript and finds its boundary.

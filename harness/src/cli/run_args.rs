@@ -12,9 +12,12 @@ use crate::runner::Options;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The run")]
 pub struct RunArgs {
-    /// Also run the checks that wait for the contract's own times (up to minutes).
+    /// Also run the checks that wait for the contract's own times (up to three minutes).
     #[arg(long)]
     pub slow: bool,
+    /// Also run those that wait longer (up to twelve minutes); implies --slow.
+    #[arg(long)]
+    pub very_slow: bool,
     /// Go on when the first plain request is not answered.
     #[arg(long)]
     pub keep_going: bool,
@@ -49,8 +52,10 @@ impl RunArgs {
                 "--timeout-scale is {timeout_scale}; it can be 0.001 to {TIMEOUT_SCALE_MAX}"
             )));
         }
+        let very_slow = self.very_slow || switch("VERY_SLOW", context)?;
         Ok(Options {
-            slow: self.slow || switch("SLOW", context)?,
+            slow: self.slow || very_slow || switch("SLOW", context)?,
+            very_slow,
             keep_going: self.keep_going || switch("KEEP_GOING", context)?,
             jobs,
             rng_seed: setting(self.rng_seed, "RNG_SEED", context)?.unwrap_or(1),

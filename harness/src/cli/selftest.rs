@@ -50,6 +50,13 @@ pub fn run(args: &Args, context: &Context) -> Done {
         })?],
         None => boundary::all(),
     };
+    if let Some(part) = &args.filter
+        && !boundaries.iter().flat_map(|boundary| boundary.mutants()).any(|mutant| mutant.id.contains(part))
+    {
+        return Err(Stop::usage(format!(
+            "no id of a mutant contains {part:?}; `peerproof list mutants` shows them"
+        )));
+    }
     let scratch = tempfile::tempdir()
         .map_err(|error| Stop::harness(format!("cannot make a temporary folder: {error}")))?;
     let actor_exe = ActorExe::new(context.exe().unwrap_or_else(|_| PathBuf::from("peerproof")));
@@ -133,6 +140,9 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     }
     for survivor in &proof.summary.survivors {
         let _ = writeln!(out, "  SURVIVOR {survivor}");
+    }
+    for left in &proof.summary.untestable {
+        let _ = writeln!(out, "  untestable on this machine: {left}");
     }
     for clause in &proof.unproved {
         let _ = writeln!(out, "  UNPROVED {clause}: no mutant of it is killed");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::peer_args::PeerArgs;
-use super::replay::{execute, load, peer, with_lab};
+use super::replay::{execute, live_plan, load, peer, with_lab};
 use super::run_args::duration;
 use super::{Context, Done, Exit, Stop};
 use crate::boundary;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     };
     let peer = peer(&args.peer, &stored, boundary, context)?;
     with_lab(&peer, args.timeout_scale, context, |lab| {
-        let now = execute(lab, &stored.check, &stored.plan)?;
+        let now = execute(lab, &stored.check, &live_plan(boundary, &stored))?;
         let shown =
             boundary::judge(boundary, &now).findings.into_iter().find(|new| new.key() == finding.key());
         let Some(shown) = shown else {

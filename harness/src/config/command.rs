@@ -4,22 +4,25 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::boundary::ConfigKey;
+use crate::boundary::{ConfigKey, unmarked};
+use crate::carriage::HTTP;
+use crate::transport::http::URL_PREFIX;
 
-/// Checks argv for the command `key`, whose members are its placeholders.
+/// Checks argv for the command `key`, whose members are its placeholders, and gives it with those appended that belong
+/// at its end.
 ///
 /// # Errors
 /// One sentence: it is empty, or a placeholder is unknown, missing or not closed.
-pub fn check(key: &ConfigKey, argv: &[String]) -> Result<(), String> {
+pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, String> {
     let name = key.name;
     if argv.first().is_none_or(String::is_empty) {
         return Err(format!("the command `{name}` is empty; give the program and its arguments"));
     }
     let mut used = Vec::new();
-    for part in argv {
+    for part in &argv {
         used.extend(placeholders(part).map_err(|error| format!("the command `{name}`: {error}"))?);
     }
-    let known: Vec<&str> = key.members.iter().map(|member| member.trim_end_matches('?')).collect();
+    let known: Vec<&str> = key.members.iter().map(|member| unmarked(member)).collect();
     for placeholder in &used {
         if !known.contains(&placeholder.as_str()) {
             let can = match known.as_slice() {
@@ -29,14 +32,23 @@ pub fn check(key: &ConfigKey, argv: &[String]) -> Result<(), String> {
             return Err(format!("the command `{name}` has the unknown placeholder {placeholder}: {can}"));
         }
     }
-    for required in key.members.iter().filter(|member| !member.ends_with('?')) {
-        if !used.iter().any(|placeholder| placeholder == required) {
+    let runs_already = argv.len() == 1 && argv[0].starts_with(URL_PREFIX);
+    if name == HTTP && used.is_empty() && !runs_already {
+        return Err(format!(
+            "the command `{name}` has neither {{port}} nor {{addr}}: put one where the peer takes the port to listen on"
+        ));
+    }
+    let missing = |member: &&&str| !used.iter().any(|placeholder| placeholder == unmarked(member));
+    for required in key.members.iter().filter(missing).filter(|member| !member.ends_with('?')) {
+        if required.ends_with('+') {
+            argv.push(unmarked(required).to_owned());
+        } else {
             return Err(format!(
                 "the command `{name}` has no {required}: put it where the peer takes that argument"
             ));
         }
     }
-    Ok(())
+    Ok(argv)
 }
 
 /// The placeholders in one part of argv, with their braces.

@@ -6,8 +6,10 @@ use serde_json::Value;
 use toml::Table;
 
 use super::{Config, vocabulary};
+use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::cli::{boundary_named, did_you_mean};
+use crate::transport::http::URL_PREFIX;
 
 const TABLES: [&str; 5] = ["peer", "features", "roles", "choices", "limits"];
 
@@ -113,7 +115,9 @@ impl Reader<'_> {
         };
         let mut config = Config::new(boundary);
         config.folder = Some(folder.to_owned());
-        for (key, value) in peer {
+        // What a command is called may depend on the side.
+        let (side, others): (Vec<_>, Vec<_>) = peer.iter().partition(|(key, _)| *key == "side");
+        for (key, value) in side.into_iter().chain(others) {
             self.peer_key(&mut config, key, value).map_err(|error| self.at("peer", key, &error))?;
         }
         if file.contains_key("features") {
@@ -148,6 +152,11 @@ impl Reader<'_> {
     fn peer_key(&self, config: &mut Config, key: &str, value: &toml::Value) -> Result<(), String> {
         let known = vocabulary::find(config.boundary, "peer", key)?;
         if !vocabulary::is_general(key) {
+            if key == HTTP
+                && let Some(table) = value.as_table()
+            {
+                return config.set_command(key, http_command(table)?);
+            }
             let argv = strings(value).ok_or_else(|| {
                 format!(
                     "`{key}` has to be a list of strings, one an argument (no shell reads it), not {value}"
@@ -187,6 +196,27 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// The address, where one is given, and the command behind it.
+fn http_command(table: &Table) -> Result<Vec<String>, String> {
+    let mut argv = Vec::new();
+    if let Some(unknown) = table.keys().find(|key| !["command", "url"].contains(&key.as_str())) {
+        return Err(format!(
+            "`http` has no {unknown:?}; it is a list of strings, or a table with command and url"
+        ));
+    }
+    if let Some(url) = table.get("url") {
+        let url = url.as_str().filter(|url| url.starts_with(URL_PREFIX));
+        argv.push(
+            url.ok_or("`url` of `http` has to be an address such as \"http://127.0.0.1:8080/\"")?.to_owned(),
+        );
+    }
+    if let Some(command) = table.get("command") {
+        let command = strings(command).filter(|argv| !argv.is_empty());
+        argv.extend(command.ok_or("`command` of `http` has to be a list of strings, one an argument")?);
+    }
+    Ok(argv)
 }
 
 fn strings(value: &toml::Value) -> Option<Vec<String>> {

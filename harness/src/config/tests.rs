@@ -111,7 +111,9 @@ fn the_parser_takes_every_key_of_the_table() {
                 "peer" if vocabulary::is_general(key.name) => {}
                 "peer" => {
                     let mut argv = vec!["program".to_owned()];
-                    argv.extend(key.members.iter().map(|member| member.trim_end_matches('?').to_owned()));
+                    argv.extend(
+                        key.members.iter().map(|member| crate::boundary::unmarked(member).to_owned()),
+                    );
                     config.set_command(key.name, argv).unwrap();
                 }
                 "features" => config.set_feature(key.name, Value::Bool(true)).unwrap(),

@@ -151,7 +151,7 @@ fn undecided(run: &Run, out: &mut String) {
 }
 
 /// Text of others on one line, without what Markdown or HTML would act on.
-fn inline(text: &str) -> String {
+pub(super) fn inline(text: &str) -> String {
     let mut out = String::new();
     for c in one_line(text).chars() {
         match c {

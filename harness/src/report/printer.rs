@@ -106,6 +106,15 @@ impl Printer {
         std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
     }
 
+    /// Standard error as a file, for what others write there.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn err_file(&self) -> std::io::Result<std::fs::File> {
+        use std::os::fd::AsFd as _;
+        std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from)
+    }
+
     /// Writes to standard error.
     pub fn err(&self, text: &str) {
         let mut to = io::stderr().lock();

@@ -1,7 +1,7 @@
 //! A transcript as short lines for humans.
 
 use crate::payload::{Payload, shorten};
-use crate::transcript::{Awaited, Exit, Kind, Transcript};
+use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
 /// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
@@ -78,10 +78,22 @@ fn ends_output(kind: &Kind) -> bool {
 
 fn line(kind: &Kind, chars_max: usize) -> Option<String> {
     Some(match kind {
-        Kind::Started { .. } | Kind::StdoutClosed | Kind::Received { .. } => return None,
+        Kind::Started { .. }
+        | Kind::ClientStarted { .. }
+        | Kind::Clock { .. }
+        | Kind::StdoutClosed
+        | Kind::Received { .. } => {
+            return None;
+        }
         Kind::StartFailed { error } => format!("✗ not started: {error}"),
         Kind::Sent { payload, .. } if payload.0.is_empty() => return None,
         Kind::Sent { payload, .. } => format!("→ {}", sent(payload, chars_max)),
+        Kind::HttpReply { status, content_type, body_bytes, connection, .. } => {
+            let on = if *connection == 0 { String::new() } else { format!(" on connection {connection}") };
+            let of = content_type.as_deref().map(|name| format!(" of {name}")).unwrap_or_default();
+            format!("· HTTP {status}{on}, {body_bytes} bytes{of}")
+        }
+        Kind::HttpFailed { reason, .. } => format!("✗ no HTTP reply: {reason}"),
         Kind::StdinClosed => "· stdin closed".to_owned(),
         Kind::StdinBroken { unwritten_bytes } => {
             format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not taken")
@@ -94,6 +106,11 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             let text = String::from_utf8_lossy(&bytes.0);
             let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
             format!("· stderr ({total_bytes} bytes): {}", shorten(last, 100))
+        }
+        Kind::ClientStderr { bytes, total_bytes } => {
+            let text = String::from_utf8_lossy(&bytes.0);
+            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            format!("· stderr of the client ({total_bytes} bytes): {}", shorten(last, 100))
         }
         Kind::Signalled { signal } => format!("· SIG{signal} sent"),
         Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
@@ -108,16 +125,61 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
         Kind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
         Kind::LeftFile { path } => format!("✗ file {path} left behind"),
-        Kind::ListenerHit { listener, head } => {
+        Kind::ListenerHit { listener, head, .. } => {
             let text = String::from_utf8_lossy(&head.0);
             format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
         }
+        Kind::ClientDeaf { unwritten_bytes } => {
+            format!("✗ the client reads no more, {unwritten_bytes} bytes not taken")
+        }
+        Kind::ClientExited { exit } => format!("· client: {exit}"),
+        Kind::RecordingStopped { why } => format!("✗ not recorded any further: {why}"),
         Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
         Kind::ActorReceived { actor, bytes } => {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
         }
+        Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
+        Kind::FileHeld { file, bytes } => {
+            format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
+        }
         Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
+        Kind::ActorFileStays { actor, label, path } => {
+            format!("✗ {path}, which {actor} was given, still there at {label}")
+        }
     })
+}
+
+/// What an actor saw, in one phrase.
+fn sight(seen: &Seen, chars_max: usize) -> String {
+    match seen {
+        Seen::Payload { bytes, mode, is_own, .. } => {
+            let whose = if *is_own { "" } else { ", not its own" };
+            format!("a file (mode {mode:04o}{whose}): {}", printable(&bytes.0, chars_max))
+        }
+        Seen::NoPayload { path, error } => format!("no file at {path:?}: {error}"),
+        Seen::Environment { bytes } => {
+            // Values may be long, and secret.
+            let variables = bytes.0.split(|byte| *byte == 0).filter(|variable| !variable.is_empty());
+            let names = variables.map(|variable| {
+                String::from_utf8_lossy(variable.split(|byte| *byte == b'=').next().unwrap_or_default())
+            });
+            format!("the variables {}", shorten(&names.collect::<Vec<_>>().join(" "), chars_max))
+        }
+        Seen::Limits { .. } => "its resource limits".to_owned(),
+        Seen::Stdin { state, bytes } => {
+            let state = match state {
+                StdinState::Ended => "ended",
+                StdinState::Open => "open",
+                StdinState::Unreadable => "unreadable",
+            };
+            let after = match bytes.0.is_empty() {
+                true => String::new(),
+                false => format!(" after {}", printable(&bytes.0, chars_max)),
+            };
+            format!("standard input {state}{after}")
+        }
+        Seen::Status { .. } => "its signals and groups".to_owned(),
+    }
 }
 
 /// A payload of several lines is shown as its first lines, joined by `⏎`.

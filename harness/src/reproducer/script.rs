@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::carriage::HTTP;
 use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
@@ -21,7 +22,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// The one session whose input, written at once, is the whole stimulus; `None` where more is needed than `< stdin.bin`:
-/// fixtures, captured values, signals, time, chunks.
+/// fixtures, captured values, signals, time, chunks, HTTP.
 pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
     let spec = plan.sessions.get(session)?;
     let still = plan.steps.iter().filter(|step| step.session == session).all(|step| match &step.act {
@@ -29,9 +30,14 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
             *chunking == Chunking::Whole && payload.variables().next().is_none()
         }
         Act::Finish | Act::CloseStdin | Act::Flush => true,
-        Act::Signal(_) | Act::Wait { .. } | Act::SampleMemory { .. } | Act::ProbeActor { .. } => false,
+        Act::Signal(_)
+        | Act::Wait { .. }
+        | Act::SampleMemory { .. }
+        | Act::Play { .. }
+        | Act::Hide { .. }
+        | Act::ProbeActor { .. } => false,
     });
-    (still && plan.fixtures.is_empty()).then_some(spec)
+    (still && !plan.needs_folder() && spec.command != HTTP).then_some(spec)
 }
 
 /// The comment at the head of every script: what is wrong, in the words of the finding.
@@ -114,7 +120,7 @@ pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[S
     let mut text = head(
         check,
         &failure.finding,
-        &["The conversation depends on replies, time or processes, so peerproof carries it out again."
+        &["The conversation depends on replies, time, signatures or processes, so peerproof carries it out again."
             .to_owned()],
     );
     go_to(std::env::current_dir().ok().as_deref(), &mut text);

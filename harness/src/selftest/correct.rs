@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{FalsePositive, Proof, Workshop, presentation};
+use super::presentation::Harmless;
+use super::{FalsePositive, Proof, Workshop};
+use crate::boundary::arguments::PRESENT;
+use crate::boundary::{Boundary, Reference};
 use crate::check::Check;
 use crate::facts::Facts;
 use crate::peer::Peer;
@@ -19,9 +22,21 @@ pub(super) struct Variant {
     pub(super) choice: Option<(&'static str, &'static str)>,
     /// Arguments beyond the usual ones.
     pub(super) extra: Vec<String>,
-    pub(super) how: Option<presentation::Harmless>,
+    pub(super) how: Option<Harmless>,
     /// A feature that it does not claim.
     pub(super) unclaimed: Option<String>,
+}
+
+impl Variant {
+    fn is_plain(&self) -> bool {
+        self.extra.is_empty() && self.how.is_none()
+    }
+
+    /// Arguments that make a process of it.
+    fn process_extra(&self) -> Vec<String> {
+        let how = self.how.map(|how| [PRESENT.to_owned(), how.name().to_owned()]);
+        self.extra.iter().cloned().chain(how.into_iter().flatten()).collect()
+    }
 }
 
 /// What came of forms of the correct peers.
@@ -45,9 +60,9 @@ impl Tried {
         self.problems.extend(other.problems);
     }
 
-    pub(super) fn played(&mut self, variant: &Variant, found: Vec<FalsePositive>) {
+    fn played(&mut self, variant: &str, found: Vec<FalsePositive>) {
         self.forms += 1;
-        self.played.insert(variant.name.clone());
+        self.played.insert(variant.to_owned());
         self.found.extend(found);
     }
 
@@ -64,6 +79,9 @@ impl Tried {
     }
 }
 
+/// The name of the correct peer as it is.
+const PLAIN: &str = "plain";
+
 /// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
 const HEAVY_BYTES: usize = 1 << 20;
 
@@ -77,7 +95,7 @@ impl Workshop<'_> {
             how: None,
             unclaimed: None,
         };
-        let mut variants = vec![plain("plain")];
+        let mut variants = vec![plain(PLAIN)];
         for key in self.boundary.config_keys().iter().filter(|key| key.table == "choices") {
             for value in key.values {
                 let choice = format!("{}={value}", key.name);
@@ -96,8 +114,8 @@ impl Workshop<'_> {
                 ..plain(&format!("without {feature}"))
             });
         }
-        for how in presentation::Harmless::ALL {
-            variants.push(Variant { how: Some(how), ..plain(&format!("presented as {}", how.name())) });
+        for how in Harmless::ALL {
+            variants.push(Variant { how: Some(*how), ..plain(&format!("presented as {}", how.name())) });
         }
         variants
     }
@@ -108,50 +126,52 @@ impl Workshop<'_> {
         for reference in self.boundary.references() {
             let checks = self.checks_inside(&reference);
             let all = self.each(1, variants, |variant| {
+                if variant.how.is_some_and(|how| !reference.harmless.contains(&how)) {
+                    return None;
+                }
                 let unclaimed = variant.unclaimed.as_deref();
                 let peer = self.machine_peer(&reference, &variant.extra, variant.how, unclaimed)?;
                 said(format!("correct peer: {}", variant.name));
-                let is_plain = variant.extra.is_empty() && variant.how.is_none();
                 let checks: Vec<&Check> = checks
                     .iter()
-                    .filter(|(bytes, _)| is_plain || *bytes <= HEAVY_BYTES)
+                    .filter(|(bytes, _)| variant.is_plain() || *bytes <= HEAVY_BYTES)
                     .map(|(_, check)| *check)
                     .collect();
                 Some(self.complaints_about(variant, peer, &checks, true, 1))
             });
             for (variant, found) in variants.iter().zip(all) {
                 if let Some(found) = found {
-                    tried.played(variant, found);
+                    tried.played(&variant.name, found);
                 }
             }
         }
         tried
     }
 
-    /// Every open choice of the correct peers that only processes can play, against the checks of that choice and
-    /// those that take no time of their own.
-    pub(super) fn correct_choices(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
+    /// Every form of the correct peers that only processes can play or show, against the checks of its choice and those
+    /// that take no time of their own.
+    pub(super) fn correct_processes(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
+        let rng_seed = self.options.rng_seed;
         for reference in self.boundary.references() {
-            if self.machine_peer(&reference, &[], None, None).is_some() {
-                continue;
-            }
+            let runs_inside = self.machine_peer(&reference, &[], None, None).is_some();
             let taken: Vec<&Variant> = variants
                 .iter()
-                .filter(|variant| variant.choice.is_some())
-                .filter(|variant| self.boundary.reference_takes(reference.side, &variant.extra))
+                .filter(|variant| self.needs_process_for(variant, &reference, runs_inside))
                 .collect();
             let all = self.each(1, &taken, |variant| {
                 said(format!("correct peer: {}, a {}", variant.name, reference.side.word()));
-                let peer = (self.process)(&reference, &variant.extra)?;
+                let mut peer = (self.process)(&reference, &variant.process_extra())?;
+                peer.facts.features.retain(|feature, _| Some(feature) != variant.unclaimed.as_ref());
                 let checks: Vec<&Check> = self
                     .boundary
                     .checks()
                     .iter()
                     .filter(|check| peer.commands.contains_key(&check.command))
-                    .filter(|check| !check.slow && !check.exclusive)
+                    .filter(|check| !check.slow && !check.exclusive && (check.needs_process || !runs_inside))
                     .filter(|check| {
-                        self.shows(check, variant, &peer.facts)
+                        let key = variant.choice.map(|(key, _)| key);
+                        key.is_some_and(|key| shows(self.boundary, check, key, &peer.facts, rng_seed))
                             || !check.waits && self.bytes_written(check, &reference) <= HEAVY_BYTES
                     })
                     .collect();
@@ -159,7 +179,7 @@ impl Workshop<'_> {
             });
             for (variant, found) in taken.into_iter().zip(all) {
                 match found {
-                    Ok(found) => tried.played(variant, found),
+                    Ok(found) => tried.played(&variant.name, found),
                     Err(error) => tried.problems.push(error),
                 }
             }
@@ -196,41 +216,69 @@ impl Workshop<'_> {
         found
     }
 
-    /// Whether a check can show the choice that `variant` makes: its key stands in an expectation.
-    fn shows(&self, check: &Check, variant: &Variant, facts: &Facts) -> bool {
-        let Some((key, _)) = variant.choice else { return false };
-        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
-        let Ok(plan) = (check.planner)(facts, &mut rng) else { return false };
-        names(&plan.expect, key) || plan.steps.iter().any(|step| names(&step.expect, key))
+    /// Whether `reference` plays a variant as a process, and has to: inside this process it cannot, or nothing that runs
+    /// there shows the choice.
+    fn needs_process_for(&self, variant: &Variant, reference: &Reference, runs_inside: bool) -> bool {
+        let hidden = variant.choice.is_some_and(|(key, _)| self.needs_process(key));
+        match variant.how {
+            Some(how) => !runs_inside && reference.harmless.contains(&how),
+            None if variant.is_plain() => false,
+            None => (!runs_inside || hidden) && self.boundary.reference_takes(reference.side, &variant.extra),
+        }
+    }
+
+    /// Whether only checks that need a process are about this choice.
+    fn needs_process(&self, key: &str) -> bool {
+        let mut checks =
+            self.boundary.checks().iter().filter(|check| is_about(self.boundary, check, key)).peekable();
+        checks.peek().is_some() && checks.all(|check| check.needs_process)
     }
 
     /// The correct peers as processes, for the checks that need one. What shows once and never again is the machine's
     /// doing, not the peer's.
-    pub(super) fn correct_process(&self, proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
+    pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> Tried {
+        let mut tried = Tried::default();
         said("correct peer: as a process".to_owned());
         for reference in self.boundary.references() {
             let peer = match (self.process)(&reference, &[]) {
                 Ok(peer) => peer,
                 Err(error) => {
-                    proof.problems.push(error);
+                    tried.problems.push(error);
                     continue;
                 }
             };
-            proof.variants += 1;
             let checks: Vec<&Check> = self
                 .boundary
                 .checks()
                 .iter()
                 .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))
                 .collect();
-            let false_positives = &mut proof.false_positives;
+            let mut found = Vec::new();
             self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
                 if outcome.result.verdict.is_failure() {
-                    false_positives.extend(complaints("as a process", outcome));
+                    found.extend(complaints("as a process", outcome));
                 }
             });
+            tried.played(PLAIN, found);
         }
+        tried
     }
+}
+
+/// Whether a clause of a check is the one of this choice.
+fn is_about(boundary: &dyn Boundary, check: &Check, key: &str) -> bool {
+    let mut clauses = boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
+    clauses.any(|clause| clause.choice.as_deref() == Some(key))
+}
+
+/// Whether a check can show what a peer chooses for `key`: its clause is about that, or the key stands in an expectation.
+pub fn shows(boundary: &dyn Boundary, check: &Check, key: &str, facts: &Facts, rng_seed: u64) -> bool {
+    if is_about(boundary, check, key) {
+        return true;
+    }
+    let mut rng = Rng::new(rng_seed).fork(&check.id);
+    let Ok(plan) = (check.planner)(facts, &mut rng) else { return false };
+    names(&plan.expect, key) || plan.steps.iter().any(|step| names(&step.expect, key))
 }
 
 /// Whether a text within `expect` is `key`.

@@ -4,8 +4,9 @@
 use std::sync::Mutex;
 
 use super::Workshop;
+use crate::boundary::Reference;
+use crate::carriage::HTTP;
 use crate::check::Check;
-use crate::clause::Side;
 use crate::facts::Facts;
 use crate::peer::Peer;
 use crate::runner::{self, Options};
@@ -27,6 +28,19 @@ const NULL_PEERS: &[(&str, &str)] = &[
          \"ds_state\":{\"delta\":true}}'; done",
     ),
     ("constant refusal", "while read -r line; do echo '{\"ok\":false,\"error\":\"no\"}'; done"),
+    ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
+    (
+        "constant full selection",
+        "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
+    ),
+    (
+        "constant full fallback",
+        "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
+    ),
+    (
+        "constant full invalid",
+        "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
+    ),
     ("closes stdin", "exec <&-; sleep 5"),
     ("closes stdout", "exec >&-; sleep 5"),
     ("never reads", "exec sleep 30 </dev/null"),
@@ -45,7 +59,8 @@ pub(super) fn count() -> usize {
     NULL_PEERS.len()
 }
 
-/// Runs every check of the provider side against every null peer; gives what passed: peer and check.
+/// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed: peer and
+/// check.
 ///
 /// # Errors
 /// One sentence where there is no peer to take the place of.
@@ -54,20 +69,30 @@ pub(super) fn prove(
     threads_per_job: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    for reference in workshop.boundary.references() {
+        found.extend(prove_side(workshop, &reference, threads_per_job, said)?);
+    }
+    Ok(found)
+}
+
+fn prove_side(
+    workshop: &Workshop<'_>,
+    reference: &Reference,
+    threads_per_job: usize,
+    said: &(dyn Fn(String) + Sync),
+) -> Result<Vec<(String, String)>, String> {
     let boundary = workshop.boundary;
-    let Some(reference) =
-        boundary.references().into_iter().find(|reference| reference.side == Side::Provider)
-    else {
-        return Ok(Vec::new());
-    };
-    let template = (workshop.process)(&reference, &[])?;
+    let template = (workshop.process)(reference, &[])?;
+    // They speak on standard streams: none of them listens.
+    let commands = template.commands.keys().filter(|command| *command != HTTP);
     let greens = workshop.each(threads_per_job, NULL_PEERS, |(name, script)| {
         said(format!("null peer: {name}"));
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let peer = Peer {
             name: (*name).to_owned(),
-            commands: template.commands.keys().map(|command| (command.clone(), argv.clone())).collect(),
-            facts: Facts { side: Side::Provider, ..template.facts.clone() },
+            commands: commands.clone().map(|command| (command.clone(), argv.clone())).collect(),
+            facts: Facts { side: reference.side, ..template.facts.clone() },
             ..template.clone()
         };
         let checks: Vec<&Check> = boundary

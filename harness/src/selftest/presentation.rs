@@ -16,12 +16,21 @@ pub enum Harmless {
 
 impl Harmless {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),
         Self::Text(Presentation::WhiteSpace),
         Self::Text(Presentation::UnicodeEscapes),
         Self::Text(Presentation::NumberSpelling),
+        Self::OneByteWrites,
         Self::Text(Presentation::ExtraMembers),
+    ];
+
+    /// Those of what a peer asks for, which is exactly what it was told to ask for: no member is added.
+    pub const OF_REQUESTS: &'static [Self] = &[
+        Self::Text(Presentation::ShuffledKeys),
+        Self::Text(Presentation::WhiteSpace),
+        Self::Text(Presentation::UnicodeEscapes),
+        Self::Text(Presentation::NumberSpelling),
         Self::OneByteWrites,
     ];
 
@@ -40,6 +49,14 @@ const REPLY_BYTES_MAX: usize = 64 << 10;
 /// Presents what `inner` writes.
 pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
     Box::new(Presented { inner, how, rng: Rng::new(7), pending: Vec::new() })
+}
+
+/// As [`wrap`], where a presentation is asked for.
+pub fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machine> {
+    match how {
+        Some(how) => wrap(inner, how),
+        None => inner,
+    }
 }
 
 struct Presented {
@@ -83,16 +100,28 @@ impl Presented {
     }
 }
 
-impl Machine for Presented {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let mut inner_actions = Vec::new();
-        self.inner.handle(event, now, &mut inner_actions);
+impl Presented {
+    fn present(&mut self, inner_actions: Vec<Action>, actions: &mut Vec<Action>) {
         for action in inner_actions {
             match action {
                 Action::Stdout(bytes) => self.write(bytes, actions),
                 other => actions.push(other),
             }
         }
+    }
+}
+
+impl Machine for Presented {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner_actions = Vec::new();
+        self.inner.handle(event, now, &mut inner_actions);
+        self.present(inner_actions, actions);
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner_actions = Vec::new();
+        self.inner.begin(now, &mut inner_actions);
+        self.present(inner_actions, actions);
     }
 
     fn wants_stdin(&self) -> bool {

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::boundary;
+use crate::boundary::{self, Boundary, Reference};
 use crate::budget::Budget;
+use crate::clause::Side;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
-use crate::plan::{Act, Plan};
+use crate::plan::{Act, Fixture, Plan};
 
 /// The reference in this process, on a virtual clock, with the facts of the peer under test.
 pub(super) struct ReferenceLab {
-    peer: Peer,
+    /// For a peer that asks each form of it: what it may choose decides how a conversation ends.
+    peers: Vec<Peer>,
     scratch: PathBuf,
     actor_exe: ActorExe,
     check: String,
@@ -26,11 +28,12 @@ impl ReferenceLab {
     pub(super) fn for_peer(lab: &Lab<'_>, check: &str, plan: &Plan) -> Option<Self> {
         let of_process =
             |act: &Act| matches!(act, Act::Signal(_) | Act::SampleMemory { .. } | Act::ProbeActor { .. });
-        if !plan.fixtures.is_empty() || plan.steps.iter().any(|step| of_process(&step.act)) {
+        let needs_process = |fixture: &Fixture| !matches!(fixture, Fixture::File { .. });
+        if plan.fixtures.iter().any(needs_process) || plan.steps.iter().any(|step| of_process(&step.act)) {
             return None;
         }
         let reference = Self {
-            peer: reference_peer(lab)?,
+            peers: reference_peers(lab)?,
             scratch: lab.scratch.to_owned(),
             actor_exe: lab.actor_exe.clone(),
             check: check.to_owned(),
@@ -40,25 +43,59 @@ impl ReferenceLab {
 
     /// Whether the reference shows no finding with `plan`.
     pub(super) fn is_clean(&self, plan: &Plan) -> bool {
-        let lab = Lab {
-            peer: &self.peer,
-            budget: Budget::default(),
-            actor_exe: &self.actor_exe,
-            scratch: &self.scratch,
-            timeout_scale: 1.0,
-        };
-        lab.execute(&self.check, plan)
-            .is_ok_and(|transcript| boundary::judge(self.peer.boundary, &transcript).findings.is_empty())
+        self.peers.iter().all(|peer| {
+            let lab = Lab {
+                peer,
+                budget: Budget::default(),
+                actor_exe: &self.actor_exe,
+                scratch: &self.scratch,
+                timeout_scale: 1.0,
+            };
+            lab.execute(&self.check, plan)
+                .is_ok_and(|transcript| boundary::judge(peer.boundary, &transcript).findings.is_empty())
+        })
     }
 }
 
-fn reference_peer(lab: &Lab<'_>) -> Option<Peer> {
+/// The reference that has most of the features of a peer, exactly as the peer has them, and no other.
+fn alike(references: Vec<Reference>, boundary: &dyn Boundary, facts: &Facts) -> Option<Reference> {
+    let same = |reference: &Reference| {
+        let features = boundary.facts_of(reference).features;
+        let is_part = features.iter().all(|(name, value)| facts.features.get(name) == Some(value));
+        (is_part, features.len())
+    };
+    let of_side = references.into_iter().filter(|reference| reference.side == facts.side);
+    // Of equals the first.
+    of_side.rev().max_by_key(|reference| {
+        let (is_part, count) = same(reference);
+        if is_part { count } else { 0 }
+    })
+}
+
+/// Arguments for each form of the reference that matters.
+fn forms(boundary: &dyn Boundary, side: Side) -> Vec<Vec<String>> {
+    let mut forms = vec![Vec::new()];
+    if side == Side::Consumer {
+        for key in boundary.config_keys().iter().filter(|key| key.table == "choices") {
+            let forms_of =
+                key.values.iter().map(|value| vec!["--choice".to_owned(), format!("{}={value}", key.name)]);
+            forms.extend(forms_of.filter(|extra| boundary.reference_takes(side, extra)));
+        }
+    }
+    forms
+}
+
+fn reference_peers(lab: &Lab<'_>) -> Option<Vec<Peer>> {
     let boundary = lab.peer.boundary;
-    let side = lab.peer.facts.side;
-    let reference = boundary.references().into_iter().find(|reference| reference.side == side)?;
+    forms(boundary, lab.peer.facts.side).into_iter().map(|extra| reference_peer(lab, extra)).collect()
+}
+
+fn reference_peer(lab: &Lab<'_>, extra: Vec<String>) -> Option<Peer> {
+    let boundary = lab.peer.boundary;
+    let reference = alike(boundary.references(), boundary, &lab.peer.facts)?;
+    let known = boundary.facts_of(&reference);
     let commands: BTreeMap<String, Vec<String>> =
         reference.commands.into_iter().map(|(name, argv)| (name.to_owned(), argv)).collect();
-    let known = boundary.reference_facts(side);
     // The limits and choices that a peer pins are its own; the judge has to see the reference's.
     let facts = Facts { choices: BTreeMap::new(), limits: known.limits.clone(), ..lab.peer.facts.clone() };
     Some(Peer {
@@ -68,7 +105,9 @@ fn reference_peer(lab: &Lab<'_>) -> Option<Peer> {
         env: Vec::new(),
         facts,
         features_given: true,
-        origin: Origin::InProcess(Arc::new(move |argv, env| boundary.reference_machine(argv, env))),
+        origin: Origin::InProcess(Arc::new(move |argv, env| {
+            boundary.reference_machine(&[argv, &extra].concat(), env)
+        })),
         latency_us: Arc::default(),
     })
 }

@@ -9,7 +9,10 @@ use crate::plan::{Act, Plan};
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     if shrinker.is_of_a_consumer() {
         only_its_process(shrinker);
-        return;
+        // One that is asked line by line, and starts others for it, has a conversation like any other.
+        if shrinker.best.plan.steps.iter().all(|step| step.turn.is_none()) {
+            return;
+        }
     }
     only_what_matters(shrinker);
     let mut size = removable(shrinker).len().div_ceil(2);
@@ -34,7 +37,7 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
     }
 }
 
-/// A consumer has one process for each call, and every step of it matters: only other calls go.
+/// A consumer has one process for each call, and as a rule every step of it matters: only other calls go.
 fn only_its_process(shrinker: &mut Shrinker<'_>) {
     let Some(failing) = failing(shrinker) else { return };
     let plan = &shrinker.best.plan;

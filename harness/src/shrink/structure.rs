@@ -1,7 +1,9 @@
 //! Second stage: the structure of a message. Members and elements go, strings and numbers get shorter, also inside
 //! JSON that is wrapped in a string.
 
-use super::{Change, Shrinker};
+use std::ops::Range;
+
+use super::{Change, Shrinker, spelling};
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Segment};
 use crate::plan::Act;
@@ -27,7 +29,14 @@ pub(super) fn content_steps(shrinker: &Shrinker<'_>) -> Vec<usize> {
     let mut steps: Vec<usize> = (0..best.plan.steps.len())
         .filter(|index| {
             let step = &best.plan.steps[*index];
-            matches!(step.act, Act::Send { .. }) && (!step.canary || fails(index) || shrinker.step.is_none())
+            let has_content = match step.act {
+                Act::Send { .. } => true,
+                // A message may be in a file: where something is expected of the end of the process that reads it, that
+                // stands for the message.
+                Act::Finish => !step.expect.is_null(),
+                _ => false,
+            };
+            has_content && (!step.canary || fails(index) || shrinker.step.is_none())
         })
         .collect();
     steps.sort_by_key(|index| !fails(index));
@@ -42,7 +51,8 @@ pub(super) fn payload_of<'s>(shrinker: &'s Shrinker<'_>, index: usize) -> Option
     }
 }
 
-/// Tries another payload for a step; its old expectation goes with its old content.
+/// Tries another payload for a step; its old expectation goes with its old content, unless it only says which clause
+/// the step is about.
 pub(super) fn accepts_payload(
     shrinker: &mut Shrinker<'_>,
     index: usize,
@@ -58,7 +68,10 @@ pub(super) fn accepts_payload(
         *old = payload;
         *await_frames = frames.map_or(*await_frames, |frames| frames.min(*await_frames));
     }
-    step.expect = serde_json::Value::Null;
+    if shrinker.own.is_none() {
+        step.expect = serde_json::Value::Null;
+    }
+    shrinker.await_what_is_due(&mut candidate.plan, index);
     shrinker.accepts(candidate, Change::Content)
 }
 
@@ -73,6 +86,8 @@ fn by_boundary(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
             continue;
         }
         let origin = shrinker.best.origin.clone();
+        let mut plan = plan;
+        shrinker.await_what_is_due(&mut plan, index);
         if shrinker.accepts(super::Candidate { plan, origin }, Change::Content) {
             return true;
         }
@@ -99,12 +114,17 @@ fn by_json(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
     for (at, line) in lines.iter().enumerate() {
         let body = line.trim_end_matches(['\n', '\r']);
         let Some(value) = parse(body) else { continue };
-        for variant in variants(&value) {
+        let anew = variants(&value).into_iter().map(|variant| variant.to_text());
+        // Where the spelling is no usual one it may be what matters.
+        let is_peculiar = value.to_text() != body;
+        let spelled = if is_peculiar { spelling::pieces(body) } else { Vec::new() };
+        let without = |piece: &Range<usize>| [&body[..piece.start], &body[piece.end..]].concat();
+        for variant in anew.chain(spelled.iter().map(without)) {
             if !shrinker.goes_on() {
                 return false;
             }
             let mut changed = lines[..at].concat();
-            variant.write_text(&mut changed);
+            changed.push_str(&variant);
             changed.push_str(&line[body.len()..]);
             changed.push_str(&lines[at + 1..].concat());
             if let Some(payload) = text.back(&changed)
@@ -210,7 +230,7 @@ pub(super) fn is_token(c: char) -> bool {
 }
 
 /// Simpler values, the boldest first: from the outermost container inwards.
-fn variants(root: &Json) -> Vec<Json> {
+pub(crate) fn variants(root: &Json) -> Vec<Json> {
     let mut out = Vec::new();
     let mut queue = std::collections::VecDeque::from([Vec::<usize>::new()]);
     while let Some(path) = queue.pop_front() {

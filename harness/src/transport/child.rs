@@ -165,6 +165,10 @@ impl StartError {
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.cause.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
+            let what = "it is no program of this system and has no #! line; put its interpreter before it";
+            return write!(f, "cannot start {}: {what}", self.program);
+        }
         write!(f, "cannot start {}: {}", self.program, self.cause)
     }
 }
@@ -283,6 +287,22 @@ impl ChildConnection {
         Some([self.stdin.take()?, self.stdout.take()?, self.stderr.take()?])
     }
 
+    /// Drains what the peer says and takes note of its end, without waiting.
+    pub(super) fn look(&mut self, log: &mut dyn Log) {
+        self.look_around(log);
+        self.inbox.record_held(log);
+    }
+
+    /// Whether the end of the peer is on record.
+    pub(super) fn has_ended(&self) -> bool {
+        self.exit_recorded || self.ended.is_some() && self.killed
+    }
+
+    /// Whether a budget was exceeded and the peer killed.
+    pub(super) fn is_over_budget(&self) -> bool {
+        self.over_budget
+    }
+
     /// Process ids of the peer and its living descendants, orphaned ones included.
     pub fn family_pids(&self) -> Vec<i32> {
         let root = self.raw_pid();
@@ -369,6 +389,11 @@ impl Connection for ChildConnection {
 
     fn close_stdin(&mut self) {
         self.close_requested = true;
+    }
+
+    fn hang_up(&mut self) {
+        self.close_requested = true;
+        self.stdout = None;
     }
 
     fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {

@@ -16,6 +16,8 @@ use crate::budget::Budget;
 use crate::plan::Chunking;
 use crate::transcript::{Exit, Kind};
 
+/// Time of day at the machine's time 0, milliseconds since 1970.
+pub const UNIX_MS_AT_START: u64 = 1_700_000_000_000;
 /// Most bytes of standard input in one event, as a shell that reads a pipe would have it.
 const EVENT_BYTES_MAX: usize = 64 << 10;
 /// Virtual time that an answer to the machine takes, so that one that asks for ever meets its deadline.
@@ -44,6 +46,7 @@ pub struct InProcessConnection {
     exit: Option<Exit>,
     over_budget: bool,
     finished: bool,
+    begun: bool,
 }
 
 enum Answer {
@@ -80,6 +83,7 @@ impl InProcessConnection {
             exit: None,
             over_budget: false,
             finished: false,
+            begun: false,
         }
     }
 
@@ -189,6 +193,10 @@ impl InProcessConnection {
 
     fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
         let began_us = self.now_us;
+        if !std::mem::replace(&mut self.begun, true) {
+            self.machine.begin(began_us / 1_000, &mut self.actions);
+            self.act(log);
+        }
         let patience = if let Until::Elapsed(time) = until { time } else { deadline };
         let life_left_us = micros(self.budget.connection).saturating_sub(began_us);
         let end_us = began_us.saturating_add(micros(patience).min(life_left_us));

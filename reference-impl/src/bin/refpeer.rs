@@ -15,10 +15,22 @@ fn main() -> ExitCode {
         Some("toolhost") => io::toolhost::run_toolhost(&arguments, &variable),
         Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
         Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
+        Some("json-rpc-client") => io::json_rpc_client::run_json_rpc_client(&arguments),
+        Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),
+        Some("policy-llm") => io::policy_driver::run_policy_llm(&arguments, &variable, &|bridge| bridge),
+        Some("policy-select") => {
+            let variables: Vec<(String, String)> = env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .collect();
+            let shim = [io::policy_exec::WORD];
+            io::policy_select::run_policy_select(&arguments, &variables, &shim, &|selector| selector)
+        }
+        Some(io::policy_exec::WORD) => io::policy_exec::run_policy_exec(&arguments),
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: refpeer toolhost … | refpeer dispatch … | refpeer json-rpc …"
+                "usage: refpeer toolhost … | refpeer dispatch … | refpeer json-rpc … | refpeer json-rpc-client … | \
+                 refpeer policy-driver … | refpeer policy-select … | refpeer policy-llm …"
             );
             2
         }

@@ -5,30 +5,26 @@ mod replies;
 
 use super::{Config, Dispatcher};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
+use crate::mutant::text::{find, swap, swap_last};
+use crate::mutant::{self, Inner, Seam, config};
 
 /// A dispatcher that breaks clauses.
-#[derive(Clone, Copy)]
-pub struct Mutant {
-    /// Stable kebab id.
-    pub id: &'static str,
-    /// Ids of the clauses that it breaks; a check of each has to notice.
-    pub clauses: &'static [&'static str],
-    /// One sentence: what it does wrong.
-    pub fault: &'static str,
-    seam: Seam,
-}
+pub type Mutant = mutant::Mutant<Config, (), Filter>;
 
+/// What passes through a filter, and the filter.
 #[derive(Clone, Copy)]
-enum Seam {
-    Config(fn(&mut Config)),
+pub enum Filter {
+    /// What the toolhost writes; `false` drops it.
     Event(fn(&mut Memory, &mut Vec<u8>) -> bool),
+    /// How the toolhost ends.
     Exit(fn(ChildExit) -> ChildExit),
+    /// What the dispatcher asks for.
     Action(fn(Action) -> Vec<Action>),
 }
 
 /// What a filter of events remembers.
 #[derive(Default)]
-struct Memory {
+pub struct Memory {
     /// Chunks of the toolhost's output so far.
     chunks: usize,
     /// Brackets that are open.
@@ -37,13 +33,13 @@ struct Memory {
     dies: bool,
 }
 
-const fn mutant(
+const fn filtered(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
-    seam: Seam,
+    filter: Filter,
 ) -> Mutant {
-    Mutant { id, clauses, fault, seam }
+    Mutant::new(id, clauses, fault, Seam::Wire(filter))
 }
 
 /// Rewrites what is printed for the caller.
@@ -53,7 +49,7 @@ const fn printed(
     fault: &'static str,
     action: fn(Action) -> Vec<Action>,
 ) -> Mutant {
-    mutant(id, clauses, fault, Seam::Action(action))
+    filtered(id, clauses, fault, Filter::Action(action))
 }
 
 /// All mutants.
@@ -114,11 +110,11 @@ const MUTANTS: &[Mutant] = &[
             other => vec![other],
         }
     }),
-    mutant(
+    filtered(
         "dispatch-reads-once",
         &["TH-DISP-09"],
         "Only what the toolhost writes first is read.",
-        Seam::Event(|memory, _| {
+        Filter::Event(|memory, _| {
             memory.chunks += 1;
             memory.chunks == 1
         }),
@@ -143,55 +139,52 @@ const MUTANTS: &[Mutant] = &[
         "An unreadable reply has a type of its own.",
         |action| retyped(action, "parse_error", "bad_reply"),
     ),
-    mutant(
+    config(
         "dispatch-ignores-timeout",
         &["TH-DISP-12"],
         "MACHINA_TOOLHOST_TIMEOUT means nothing.",
-        Seam::Config(|config| config.limits.toolhost_timeout_ms = 30_000),
+        |config| config.limits.toolhost_timeout_ms = 30_000,
     ),
     printed("dispatch-timeout-as-crash", &["TH-DISP-12"], "A timeout is reported as a crash.", |action| {
         retyped(action, "timeout", "crash")
     }),
-    mutant(
+    config(
         "dispatch-default-of-minutes",
         &["TH-DISP-13"],
         "Without MACHINA_TOOLHOST_TIMEOUT a call may take five minutes.",
-        Seam::Config(|config| {
+        |config| {
             if config.limits.toolhost_timeout_ms == 30_000 {
                 config.limits.toolhost_timeout_ms = 300_000;
             }
-        }),
+        },
     ),
-    mutant(
+    config(
         "dispatch-default-of-seconds",
         &["TH-DISP-13"],
         "Without MACHINA_TOOLHOST_TIMEOUT a call may take ten seconds.",
-        Seam::Config(|config| {
+        |config| {
             if config.limits.toolhost_timeout_ms == 30_000 {
                 config.limits.toolhost_timeout_ms = 10_000;
             }
-        }),
+        },
     ),
     printed("dispatch-kills-nobody", &["TH-DISP-14"], "After a timeout the toolhost lives on.", |action| {
         if action == Action::Kill { Vec::new() } else { vec![action] }
     }),
-    mutant(
+    filtered(
         "dispatch-ignores-exit",
         &["TH-DISP-17"],
         "The toolhost's exit status and signals mean nothing.",
-        Seam::Exit(|_| ChildExit::Code(0)),
+        Filter::Exit(|_| ChildExit::Code(0)),
     ),
-    mutant(
-        "dispatch-limit-one-too-low",
-        &["TH-DISP-19"],
-        "The limit of 1 MB is exclusive.",
-        Seam::Config(|config| config.limits.toolhost_stdout_bytes_max -= 1),
-    ),
-    mutant(
+    config("dispatch-limit-one-too-low", &["TH-DISP-19"], "The limit of 1 MB is exclusive.", |config| {
+        config.limits.toolhost_stdout_bytes_max -= 1
+    }),
+    config(
         "dispatch-reads-without-limit",
         &["TH-DISP-20", "TH-DISP-21"],
         "What the toolhost writes is read without a limit.",
-        Seam::Config(|config| config.limits.toolhost_stdout_bytes_max = 1 << 30),
+        |config| config.limits.toolhost_stdout_bytes_max = 1 << 30,
     ),
     printed(
         "dispatch-missing-as-exception",
@@ -241,11 +234,11 @@ const MUTANTS: &[Mutant] = &[
             other => vec![other],
         },
     ),
-    mutant(
+    filtered(
         "dispatch-dies-of-nesting",
         &["TH-DISP-34"],
         "A thousand nested brackets in a reply kill the dispatcher.",
-        Seam::Event(|memory, bytes| {
+        Filter::Event(|memory, bytes| {
             for byte in bytes.iter() {
                 match byte {
                     b'[' | b'{' => memory.depth += 1,
@@ -266,25 +259,25 @@ pub fn find_mutant(id: &str) -> Option<Mutant> {
 
 impl Mutant {
     /// The mutant as a machine.
-    pub fn machine(&self, mut config: Config) -> Box<dyn Machine> {
-        if let Seam::Config(change) = self.seam {
-            change(&mut config);
-        }
-        Box::new(Filtered { inner: Dispatcher::new(config), seam: self.seam, memory: Memory::default() })
+    pub fn machine(&self, config: Config) -> Inner {
+        let build = |config, ()| -> Inner { Box::new(Dispatcher::new(config)) };
+        let rewire =
+            |inner, filter| -> Inner { Box::new(Filtered { inner, filter, memory: Memory::default() }) };
+        self.build(config, |_| (), build, rewire)
     }
 }
 
 struct Filtered {
-    inner: Dispatcher,
-    seam: Seam,
+    inner: Inner,
+    filter: Filter,
     memory: Memory,
 }
 
 impl Machine for Filtered {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         let mut inner_actions = Vec::new();
-        match (event, self.seam) {
-            (Event::ChildStdout(bytes), Seam::Event(filter)) => {
+        match (event, self.filter) {
+            (Event::ChildStdout(bytes), Filter::Event(filter)) => {
                 let mut bytes = bytes.to_vec();
                 if filter(&mut self.memory, &mut bytes) {
                     self.inner.handle(Event::ChildStdout(&bytes), now, &mut inner_actions);
@@ -294,13 +287,13 @@ impl Machine for Filtered {
                     return;
                 }
             }
-            (Event::ChildExit(exit), Seam::Exit(filter)) => {
+            (Event::ChildExit(exit), Filter::Exit(filter)) => {
                 self.inner.handle(Event::ChildExit(filter(exit)), now, &mut inner_actions);
             }
             (event, _) => self.inner.handle(event, now, &mut inner_actions),
         }
-        match self.seam {
-            Seam::Action(filter) => actions.extend(inner_actions.into_iter().flat_map(filter)),
+        match self.filter {
+            Filter::Action(filter) => actions.extend(inner_actions.into_iter().flat_map(filter)),
             _ => actions.append(&mut inner_actions),
         }
     }
@@ -349,22 +342,4 @@ fn retyped(action: Action, from: &str, to: &str) -> Vec<Action> {
 
 fn is_error(bytes: &[u8]) -> bool {
     bytes.starts_with(b"{\"error\":true")
-}
-
-fn find(text: &[u8], part: &str) -> Option<usize> {
-    memchr::memmem::find(text, part.as_bytes())
-}
-
-fn swap(text: &[u8], from: &str, to: &str) -> Vec<u8> {
-    match find(text, from) {
-        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
-        None => text.to_vec(),
-    }
-}
-
-fn swap_last(text: &[u8], from: &str, to: &str) -> Vec<u8> {
-    match memchr::memmem::rfind(text, from.as_bytes()) {
-        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
-        None => text.to_vec(),
-    }
 }

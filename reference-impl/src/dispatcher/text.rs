@@ -9,7 +9,7 @@ use crate::json::{Error, Policy, Scanner, Value, write_value};
 ///
 /// # Errors
 /// A text that is not strict JSON, is nested too deeply, or holds what `policy` refuses.
-pub(super) fn normalise<'t>(
+pub(crate) fn normalise<'t>(
     text: &'t [u8],
     nesting_max: usize,
     policy: &Policy,
@@ -25,7 +25,7 @@ pub(super) fn normalise<'t>(
 }
 
 /// A valid JSON text without the white space between its tokens, so that it fits on a line.
-pub(super) fn compact(text: &str) -> String {
+pub(crate) fn compact(text: &str) -> String {
     let mut in_string = false;
     let mut escaped = false;
     let kept = |c: &char| {

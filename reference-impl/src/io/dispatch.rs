@@ -7,12 +7,16 @@
 //! The toolhost is started as `PEER --run NAME AID`, `NAME` being `default` unless it is given. A `PEER` without a
 //! slash is a file in the working directory, never looked up in `PATH`.
 
+mod handling;
 mod shell;
 mod tree;
 
 use std::io::Write as _;
 
+pub(super) use handling::{Careful, Handling};
 pub use shell::run_machine;
+pub(super) use shell::{Launcher, run_with_launcher};
+pub(super) use tree::{Bystanders, kill_all};
 
 use crate::dispatcher::{
     Config, Dispatcher, FailureExit, FractionalTimeout, LivesOn, PrintedAs, RequestShape, UnrunnablePath,

@@ -1,10 +1,10 @@
-//! One HTTP GET over a plain socket, with one deadline for all of it.
+//! One HTTP GET or POST over a plain socket, with one deadline for all of it.
 
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
-use crate::machine::Fetched;
+use crate::machine::{Fetched, PostOrder};
 
 /// The contents of an `Action::Fetch`.
 #[derive(Debug, Clone)]
@@ -31,14 +31,55 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// # Errors
 /// A sentence that says what failed: lookup, connection, time, size, or a malformed reply.
 pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
-    let deadline = Instant::now() + Duration::from_millis(order.timeout_ms);
-    let addresses = (order.host.as_str(), order.port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| format!("cannot look up {}: {error}", order.host))?;
-    let mut last = format!("{} has no address", order.host);
+    let head = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        order.path, order.host_header
+    );
+    let to = Server { host: &order.host, port: order.port };
+    exchange(to, head.as_bytes(), order.body_bytes_max, order.timeout_ms)
+}
+
+/// Sends a JSON text and takes the reply.
+///
+/// # Errors
+/// As [`fetch`].
+pub fn post(order: &PostOrder) -> Result<Fetched, String> {
+    let authorization = order.authorization.as_ref();
+    let authorization = authorization.map(|value| format!("Authorization: {value}\r\n")).unwrap_or_default();
+    let mut request = format!(
+        "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: application/json\r\n{authorization}\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        order.path,
+        order.host_header,
+        order.body.len()
+    )
+    .into_bytes();
+    request.extend_from_slice(&order.body);
+    let to = Server { host: &order.host, port: order.port };
+    exchange(to, &request, order.body_bytes_max, order.timeout_ms)
+}
+
+struct Server<'a> {
+    host: &'a str,
+    port: u16,
+}
+
+fn exchange(
+    Server { host, port }: Server<'_>,
+    request: &[u8],
+    body_bytes_max: usize,
+    timeout_ms: u64,
+) -> Result<Fetched, String> {
+    let deadline = Instant::now() + Duration::from_millis(timeout_ms);
+    let addresses = (host, port).to_socket_addrs();
+    let addresses = addresses.map_err(|error| format!("cannot look up {host}: {error}"))?;
+    let mut last = format!("{host} has no address");
     for address in addresses {
         let connected = left(deadline).and_then(|left| TcpStream::connect_timeout(&address, left));
         match connected {
-            Ok(stream) => return exchange(order, stream, deadline).map_err(|error| error.to_string()),
+            Ok(stream) => {
+                return talk(request, stream, deadline, body_bytes_max).map_err(|error| error.to_string());
+            }
             Err(error) => last = format!("cannot connect to {address}: {error}"),
         }
     }
@@ -50,14 +91,35 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "no reply in time")) } else { Ok(left) }
 }
 
-fn exchange(order: &FetchOrder, mut stream: TcpStream, deadline: Instant) -> io::Result<Fetched> {
-    stream.set_write_timeout(Some(left(deadline)?))?;
-    let head = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        order.path, order.host_header
-    );
-    stream.write_all(head.as_bytes())?;
-    read_reply(BufReader::new(Timed { stream, deadline }), order.body_bytes_max)
+fn talk(
+    mut request: &[u8],
+    mut stream: TcpStream,
+    deadline: Instant,
+    body_bytes_max: usize,
+) -> io::Result<Fetched> {
+    while !request.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        match stream.write(request) {
+            Ok(count) => request = request.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // A server may answer before it has read everything, and close: what it said counts.
+            Err(error) if is_closed(&error) => break,
+            Err(error) => return Err(late(error)),
+        }
+    }
+    read_reply(BufReader::new(Timed { stream, deadline }), body_bytes_max)
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+/// A socket that had to wait longer than its time says that it would block.
+fn late(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no reply in time"),
+        _ => error,
+    }
 }
 
 /// A socket whose reads end at a deadline.
@@ -69,10 +131,7 @@ struct Timed {
 impl Read for Timed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(left(self.deadline)?))?;
-        self.stream.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "no reply in time"),
-            _ => error,
-        })
+        self.stream.read(buffer).map_err(late)
     }
 }
 

@@ -1,13 +1,15 @@
-//! `json-rpc`: the reference JSON-RPC server on the standard streams of this process.
+//! `json-rpc`: the reference JSON-RPC server on the standard streams of this process, or over HTTP.
 //!
 //! ```text
-//! json-rpc [--without batch|concurrent|streaming]… [--gzip] [--auth-key KEY [--auth-key-id ID]]
+//! json-rpc [--http ADDRESS] [--without batch|concurrent|streaming|gzip|auth|rate_limit]…
+//!          [--gzip] [--auth-key KEY [--auth-key-id ID]]
 //!          [--rate-limit REQUESTS/SECONDS] [--log] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::json_rpc_http::{serve, split_http};
 use super::stdio::run_machine;
 use crate::json_rpc::{AuthConfig, Config, RATE_REQUESTS_MAX, RateConfig, machine};
 
@@ -17,18 +19,23 @@ const STATUS_USAGE: i32 = 2;
 /// Exit status of a server that was asked to end.
 pub const STATUS_TERMINATED: i32 = 0;
 
-const USAGE: &str = "usage: json-rpc [--without FEATURE]... [--gzip] [--auth-key KEY [--auth-key-id ID]] \
+const USAGE: &str = "usage: json-rpc [--http ADDRESS] [--without FEATURE]... [--gzip] [--auth-key KEY [--auth-key-id ID]] \
                      [--rate-limit REQUESTS/SECONDS] [--log] [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
-/// Runs the server on the standard streams of this process and returns its exit status: 2 for arguments that make no
-/// sense, 70 when its own streams failed, else 0.
+/// Runs the server on the standard streams of this process, or with `--http ADDRESS` as an HTTP server until it is ended,
+/// and returns its exit status: 2 for arguments that make no sense or an address that is taken, 70 when its own streams
+/// failed, else 0.
 ///
 /// `arguments` are those after the `json-rpc` word.
 pub fn run_json_rpc(arguments: &[String]) -> i32 {
-    match parse(arguments) {
-        Ok(mut config) => {
+    let parsed = split_http(arguments).and_then(|(address, rest)| Ok((address, parse(&rest)?)));
+    match parsed {
+        Ok((address, mut config)) => {
             config.started_unix_ms = unix_ms();
-            run_machine(machine(config), STATUS_TERMINATED)
+            match address {
+                Some(address) => serve(address, config),
+                None => run_machine(machine(config), STATUS_TERMINATED),
+            }
         }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "json-rpc: {error}");
@@ -63,16 +70,18 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
         match argument.as_str() {
             "--without" => {
                 let feature = value()?;
-                *match feature.as_str() {
-                    "batch" => &mut config.features.batch,
-                    "concurrent" => &mut config.features.concurrent,
-                    "streaming" => &mut config.features.streaming,
+                match feature.as_str() {
+                    "batch" => config.features.batch = false,
+                    "concurrent" => config.features.concurrent = false,
+                    "streaming" => config.features.streaming = false,
+                    "gzip" => config.features.gzip = false,
+                    "auth" => (config.auth, key_id) = (None, None),
+                    "rate_limit" => config.rate_limit = None,
                     _ => {
-                        return Err(format!(
-                            "unknown feature {feature:?}; known: batch, concurrent, streaming"
-                        ));
+                        let known = "batch, concurrent, streaming, gzip, auth, rate_limit";
+                        return Err(format!("unknown feature {feature:?}; known: {known}"));
                     }
-                } = false;
+                }
             }
             "--gzip" => config.features.gzip = true,
             "--log" => config.logging = true,
@@ -87,14 +96,12 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             "--choice" | "--limit" => {
                 let value = value()?;
-                let (name, value) = value
-                    .split_once('=')
-                    .ok_or_else(|| format!("{argument} needs NAME=VALUE, not {value:?}"))?;
-                if argument == "--choice" {
-                    config.choices.set(name, value).map_err(|error| error.to_string())?;
-                } else {
-                    config.limits.set(name, value).map_err(|error| error.to_string())?;
-                }
+                super::set(
+                    argument,
+                    value,
+                    |name, value| config.choices.set(name, value),
+                    &mut config.limits,
+                )?;
             }
             _ => return Err(format!("unexpected argument {argument:?}; {USAGE}")),
         }

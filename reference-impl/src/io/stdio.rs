@@ -1,6 +1,7 @@
 //! Runs a machine that speaks on standard input and output: blocking, one system call for each read and each write, and
 //! no second thread until one is needed, for a process with two pays for it in every system call.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -97,6 +98,8 @@ struct Shell {
     wake_at: Option<Millis>,
     notices: (Sender<Notice>, Receiver<Notice>),
     termination: Termination,
+    /// Where results are appended; a peer that has such a file asks, and outlives one that answers.
+    results: Option<File>,
 }
 
 impl Shell {
@@ -108,6 +111,10 @@ impl Shell {
     fn handle(&mut self, event: Event<'_>) -> Option<i32> {
         let now = self.now();
         self.machine.handle(event, now, &mut self.actions);
+        self.act_all()
+    }
+
+    fn act_all(&mut self) -> Option<i32> {
         let mut actions = std::mem::take(&mut self.actions);
         let status = actions.drain(..).find_map(|action| self.act(action));
         self.actions = actions;
@@ -123,6 +130,9 @@ impl Shell {
                 }
                 match write_all(&bytes) {
                     Ok(()) => None,
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.results.is_some() => {
+                        self.handle(Event::StdinEof)
+                    }
                     // Nobody reads any more; there is nothing left to do.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Some(0),
                     Err(_) => Some(STATUS_STREAMS),
@@ -143,10 +153,19 @@ impl Shell {
                 thread::spawn(move || notices.send(fetch::fetch(&order)));
                 None
             }
+            Action::Post(order) => {
+                let notices = self.notices.0.clone();
+                thread::spawn(move || notices.send(fetch::post(&order)));
+                None
+            }
+            Action::Append(bytes) => match &mut self.results {
+                Some(file) => file.write_all(&bytes).is_err().then_some(STATUS_STREAMS),
+                None => Some(STATUS_STREAMS),
+            },
             Action::Exit(status) => Some(status),
             Action::Abort => process::abort(),
-            // Only the dispatcher has a child, and a shell of its own.
-            Action::Spawn { .. } | Action::Kill => None,
+            // Only the dispatcher and the selector have a child, and a shell of their own.
+            Action::Spawn { .. } | Action::Drive(_) | Action::Kill => None,
         }
     }
 
@@ -229,6 +248,16 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
 /// SIGTERM that comes while the machine is at work is told to it afterwards. One that comes while nothing is under way
 /// ends the process at once with `status_at_rest`, which is what the machine would say then.
 pub fn run_machine(machine: Box<dyn Machine + Send>, status_at_rest: i32) -> i32 {
+    run(machine, status_at_rest, None)
+}
+
+/// Runs a machine that asks instead of answering, as [`run_machine`] does: it speaks first, appends to `results`, and is
+/// told that its input has ended when nobody reads what it writes.
+pub fn run_asking(machine: Box<dyn Machine + Send>, status_at_rest: i32, results: File) -> i32 {
+    run(machine, status_at_rest, Some(results))
+}
+
+fn run(machine: Box<dyn Machine + Send>, status_at_rest: i32, results: Option<File>) -> i32 {
     let mut shell = Shell {
         machine,
         start: Instant::now(),
@@ -236,8 +265,14 @@ pub fn run_machine(machine: Box<dyn Machine + Send>, status_at_rest: i32) -> i32
         wake_at: None,
         notices: channel(),
         termination: Termination::install(status_at_rest),
+        results,
     };
     let mut block = vec![0; BLOCK_BYTES];
+    let now = shell.now();
+    shell.machine.begin(now, &mut shell.actions);
+    if let Some(status) = shell.act_all() {
+        return status;
+    }
     loop {
         if let Some(status) = shell.step(&mut block) {
             return status;

@@ -80,14 +80,12 @@ pub fn parse(arguments: &[String], variable: &dyn Fn(&str) -> Option<String>) ->
             }
             "--choice" | "--limit" => {
                 let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
-                let (name, value) = value
-                    .split_once('=')
-                    .ok_or_else(|| format!("{argument} needs NAME=VALUE, not {value:?}"))?;
-                if argument == "--choice" {
-                    config.choices.set(name, value).map_err(|error| error.to_string())?;
-                } else {
-                    config.limits.set(name, value).map_err(|error| error.to_string())?;
-                }
+                super::set(
+                    argument,
+                    value,
+                    |name, value| config.choices.set(name, value),
+                    &mut config.limits,
+                )?;
             }
             _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
             operand => operands.push(operand),

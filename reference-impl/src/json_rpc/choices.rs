@@ -1,21 +1,9 @@
 //! What the contract leaves open for a JSON-RPC server, as values (contract §8 `[choices]`).
 
 use crate::choices::choices;
-use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
+pub use crate::frame::{BlankLine, LastLine};
 
 choices! {
-    /// Two members with one name, anywhere in a message.
-    duplicate_keys: DuplicateKeys = DuplicateKeys::Last, {
-        "last" => DuplicateKeys::Last, "first" => DuplicateKeys::First, "refuse" => DuplicateKeys::Refuse
-    };
-    /// An escaped half of a surrogate pair.
-    lone_surrogates: LoneSurrogates = LoneSurrogates::Echo, {
-        "echo" => LoneSurrogates::Echo, "replace" => LoneSurrogates::Replace, "refuse" => LoneSurrogates::Refuse
-    };
-    /// Integers beyond ±(2^53−1); numbers beyond a double are kept as spelled by `exact` and refused else.
-    big_integers: BigNumbers = BigNumbers::Exact, {
-        "exact" => BigNumbers::Exact, "round" => BigNumbers::Round, "refuse" => BigNumbers::Refuse
-    };
     /// A line of nothing but white space.
     blank_line: BlankLine = BlankLine::Ignore, { "ignore" => BlankLine::Ignore, "refuse" => BlankLine::Refuse };
     /// What stands after the last LF when standard input ends.
@@ -48,30 +36,18 @@ choices! {
     };
     /// HTTP status of a reply that is an error.
     error_status: ErrorStatus = ErrorStatus::Ok, { "200" => ErrorStatus::Ok, "400" => ErrorStatus::BadRequest };
+    /// What refuses an HTTP body over the limit.
+    over_size_body: OverSizeBody = OverSizeBody::Error, {
+        "413" => OverSizeBody::Status, "-32600" => OverSizeBody::Error
+    };
+    /// An HTTP body with `Content-Encoding: gzip`, where compressed messages are taken.
+    gzip_over_http: GzipOverHttp = GzipOverHttp::Accept, {
+        "accept" => GzipOverHttp::Accept, "415" => GzipOverHttp::Unsupported
+    };
     /// A request that the rate limit refuses counts against the limit.
     refused_counts: bool = false, { "true" => true, "false" => false };
     /// A request that the rate limit refuses spends its nonce.
     refusal_burns_nonce: bool = false, { "true" => true, "false" => false };
-}
-
-/// See [`Choices::blank_line`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlankLine {
-    /// No reply.
-    Ignore,
-    /// A parse error.
-    Refuse,
-}
-
-/// See [`Choices::last_line_without_lf`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastLine {
-    /// A line like any other.
-    Process,
-    /// Refused, whatever it holds.
-    Refuse,
-    /// Processed when it is complete, dropped without a reply when it is cut.
-    Silent,
 }
 
 /// See [`Choices::null_id`].
@@ -139,6 +115,24 @@ pub enum ErrorStatus {
     Ok,
     /// 400.
     BadRequest,
+}
+
+/// See [`Choices::over_size_body`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverSizeBody {
+    /// Status 413.
+    Status,
+    /// An invalid request, as on lines.
+    Error,
+}
+
+/// See [`Choices::gzip_over_http`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GzipOverHttp {
+    /// Inflated.
+    Accept,
+    /// Status 415.
+    Unsupported,
 }
 
 #[cfg(test)]

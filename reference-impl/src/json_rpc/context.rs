@@ -105,5 +105,5 @@ pub(super) fn update_context(call: &Call<'_>, world: &mut World) -> Outcome {
          \"changed\":{changed},\"missing\":{missing},\"total\":{}}}",
         section.len()
     )
-    .into_bytes())
+    .into())
 }

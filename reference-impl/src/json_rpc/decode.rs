@@ -1,6 +1,6 @@
 //! From the bytes of a body to a text on which implementations agree, and the elements of a batch.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 
 use super::choices::Choices;
 use super::reply::{Failure, FailureKind};
@@ -8,13 +8,12 @@ use crate::json::{
     BigNumbers, DuplicateKeys, Error, ErrorKind, LoneSurrogates, Policy, Traits, Value, write_value,
 };
 
-/// True where [`rewritten`] would change a text.
-pub(super) fn needs_rewriting(text: &[u8], traits: Traits, choices: &Choices) -> bool {
+/// True where [`rewritten`] would change more of a text than its line feeds.
+pub(super) fn needs_rewriting(traits: Traits, choices: &Choices) -> bool {
     let policy = choices.policy();
     traits.duplicate_keys
         || (traits.lone_surrogates && policy.lone_surrogates != LoneSurrogates::Echo)
         || (traits.big_numbers && policy.big_numbers != BigNumbers::Exact)
-        || memchr(b'\n', text).is_some()
 }
 
 /// The text, which is valid JSON, with each name once, surrogates replaced and numbers rounded as the choices say, and

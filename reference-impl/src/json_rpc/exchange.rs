@@ -1,7 +1,7 @@
 //! What is owed for one body: one reply, or the array of a batch.
 
 use super::method::Outcome;
-use super::reply::{self, NULL};
+use super::reply::{self, Failure, NULL};
 
 /// Names a body; whoever handed it over gets it back with the reply.
 pub type Ticket = u64;
@@ -52,18 +52,17 @@ impl BatchReply {
     }
 
     /// Takes the answer to a call for which room was kept.
-    pub fn answer(&mut self, id: &str, outcome: &Outcome) {
+    pub fn answer(&mut self, id: &str, outcome: Outcome) {
         let room = self.room(id);
         self.reserved = self.reserved.saturating_sub(reserve(id));
-        let fits = match outcome {
-            Ok(value) => value.len() <= room,
-            Err(_) => true,
-        };
+        let fits = outcome.as_ref().map_or(true, |value| value.len() <= room);
+        let kind = reply::give_way(&outcome);
         let mut reply = if fits { reply::response(id, outcome, self.bytes_max) } else { Vec::new() };
         if !fits || reply.len() + 1 > room {
-            reply = reply::error(id, &reply::give_way(outcome), false);
+            let failure = Failure::new(kind, "");
+            reply = reply::error(id, &failure, false);
             if reply.len() > self.bytes_max {
-                reply = reply::error(NULL, &reply::give_way(outcome), false);
+                reply = reply::error(NULL, &failure, false);
             }
         }
         self.text.push(if self.text.is_empty() { b'[' } else { b',' });
@@ -88,7 +87,7 @@ impl BatchReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json_rpc::reply::{Failure, FailureKind};
+    use crate::json_rpc::reply::FailureKind;
 
     #[test]
     fn every_id_is_answered_within_the_limit() {
@@ -97,11 +96,11 @@ mod tests {
         ids.iter().for_each(|id| batch.expect(id));
         for (n, id) in ids.iter().enumerate() {
             let outcome = match n % 3 {
-                0 => Ok(format!("\"{}\"", "x".repeat(300)).into_bytes()),
-                1 => Ok(b"1".to_vec()),
+                0 => Ok(format!("\"{}\"", "x".repeat(300)).into()),
+                1 => Ok("1".into()),
                 _ => Err(Failure::new(FailureKind::MethodNotFound, "d".repeat(200))),
             };
-            batch.answer(id, &outcome);
+            batch.answer(id, outcome);
         }
         let text = String::from_utf8(batch.finish().unwrap()).unwrap();
         assert!(text.len() <= 2_000, "{}", text.len());

@@ -102,7 +102,7 @@ pub(super) fn execute_task(call: &Call<'_>, world: &mut World) -> Answer {
     let code = code(&order);
     let result = result(&order, &code, 0);
     if !order.streams && order.pace_ms == 0 {
-        return Answer::Done(Ok(result));
+        return Answer::Done(Ok(result.into()));
     }
     let chunks: VecDeque<String> = chunks(&code, call.limits.rpc_chunk_bytes_max);
     let task =
@@ -130,7 +130,7 @@ impl Task for Typing {
                 self.next_at = now + self.order_pace_ms;
                 Step::Chunk(chunk)
             }
-            None => Step::Done(Ok(result(&self.order, &self.code, now.saturating_sub(self.started)))),
+            None => Step::Done(Ok(result(&self.order, &self.code, now.saturating_sub(self.started)).into())),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::context::Context;
 use super::params::Params;
-use super::reply::Failure;
+use super::reply::{Failure, ResultText};
 use crate::limits::Limits;
 use crate::machine::Millis;
 
-/// What became of a call: the JSON text of a result, without a line feed, or an error.
-pub type Outcome = Result<Vec<u8>, Failure>;
+/// What became of a call: a result or an error.
+pub type Outcome = Result<ResultText, Failure>;
 
 /// What a call says.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ pub(super) fn create_plan(call: &Call<'_>) -> Outcome {
     let ids = ids(tasks.len(), &taken);
     let needed_s = TASK_S.saturating_mul(u64::try_from(tasks.len()).unwrap_or(u64::MAX));
     let time_s = time_s.and_then(|s| u64::try_from(s).ok()).map_or(needed_s, |limit| needed_s.min(limit));
-    Ok(write(&tasks, &ids, time_s))
+    Ok(write(&tasks, &ids, time_s).into())
 }
 
 /// A task of the state: its words, or an object with them.

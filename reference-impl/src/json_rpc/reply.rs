@@ -1,5 +1,6 @@
 //! Replies: their bytes, and the errors with their codes (RPC Error Handling).
 
+use super::method::Outcome;
 use crate::json::write_str;
 
 /// The id of a reply to what cannot be told apart from anything else.
@@ -104,14 +105,44 @@ impl Failure {
     }
 }
 
-/// A response with a result, which is a JSON text; `id` is one as well.
-pub(super) fn result(id: &str, result: &[u8]) -> Vec<u8> {
-    const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
-    // One byte more than is needed, for the LF.
-    let mut out = Vec::with_capacity(HEAD.len() + result.len() + id.len() + 8);
-    out.extend_from_slice(HEAD);
-    out.extend_from_slice(result);
-    close(out, id)
+const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
+const ID: &[u8] = b",\"id\":";
+
+/// Bytes that are kept behind a result: the id, if it is a short one, and what is around it.
+const ROOM_BYTES: usize = 32;
+
+/// The JSON text of a result, without a line feed.
+///
+/// It stands where it stands in the response, which is made of it without a copy: memory for two texts of a megabyte is
+/// more than an allocator keeps, and every large reply would have to get it from the system, page by page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultText(Vec<u8>);
+
+impl<T: AsRef<[u8]>> From<T> for ResultText {
+    fn from(text: T) -> Self {
+        let text = text.as_ref();
+        let mut out = Vec::with_capacity(HEAD.len() + text.len() + ROOM_BYTES);
+        out.extend_from_slice(HEAD);
+        out.extend_from_slice(text);
+        Self(out)
+    }
+}
+
+impl ResultText {
+    /// Bytes of the text.
+    pub(super) fn len(&self) -> usize {
+        self.0.len() - HEAD.len()
+    }
+
+    /// The response with this result.
+    fn close(self, id: &str) -> Vec<u8> {
+        close(self.0, id)
+    }
+
+    /// Bytes of that response.
+    fn closed_len(&self, id: &str) -> usize {
+        self.0.len() + ID.len() + id.len() + 1
+    }
 }
 
 /// A response with an error, with `data` or without.
@@ -122,7 +153,7 @@ pub(super) fn error(id: &str, failure: &Failure, with_data: bool) -> Vec<u8> {
 }
 
 fn close(mut out: Vec<u8>, id: &str) -> Vec<u8> {
-    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(ID);
     out.extend_from_slice(id.as_bytes());
     out.push(b'}');
     out
@@ -130,25 +161,19 @@ fn close(mut out: Vec<u8>, id: &str) -> Vec<u8> {
 
 /// The response to a call, within `bytes_max` bytes: a result that would be larger gives way to an error, and an id that
 /// leaves no room for that is not echoed.
-pub(super) fn response(id: &str, outcome: &Result<Vec<u8>, Failure>, bytes_max: usize) -> Vec<u8> {
-    let full = match outcome {
-        Ok(value) => result(id, value),
-        Err(failure) => error(id, failure, true),
+pub(super) fn response(id: &str, outcome: Outcome, bytes_max: usize) -> Vec<u8> {
+    let failure = match outcome {
+        Ok(result) if result.closed_len(id) <= bytes_max => return result.close(id),
+        Ok(_) => Failure::new(FailureKind::ResultTooLarge, "the result does not fit into a message"),
+        Err(failure) => failure,
     };
-    if full.len() <= bytes_max {
-        return full;
-    }
-    let failure = give_way(outcome);
     let reply = error(id, &failure, true);
     if reply.len() <= bytes_max { reply } else { error(NULL, &failure, true) }
 }
 
-/// The error that takes the place of an outcome for which there is no room.
-pub(super) fn give_way(outcome: &Result<Vec<u8>, Failure>) -> Failure {
-    match outcome {
-        Ok(_) => Failure::new(FailureKind::ResultTooLarge, "the result does not fit into a message"),
-        Err(failure) => failure.clone(),
-    }
+/// What takes the place of an outcome for which there is no room.
+pub(super) fn give_way(outcome: &Outcome) -> FailureKind {
+    outcome.as_ref().map_or_else(|failure| failure.kind, |_| FailureKind::ResultTooLarge)
 }
 
 #[cfg(test)]
@@ -158,12 +183,12 @@ mod tests {
     #[test]
     fn a_result_that_does_not_fit_gives_way() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let value = || Ok(b"\"xxxxxxxxxx\"".to_vec());
-        let whole = text(response("1", &value(), 1000));
+        let value = || Ok("\"xxxxxxxxxx\"".into());
+        let whole = text(response("1", value(), 1000));
         assert_eq!(whole, r#"{"jsonrpc":"2.0","result":"xxxxxxxxxx","id":1}"#);
-        assert_eq!(text(response("1", &value(), whole.len())), whole);
-        assert!(text(response("1", &value(), whole.len() - 1)).contains("-32603"));
+        assert_eq!(text(response("1", value(), whole.len())), whole);
+        assert!(text(response("1", value(), whole.len() - 1)).contains("-32603"));
         let long_id = format!("\"{}\"", "i".repeat(500));
-        assert!(text(response(&long_id, &value(), 300)).ends_with(",\"id\":null}"));
+        assert!(text(response(&long_id, value(), 300)).ends_with(",\"id\":null}"));
     }
 }

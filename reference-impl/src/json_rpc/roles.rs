@@ -16,7 +16,9 @@ pub fn methods() -> MethodTable {
         .with("update_context", |call: &Call<'_>, world: &mut World| {
             context::update_context(call, world).into()
         })
-        .with("peerproof.context", |_: &Call<'_>, world: &mut World| Ok(world.context.to_json()).into())
+        .with("peerproof.context", |_: &Call<'_>, world: &mut World| {
+            Ok(world.context.to_json().into()).into()
+        })
         .with("peerproof.echo", |call: &Call<'_>, _: &mut World| echo(call).into())
         .with("peerproof.fail", |_: &Call<'_>, _: &mut World| fail().into())
         .with("peerproof.sleep", |call: &Call<'_>, _: &mut World| sleep(call))
@@ -27,7 +29,7 @@ pub fn methods() -> MethodTable {
 
 /// The params, as they were spelled; `null` where there are none.
 fn echo(call: &Call<'_>) -> Outcome {
-    Ok(call.params.text()?.unwrap_or("null").as_bytes().to_vec())
+    Ok(call.params.text()?.unwrap_or("null").into())
 }
 
 /// The method that always raises.
@@ -37,7 +39,7 @@ fn fail() -> Outcome {
 
 fn counter(world: &mut World) -> Outcome {
     world.count += 1;
-    Ok(format!("{{\"count\":{}}}", world.count).into_bytes())
+    Ok(format!("{{\"count\":{}}}", world.count).into())
 }
 
 /// A required number of things that is not negative.
@@ -75,7 +77,7 @@ impl Task for Sleep {
         if now < self.until {
             return Step::WaitUntil(self.until);
         }
-        Step::Done(Ok(format!("{{\"slept_ms\":{}}}", self.ms).into_bytes()))
+        Step::Done(Ok(format!("{{\"slept_ms\":{}}}", self.ms).into()))
     }
 
     fn ends_at(&self) -> Option<Millis> {
@@ -92,7 +94,7 @@ fn blob(call: &Call<'_>) -> Outcome {
     let bytes = amount(&call.params.named(call.limits)?, "bytes")?;
     match usize::try_from(bytes) {
         Ok(bytes) if bytes <= call.result_bytes_max => {
-            Ok([b"{\"data\":\"", "x".repeat(bytes).as_bytes(), b"\"}"].concat())
+            Ok([b"{\"data\":\"", "x".repeat(bytes).as_bytes(), b"\"}"].concat().into())
         }
         _ => Err(Failure::new(FailureKind::ResultTooLarge, "the result does not fit into a message")),
     }
@@ -110,11 +112,11 @@ fn named(call: &Call<'_>) -> Outcome {
     };
     let (minuend, subtrahend) = (number("minuend")?, number("subtrahend")?);
     if let (Some(minuend), Some(subtrahend)) = (minuend.as_i64(), subtrahend.as_i64()) {
-        return Ok((i128::from(minuend) - i128::from(subtrahend)).to_string().into_bytes());
+        return Ok((i128::from(minuend) - i128::from(subtrahend)).to_string().into());
     }
     let difference = minuend.as_f64() - subtrahend.as_f64();
     if !difference.is_finite() {
         return Err(Failure::invalid_params("the difference is beyond every double"));
     }
-    Ok(format!("{difference:e}").into_bytes())
+    Ok(format!("{difference:e}").into())
 }

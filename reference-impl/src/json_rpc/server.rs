@@ -1,12 +1,16 @@
 //! The server: one body in, one body or none out, and streams on the way.
 
+mod under_way;
+
 use std::collections::HashMap;
+
+use memchr::memchr;
 
 use super::choices::RpcPrefix;
 use super::decode;
 use super::exchange::{BatchReply, Exchange, Ticket as TicketOf};
-use super::job::{Job, JobId, Jobs, ReplyTo, Stream};
-use super::method::{Answer, Call, Outcome, Step, Task, World};
+use super::job::{Job, Jobs, ReplyTo};
+use super::method::{Answer, Call, Outcome, Task, World};
 use super::reply::{self, Failure, FailureKind, NULL};
 use super::request::{self, Refusal, Request};
 use super::{Components, Config, gzip, log};
@@ -19,7 +23,7 @@ pub type Ticket = TicketOf;
 /// What carries a body, as far as it matters to the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// Both sides send messages at any time (lines): streams are possible.
+    /// Both sides send messages at any time, each a line: streams are possible.
     Duplex,
     /// Each body has its own reply (HTTP): there are no streams.
     Exchange,
@@ -126,13 +130,14 @@ impl Server {
     }
 
     /// Answers a body that cannot be read.
-    pub(super) fn refuse(&self, ticket: Ticket, failure: Failure, out: &mut Vec<Output>) {
-        self.reply(ticket, NULL, &Err(failure), out);
+    pub fn refuse(&self, ticket: Ticket, failure: Failure, out: &mut Vec<Output>) {
+        self.reply(ticket, NULL, Err(failure), out);
     }
 
-    fn reply(&self, ticket: Ticket, id: &str, outcome: &Outcome, out: &mut Vec<Output>) {
+    fn reply(&self, ticket: Ticket, id: &str, outcome: Outcome, out: &mut Vec<Output>) {
+        let is_error = outcome.is_err();
         let body = reply::response(id, outcome, self.config.limits.rpc_message_bytes_max);
-        out.push(Output::Reply { ticket, body: Some(body), is_error: outcome.is_err() });
+        out.push(Output::Reply { ticket, body: Some(body), is_error });
     }
 
     /// `original` is what was sent where `text` is a rewritten form of it.
@@ -152,7 +157,10 @@ impl Server {
             Err(error) => return self.refuse(ticket, decode::refusal(error), out),
         };
         let traits = scanned.traits();
-        if original.is_none() && decode::needs_rewriting(text, traits, &choices) {
+        // A line has no line feed within.
+        let is_line = channel == Channel::Duplex && !nested;
+        let breaks = || !is_line && memchr(b'\n', text).is_some();
+        if original.is_none() && (decode::needs_rewriting(traits, &choices) || breaks()) {
             return match decode::rewritten(text, traits, nesting_max, &choices) {
                 Ok(rewritten) => self.read(&rewritten, Some(text), origin, now, out),
                 Err(failure) => self.refuse(ticket, failure, out),
@@ -195,7 +203,7 @@ impl Server {
         let request = match request {
             Ok(request) => request,
             Err(Refusal::Answer(failure, id)) => {
-                return self.reply(ticket, id.unwrap_or(NULL), &Err(failure), out);
+                return self.reply(ticket, id.unwrap_or(NULL), Err(failure), out);
             }
             Err(Refusal::Silent) => {
                 return out.push(Output::Reply { ticket, body: None, is_error: false });
@@ -212,7 +220,7 @@ impl Server {
             return;
         };
         match called {
-            Called::Done(outcome) => self.reply(ticket, id, &outcome, out),
+            Called::Done(outcome) => self.reply(ticket, id, outcome, out),
             Called::Later { task, timeout_ms, streams } => {
                 let exchange = self.open(Exchange { ticket, waiting: 1, batch: None });
                 let streams = streams && channel == Channel::Duplex && self.config.features.streaming;
@@ -268,14 +276,14 @@ impl Server {
             let request = match request {
                 Ok(request) => request,
                 Err(Refusal::Answer(failure, id)) => {
-                    batch.answer(id.unwrap_or(NULL), &Err(failure));
+                    batch.answer(id.unwrap_or(NULL), Err(failure));
                     continue;
                 }
                 Err(Refusal::Silent) => continue,
             };
             let room = request.id.map_or(bytes_max, |id| batch.room(id));
             match (self.call(&request, room, now, out), request.id) {
-                (Called::Done(outcome), Some(id)) => batch.answer(id, &outcome),
+                (Called::Done(outcome), Some(id)) => batch.answer(id, outcome),
                 (Called::Done(_), None) => {}
                 (Called::Later { task, timeout_ms, .. }, id) => {
                     waiting += usize::from(id.is_some());
@@ -342,7 +350,7 @@ impl Server {
         let methods = &mut self.components.methods;
         if request.method.starts_with(b"rpc.") && rpc_prefix != RpcPrefix::MethodNotFound {
             return Called::Done(match rpc_prefix {
-                RpcPrefix::Answer => Ok(names(methods.names())),
+                RpcPrefix::Answer => Ok(names(methods.names()).into()),
                 _ => Err(Failure::invalid_request("names that begin with rpc. are reserved")),
             });
         }
@@ -377,89 +385,6 @@ impl Server {
         out.push(Output::Log(log::line(&entry, self.config.started_unix_ms.saturating_add(to))));
     }
 
-    /// Lets the calls go on whose time has come, each one step; the rest waits for the next run where much was said.
-    pub fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
-        let bytes_max = self.config.limits.output_batch_bytes;
-        let mut bytes = 0;
-        for _ in 0..self.jobs.wake(now) {
-            let from = out.len();
-            let Some(id) = self.jobs.next_runnable() else { return };
-            self.go_on(id, now, out);
-            bytes += out.iter().skip(from).map(Output::len).sum::<usize>();
-            if bytes >= bytes_max {
-                return;
-            }
-        }
-    }
-
-    fn go_on(&mut self, id: JobId, now: Millis, out: &mut Vec<Output>) {
-        let Some(job) = self.jobs.get_mut(id) else { return };
-        if job.is_overdue(now) {
-            let failure = Failure::new(FailureKind::Timeout, "the call was not done in its time");
-            return self.finish(id, &Err(failure), now, out);
-        }
-        match job.task.poll(now) {
-            Step::WaitUntil(at) => {
-                let at = at.min(job.deadline);
-                self.jobs.wait(id, at);
-            }
-            Step::Chunk(chunk) => {
-                if let Some(stream) = &mut job.stream {
-                    stream.sequence += 1;
-                    out.push(Output::Notice(stream_data(stream, &chunk)));
-                }
-                self.jobs.go_on(id);
-            }
-            Step::Done(outcome) => self.finish(id, &outcome, now, out),
-        }
-    }
-
-    fn finish(&mut self, id: JobId, outcome: &Outcome, now: Millis, out: &mut Vec<Output>) {
-        let Some(job) = self.jobs.remove(id) else { return };
-        if let Some((method, from)) = &job.label {
-            let id = job.reply_to.as_ref().map(|to| &*to.id);
-            self.log(method, id, (*from, now), outcome, out);
-        }
-        if let Some(stream) = &job.stream {
-            out.push(Output::Notice(stream_end(stream)));
-        }
-        let Some(ReplyTo { exchange: number, id }) = job.reply_to else { return };
-        let Some(exchange) = self.exchanges.get_mut(&number) else { return };
-        exchange.waiting -= 1;
-        match &mut exchange.batch {
-            Some(batch) => {
-                let before = batch.held_bytes();
-                batch.answer(&id, outcome);
-                self.batch_bytes += batch.held_bytes() - before;
-                self.close_if_done(number, out);
-            }
-            None => {
-                let ticket = exchange.ticket;
-                self.exchanges.remove(&number);
-                self.reply(ticket, &id, outcome, out);
-            }
-        }
-    }
-
-    fn close_if_done(&mut self, number: u64, out: &mut Vec<Output>) {
-        if self.exchanges.get(&number).is_none_or(|exchange| exchange.waiting > 0) {
-            return;
-        }
-        let Some(Exchange { ticket, batch: Some(batch), .. }) = self.exchanges.remove(&number) else {
-            return;
-        };
-        self.batch_bytes -= batch.held_bytes();
-        out.push(Output::Reply { ticket, body: batch.finish(), is_error: false });
-    }
-
-    /// Ends the calls that would take too long now that nothing more will be asked.
-    pub fn hurry(&mut self, now: Millis, out: &mut Vec<Output>) {
-        for id in self.jobs.ending_after(now + self.config.limits.rpc_eof_grace_ms) {
-            let failure = Failure::new(FailureKind::Unavailable, "the input ended before the call was done");
-            self.finish(id, &Err(failure), now, out);
-        }
-    }
-
     /// When it wants to go on by itself; a time that has passed means at once.
     pub fn wake_at(&self) -> Option<Millis> {
         self.jobs.next_at()
@@ -470,22 +395,13 @@ impl Server {
         self.jobs.len() == 0
     }
 
-    /// True when so much is under way that nothing more should be handed over until something is done.
+    /// True when so much is under way that nothing more should be handed over until something is done; without
+    /// concurrency that is any call.
     pub fn is_full(&self) -> bool {
         let limits = &self.config.limits;
-        self.jobs.len() >= limits.rpc_pending_max
+        let pending_max = if self.config.features.concurrent { limits.rpc_pending_max } else { 1 };
+        self.jobs.len() >= pending_max
             || self.jobs.held_bytes() + self.batch_bytes >= limits.rpc_pending_bytes_max
-    }
-
-    fn start_stream(&mut self, task_id: &str, out: &mut Vec<Output>) -> Stream {
-        self.stream_last += 1;
-        let stream = Stream { number: self.stream_last, sequence: 0 };
-        out.push(Output::Notice(notice(
-            "stream_start",
-            &stream,
-            format!(",\"task_id\":{task_id}").as_bytes(),
-        )));
-        stream
     }
 }
 
@@ -501,25 +417,6 @@ fn signable<'t>(
         }
         request => request,
     }
-}
-
-fn stream_data(stream: &Stream, chunk: &str) -> Vec<u8> {
-    let mut members = b",\"chunk\":".to_vec();
-    write_str(&mut members, chunk);
-    members.extend_from_slice(format!(",\"sequence\":{}", stream.sequence).as_bytes());
-    notice("stream_data", stream, &members)
-}
-
-fn stream_end(stream: &Stream) -> Vec<u8> {
-    notice("stream_end", stream, format!(",\"total_chunks\":{}", stream.sequence).as_bytes())
-}
-
-fn notice(method: &str, stream: &Stream, members: &[u8]) -> Vec<u8> {
-    let head = format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"stream_id\":\"stream_{:03}\"",
-        stream.number
-    );
-    [head.as_bytes(), members, b"}}"].concat()
 }
 
 /// What the `rpc.` methods answer where they do.

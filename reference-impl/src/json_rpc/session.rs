@@ -57,8 +57,7 @@ impl Session {
     }
 
     fn is_blocked(&self) -> bool {
-        let waits = !self.server.config().features.concurrent && !self.server.is_idle();
-        self.yielding || self.ended || waits || self.server.is_full()
+        self.yielding || self.ended || self.server.is_full()
     }
 
     /// Takes lines off `input` until it is used up or something has to be waited for.

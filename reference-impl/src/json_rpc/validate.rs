@@ -72,7 +72,7 @@ pub(super) fn validate_code(call: &Call<'_>) -> Outcome {
     let mut problems = syntax(&code, family, call.limits.nesting_max);
     problems.extend(rules::apply(&code, family, &rules));
     problems.sort_by_key(|problem| problem.at);
-    Ok(write(&code, &language, &problems))
+    Ok(write(&code, &language, &problems).into())
 }
 
 fn syntax(code: &str, family: Family, nesting_max: usize) -> Vec<Problem> {

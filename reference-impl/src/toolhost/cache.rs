@@ -120,7 +120,7 @@ impl Cache for FixedCache {
 
     fn insert(&mut self, key: Key, entry: Entry, now: Millis) {
         self.drop_expired(now);
-        if self.entries_max == 0 || self.entries.contains_key(&key) {
+        if self.entries_max == 0 {
             return;
         }
         while self.entries.len() >= self.entries_max {

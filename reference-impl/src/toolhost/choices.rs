@@ -1,21 +1,9 @@
 //! What the contract leaves open for a toolhost, as values (contract §8 `[choices]`).
 
 use crate::choices::choices;
-use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates};
+pub use crate::frame::LastLine;
 
 choices! {
-    /// Two members with one name, anywhere in a request.
-    duplicate_keys: DuplicateKeys = DuplicateKeys::Last, {
-        "last" => DuplicateKeys::Last, "first" => DuplicateKeys::First, "refuse" => DuplicateKeys::Refuse
-    };
-    /// An escaped half of a surrogate pair.
-    lone_surrogates: LoneSurrogates = LoneSurrogates::Echo, {
-        "echo" => LoneSurrogates::Echo, "replace" => LoneSurrogates::Replace, "refuse" => LoneSurrogates::Refuse
-    };
-    /// Integers beyond ±(2^53−1) and numbers beyond a double.
-    big_integers: BigNumbers = BigNumbers::Exact, {
-        "exact" => BigNumbers::Exact, "round" => BigNumbers::Round, "refuse" => BigNumbers::Refuse
-    };
     /// A byte order mark before a request.
     bom: Bom = Bom::Ignore, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
     /// A line of nothing but white space, in serve mode.
@@ -106,17 +94,6 @@ pub enum BlankLine {
     Refuse,
     /// The session ends in order, exit status 0.
     End,
-}
-
-/// See [`Choices::last_line_without_lf`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastLine {
-    /// A line like any other.
-    Process,
-    /// Refused, whatever it holds.
-    Refuse,
-    /// Processed when it is complete, dropped without a reply when it is cut.
-    Silent,
 }
 
 /// See [`Choices::null_member`].

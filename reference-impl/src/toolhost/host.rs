@@ -72,12 +72,12 @@ pub(super) struct Host {
 
 /// What a call waits for.
 enum Waiting {
-    Time(Millis),
+    Time,
     Reply,
 }
 
 /// Capacity kept for the input of the next request; more is given back.
-const KEPT_BYTES: usize = 4 * 1024 * 1024;
+const KEPT_BYTES: usize = 4 << 20;
 
 impl Host {
     pub fn new(config: Config, components: Components) -> Self {
@@ -222,19 +222,12 @@ impl Host {
 
     /// Continues the tool that waits. Returns `None` when none does or `answer` is not what it waits for.
     pub fn resume(&mut self, answer: Answer, now: Millis, out: &mut Out<'_>) -> Option<Progress> {
-        let (call, waiting) = self.waiting.take()?;
-        match (&waiting, &answer) {
-            (Waiting::Time(until), Answer::Woken) if now < *until => {
-                out.push(Action::WakeAt(*until));
-                self.waiting = Some((call, waiting));
-                return None;
-            }
-            (Waiting::Time(_), Answer::Woken) | (Waiting::Reply, Answer::Fetched(_)) => {}
-            _ => {
-                self.waiting = Some((call, waiting));
-                return None;
-            }
-        }
+        let (call, _) = self.waiting.take_if(|(_, waiting)| {
+            matches!(
+                (waiting, &answer),
+                (Waiting::Time, Answer::Woken) | (Waiting::Reply, Answer::Fetched(_))
+            )
+        })?;
         let Self { config, components, printed, .. } = self;
         let Config { choices, limits, .. } = &*config;
         let mut cx = Context { now, limits, choices, state: &mut *components.state, printed };
@@ -268,7 +261,7 @@ impl Host {
             }
             Step::WaitUntil(until) => {
                 out.push(Action::WakeAt(until));
-                self.waiting = Some((call, Waiting::Time(until)));
+                self.waiting = Some((call, Waiting::Time));
                 Progress::Waiting
             }
             Step::Fetch(request) => {

@@ -6,7 +6,6 @@
 
 mod machines;
 mod parts;
-mod shell;
 mod tools;
 mod wire;
 mod wire_edit;
@@ -18,80 +17,41 @@ mod wire_table;
 
 use super::{Components, Config, Mode, machine_with};
 use crate::machine::Machine;
-
-pub use shell::ShellFault;
+use crate::mutant::{self, Inner, ShellFault, shell};
 
 /// A toolhost that breaks clauses.
-#[derive(Clone, Copy)]
-pub struct Mutant {
-    /// Stable kebab id.
-    pub id: &'static str,
-    /// Ids of the clauses that it breaks; a check of each has to notice.
-    pub clauses: &'static [&'static str],
-    /// One sentence: what it does wrong.
-    pub fault: &'static str,
-    /// A feature that this peer does not claim to have: the fault lies in having a part of it.
-    pub unclaimed: Option<&'static str>,
-    seam: Seam,
-}
+pub type Mutant = mutant::Mutant<Config, Components, Rewiring>;
 
-/// Where a mutant is cut in.
+/// What is put around a correct machine.
 #[derive(Clone, Copy)]
-enum Seam {
-    /// Another configuration.
-    Config(fn(&mut Config)),
-    /// Other components.
-    Parts(fn(&mut Config, &mut Components)),
-    /// Lines rewritten on the way in, replies on the way out.
-    Wire(wire::Rewrite),
-    /// The machine as a whole wrapped.
-    Machine(fn(Box<dyn Machine + Send>) -> Box<dyn Machine + Send>),
-    /// The process around a correct machine misbehaves.
-    Shell(ShellFault),
+pub enum Rewiring {
+    /// Requests rewritten on the way in, replies on the way out.
+    Lines(wire::Rewrite),
+    /// Whatever it is, in run mode only.
+    RunMode(fn(Inner) -> Inner),
 }
 
 impl Mutant {
-    const fn new(
-        id: &'static str,
-        clauses: &'static [&'static str],
-        fault: &'static str,
-        seam: Seam,
-    ) -> Self {
-        Self { id, clauses, fault, unclaimed: None, seam }
-    }
-
-    /// As a peer that does not claim `feature`.
-    const fn without(mut self, feature: &'static str) -> Self {
-        self.unclaimed = Some(feature);
-        self
-    }
-
-    /// The fault of the process around the machine, if it is one; such a mutant shows in a real process only.
-    pub fn shell_fault(&self) -> Option<ShellFault> {
-        match self.seam {
-            Seam::Shell(fault) => Some(fault),
-            _ => None,
-        }
-    }
-
     /// The mutant as a machine (a correct one where the fault lies in the shell).
-    pub fn machine(&self, mut config: Config) -> Box<dyn Machine + Send> {
+    pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
         let run = matches!(config.mode, Mode::Run { .. });
-        if let Seam::Config(change) = self.seam {
-            change(&mut config);
-        }
-        let mut components = Components::new(&config);
-        if let Seam::Parts(change) = self.seam {
-            change(&mut config, &mut components);
-        }
-        let machine = machine_with(config, components);
-        match self.seam {
-            Seam::Wire(rewrite) => Box::new(wire::Wire::new(machine, rewrite, run)),
-            Seam::Machine(wrap) => wrap(machine),
-            Seam::Config(_) | Seam::Parts(_) | Seam::Shell(_) => machine,
-        }
+        let rewire = |machine, rewiring| -> Inner {
+            match rewiring {
+                Rewiring::Lines(rewrite) => Box::new(wire::Wire::new(machine, rewrite, run)),
+                Rewiring::RunMode(wrap) if run => wrap(machine),
+                Rewiring::RunMode(_) => machine,
+            }
+        };
+        self.build(config, Components::new, machine_with, rewire)
     }
 }
+
+/// Mutants of the process around the machine.
+const SHELL_MUTANTS: &[Mutant] = &[
+    shell("ignores-sigterm", &["TH-PROC-04"], "SIGTERM does not end the process.", ShellFault::IgnoresTerm),
+    shell("leaves-a-child", &["TH-PROC-05"], "A child process outlives the peer.", ShellFault::LeavesChild),
+    shell("leaves-a-file", &["TH-PROC-06"], "A temporary file outlives the peer.", ShellFault::LeavesFile),
+];
 
 /// A correct peer that does not have a feature: what a request says about it is ignored, as unknown members are.
 pub fn without_feature(feature: &str, machine: Box<dyn Machine + Send>) -> Box<dyn Machine + Send> {
@@ -116,7 +76,7 @@ pub fn all() -> Vec<Mutant> {
         machines::MUTANTS,
         parts::MUTANTS,
         tools::MUTANTS,
-        shell::MUTANTS,
+        SHELL_MUTANTS,
     ]
     .concat()
 }
@@ -128,19 +88,12 @@ pub fn find(id: &str) -> Option<Mutant> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::machine::{Action, Event};
 
     #[test]
-    fn ids_are_unique_and_faults_are_sentences() {
-        let mut seen = BTreeSet::new();
-        for mutant in all() {
-            assert!(seen.insert(mutant.id), "{} is there twice", mutant.id);
-            assert!(mutant.fault.ends_with('.'), "{}", mutant.id);
-            assert!(!mutant.clauses.is_empty(), "{}", mutant.id);
-        }
+    fn the_table_is_sound() {
+        mutant::assert_sound(&all(), "TH-");
     }
 
     /// A mutant that breaks everything proves nothing: each answers something to a plain request, but for those that

@@ -12,7 +12,7 @@ fn parsed(call: &Call<'_>) -> Result<Value, Failure> {
 fn subtract(call: &Call<'_>, _: &mut World) -> Answer {
     let difference = parsed(call).map(|params| {
         let of = |at: usize, name: &str| params.get(at).or(params.get(name)).unwrap().as_i64().unwrap();
-        (of(0, "minuend") - of(1, "subtrahend")).to_string().into_bytes()
+        (of(0, "minuend") - of(1, "subtrahend")).to_string().into()
     });
     difference.into()
 }
@@ -20,17 +20,17 @@ fn subtract(call: &Call<'_>, _: &mut World) -> Answer {
 fn sum(call: &Call<'_>, _: &mut World) -> Answer {
     let sum = parsed(call).map(|params| {
         let sum: i64 = params.as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).sum();
-        sum.to_string().into_bytes()
+        sum.to_string().into()
     });
     sum.into()
 }
 
 fn get_data(_: &Call<'_>, _: &mut World) -> Answer {
-    Ok(b"[\"hello\",5]".to_vec()).into()
+    Ok("[\"hello\",5]".into()).into()
 }
 
 fn nothing(_: &Call<'_>, _: &mut World) -> Answer {
-    Ok(b"null".to_vec()).into()
+    Ok("null".into()).into()
 }
 
 fn peer() -> Peer {

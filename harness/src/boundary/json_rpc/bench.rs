@@ -1,6 +1,5 @@
 //! What a benchmark sends to a JSON-RPC server, and how a right answer is told.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::role::role;
@@ -12,6 +11,10 @@ use crate::plan::{Plan, Session};
 
 const NO_ECHO: &str = "no method is known that returns its params: map the role `echo` with --role echo=METHOD or in \
                        the configuration";
+
+/// A signature is good for one message: a load of them would be one of making signatures.
+const SIGNED: &str = "the server takes signed messages alone ([features] auth), and a benchmark sends the same bytes \
+                      again and again, which it has to refuse: measure it without auth";
 
 /// Name, bytes with the line feed, variants, meaning.
 const SIZES: &[(&str, usize, usize, &str)] = &[
@@ -27,6 +30,9 @@ const SIZES: &[(&str, usize, usize, &str)] = &[
 /// No method is known that returns its params.
 pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
     let echo = role(facts, "echo").ok_or(NO_ECHO)?;
+    if facts.claims("auth") {
+        return Err(SIGNED.to_owned());
+    }
     Ok(SIZES
         .iter()
         .map(|(name, bytes, variants, meaning)| {
@@ -35,11 +41,7 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
             Workload {
                 name: format!("command/{name}"),
                 meaning: (*meaning).to_owned(),
-                session: Session {
-                    command: "command".to_owned(),
-                    placeholders: BTreeMap::new(),
-                    env: BTreeMap::new(),
-                },
+                session: Session { command: "command".to_owned(), ..Session::default() },
                 requests: made.iter().map(|(text, _)| format!("{text}\n").into_bytes()).collect(),
                 one_shot: false,
                 echoes: true,
@@ -114,6 +116,13 @@ mod tests {
             different.dedup();
             assert_eq!(different.len(), *variants, "{name}");
         }
+    }
+
+    #[test]
+    fn a_server_that_wants_signatures_is_not_measured() {
+        let mut facts = reference::facts(Side::Provider);
+        facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
+        assert!(workloads(&facts).unwrap_err().contains("signed"));
     }
 
     #[test]

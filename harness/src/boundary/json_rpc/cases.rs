@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
+use super::model::TIMEOUT_DEFAULT_MS;
 use super::role::role;
 use super::talk::{Talk, UNKNOWN_METHOD, good, quoted};
 use crate::case::{self, Case, Loaded, Recipe};
@@ -100,6 +101,10 @@ fn plan(case: &Case<Row>, facts: &Facts) -> Result<Plan, String> {
         let body = row.raw.payload(&limits, &|text| fill_in(text, case, facts))?;
         talk.aim(&row.clause.as_ref().unwrap_or(&case.clauses[0]).0);
         talk.send_as(body.then(Payload::text("\n")), row.chunking);
+        if case.feature.as_deref() == Some("profile_methods") {
+            // Whoever does real work may use the time that a call has.
+            talk.allow_ms(TIMEOUT_DEFAULT_MS + 1_000);
+        }
         if !row.no_canary {
             talk.canary();
         }

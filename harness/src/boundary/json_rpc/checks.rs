@@ -5,25 +5,45 @@ use crate::check::Check;
 use super::cases;
 
 mod ambient;
+mod auth;
 mod batch;
+mod client;
 mod framing;
+mod gzip;
+mod http;
 mod limits;
 mod model;
 mod notifications;
 mod process;
+mod profile;
+mod rate;
+mod sizes;
+mod streams;
+mod timeouts;
 
 /// Every check, in the order in which they run.
 pub fn all() -> Vec<Check> {
     let mut checks = framing::checks();
-    for file in ["json", "ids", "requests", "methods", "batches"] {
+    for file in ["json", "ids", "requests", "methods", "batches", "profile"] {
         checks.extend(cases::checks(file));
     }
     checks.extend(batch::checks());
     checks.extend(notifications::checks());
     checks.extend(limits::checks());
+    checks.extend(sizes::checks());
+    checks.extend(timeouts::checks());
+    checks.extend(profile::checks());
     checks.extend(process::checks());
+    checks.extend(streams::checks());
+    checks.extend(auth::checks());
+    checks.extend(rate::checks());
+    checks.extend(gzip::checks());
     checks.extend(model::checks());
     checks.extend(ambient::checks());
+    checks.extend(client::checks());
+    let carried = http::carried(&checks);
+    checks.extend(carried);
+    checks.extend(http::checks());
     checks
 }
 

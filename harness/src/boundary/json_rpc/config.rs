@@ -1,65 +1,102 @@
 //! The configuration vocabulary of the json_rpc boundary.
 
 use crate::boundary::ConfigKey;
-
-const fn key(
-    table: &'static str,
-    name: &'static str,
-    values: &'static [&'static str],
-    meaning: &'static str,
-) -> ConfigKey {
-    ConfigKey { table, name, values, members: &[], meaning }
-}
-
-const fn role(name: &'static str, members: &'static [&'static str], meaning: &'static str) -> ConfigKey {
-    ConfigKey { table: "roles", name, values: &[], members, meaning }
-}
+use crate::carriage::HTTP;
 
 const METHOD: &[&str] = &["method: string"];
-const TRUE_FALSE: &[&str] = &["true", "false"];
-
 /// Every key that a configuration for a JSON-RPC server may hold.
 pub const KEYS: &[ConfigKey] = &[
-    ConfigKey {
-        table: "peer",
-        name: "command",
-        values: &[],
-        members: &[],
-        meaning: "argv of a server that reads one message or batch a line",
-    },
-    key("features", "batch", TRUE_FALSE, "arrays of requests are answered by arrays"),
-    role("echo", METHOD, "the result equals the params, whatever object or array they are"),
-    role("fail", METHOD, "a method that raises, with params `{}`"),
-    role(
+    ConfigKey::command("command", &[], "argv of a server that reads one message or batch a line"),
+    ConfigKey::command(
+        "client",
+        &["{scenario}", "{results}"],
+        "argv of a client that makes the calls of a scenario and appends how each ended; `command` means the \
+                  same where these placeholders are in it",
+    ),
+    ConfigKey::command(
+        HTTP,
+        &["{port}?", "{addr}?"],
+        "argv of a server that takes each message as the body of a POST, on the port of 127.0.0.1 that it is \
+                  given; or { command, url }, where a url without a command is that of a server which runs already",
+    ),
+    ConfigKey::feature("batch", "arrays of requests are answered by arrays"),
+    ConfigKey::feature("streaming", "tasks whose `options.stream` is true say on the way what they have"),
+    ConfigKey::set_feature(
+        "auth",
+        &["key: string", "key_id?: string"],
+        "every message has to be signed with this key, one for tests: transcripts hold it",
+    ),
+    ConfigKey::set_feature(
+        "rate_limit",
+        &["requests: integer", "window_s: integer"],
+        "so many requests pass in a fresh process, and in a window of so many seconds",
+    ),
+    ConfigKey::feature("concurrent", "a slow call does not hold up the calls behind it"),
+    ConfigKey::feature(
+        "profile_methods",
+        "execute_task, create_plan, validate_code and update_context are there",
+    ),
+    ConfigKey::feature(
+        "gzip",
+        "a line may wrap a message that is compressed; over HTTP a body may be compressed",
+    ),
+    ConfigKey::role("echo", METHOD, "the result equals the params, whatever object or array they are"),
+    ConfigKey::role("fail", METHOD, "a method that raises, with params `{}`"),
+    ConfigKey::role(
         "named",
         &["method: string", "params: object", "expect?: string"],
         "takes named params and succeeds with these; expect = \"difference\": of `minuend` and `subtrahend`",
     ),
-    role("counter", METHOD, "the result is {\"count\":n}, one more at each call in this process"),
-    key(
-        "choices",
-        "duplicate_keys",
-        &["last", "first", "refuse"],
-        "which of two members with one name counts",
+    ConfigKey::role(
+        "sleep",
+        &["method: string", "params?: any {ms}"],
+        "takes so many milliseconds; `options.timeout_ms` is added to its params",
     ),
-    key("choices", "lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone"),
-    key(
-        "choices",
-        "big_integers",
-        &["exact", "round", "refuse"],
-        "what becomes of integers beyond ±(2^53−1)",
+    ConfigKey::role(
+        "blob",
+        &["method: string", "params?: any {bytes}"],
+        "the result is {\"data\":\"xx…\"} of so many bytes",
     ),
-    key("choices", "blank_line", &["ignore", "refuse"], "a line of white space"),
-    key("choices", "last_line_without_lf", &["process", "refuse", "silent"], "a last line that is not ended"),
-    key("choices", "null_id", &["answer", "silent", "refuse"], "a request whose id is null"),
-    key("choices", "fractional_id", &["echo", "refuse"], "a request whose id has a fraction"),
-    key("choices", "params_null", &["absent", "refuse"], "null as params"),
-    key(
-        "choices",
+    ConfigKey::role("counter", METHOD, "the result is {\"count\":n}, one more at each call in this process"),
+    ConfigKey::role(
+        "stream",
+        &["method: string", "params: object"],
+        "an `execute_task` call with `options.stream` true: a stream with at least one chunk, then a result",
+    ),
+    ConfigKey::DUPLICATE_KEYS,
+    ConfigKey::LONE_SURROGATES,
+    ConfigKey::BIG_INTEGERS,
+    ConfigKey::choice("blank_line", &["ignore", "refuse"], "a line of white space"),
+    ConfigKey::choice(
+        "last_line_without_lf",
+        &["process", "refuse", "silent"],
+        "a last line that is not ended",
+    ),
+    ConfigKey::choice("null_id", &["answer", "silent", "refuse"], "a request whose id is null"),
+    ConfigKey::choice("fractional_id", &["echo", "refuse"], "a request whose id has a fraction"),
+    ConfigKey::choice("params_null", &["absent", "refuse"], "null as params"),
+    ConfigKey::choice(
         "params_scalar",
         &["-32600", "-32602"],
         "code for params that are neither array nor object",
     ),
-    key("choices", "rpc_prefix", &["-32600", "-32601", "answer"], "a method whose name begins with `rpc.`"),
-    key("choices", "response_to_server", &["refuse", "silent"], "a response object sent to a server"),
+    ConfigKey::choice(
+        "rpc_prefix",
+        &["-32600", "-32601", "answer"],
+        "a method whose name begins with `rpc.`",
+    ),
+    ConfigKey::choice(
+        "id_null_error",
+        &["ends", "ignore"],
+        "of a client: what an error for no id does to the only call that waits",
+    ),
+    ConfigKey::choice("server_request", &["ignore", "answer"], "of a client: a request from the server"),
+    ConfigKey::choice("response_to_server", &["refuse", "silent"], "a response object sent to a server"),
+    ConfigKey::choice("error_status", &["200", "400"], "HTTP status of a reply that is an error"),
+    ConfigKey::choice(
+        "over_size_body",
+        &["413", "-32600"],
+        "HTTP: what refuses a body over the limit, a status or a reply",
+    ),
+    ConfigKey::choice("gzip_over_http", &["accept", "415"], "HTTP: a body with `Content-Encoding: gzip`"),
 ];

@@ -17,7 +17,7 @@ pub struct Came<'a> {
     pub array: Option<&'a Frame>,
     /// Elements of it that answer nothing.
     pub extra: Vec<&'a Json>,
-    /// Responses outside an array to elements of a batch.
+    /// Responses outside an array to elements of a batch, or one error to all of it.
     pub unwrapped: Vec<&'a Json>,
 }
 
@@ -104,6 +104,20 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
             }
         }
     }
+    // An error under no id, where an array is missing: a batch was refused as a whole.
+    left.retain(|index| {
+        let is_error = objects[*index].get("id").is_some_and(Json::is_null)
+            && objects[*index].get("error").is_some_and(|error| !error.is_null());
+        let missing = |at: &usize| {
+            asked[*at].batch
+                && !asked[*at].may_be_silent()
+                && whole[*at].is_none()
+                && came[*at].unwrapped.is_empty()
+                && !of.contains(&Some(*at))
+        };
+        let at = (0..asked.len()).find(missing).filter(|_| is_error);
+        at.map(|at| came[at].unwrapped.push(objects[*index])).is_none()
+    });
     let left = matching::misfits(&units, &objects, left, &mut answers);
     for ((frame, items), at) in arrays.iter().zip(&of) {
         let Some(at) = at else { continue };
@@ -125,9 +139,10 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
     let mut extra: Vec<&Json> = Vec::new();
     for index in left {
         let id = objects[index].get("id");
-        let batch = asked.iter().zip(&mut came).find(|(line, came)| {
+        let of_element = |(line, came): &(&Asked, &mut Came<'a>)| {
             line.batch && came.array.is_none() && line.units.iter().any(|unit| unit.has_id(id))
-        });
+        };
+        let batch = asked.iter().zip(&mut came).find(of_element);
         match batch {
             Some((_, came)) => came.unwrapped.push(objects[index]),
             None => extra.push(objects[index]),

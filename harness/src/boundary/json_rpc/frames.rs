@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
+use super::model::Asked;
+use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::shorten;
@@ -36,6 +38,16 @@ impl Frame {
                 && value.get("error").is_none()
         })
     }
+}
+
+/// Messages of streams in one conversation that are looked at.
+const STREAM_FRAMES: usize = 20_000;
+
+/// What came in a session in which `asked` was sent, and what follows the last line feed.
+pub fn answering<'a>(out: &'a [u8], asked: &[Asked], facts: &Facts) -> (Vec<Frame>, &'a [u8]) {
+    let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
+    // Chunks of streams are no answers, and nobody knows how many there are.
+    lines(out, messages + if facts.claims("streaming") { STREAM_FRAMES } else { 0 })
 }
 
 /// The complete lines, as many as `messages` make it worth, and what follows the last line feed. Lines of white space

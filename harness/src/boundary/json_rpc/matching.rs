@@ -49,14 +49,22 @@ pub fn assign(units: &[&Unit], responses: &[&Json]) -> Matching {
     Matching { answers, extra }
 }
 
-/// Gives responses that fit nothing to what must be answered and is left, in order, then to what must not; returns
-/// those that are one too many.
+/// Gives responses that fit nothing to what is left: first to requests that have their ids, then to what must be
+/// answered, in order, then to what must not; returns those that are one too many.
 pub fn misfits(
     units: &[&Unit],
     responses: &[&Json],
-    mut left: Vec<usize>,
+    left: Vec<usize>,
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
+    let mut left: Vec<usize> = left
+        .into_iter()
+        .filter(|response| {
+            let id = responses[*response].get("id");
+            let open = (0..units.len()).find(|at| answers[*at].is_none() && units[*at].has_id(id));
+            open.map(|at| answers[at] = Some(*response)).is_none()
+        })
+        .collect();
     for first in [true, false] {
         let open: Vec<usize> = (0..units.len())
             .filter(|at| answers[*at].is_none() && units[*at].may_be_silent() != first)
@@ -201,6 +209,12 @@ mod tests {
     fn a_changed_id_goes_to_the_request_that_is_left() {
         let (a, other) = (error(-32601, "\"a\""), error(-32601, "1"));
         assert_eq!(matched(&[B, A], &[&other, &a]), (vec![Some(0), Some(1)], vec![]));
+    }
+
+    #[test]
+    fn wrong_answers_under_one_id_are_one_for_each_request() {
+        let (first, second) = (error(-32000, "\"a\""), error(-32001, "\"a\""));
+        assert_eq!(matched(&[A, B, A], &[&first, &second]), (vec![Some(0), None, Some(1)], vec![]));
     }
 
     #[test]

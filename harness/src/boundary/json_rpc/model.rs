@@ -7,21 +7,30 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::carriage::HTTP;
 use crate::clause::ClauseId;
 use crate::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use crate::lines::{self, Line};
+use crate::lines::Line;
+use crate::packing::Packing;
 use crate::plan::Act;
-use crate::transcript::Transcript;
+use crate::transcript::{Kind, Transcript};
 
 mod allowed;
+pub mod auth;
+mod gzip;
 mod methods;
 mod pins;
+mod profile;
+pub mod rate;
 mod request;
 mod value;
+mod work;
 
 pub use allowed::{Allowed, Codes, Demand, IdRule, Misfit, What};
 pub use pins::Pins;
+pub use profile::{METHODS, Shape};
 pub use value::{Same, same};
+pub use work::{TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS, Work};
 
 /// Error codes of JSON-RPC 2.0 §5.1.
 pub mod code {
@@ -35,6 +44,8 @@ pub mod code {
     pub const PARAMS: i64 = -32602;
     /// The server failed.
     pub const INTERNAL: i64 = -32603;
+    /// A method failed, or ran out of time (RPC Standard Error Codes).
+    pub const EXECUTION: i64 = -32000;
 }
 
 /// Longest line that a peer of the profile has to take, bytes without its line feed.
@@ -50,6 +61,10 @@ const BATCH_CERTAIN: usize = 10_000;
 /// Replies to lines below this length fit, however they are spelled.
 const REPLY_FITS_BYTES: usize = 100_000;
 
+/// What the error that refuses a message for its size says of itself.
+const TOO_LARGE: ErrorRule =
+    ErrorRule { clause: "RPC-SIZE-06", codes: &[], of: code::REQUEST, types: &["MESSAGE_TOO_LARGE"] };
+
 /// Which clause a step is about: stored in `Step::expect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +74,19 @@ pub struct Aim {
     /// Reason code, where it is not that of the misfit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// What an error has to say of itself, beside that it is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorRule {
+    /// The clause that asks for it.
+    pub clause: &'static str,
+    /// Codes that it may have; empty: any.
+    pub codes: &'static [i64],
+    /// With this code, ...
+    pub of: i64,
+    /// ... `data.type` is one of these.
+    pub types: &'static [&'static str],
 }
 
 /// What one request, or one thing that is none, may be answered with.
@@ -76,16 +104,45 @@ pub struct Unit {
     pub counts: (u64, u64),
     /// A request of JSON-RPC 1.0, whose reply may be one as well.
     pub old: bool,
+    /// What its error has to say.
+    pub error_rule: Option<ErrorRule>,
+    /// What its result has to look like.
+    pub shape: Option<Shape>,
+    /// Time that it asks for.
+    pub work: Option<Work>,
+    /// Bytes that its result has at least, where it is large.
+    pub result_bytes: usize,
+    /// An allowed error with this code leaves the question open; why.
+    pub shows_nothing: Option<(i64, &'static str)>,
 }
 
 impl Unit {
-    fn new(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Self {
-        Self { id, clause, allowed, choice: None, counts: (0, 0), old: false }
+    pub(super) fn new(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Self {
+        Self {
+            id,
+            clause,
+            allowed,
+            choice: None,
+            counts: (0, 0),
+            old: false,
+            error_rule: None,
+            shape: None,
+            work: None,
+            result_bytes: 0,
+            shows_nothing: None,
+        }
     }
 
     fn choice(mut self, key: &'static str) -> Self {
         self.choice = Some(key);
         self
+    }
+
+    /// Forgets which outcome shows which choice: where two questions are open at once, an outcome does not tell which
+    /// of them it answers.
+    fn mix_choices(&mut self) {
+        self.choice = None;
+        self.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
     }
 
     /// Whether no reply is right.
@@ -131,6 +188,8 @@ pub struct Asked {
     pub canary: bool,
     /// What the step is about.
     pub aim: Option<Aim>,
+    /// When it was written, microseconds.
+    pub at_us: u64,
     /// Its requests: one, or those of a batch.
     pub units: Vec<Unit>,
     /// A batch: its replies come in one array.
@@ -146,14 +205,23 @@ impl Asked {
     }
 }
 
-/// What the lines of a session may be answered with, in the order of sending.
-pub fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
-    let pins = Pins::of(&transcript.facts);
+/// What `lines`, those of a session, may be answered with, in the order of sending.
+pub fn asked(transcript: &Transcript, session: usize, lines: &[Line]) -> Vec<Asked> {
+    let mut pins = Pins::of(&transcript.facts);
+    pins.over_http = transcript.plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
     let steps = &transcript.plan.steps;
+    if pins.over_http {
+        let is_beside = |line: &&Line| {
+            let how = steps.get(line.step).and_then(|step| step.http.as_ref());
+            how.is_some_and(|how| how.connection != 0)
+        };
+        pins.gate.borrow_mut().beside = lines.iter().filter(is_beside).count() as u64;
+    }
     let mut all: Vec<Asked> = Vec::new();
     let mut fence = 0;
     let mut runs = Runs::default();
-    for line in lines::of_serve(transcript, session) {
+    let clock_us = clock_us(transcript, session);
+    for line in lines {
         let step = steps.get(line.step);
         if line.step != fence {
             // A step that waits for its replies is a fence: what was sent before it had its chance.
@@ -165,22 +233,38 @@ pub fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
             step: line.step,
             canary: step.is_some_and(|step| step.canary),
             aim: step.and_then(|step| serde_json::from_value(step.expect.clone()).ok()),
+            at_us: line.at_us,
             units: Vec::new(),
             batch: false,
             whole: None,
         };
-        read(&line, &pins, &mut asked);
+        let unix_ms = clock_us.map(|offset| (line.at_us + offset) / 1_000);
+        pins.gate.borrow_mut().next_line(unix_ms);
+        let how = step.and_then(|step| step.http.as_ref()).filter(|_| pins.over_http);
+        match how.and_then(|how| how.gzip) {
+            Some(packing) => read_packed(line, packing, &pins, &mut asked),
+            None => read(line, &pins, &mut asked),
+        }
         runs.count(&asked);
         all.push(asked);
     }
     // Counts are known once it is known what else was under way.
     runs.settle(steps, &mut all);
+    work::settle(steps, &mut all);
     for asked in &mut all {
         for unit in asked.units.iter_mut().chain(&mut asked.whole) {
             pins.apply(unit);
         }
     }
     all
+}
+
+/// Microseconds since 1970 at which the transcript began, where it holds a time of day.
+fn clock_us(transcript: &Transcript, session: usize) -> Option<u64> {
+    transcript.of(session).find_map(|event| match event.kind {
+        Kind::Clock { unix_ms } => (unix_ms * 1_000).checked_sub(event.at_us),
+        _ => None,
+    })
 }
 
 /// What a message that was sent alone may be answered with.
@@ -220,6 +304,25 @@ pub fn frames_due(facts: &crate::facts::Facts, bytes: &[u8]) -> u32 {
 }
 
 fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
+    read_text(line, false, pins, asked);
+}
+
+/// A body that is compressed as a whole.
+fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asked) {
+    let inflated = packing.inflated_bytes(line.bytes.len());
+    if !packing.is_sound() {
+        asked.units.push(gzip::corrupt());
+    } else if inflated > LINE_BYTES_MAX {
+        asked.units.push(gzip::too_large());
+    } else {
+        let mut line = line.clone();
+        line.bytes.resize(inflated, b' ');
+        read_text(&line, true, pins, asked);
+    }
+}
+
+/// A line, or what a compressed one holds.
+fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let length = bytes.len();
     let null_error = |codes: &'static [i64]| vec![Allowed::error(codes, IdRule::Null)];
@@ -230,11 +333,26 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
         Unit::new(None, "RPC-FRAME-06", vec![Allowed::silence().shows("ignore"), refused])
             .choice("blank_line")
     } else if length > LINE_BYTES_MAX && pins.profile {
-        Unit::new(None, "RPC-LIMIT-02", null_error(&[code::REQUEST]))
+        let mut unit = Unit::new(None, "RPC-SIZE-02", null_error(&[code::REQUEST]));
+        unit.error_rule = Some(TOO_LARGE);
+        unit
     } else {
         match json::decode(bytes, &DecodeLimits::default()) {
             Err(error) => malformed(&error.kind, bytes, pins),
             Ok(decoded) => {
+                if pins.gzip
+                    && (!inflated || pins.over_http)
+                    && let Some(wrapped) = gzip::unwrapped(&decoded.value, &decoded.facts)
+                {
+                    match wrapped {
+                        // Bodies are compressed in another way; nothing is said of this one there.
+                        _ if pins.over_http => asked.units.push(gzip::unspoken()),
+                        Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
+                        Err(unit) => asked.units.push(unit),
+                    }
+                    return;
+                }
+                pins.gate.borrow_mut().in_batch = matches!(decoded.value, Json::Array(_));
                 match &decoded.value {
                     Json::Array(elements) if elements.is_empty() => {
                         let mut unit = Unit::new(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));
@@ -262,7 +380,14 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
                         }
                     }
                     value @ Json::Object(_) => asked.units.push(request::unit(value, &decoded.facts, pins)),
-                    _ => asked.units.push(request::no_object("RPC-REQ-03")),
+                    _ => {
+                        let mut unit = request::no_object("RPC-REQ-03");
+                        if !pins.profile {
+                            // To RFC 4627, which the specification names, only objects and arrays are JSON texts.
+                            unit.allowed.extend(null_error(&[code::PARSE]));
+                        }
+                        asked.units.push(unit);
+                    }
                 }
                 let deep = decoded.facts.depth > pins.depth;
                 let doubtful = pins.may_refuse(&decoded.facts, &decoded.value);
@@ -295,6 +420,7 @@ fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
                         }
                     });
                 }
+                work::give_way(asked);
                 if !line.ended {
                     unended(asked, true, pins);
                 }

@@ -1,13 +1,18 @@
 //! Judges transcripts of a JSON-RPC server: what the model expects of each message, what holds of every response, and
 //! of the process.
 
+mod http;
+
 use super::deal::{Came, deal};
 use super::frames::{self, Frame};
 use super::model::{self, Asked, Unit, What};
+use super::{rates, rules, streams};
 use crate::boundary;
 use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
+use crate::lines::{self, Line};
+use crate::memory;
 use crate::payload::shorten;
 use crate::plan::{Act, Step};
 use crate::transcript::{Exit, Transcript};
@@ -26,7 +31,18 @@ mod clause {
     pub const ENDS_AT_TERM: &str = "RPC-PROC-03";
     pub const NO_PROCESS_LEFT: &str = "RPC-PROC-04";
     pub const NO_FILE_LEFT: &str = "RPC-PROC-05";
+    pub const TOO_LARGE: &str = "RPC-SIZE-02";
+    pub const CONCURRENT: &str = "RPC-CONC-01";
+    /// Those of which only a result shows anything.
+    pub const OF_RESULTS: [&str; 5] =
+        ["RPC-EXEC-02", "RPC-EXEC-03", "RPC-PLAN-01", "RPC-PLAN-02", "RPC-PLAN-03"];
 }
+
+/// Member of what a plan expects: the clause about memory that it is about, where that is not the one about lines.
+pub const MEMORY: &str = "memory";
+
+/// Time that a quick call has to be answered before a slow one, microseconds.
+const HELD_UP_US: u64 = 1_000_000;
 
 /// Whether `frame` is certainly the answer of a canary: it has its id and fits.
 pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
@@ -43,6 +59,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     for session in 0..transcript.plan.sessions.len() {
         Session::new(transcript, session).judge(&mut judgement);
     }
+    let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
+    memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
     // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
     // example of.
     let is_beyond = |finding: &Finding| {
@@ -58,6 +76,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement.findings.retain(|finding| !is_beyond(finding));
     judgement
 }
+
+type Place<'a> = dyn Fn(usize) -> Option<usize> + 'a;
+type Beside<'a> = dyn Fn(usize, usize) -> bool + 'a;
 
 /// One session under judgement.
 struct Session<'a> {
@@ -78,22 +99,13 @@ impl<'a> Session<'a> {
     }
 
     fn judge(mut self, judgement: &mut Judgement) {
-        let asked = model::asked(self.transcript, self.session);
-        let out = self.transcript.stdout(self.session);
-        let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
-        let (frames, rest) = frames::lines(&out, messages);
-        self.lone_surrogates = frames.iter().any(|frame| frame.lone_surrogates);
-        self.output(&frames, rest, !asked.is_empty());
-        let (came, extra) = deal(&asked, &frames);
-        let last =
-            came.iter().rposition(|came| came.whole.is_some() || came.answers.iter().any(Option::is_some));
-        for (index, (asked, came)) in asked.iter().zip(&came).enumerate() {
-            self.line(asked, came, last > Some(index));
+        let lines = lines::of_serve(self.transcript, self.session);
+        let asked = model::asked(self.transcript, self.session, &lines);
+        if http::is_http(self.transcript, self.session) {
+            self.judge_http(asked, &lines);
+        } else {
+            self.judge_lines(asked, &lines);
         }
-        self.extra(&asked, &extra);
-        self.end();
-        let left = left_behind(self.transcript, self.session, clause::NO_PROCESS_LEFT, clause::NO_FILE_LEFT);
-        self.own.findings.extend(left);
         let finish = self.transcript.plan.steps.iter().position(|step| {
             step.session == self.session && matches!(step.act, Act::Finish | Act::Signal(_))
         });
@@ -103,6 +115,45 @@ impl<'a> Session<'a> {
         }));
         judgement.canaries_answered += self.own.canaries_answered;
         judgement.choice = self.own.choice.or(judgement.choice.take());
+        judgement.untestable = self.own.untestable.or(judgement.untestable.take());
+    }
+
+    /// Judges a session on standard streams.
+    fn judge_lines(&mut self, asked: Vec<Asked>, lines: &[Line]) {
+        let out = self.transcript.stdout(self.session);
+        let (frames, rest) = frames::answering(&out, &asked, &self.transcript.facts);
+        self.lone_surrogates = frames.iter().any(|frame| frame.lone_surrogates);
+        self.output(&frames, rest, !asked.is_empty());
+        let (came, extra) = deal(&asked, &frames);
+        let last =
+            came.iter().rposition(|came| came.whole.is_some() || came.answers.iter().any(Option::is_some));
+        for (index, (asked, came)) in asked.iter().zip(&came).enumerate() {
+            self.line(asked, came, last > Some(index));
+        }
+        self.extra(&asked, &extra);
+        let place = |at: usize| {
+            let response = came[at].answers.first().copied().flatten()?;
+            frames
+                .iter()
+                .position(|frame| frame.value.as_ref().is_ok_and(|value| std::ptr::eq(value, response)))
+        };
+        self.held_up(&asked, &place, &|_, _| true);
+        self.own.findings.extend(rules::of_frames(&frames));
+        self.own.findings.extend(rules::of_logs(self.transcript, self.session));
+        let answers: Vec<&Json> = came.iter().flat_map(|came| &came.answers).copied().flatten().collect();
+        self.rate(&asked, &answers);
+        self.own.findings.extend(streams::judge(&self.transcript.facts, lines, &frames));
+        self.end();
+        let left = left_behind(self.transcript, self.session, clause::NO_PROCESS_LEFT, clause::NO_FILE_LEFT);
+        self.own.findings.extend(left);
+    }
+
+    /// Whether requests were let through that are too many, or kept out that are not.
+    fn rate(&mut self, asked: &[Asked], answers: &[&Json]) {
+        if self.transcript.facts.claims("rate_limit") {
+            let found = rates::judge(&self.transcript.facts, self.transcript, self.session, asked, answers);
+            self.own.findings.extend(found);
+        }
     }
 
     /// What is output and no message.
@@ -110,7 +161,8 @@ impl<'a> Session<'a> {
         if let Some((frame, error)) =
             frames.iter().find_map(|frame| Some((frame, frame.value.as_ref().err()?)))
         {
-            let resembles = frame.bytes.trim_ascii_start().starts_with(b"{");
+            let resembles =
+                [&b"{"[..], b"[{"].iter().any(|start| frame.bytes.trim_ascii_start().starts_with(start));
             let (clause, reason) = match resembles {
                 true => (clause::STRICT_JSON, "reply_not_json"),
                 false => (clause::PROTOCOL_ONLY, "other_output"),
@@ -123,7 +175,11 @@ impl<'a> Session<'a> {
                 got,
             ));
         }
-        if any_asked && self.ending.exit.is_some() && !rest.iter().all(u8::is_ascii_whitespace) {
+        if any_asked
+            && self.ending.exit.is_some()
+            && !self.ending.cut
+            && !rest.iter().all(u8::is_ascii_whitespace)
+        {
             let got = shorten(&String::from_utf8_lossy(rest), 200).into_owned();
             let expected = "every message ends with a line feed";
             self.own.findings.push(Finding::new(clause::PROTOCOL_ONLY, "unfinished_line", expected, got));
@@ -183,9 +239,18 @@ impl<'a> Session<'a> {
             for finding in frames::violations(response) {
                 self.own.findings.push(finding.at(asked.step));
             }
+            let facts = &self.transcript.facts;
+            let signed = facts.claims("auth").then(|| model::auth::violation(response)).flatten();
+            let limited = facts.claims("rate_limit").then(|| model::rate::violation(response)).flatten();
+            let found = signed.into_iter().chain(limited).map(|finding| finding.at(asked.step));
+            self.own.findings.extend(found);
         }
+        self.own.findings.extend(rules::trace(response).map(|finding| finding.at(asked.step)));
         match unit.fit(response) {
             Some(allowed) => {
+                let found = rules::of_response(unit, allowed, response);
+                self.own.findings.extend(found.into_iter().map(|finding| finding.at(asked.step)));
+                self.open_question(asked, unit, response);
                 if asked.canary {
                     self.own.canaries_answered += 1;
                 }
@@ -205,8 +270,55 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// An answer that is right and leaves open what the step asks.
+    fn open_question(&mut self, asked: &Asked, unit: &Unit, response: &Json) {
+        let code = response.pointer("/error/code").and_then(Json::as_i64);
+        let of_results = |clause: &str| clause::OF_RESULTS.contains(&clause);
+        if let (Some(code), Some((nothing, why))) = (code, unit.shows_nothing)
+            && code == nothing
+        {
+            self.own.untestable = Some(format!("role_misbehaves: {why}"));
+        } else if let Some(code) = code
+            && unit.shape.is_some()
+            && asked.aim.as_ref().is_some_and(|aim| of_results(&aim.clause.0))
+        {
+            self.own.untestable = Some(format!("no_result: the call was answered by error {code}"));
+        }
+    }
+
+    /// Calls that were answered after a slow one that was sent before them, though calls run beside each other; `place`
+    /// gives the place of an answer among all, `beside` says whether two calls can be under way at once.
+    fn held_up(&mut self, asked: &[Asked], place: &Place<'_>, beside: &Beside<'_>) {
+        if !self.transcript.facts.claims("concurrent") {
+            return;
+        }
+        let single = |at: &usize| !asked[*at].batch && asked[*at].units.len() == 1;
+        for slow in (0..asked.len()).filter(single) {
+            let Some(work) = asked[slow].units[0].work else { continue };
+            let until_us = asked[slow].at_us + work.busy_ms.min(work.timeout_ms).saturating_mul(1_000);
+            let Some(answered) = place(slow) else { continue };
+            let held = (slow + 1..asked.len()).filter(single).find(|at| {
+                let quick = &asked[*at];
+                let in_time = quick.at_us.saturating_add(HELD_UP_US) <= until_us;
+                in_time
+                    && beside(slow, *at)
+                    && quick.units[0].work.is_none()
+                    && place(*at).is_some_and(|place| place > answered)
+            });
+            if let Some(at) = held {
+                let expected = "a call that is not held up by a slow one before it";
+                let got = "answered after the slow call";
+                let finding = Finding::new(clause::CONCURRENT, "held_up", expected, got);
+                self.own.findings.push(finding.at(asked[at].step));
+            }
+        }
+    }
+
     /// A request without a reply: the peer died of it, hangs in it, or passed it over.
     fn missing(&mut self, asked: &Asked, unit: &Unit, others_answered_later: bool) {
+        if self.ending.cut {
+            return;
+        }
         let expected = unit.phrase();
         if others_answered_later {
             let got = "no reply, though later messages were answered";
@@ -242,6 +354,9 @@ impl<'a> Session<'a> {
         }
         let id = first.get("id");
         let repeats = asked.iter().find(|asked| asked.units.iter().any(|unit| unit.has_id(id)));
+        // A second refusal, or answers to what stands in a line behind the limit, have nothing else to belong to.
+        let of_large = |asked: &&Asked| asked.units.iter().any(|unit| unit.clause == clause::TOO_LARGE);
+        let repeats = repeats.or_else(|| asked.iter().find(of_large));
         let finding =
             Finding::new(clause::ONE_REPLY, "extra_reply", "exactly one response for each request", got);
         match repeats {
@@ -257,6 +372,8 @@ impl<'a> Session<'a> {
         }
         let ending = self.ending.clone();
         let is_missing = self.own.findings.iter().any(|finding| finding.reason == "no_reply");
+        let may_leave =
+            self.transcript.plan.recorded && self.transcript.facts.requirements == "spec" && !is_missing;
         let mut add = |finding: Finding| self.own.findings.push(finding);
         if (ending.unanswered || ending.unread) && !is_missing {
             let expected = "a reply that comes while input stays open";
@@ -273,6 +390,8 @@ impl<'a> Session<'a> {
         }
         match ending.exit {
             Some(_) if ending.signalled => {}
+            // A client may have asked it to end, by a method of its own that the specification says nothing of.
+            Some(Exit::Code(0)) if !ending.input_ended && may_leave => {}
             Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
                 clause::ONE_REPLY,
                 "ended_early",

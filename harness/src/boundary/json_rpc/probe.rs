@@ -1,13 +1,18 @@
-//! Finds out which conformance roles a server has and whether it takes batches, where its configuration does not say.
+//! Finds out which conformance roles a server has, whether it takes batches, and whether it has the four methods of the
+//! profile, where its configuration does not say.
 //!
 //! Unmapped roles are tried once under the names of the reference's methods, and mapped where the method answers as
-//! the table of roles says. The feature is probed only where the configuration has no `[features]` table.
+//! the table of roles says. Features are probed only where the configuration has no `[features]` table: a server has the
+//! methods of the profile (`profile_methods`) where none of them is answered -32601.
 
 use serde_json::{Value, json};
 
 use super::frames;
+use super::model::METHODS;
+use super::model::code::METHOD as METHOD_NOT_FOUND;
 use super::role::{reference_method, reference_role};
 use super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
+use crate::carriage::HTTP;
 use crate::facts::Facts;
 use crate::json::Json;
 use crate::payload::Payload;
@@ -20,18 +25,25 @@ const PROBES: &[(&str, &str)] = &[
     ("fail", "{}"),
     ("named", r#"{"minuend":42,"subtrahend":23}"#),
     ("counter", "{}"),
+    ("sleep", r#"{"ms":1}"#),
+    ("blob", r#"{"bytes":3}"#),
 ];
 
 const BATCH: &str = "peerproof-probe-batch";
 
 /// The conversations that ask.
 pub fn plans(facts: &Facts) -> Vec<Plan> {
-    if !facts.commands.contains("command") {
+    if !facts.commands.contains("command") && !facts.commands.contains(HTTP) {
         return Vec::new();
     }
     let mut talk = Talk::plain(facts);
     for (role, params) in PROBES.iter().filter(|(role, _)| !facts.roles.contains_key(*role)) {
         let text = call(&reference_method(role), Some(params), Some(&quoted(&id(role))));
+        talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
+    }
+    // Params that each of them has to refuse: what is there shows itself and does nothing.
+    for method in METHODS.iter().filter(|_| !facts.features.contains_key("profile_methods")) {
+        let text = call(method, Some("{}"), Some(&quoted(&id(method))));
         talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
     }
     // In a conversation of its own: a server without batches may answer it in any way.
@@ -51,7 +63,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
     let mut arrays = false;
     for transcript in probes {
         let out = transcript.stdout(0);
-        for frame in frames::lines(&out, PROBES.len()).0 {
+        for frame in frames::lines(&out, PROBES.len() + METHODS.len()).0 {
             let Ok(value) = frame.value else { continue };
             match value.as_array() {
                 Some(items) => {
@@ -61,10 +73,12 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
             }
         }
     }
+    let answer = |name: &str| {
+        let id = id(name);
+        responses.iter().find(|response| response.get("id").and_then(Json::as_str) == Some(&id))
+    };
     for (role, params) in PROBES {
-        let id = id(role);
-        let response =
-            responses.iter().find(|response| response.get("id").and_then(Json::as_str) == Some(&id));
+        let response = answer(role);
         let result = response.and_then(|response| response.get("result"));
         let code = response.and_then(|response| response.pointer("/error/code")).and_then(Json::as_i64);
         let plays = match *role {
@@ -74,17 +88,45 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                     && code.is_some_and(|code| !(-32602..=-32600).contains(&code) && code != -32700)
             }
             "named" => result.and_then(Json::as_i64) == Some(19),
+            "sleep" => result.is_some(),
+            "blob" => result.is_some_and(|result| result.get("data").and_then(Json::as_str) == Some("xxx")),
             _ => result.is_some_and(|result| result.get("count").and_then(Json::as_u64) == Some(1)),
         };
         if plays && !facts.roles.contains_key(*role) {
             facts.roles.insert((*role).to_owned(), reference_role(role));
         }
     }
+    if facts.shared {
+        // What others ask is counted as well.
+        facts.roles.remove("counter");
+    }
     if !features_given && !facts.features.contains_key("batch") {
         facts.features.insert("batch".to_owned(), Value::Bool(arrays));
+    }
+    if !features_given && !facts.features.contains_key("profile_methods") {
+        let is_there = |method: &&str| {
+            let code = |response: &Json| response.pointer("/error/code").and_then(Json::as_i64);
+            answer(method).is_some_and(|response| code(response) != Some(METHOD_NOT_FOUND))
+        };
+        facts.features.insert("profile_methods".to_owned(), Value::Bool(METHODS.iter().all(is_there)));
     }
     // A configuration that names features and says nothing of batches has them: they are on by default.
     if features_given && !facts.features.contains_key("batch") {
         facts.features.insert("batch".to_owned(), json!(true));
     }
+}
+
+/// Completes the facts by what a recorded conversation shows: a server that answers with an
+/// array has batches, and one that begins a stream has streams.
+pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
+    let out = transcript.stdout(0);
+    let (frames, _) = frames::lines(&out, out.len());
+    let mut shows = |feature: &str, shown: &dyn Fn(&Json) -> bool| {
+        let is_shown = || frames.iter().any(|frame| frame.value.as_ref().is_ok_and(shown));
+        if !facts.features.contains_key(feature) && is_shown() {
+            facts.features.insert(feature.to_owned(), json!(true));
+        }
+    };
+    shows("batch", &|value| value.as_array().is_some());
+    shows("streaming", &|value| value.get("method").and_then(Json::as_str) == Some("stream_start"));
 }

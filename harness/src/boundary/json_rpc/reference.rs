@@ -5,29 +5,77 @@ use peerproof_reference::machine::Machine;
 use peerproof_reference::{io, json_rpc};
 use serde_json::json;
 
+use super::client;
 use super::role::reference_role;
 use crate::boundary::arguments::{refuse, split_mutant, variable};
 use crate::boundary::{Mutant, Reference};
+use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
+use crate::selftest::presentation::Harmless;
+use crate::transport::in_process::UNIX_MS_AT_START;
 
 /// Roles that the reference plays as far as checks ask for them.
-const ROLES: [&str; 4] = ["echo", "fail", "named", "counter"];
+const ROLES: [&str; 7] = ["echo", "fail", "sleep", "named", "counter", "blob", "stream"];
+
+/// Arguments of the reference with every feature.
+const FEATURED: [&str; 7] =
+    ["--auth-key", "peerproof-test-key", "--auth-key-id", "k1", "--rate-limit", "60/1", "--gzip"];
+
+fn is_featured(reference: &Reference) -> bool {
+    reference.commands.iter().any(|(_, args)| args.iter().any(|arg| arg == FEATURED[0]))
+}
+
+/// What a configuration file for one of the reference servers would say.
+pub fn facts_of(reference: &Reference) -> Facts {
+    let mut facts = facts(reference.side);
+    facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
+    if is_featured(reference) {
+        facts.features.insert("auth".to_owned(), json!({ "key": FEATURED[1], "key_id": FEATURED[3] }));
+        facts.features.insert("gzip".to_owned(), json!(true));
+        facts.features.insert("rate_limit".to_owned(), json!({ "requests": 60, "window_s": 1 }));
+    }
+    facts
+}
+
+/// Whether a mutant is made of this reference: that with every feature where the fault does not show without.
+pub fn plays(reference: &Reference, mutant: &str) -> bool {
+    let needs = mutants::find(mutant).is_some_and(|mutant| mutant.needs.is_some());
+    needs == is_featured(reference)
+}
 
 /// Arguments after `peerproof peer json_rpc`.
 pub fn commands() -> Vec<Reference> {
-    vec![Reference { side: Side::Provider, commands: vec![("command", vec!["--stdio".to_owned()])] }]
+    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let featured = |how: &[&str]| own(&[how, FEATURED.as_slice()].concat());
+    vec![
+        Reference {
+            side: Side::Provider,
+            commands: vec![("command", own(&["--stdio"])), (HTTP, own(&["--http", "{addr}"]))],
+            harmless: Harmless::ALL,
+        },
+        Reference {
+            side: Side::Provider,
+            commands: vec![("command", featured(&["--stdio"])), (HTTP, featured(&["--http", "{addr}"]))],
+            harmless: Harmless::ALL,
+        },
+        client::reference::command(),
+    ]
 }
 
 /// What a configuration file for the reference server would say.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
     if side == Side::Provider {
-        facts.commands.insert("command".to_owned());
+        facts.commands.extend(["command", HTTP].map(str::to_owned));
         for role in ROLES {
             facts.roles.insert(role.to_owned(), reference_role(role));
         }
-        facts.features.insert("batch".to_owned(), json!(true));
+        for feature in ["batch", "concurrent", "profile_methods", "streaming"] {
+            facts.features.insert(feature.to_owned(), json!(true));
+        }
+    } else {
+        facts.commands.insert(client::COMMAND.to_owned());
     }
     facts
 }
@@ -35,12 +83,25 @@ pub fn facts(side: Side) -> Facts {
 /// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
 /// exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    if let Some(args) = client::reference::arguments(args) {
+        return client::reference::run(args, env);
+    }
     let (mutant, args) = match split_mutant(args, mutants::find) {
         Ok(split) => split,
         Err(error) => return refuse(&error),
     };
     let args = without_stdio(&args);
     let Some(mutant) = mutant else { return io::json_rpc::run_json_rpc(&args) };
+    match io::json_rpc_http::split_http(&args) {
+        Ok((Some(address), rest)) if mutant.shell_fault().is_none() => {
+            return match io::json_rpc::parse(&rest) {
+                Ok(config) => io::http_faults::serve_mutant(address, &mutant, config),
+                Err(error) => refuse(&error),
+            };
+        }
+        Ok(_) => {}
+        Err(error) => return refuse(&error),
+    }
     if let Some(fault) = mutant.shell_fault() {
         let Ok(program) = std::env::current_exe() else { return 70 };
         let mut correct =
@@ -49,40 +110,50 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
         return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
     }
     match io::json_rpc::parse(&args) {
-        Ok(config) => io::stdio::run_machine(mutant.machine(config), io::json_rpc::STATUS_TERMINATED),
+        Ok(mut config) => {
+            config.started_unix_ms = io::json_rpc::unix_ms();
+            io::stdio::run_machine(mutant.machine(config), io::json_rpc::STATUS_TERMINATED)
+        }
         Err(error) => refuse(&error),
     }
 }
 
-/// The arguments without the word that says that lines are spoken.
+/// The arguments without the word that says that lines are spoken, and without what the server itself need not know:
+/// that it does not claim the methods of the profile, which it has all the same.
 fn without_stdio(args: &[String]) -> Vec<String> {
-    args.iter().filter(|arg| *arg != "--stdio").cloned().collect()
+    let args: Vec<String> = args.iter().filter(|arg| *arg != "--stdio").cloned().collect();
+    match args.windows(2).position(|pair| pair == ["--without", "profile_methods"]) {
+        Some(at) => [&args[..at], &args[at + 2..]].concat(),
+        None => args,
+    }
 }
 
 /// The reference server as a machine, or a mutant of it.
 pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+    if let Some(args) = client::reference::arguments(args) {
+        return client::reference::machine(args);
+    }
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
-    let config = io::json_rpc::parse(&without_stdio(&args)).ok()?;
+    let mut config = io::json_rpc::parse(&without_stdio(&args)).ok()?;
+    config.started_unix_ms = UNIX_MS_AT_START;
     Some(match mutant {
         Some(mutant) => mutant.machine(config),
         None => json_rpc::machine(config),
     })
 }
 
-/// The mutants of clauses that have rows; others have mutants before they have checks.
+/// The mutants of both sides. One whose clause has no row is a survivor.
 pub fn mutants() -> Vec<Mutant> {
-    let clauses = super::boundary().clauses();
-    let known = |clause: &&str| clauses.iter().any(|row| row.id.0 == **clause);
     mutants::all()
         .into_iter()
-        .filter(|mutant| mutant.clauses.iter().all(known))
         .map(|mutant| Mutant {
             id: mutant.id,
             clauses: mutant.clauses,
             side: Side::Provider,
             fault: mutant.fault,
-            needs_process: mutant.shell_fault().is_some(),
+            needs_process: mutant.shell_fault().is_some() || mutant.carrier_fault().is_some(),
             unclaimed: None,
         })
+        .chain(client::reference::mutants())
         .collect()
 }

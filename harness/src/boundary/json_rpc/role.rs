@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::facts::Facts;
+use crate::json::Json;
+use crate::peer::fill_template;
 
 /// Every role.
 pub const ROLES: &[&str] = &["echo", "fail", "sleep", "named", "counter", "blob", "stream"];
@@ -47,7 +49,97 @@ pub fn reference_role(role: &str) -> Value {
     }
 }
 
-/// A role of this peer, if it is mapped.
+/// A role of this peer, if it is mapped. Where nothing is said of its params, they are those of the table of roles.
 pub fn role(facts: &Facts, name: &str) -> Option<Role> {
-    facts.roles.get(name).and_then(|value| serde_json::from_value(value.clone()).ok())
+    let mut role: Role =
+        facts.roles.get(name).and_then(|value| serde_json::from_value(value.clone()).ok())?;
+    if role.params.is_none() && matches!(name, "sleep" | "blob") {
+        role.params = reference_role(name).get("params").cloned();
+    }
+    Some(role)
+}
+
+impl Role {
+    /// Params with `value` in the place of the placeholder `name`.
+    ///
+    /// # Errors
+    /// One sentence: the template names another placeholder.
+    pub fn filled(&self, name: &str, value: u64) -> Result<Value, String> {
+        fill_template(self.params.as_ref().unwrap_or(&Value::Null), &[(name, Value::from(value))])
+    }
+
+    /// The number that stands in the place of the placeholder `name`, where `params` are otherwise those of the
+    /// template. Members of `options` do not count: a request may always say how long it may take.
+    pub fn amount(&self, name: &str, params: &Json) -> Option<u64> {
+        let mut found = None;
+        let fits = matches(&self.params.as_ref()?.to_string().parse().ok()?, params, name, 0, &mut found);
+        found.filter(|_| fits)
+    }
+}
+
+fn matches(template: &Json, value: &Json, name: &str, depth: usize, found: &mut Option<u64>) -> bool {
+    match (template, value) {
+        (Json::String(text), value) if text.contains(&format!("{{{name}}}")) => {
+            let (before, after) = text.split_once(&format!("{{{name}}}")).unwrap_or_default();
+            *found = match value {
+                Json::String(text) => {
+                    let inner = text.strip_prefix(before).and_then(|text| text.strip_suffix(after));
+                    inner.and_then(|text| text.parse().ok())
+                }
+                value if before.is_empty() && after.is_empty() => value.as_u64(),
+                _ => None,
+            };
+            found.is_some()
+        }
+        (Json::Array(template), Json::Array(items)) => {
+            template.len() == items.len()
+                && template
+                    .iter()
+                    .zip(items)
+                    .all(|(template, item)| matches(template, item, name, depth + 1, found))
+        }
+        (Json::Object(template), Json::Object(members)) => {
+            let of = |all: &[(String, Json)], name: &str| {
+                all.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let is_option = |known: &str| depth == 0 && known == "options";
+            let known = |known: &String| is_option(known) || of(template, known).is_some();
+            members.iter().all(|(name, _)| known(name))
+                && template.iter().filter(|(name, _)| !is_option(name)).all(|(member, template)| {
+                    of(members, member).is_some_and(|value| matches(template, &value, name, depth + 1, found))
+                })
+        }
+        (template, value) => template == value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_found_where_the_template_has_them() {
+        let of = |template: Value, params: &str| {
+            let role = Role { method: "m".to_owned(), params: Some(template), expect: None };
+            role.amount("ms", &params.parse().unwrap())
+        };
+        let plain = || json!({ "ms": "{ms}", "why": ["so"] });
+        assert_eq!(of(plain(), r#"{"why":["so"],"ms":5}"#), Some(5));
+        assert_eq!(of(plain(), r#"{"why":["so"],"ms":5,"options":{"timeout_ms":1}}"#), Some(5));
+        assert_eq!(of(plain(), r#"{"why":["no"],"ms":5}"#), None);
+        assert_eq!(of(plain(), r#"{"why":["so"],"ms":5,"more":1}"#), None);
+        assert_eq!(of(plain(), r#"{"why":["so"],"ms":-5}"#), None);
+        assert_eq!(of(json!(["{ms}"]), "[7]"), Some(7));
+        assert_eq!(of(json!({ "for": "{ms} ms" }), r#"{"for":"7 ms"}"#), Some(7));
+        assert_eq!(of(json!({ "s": 1, "options": {} }), r#"{"s":1}"#), None);
+    }
+
+    #[test]
+    fn what_is_filled_in_is_found_again() {
+        for params in [json!({ "ms": "{ms}" }), json!(["sleep", "{ms}"]), json!({ "for": "{ms}ms" })] {
+            let role = Role { method: "m".to_owned(), params: Some(params), expect: None };
+            let filled = role.filled("ms", 250).unwrap().to_string();
+            assert_eq!(role.amount("ms", &filled.parse().unwrap()), Some(250), "{filled}");
+        }
+    }
 }

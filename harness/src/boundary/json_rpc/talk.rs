@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::model::{self, Aim};
 use super::role::{Role, role};
+use crate::carriage::{Carriage, HTTP};
 use crate::facts::Facts;
 use crate::json::Json;
 use crate::payload::{Payload, Vars};
@@ -53,7 +54,13 @@ pub struct Talk<'a> {
 impl<'a> Talk<'a> {
     /// A conversation with one process whose steps are about `clause`.
     pub fn about(facts: &'a Facts, clause: &str) -> Self {
-        let session = Session { command: "command".to_owned(), ..Session::default() };
+        // A server that is spoken to over HTTP alone is asked there.
+        let command = if !facts.commands.contains("command") && facts.commands.contains(HTTP) {
+            HTTP
+        } else {
+            "command"
+        };
+        let session = Session { command: command.to_owned(), ..Session::default() };
         let plan = Plan { sessions: vec![session], by_model: true, ..Plan::default() };
         Self { facts, plan, nonce: 0, aim: Some(Aim { clause: clause.into(), reason: None }) }
     }
@@ -63,9 +70,42 @@ impl<'a> Talk<'a> {
         Self { aim: None, ..Self::about(facts, "") }
     }
 
+    /// The conversation is with the process of another command.
+    #[must_use]
+    pub fn over(mut self, command: &str) -> Self {
+        self.plan.sessions.iter_mut().for_each(|session| session.command = command.to_owned());
+        self
+    }
+
+    /// Sends one body as `how` says and waits for what has to come.
+    pub fn carry(&mut self, payload: Payload, chunking: Chunking, how: Carriage) -> &mut Self {
+        self.carry_and_await(payload, chunking, how, 1)
+    }
+
+    /// Sends one body as `how` says and waits for so many frames more.
+    pub fn carry_and_await(
+        &mut self,
+        payload: Payload,
+        chunking: Chunking,
+        how: Carriage,
+        await_frames: u32,
+    ) -> &mut Self {
+        self.push(payload, chunking, await_frames);
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.http = Some(how);
+        }
+        self
+    }
+
     /// Following steps are about another clause.
     pub fn aim(&mut self, clause: &str) -> &mut Self {
         self.aim = Some(Aim { clause: clause.into(), reason: None });
+        self
+    }
+
+    /// Following steps are about what their bytes say.
+    pub fn aim_at_nothing(&mut self) -> &mut Self {
+        self.aim = None;
         self
     }
 
@@ -83,6 +123,25 @@ impl<'a> Talk<'a> {
     pub fn send_as(&mut self, payload: Payload, chunking: Chunking) -> &mut Self {
         let due = payload.expand(&Vars::new()).map_or(0, |bytes| model::frames_due(self.facts, &bytes));
         self.push(payload, chunking, due)
+    }
+
+    /// Sends one message with an id of its own and waits until the answers to it and to the `before` messages sent just
+    /// before it have come, whatever else comes on the way.
+    pub fn send_and_await(&mut self, message: &str, before: u32) -> &mut Self {
+        self.push(Payload::text(format!("{message}\n")), Chunking::Whole, 1);
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.await_answers = before + 1;
+        }
+        self
+    }
+
+    /// As [`Talk::canary`], where messages of streams may come before its answer.
+    pub fn canary_among_streams(&mut self) -> &mut Self {
+        self.canary();
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.await_answers = 1;
+        }
+        self
     }
 
     /// Sends bytes and goes on.
@@ -110,6 +169,14 @@ impl<'a> Talk<'a> {
                 let aim = Aim { reason: Some("canary_failed".to_owned()), ..aim.clone() };
                 step.expect = serde_json::to_value(aim).unwrap_or_default();
             }
+        }
+        self
+    }
+
+    /// Lets the last step take so much time beyond what a reply may take, milliseconds.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.allow_ms = ms;
         }
         self
     }

@@ -143,7 +143,7 @@ fn workload(command: &str, size: &Size, aid: &str, input: Option<&str>) -> Workl
         session: Session {
             command: command.to_owned(),
             placeholders: placeholders.into_iter().collect(),
-            env: BTreeMap::new(),
+            ..Session::default()
         },
         requests,
         one_shot: command == "run",

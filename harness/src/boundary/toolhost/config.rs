@@ -2,52 +2,30 @@
 
 use crate::boundary::ConfigKey;
 
-const fn key(
-    table: &'static str,
-    name: &'static str,
-    values: &'static [&'static str],
-    meaning: &'static str,
-) -> ConfigKey {
-    ConfigKey { table, name, values, members: &[], meaning }
-}
-
-const fn command(
-    name: &'static str,
-    placeholders: &'static [&'static str],
-    meaning: &'static str,
-) -> ConfigKey {
-    ConfigKey { table: "peer", name, values: &[], members: placeholders, meaning }
-}
-
 const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
-    let members = &["aid: string", "input?: object", "tier?: integer"];
-    ConfigKey { table: "roles", name, values: &[], members, meaning }
+    ConfigKey::role(name, &["aid: string", "input?: object", "tier?: integer"], meaning)
 }
 
 const TRUE_FALSE: &[&str] = &["true", "false"];
 
 /// Every key that a configuration for a toolhost or a dispatcher may hold.
 pub const KEYS: &[ConfigKey] = &[
-    command("run", &["{aid}"], "argv of run mode; `{aid}` stands for the action id"),
-    command("serve", &[], "argv of serve mode"),
-    command(
+    ConfigKey::command("run", &["{aid}"], "argv of run mode; `{aid}` stands for the action id"),
+    ConfigKey::command("serve", &[], "argv of serve mode"),
+    ConfigKey::command(
         "command",
         &["{peer}"],
         "argv of a dispatcher; `{peer}` stands for the path of the toolhost it starts",
     ),
-    key("features", "idempotency", TRUE_FALSE, "`idempotency_key` is honoured"),
-    ConfigKey {
-        table: "features",
-        name: "lease",
-        values: &[],
-        members: &["issue: object {aid} {tier} {ttl_ms}", "token: pointer"],
-        meaning: "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
-    },
-    key("features", "ds_state", TRUE_FALSE, "slots are kept and reported"),
-    key(
-        "features",
+    ConfigKey::feature("idempotency", "`idempotency_key` is honoured"),
+    ConfigKey::set_feature(
+        "lease",
+        &["issue: object {aid} {tier} {ttl_ms}", "token: pointer"],
+        "leases: true, or { issue = request template, token = JSON Pointer into its reply }",
+    ),
+    ConfigKey::feature("ds_state", "slots are kept and reported"),
+    ConfigKey::feature(
         "http_get",
-        TRUE_FALSE,
         "the tool of role `http_get` is there and obeys MACHINA_HTTP_ALLOWED_HOSTS",
     ),
     role("any", "a tool and an input known to succeed: { aid, input }"),
@@ -65,84 +43,82 @@ pub const KEYS: &[ConfigKey] = &[
     role("tier2", "the same with tier 2"),
     role("tier3", "the same with tier 3"),
     role("http_get", "fetches {\"url\"} and answers {\"status\",\"body\"}; by default AID.NET.HTTP_GET.v1"),
-    key(
-        "choices",
-        "duplicate_keys",
-        &["last", "first", "refuse"],
-        "which of two members with one name counts",
+    ConfigKey::DUPLICATE_KEYS,
+    ConfigKey::LONE_SURROGATES,
+    ConfigKey::BIG_INTEGERS,
+    ConfigKey::choice("bom", &["ignore", "refuse"], "a byte order mark before a request or reply"),
+    ConfigKey::choice("blank_line", &["ignore", "refuse", "end"], "a line of white space"),
+    ConfigKey::choice(
+        "last_line_without_lf",
+        &["process", "refuse", "silent"],
+        "a last line that is not ended",
     ),
-    key("choices", "lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone"),
-    key(
-        "choices",
-        "big_integers",
-        &["exact", "round", "refuse"],
-        "what becomes of integers beyond ±(2^53−1)",
-    ),
-    key("choices", "bom", &["ignore", "refuse"], "a byte order mark before a request or reply"),
-    key("choices", "blank_line", &["ignore", "refuse", "end"], "a line of white space"),
-    key("choices", "last_line_without_lf", &["process", "refuse", "silent"], "a last line that is not ended"),
-    key("choices", "null_member", &["absent", "refuse"], "null as the value of a known member"),
-    key("choices", "inputs_member", &["ignore", "refuse"], "`inputs` beside no `input_json`"),
-    key("choices", "same_key_other_input", &["first", "refuse"], "a known key with another input"),
-    key("choices", "tool_error_cached", TRUE_FALSE, "whether a tool's failure is kept under its key"),
-    key(
-        "choices",
+    ConfigKey::choice("null_member", &["absent", "refuse"], "null as the value of a known member"),
+    ConfigKey::choice("inputs_member", &["ignore", "refuse"], "`inputs` beside no `input_json`"),
+    ConfigKey::choice("same_key_other_input", &["first", "refuse"], "a known key with another input"),
+    ConfigKey::choice("tool_error_cached", TRUE_FALSE, "whether a tool's failure is kept under its key"),
+    ConfigKey::choice(
         "hit_applies_state",
         TRUE_FALSE,
         "whether the ds_state of a request answered as a hit counts",
     ),
-    key("choices", "hit_spends_token", TRUE_FALSE, "whether a hit spends the token it came with"),
-    key("choices", "tool_error_keeps_writes", TRUE_FALSE, "whether what a failing tool wrote stays"),
-    key("choices", "host_error_exit", &["zero", "nonzero"], "exit status of run mode after an error reply"),
-    key("choices", "size_bytes_wrong", &["refuse", "correct"], "an Artifact with a wrong size_bytes"),
-    key("choices", "crash_kind", &["throw", "abort"], "what the tool of role `crash` does"),
-    key("choices", "redirects", &["follow", "refuse"], "whether http_get follows redirects"),
-    key(
-        "choices",
+    ConfigKey::choice("hit_spends_token", TRUE_FALSE, "whether a hit spends the token it came with"),
+    ConfigKey::choice("tool_error_keeps_writes", TRUE_FALSE, "whether what a failing tool wrote stays"),
+    ConfigKey::choice(
+        "host_error_exit",
+        &["zero", "nonzero"],
+        "exit status of run mode after an error reply",
+    ),
+    ConfigKey::choice("size_bytes_wrong", &["refuse", "correct"], "an Artifact with a wrong size_bytes"),
+    ConfigKey::choice("crash_kind", &["throw", "abort"], "what the tool of role `crash` does"),
+    ConfigKey::choice("redirects", &["follow", "refuse"], "whether http_get follows redirects"),
+    ConfigKey::choice(
         "slot_set_and_removed",
         &["set", "removed", "refuse"],
         "a slot that one delta both sets and removes",
     ),
-    key("choices", "delta_not_boolean", &["delta", "full", "refuse"], "a `delta` that is no boolean"),
-    key(
-        "choices",
+    ConfigKey::choice("delta_not_boolean", &["delta", "full", "refuse"], "a `delta` that is no boolean"),
+    ConfigKey::choice(
         "removed_slots_in_full_state",
         &["ignore", "apply", "refuse"],
         "`removed_slots` beside a full state",
     ),
-    key("choices", "delta_in_run_mode", &["apply", "refuse"], "a delta as the state of a run"),
-    key(
-        "choices",
+    ConfigKey::choice("delta_in_run_mode", &["apply", "refuse"], "a delta as the state of a run"),
+    ConfigKey::choice(
         "keys_given_up",
         &["oldest", "another", "several"],
         "which idempotency keys go when there are too many",
     ),
-    key(
-        "choices",
+    ConfigKey::choice(
         "empty_lease_token",
         &["lease_required", "lease_rejected"],
         "what the token `\"\"` is answered with",
     ),
-    key("choices", "lease_enforce_0", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=0"),
-    key("choices", "lease_enforce_true", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=true"),
-    key("choices", "lease_enforce_in_run_mode", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=1 in run mode"),
-    key("choices", "request_shape", &["inputs", "input_json"], "what a dispatcher sends"),
-    key("choices", "printed_as", &["value", "string"], "how a dispatcher prints a tool's output"),
-    key("choices", "exit_status", &["zero", "nonzero"], "exit status of a dispatcher after an error object"),
-    key(
-        "choices",
+    ConfigKey::choice("lease_enforce_0", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=0"),
+    ConfigKey::choice("lease_enforce_true", &["off", "enforce"], "MACHINA_LEASE_ENFORCE=true"),
+    ConfigKey::choice(
+        "lease_enforce_in_run_mode",
+        &["off", "enforce"],
+        "MACHINA_LEASE_ENFORCE=1 in run mode",
+    ),
+    ConfigKey::choice("request_shape", &["inputs", "input_json"], "what a dispatcher sends"),
+    ConfigKey::choice("printed_as", &["value", "string"], "how a dispatcher prints a tool's output"),
+    ConfigKey::choice(
+        "exit_status",
+        &["zero", "nonzero"],
+        "exit status of a dispatcher after an error object",
+    ),
+    ConfigKey::choice(
         "unrunnable_path",
         &["not_found", "exception"],
         "type of a directory or a file without the run bit as toolhost",
     ),
-    key(
-        "choices",
+    ConfigKey::choice(
         "fractional_timeout",
         &["number", "default", "refuse"],
         "what a fraction in MACHINA_TOOLHOST_TIMEOUT means: a number (rounded or not), the default, an exception",
     ),
-    key(
-        "choices",
+    ConfigKey::choice(
         "lives_on_after_reply",
         &["timeout", "result"],
         "a toolhost that answers and does not end",
@@ -217,6 +193,26 @@ mod tests {
             for value in values.iter().flat_map(|value| value.split('|')) {
                 assert!(key.values.contains(&value), "{name}={value} is recorded and cannot be pinned");
             }
+        }
+    }
+    /// The clause of a choice says by which key a peer pins it, in the words of the vocabulary.
+    #[test]
+    fn every_choice_of_a_clause_is_in_the_vocabulary() {
+        let clauses = super::super::boundary().clauses();
+        let mut named = BTreeSet::new();
+        for clause in clauses {
+            let Some(name) = &clause.choice else { continue };
+            let key = KEYS.iter().find(|key| key.table == "choices" && key.name == name);
+            let key = key.unwrap_or_else(|| panic!("{}: {name} is not in the vocabulary", clause.id));
+            for value in &clause.allowed {
+                assert!(key.values.contains(&value.as_str()), "{}: {name}={value}", clause.id);
+            }
+            named.insert(key.name);
+        }
+        for key in KEYS.iter().filter(|key| key.table == "choices") {
+            // A toolhost that answers and lives on is part of a clause that says more.
+            let named = named.contains(key.name) || key.name == "lives_on_after_reply";
+            assert!(named, "no clause names {}", key.name);
         }
     }
 }

@@ -52,6 +52,15 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
+/// What may come in a session, by what was really written.
+pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]) -> Expected {
+    let pins = Pins::of(&transcript.facts);
+    match transcript.plan.sessions[session].command == "run" {
+        true => run::expected(transcript, session, frames, &pins),
+        false => serve(transcript, session, frames, &pins),
+    }
+}
+
 /// Sleeps that are asked for beyond this many milliseconds are nobody's hang.
 const SLEEP_MS_MAX: u64 = 1_000;
 

@@ -7,10 +7,11 @@ use super::align::{Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
-use super::{memory, relation, reply_rules};
+use super::{relation, reply_rules};
 use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json;
+use crate::memory;
 use crate::payload::shorten;
 use crate::plan::Act;
 use crate::transcript::{Exit, Kind, Transcript};
@@ -91,7 +92,7 @@ pub(super) fn judge_with(transcript: &Transcript, expectations: &Expectations<'_
             judge_session(transcript, session, expectations, &mut judgement);
         }
     }
-    memory::judge(transcript, &mut judgement);
+    memory::judge(transcript, "TH-LIMIT-06", &mut judgement);
     judgement
 }
 
@@ -155,6 +156,7 @@ fn judge_session(
             None if last_answered > Some(index) => passed_over(asked_now, &mut own),
             None if over.is_none()
                 && outlived(asked_now, &asked[index + 1..], &alignment.answers[index + 1..], &ending) => {}
+            None if ending.cut => {}
             None if over.is_none() => {
                 over = silence(asked_now, index + 1 == asked.len(), serve, &ending, &mut own);
             }
@@ -196,7 +198,7 @@ fn judge_session(
             "blank lines around it",
         ));
     }
-    if serve && !rest.is_empty() && ending.exit.is_some() && !asked.is_empty() {
+    if serve && !rest.is_empty() && ending.exit.is_some() && !ending.cut && !asked.is_empty() {
         let got = shorten(&String::from_utf8_lossy(rest), 200).into_owned();
         own.findings.push(Finding::new(
             clause::PROTOCOL_ONLY,
@@ -261,7 +263,7 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
 }
 
 /// No fewer than the requests of a session.
-fn requests_max(transcript: &Transcript, session: usize) -> usize {
+pub(super) fn requests_max(transcript: &Transcript, session: usize) -> usize {
     let mut count = 1;
     for event in transcript.of(session) {
         if let Kind::Sent { payload, .. } = &event.kind {

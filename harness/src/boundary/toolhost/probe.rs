@@ -12,7 +12,7 @@ use crate::clause::Side;
 use crate::facts::Facts;
 use crate::json::{self as strict, DecodeLimits, Json};
 use crate::payload::Payload;
-use crate::plan::{Act, Chunking, Fixture, Plan};
+use crate::plan::{Act, Chunking, Fixture, Manner, Plan};
 use crate::transcript::{Kind, Transcript};
 
 /// How leases are obtained from the reference, and tried from peers that say nothing about it.
@@ -71,6 +71,7 @@ fn web(talk: &mut Talk<'_>) {
         status: 200,
         location: None,
         body: Payload::text("probe"),
+        manner: Manner::default(),
     });
 }
 

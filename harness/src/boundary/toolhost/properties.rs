@@ -325,6 +325,7 @@ fn transcript(command: &str, turns: &[(Vec<u8>, Vec<u8>)]) -> Transcript {
         check: "property".to_owned(),
         facts: Arc::clone(facts()),
         plan: plan.into(),
+        timeout_scale: 1.0,
         events,
     }
 }

@@ -1,5 +1,6 @@
 //! The reference toolhost and dispatcher as peers under test.
 
+use peerproof_reference::dispatcher::Dispatcher;
 use peerproof_reference::machine::Machine;
 use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{dispatcher, io, toolhost};
@@ -7,10 +8,11 @@ use serde_json::json;
 
 use super::probe::default_lease;
 use super::role::{ROLES, reference_aid};
-use crate::boundary::arguments::{refuse, split_mutant, split_without, variable};
+use crate::boundary::arguments::{refuse, split_mutant, split_presentation, split_without, variable};
 use crate::boundary::{Mutant, Reference};
 use crate::clause::Side;
 use crate::facts::Facts;
+use crate::selftest::presentation::{self, Harmless};
 
 /// Arguments after `peerproof peer toolhost`.
 pub fn commands() -> Vec<Reference> {
@@ -19,8 +21,13 @@ pub fn commands() -> Vec<Reference> {
         Reference {
             side: Side::Provider,
             commands: vec![("run", own(&["--run", "{aid}"])), ("serve", own(&["--serve"]))],
+            harmless: Harmless::ALL,
         },
-        Reference { side: Side::Consumer, commands: vec![("command", own(&["--dispatch", "{peer}"]))] },
+        Reference {
+            side: Side::Consumer,
+            commands: vec![("command", own(&["--dispatch", "{peer}"]))],
+            harmless: Harmless::OF_REQUESTS,
+        },
     ]
 }
 
@@ -72,15 +79,19 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 }
 
 fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
-    let (mutant, args) = match split_mutant(args, dispatcher::mutants::find_mutant) {
-        Ok(split) => split,
-        Err(error) => return refuse(&error),
+    run_any_dispatcher(args, env).unwrap_or_else(|error| refuse(&error))
+}
+
+fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, String> {
+    let (how, args) = split_presentation(args)?;
+    let (mutant, args) = split_mutant(&args, dispatcher::mutants::find_mutant)?;
+    let config = io::dispatch::parse(&args, &variable(env))?;
+    let machine = match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => Box::new(Dispatcher::new(config)),
     };
-    let Some(mutant) = mutant else { return io::dispatch::run_dispatch(&args, &variable(env)) };
-    match io::dispatch::parse(&args, &variable(env)) {
-        Ok(config) => io::dispatch::run_machine(mutant.machine(config).as_mut()).unwrap_or(70),
-        Err(error) => refuse(&error),
-    }
+    let mut machine = presentation::wrap_as(machine, how);
+    Ok(io::dispatch::run_machine(&mut *machine).unwrap_or(70))
 }
 
 /// The reference toolhost as a machine, one without a feature, or a mutant of it; the dispatcher needs real processes

@@ -69,7 +69,7 @@ pub enum Relation {
         /// Milliseconds.
         ms: u64,
     },
-    /// The reply to `step` succeeds where that to `of` does; where that one does not, nothing can be decided.
+    /// All replies to `step` succeed where that to `of` does; where that one does not, nothing can be decided.
     SucceedsLike {
         /// Broken clause.
         clause: ClauseId,
@@ -171,6 +171,12 @@ impl<'a> Scene<'a> {
         self.answers.iter().find(|answer| answer.step == step)?.reply.as_ref()
     }
 
+    /// The first reply to `step` that is no success.
+    fn refusal(&self, step: usize) -> Option<&'a Json> {
+        let replies = self.answers.iter().filter(|answer| answer.step == step);
+        replies.filter_map(|answer| answer.reply.as_ref()).find(|reply| !is_ok(reply))
+    }
+
     fn add(&mut self, clause: &ClauseId, step: usize, reason: &str, expected: impl Into<String>, got: &Json) {
         let got = shorten(&got.to_text(), 240).into_owned();
         self.judgement.findings.push(Finding::new(clause.0.as_str(), reason, expected, got).at(step));
@@ -205,10 +211,8 @@ impl<'a> Scene<'a> {
             }
             Relation::SucceedsLike { clause, step, of } => {
                 if !self.reply(of).is_some_and(is_ok) {
-                    self.cannot_decide(
-                        "control_refused: the peer refuses the same under a configuration that allows it",
-                    );
-                } else if let Some(reply) = self.reply(step).filter(|reply| !is_ok(reply)) {
+                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
+                } else if let Some(reply) = self.refusal(step) {
                     self.add(&clause, step, "refused", "ok:true", reply);
                 }
             }
@@ -230,7 +234,7 @@ impl<'a> Scene<'a> {
             }
             Relation::NotContacted { clause, listener } => {
                 let hit = self.transcript.events.iter().find_map(|event| match &event.kind {
-                    Kind::ListenerHit { listener: name, head } if *name == listener => Some(head),
+                    Kind::ListenerHit { listener: name, head, .. } if *name == listener => Some(head),
                     _ => None,
                 });
                 if let Some(head) = hit {

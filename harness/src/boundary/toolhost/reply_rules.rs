@@ -163,6 +163,7 @@ mod tests {
             check: String::new(),
             facts: Facts::new(Side::Provider).into(),
             plan: Plan::default().into(),
+            timeout_scale: 1.0,
             events: Vec::new(),
         };
         let reply: Json = reply.parse().unwrap();

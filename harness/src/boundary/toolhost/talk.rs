@@ -1,7 +1,5 @@
 //! Builds toolhost conversations: requests as JSON lines, what is expected of each, canaries between.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::expect::{Allowed, Expect, Outcome};
@@ -11,6 +9,7 @@ use crate::facts::Facts;
 use crate::json::Json;
 use crate::payload::Payload;
 use crate::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
+use crate::sizes::padded;
 
 /// A request to a toolhost, member by member, as raw JSON texts.
 #[derive(Debug, Clone, Default)]
@@ -74,12 +73,12 @@ impl Request {
             let comma = if index == 0 { "" } else { "," };
             body = body.then(Payload::text(format!("{comma}{}:", quoted(name)))).then(value.clone());
         }
-        merge(body.then(Payload::text("}")))
+        body.then(Payload::text("}")).merged()
     }
 
     /// The object and a line feed.
     pub fn line(&self) -> Payload {
-        merge(self.body().then(Payload::text("\n")))
+        self.body().then(Payload::text("\n")).merged()
     }
 
     /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
@@ -90,36 +89,8 @@ impl Request {
 
     /// The same with padding made of `unit`; what does not divide is filled with `x`.
     pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
-        let comma = if self.members.is_empty() { "" } else { "," };
-        let frame = format!("\"pad\":\"\"{comma}").len();
-        let body = self.body();
-        let room = bytes.saturating_sub(body.len(&BTreeMap::new()) + frame);
-        let mut padded = Payload::text(format!("{{\"pad\":\"{}", "x".repeat(room % unit.len())))
-            .repeat(unit, (room / unit.len()) as u64)
-            .then(Payload::text(format!("\"{comma}")));
-        for (index, segment) in body.0.into_iter().enumerate() {
-            match segment {
-                crate::payload::Segment::Text(text) if index == 0 => {
-                    padded = padded.then(Payload::text(&text[1..]));
-                }
-                other => padded.0.push(other),
-            }
-        }
-        merge(padded)
+        padded(self.body(), unit, bytes)
     }
-}
-
-/// Joins neighbouring text segments.
-fn merge(payload: Payload) -> Payload {
-    use crate::payload::Segment;
-    let mut out: Vec<Segment> = Vec::new();
-    for segment in payload.0 {
-        match (out.last_mut(), segment) {
-            (Some(Segment::Text(last)), Segment::Text(text)) => last.push_str(&text),
-            (_, segment) => out.push(segment),
-        }
-    }
-    Payload(out)
 }
 
 /// A JSON string literal for `text`.
@@ -173,6 +144,7 @@ impl<'a> Talk<'a> {
             command: command.to_owned(),
             placeholders: own(placeholders),
             env: own(env),
+            ..Session::default()
         });
         self.session = self.plan.sessions.len() - 1;
         self

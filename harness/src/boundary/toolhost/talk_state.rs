@@ -12,7 +12,8 @@ use crate::check::Untestable;
 use crate::facts::Facts;
 use crate::json::Json;
 use crate::payload::Payload;
-use crate::plan::Fixture;
+use crate::peer::fill_template;
+use crate::plan::{Fixture, Manner};
 
 /// An Artifact; its `size_bytes` follows from its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +240,7 @@ impl Talk<'_> {
             ("tier", Value::from(lease.tier)),
             ("ttl_ms", Value::from(lease.ttl_ms)),
         ];
-        let request = filled(issue, &values)?;
+        let request = fill_template(issue, &values)?;
         // What the reply looks like is the peer's own affair; that it comes is not.
         let expect = Expect::new(clause, Allowed::of(Outcome::Any));
         self.send(Payload::text(format!("{request}\n")), expect);
@@ -258,31 +259,6 @@ pub fn issue_names(facts: &Facts, placeholder: &str) -> bool {
     issue.is_some_and(|issue| issue.to_string().contains(placeholder))
 }
 
-/// A template with its placeholders filled; one that is a whole string takes the native type of its value.
-fn filled(template: &Value, values: &[(&str, Value)]) -> Result<Value, Untestable> {
-    Ok(match template {
-        Value::String(text) => {
-            let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-            if let Some((_, value)) = values.iter().find(|(name, _)| whole == Some(*name)) {
-                return Ok(value.clone());
-            }
-            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let texts = values.iter().map(|(name, value)| ((*name).to_owned(), plain(value))).collect();
-            Value::String(crate::peer::fill(text, &texts)?)
-        }
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| filled(item, values)).collect::<Result<_, _>>()?)
-        }
-        Value::Object(members) => Value::Object(
-            members
-                .iter()
-                .map(|(name, value)| Ok((name.clone(), filled(value, values)?)))
-                .collect::<Result<_, Untestable>>()?,
-        ),
-        other => other.clone(),
-    })
-}
-
 /// A listener that answers every request.
 pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> Fixture {
     Fixture::Listener {
@@ -290,6 +266,7 @@ pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> 
         status,
         location: location.map(str::to_owned),
         body: Payload::text(body),
+        manner: Manner::default(),
     }
 }
 
@@ -326,10 +303,10 @@ mod tests {
             json!({"aid": "x", "tool": "{aid}", "tier": "{tier}", "note": "t{tier}-{{x}}", "n": [1]});
         let values = [("aid", json!("AID.A")), ("tier", json!(2))];
         assert_eq!(
-            filled(&template, &values).unwrap(),
+            fill_template(&template, &values).unwrap(),
             json!({"aid": "x", "tool": "AID.A", "tier": 2, "note": "t2-{x}", "n": [1]})
         );
-        assert!(filled(&json!("{nope}"), &values).is_err());
+        assert!(fill_template(&json!("{nope}"), &values).is_err());
     }
 
     #[test]

@@ -64,6 +64,17 @@ impl ChildConnection {
         }
     }
 
+    /// One round without waiting.
+    pub(super) fn look_around(&mut self, log: &mut dyn Log) {
+        let ready = self.wait(Duration::ZERO);
+        let now = Instant::now();
+        self.read(&ready, now, log);
+        self.settle_exit(now, false, log);
+        if now.saturating_duration_since(self.sampled_at) >= SAMPLE_EVERY {
+            self.guard_memory(now, log);
+        }
+    }
+
     fn settled(&self, until: Until, now: Instant) -> Option<Pumped> {
         let passed = |since: Option<Instant>| since.is_some_and(|at| now >= at + DRAIN_GRACE);
         let gone = match until {

@@ -7,11 +7,13 @@
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit};
+use serde::{Deserialize, Serialize};
 
 /// First argument that tells our binary to act as the shim. Whoever's `main` is named in [`ChildSpec::shim`] must
 /// look for it before anything else and then call [`main`] with the arguments behind it.
@@ -22,26 +24,39 @@ pub const SHIM_ARGUMENT: &str = "__exec-with-limits";
 /// Exit status of a shim that could not start the program, as shells have it.
 pub const SHIM_FAILED: i32 = 127;
 
+/// The letter for processes.
+const PROCESSES: char = 'u';
+
 /// What the operating system caps for a peer. Each is both the soft and the hard limit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Address space, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address_space_bytes: Option<u64>,
     /// Processor time, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<u64>,
     /// Open files.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
     /// Largest file it may write, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
+    /// Processes and threads, on top of those that its user has already: the system counts all of a user together. It
+    /// caps nothing for root, and `sh` cannot set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub further_processes: Option<u64>,
 }
 
 impl Limits {
-    fn all(&self) -> [(char, Resource, Option<u64>); 4] {
+    fn all(&self) -> [(char, Resource, Option<u64>); 5] {
         [
             ('v', Resource::As, self.address_space_bytes),
             ('t', Resource::Cpu, self.cpu_seconds),
             ('n', Resource::Nofile, self.open_files),
             ('f', Resource::Fsize, self.file_bytes),
+            (PROCESSES, Resource::Nproc, self.further_processes),
         ]
     }
 
@@ -67,6 +82,8 @@ impl Limits {
             let Some(value) = value else { continue };
             // POSIX: -f counts 512-byte blocks; every shell counts KiB at -v.
             let value = match letter {
+                // The shells have no letter in common for it.
+                PROCESSES => continue,
                 'v' => value.div_ceil(1_024),
                 'f' => value.div_ceil(512),
                 _ => value,
@@ -123,10 +140,22 @@ fn set(limits: &str) -> Result<(), String> {
             .find(|(known, _, _)| letter.chars().eq([*known]))
             .map(|(_, resource, _)| *resource)
             .ok_or_else(bad)?;
+        let value = if letter.chars().eq([PROCESSES]) { value + tasks_of_user() } else { value };
         rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
             .map_err(|error| format!("cannot set limit {part:?}: {error}"))?;
     }
     Ok(())
+}
+
+/// How many processes and threads the user of this process has.
+fn tasks_of_user() -> u64 {
+    let own = rustix::process::getuid().as_raw();
+    let tasks = |folder: std::fs::DirEntry| {
+        let is_own = folder.metadata().is_ok_and(|meta| meta.uid() == own);
+        is_own.then(|| std::fs::read_dir(folder.path().join("task")).map_or(0, Iterator::count))
+    };
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    folders.filter_map(tasks).sum::<usize>() as u64
 }
 
 #[cfg(test)]
@@ -138,6 +167,7 @@ mod tests {
         cpu_seconds: None,
         open_files: Some(64),
         file_bytes: Some(1_024),
+        further_processes: None,
     };
 
     #[test]
@@ -161,7 +191,7 @@ mod tests {
     fn stands_in() {
         if let Some(program) = std::env::var_os("STAND_IN") {
             let script = "echo; ulimit -n; ulimit -f; exit 5".into();
-            main([OsString::from("n=64,f=1024"), program, "-c".into(), script]);
+            main([OsString::from("n=64,f=1024,u=500"), program, "-c".into(), script]);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Process trees as `/proc` shows them.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memchr::memmem;
 
 /// Environments are searched up to this size.
 const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
+/// How long a process without an environment is looked at: a program that starts has none yet.
+const EXEC_PATIENCE: Duration = Duration::from_millis(20);
 /// Trees are followed up to this many processes: a fork bomb must not stall the harness.
 const PROCESSES_MAX: usize = 4_096;
 
@@ -112,18 +114,29 @@ pub(super) fn descendants(root: i32) -> Vec<Process> {
 
 /// Whether the environment that `pid` was started with holds `entry` (`NAME=value`).
 pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
-    use std::io::Read;
-    let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else {
-        return false;
+    let end = Instant::now() + EXEC_PATIENCE;
+    let environment = loop {
+        let environment = environment(pid).unwrap_or_default();
+        let is_there = || look_at(pid).is_some_and(|process| !process.is_dead());
+        // While a program takes the place of another one there is none for a moment.
+        if !environment.is_empty() || Instant::now() >= end || !is_there() {
+            break environment;
+        }
+        std::thread::sleep(EXEC_PATIENCE / 100);
     };
-    let mut environment = Vec::new();
-    if file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).is_err() {
-        return false;
-    }
     memmem::find_iter(&environment, entry).any(|at| {
         (at == 0 || environment[at - 1] == 0)
             && environment.get(at + entry.len()).is_none_or(|&byte| byte == 0)
     })
+}
+
+/// The variables that `pid` was started with, each with a NUL behind it.
+fn environment(pid: i32) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let mut environment = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).ok()?;
+    Some(environment)
 }
 
 /// Peak resident memory of one process in bytes; `None` where it is gone or dead.

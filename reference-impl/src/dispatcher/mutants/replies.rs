@@ -1,8 +1,9 @@
 //! Mutants that read replies too narrowly, or watch their toolhost badly.
 
-use super::{Mutant, Seam, mutant, printed, retyped, started_by};
+use super::{Filter, Mutant, filtered, printed, retyped, started_by};
 use crate::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy, Value};
 use crate::machine::Action;
+use crate::mutant::config;
 
 /// Members that a reply may have for `dispatch-wants-known-members`.
 const KNOWN: [&str; 6] = ["ok", "status", "output_json", "error", "ds_state", "idempotent_hit"];
@@ -26,11 +27,11 @@ fn value(bytes: &[u8]) -> Option<Value> {
 
 /// The mutants of this file.
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
+    filtered(
         "dispatch-wants-order",
         &["TH-DISP-09"],
         "The members of a reply have to come in the order of the document.",
-        Seam::Event(|_, bytes| {
+        Filter::Event(|_, bytes| {
             let bad = value(bytes).is_some_and(|reply| {
                 let members = reply.as_object().unwrap_or_default();
                 let place = |name: &[u8]| KNOWN.iter().position(|known| known.as_bytes() == name);
@@ -41,11 +42,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
             spoil(bytes, bad)
         }),
     ),
-    mutant(
+    filtered(
         "dispatch-wants-compact-replies",
         &["TH-DISP-09"],
         "White space around a reply or between its tokens is refused.",
-        Seam::Event(|_, bytes| {
+        Filter::Event(|_, bytes| {
             let mut in_string = false;
             let mut escaped = false;
             let mut bad = false;
@@ -61,20 +62,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
             spoil(bytes, bad)
         }),
     ),
-    mutant(
+    filtered(
         "dispatch-wants-raw-text",
         &["TH-DISP-09"],
         "A reply with escaped letters is refused.",
-        Seam::Event(|_, bytes| {
+        Filter::Event(|_, bytes| {
             let bad = bytes.windows(4).any(|four| four == b"\\u00");
             spoil(bytes, bad)
         }),
     ),
-    mutant(
+    filtered(
         "dispatch-wants-plain-numbers",
         &["TH-DISP-09"],
         "A reply with a number that has an exponent or a fraction is refused.",
-        Seam::Event(|_, bytes| {
+        Filter::Event(|_, bytes| {
             let part_of_number = |byte: u8| byte.is_ascii_digit();
             let bad = bytes.windows(3).any(|three| {
                 part_of_number(three[0])
@@ -84,11 +85,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
             spoil(bytes, bad)
         }),
     ),
-    mutant(
+    filtered(
         "dispatch-wants-known-members",
         &["TH-DISP-09"],
         "A reply with a member of no meaning is refused.",
-        Seam::Event(|_, bytes| {
+        Filter::Event(|_, bytes| {
             let bad = value(bytes).is_some_and(|reply| {
                 let members = reply.as_object().unwrap_or_default();
                 members.iter().any(|(name, _)| !KNOWN.contains(&&*name.to_lossy()))
@@ -96,23 +97,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
             spoil(bytes, bad)
         }),
     ),
-    mutant(
+    config(
         "dispatch-nests-to-32",
         &["TH-DISP-09"],
         "More than 32 levels of nesting are refused.",
-        Seam::Config(|config| config.limits.nesting_max = 32),
+        |config| config.limits.nesting_max = 32,
     ),
-    mutant(
-        "dispatch-limit-of-a-million",
-        &["TH-DISP-19"],
-        "The limit is 1,000,000 bytes.",
-        Seam::Config(|config| config.limits.toolhost_stdout_bytes_max = 1_000_000),
-    ),
-    mutant(
+    config("dispatch-limit-of-a-million", &["TH-DISP-19"], "The limit is 1,000,000 bytes.", |config| {
+        config.limits.toolhost_stdout_bytes_max = 1_000_000
+    }),
+    config(
         "dispatch-gives-up-early",
         &["TH-DISP-12"],
         "A quarter of MACHINA_TOOLHOST_TIMEOUT counts.",
-        Seam::Config(|config| config.limits.toolhost_timeout_ms /= 4),
+        |config| config.limits.toolhost_timeout_ms /= 4,
     ),
     printed("dispatch-crash-as-exception", &["TH-DISP-17"], "A crash is an exception.", |action| {
         retyped(action, "crash", "exception")

@@ -1,4 +1,5 @@
-//! The shell of the dispatcher: one poll loop over non-blocking pipes, so that writing never blocks reading.
+//! The shell of the dispatcher and of the selector: one poll loop over non-blocking pipes, so that writing never blocks
+//! reading.
 //!
 //! It knows nothing of the contract but how to start, feed, drain and kill a child; what to do and when is said by
 //! the [`Machine`].
@@ -16,10 +17,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, read};
 use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGCHLD;
 
-use super::tree::{Bystanders, kill_all, pid_of};
-use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
+use super::handling::{Careful, Handling};
+use super::tree::{Bystanders, pid_of};
+use crate::io::payload_file::PayloadFile;
+use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, SpawnFailure};
 
 /// Bytes moved by one read.
 const READ_BYTES: usize = 64 * 1024;
@@ -28,14 +31,36 @@ const READ_BYTES: usize = 64 * 1024;
 /// on writing.
 const LAST_READS_MAX: usize = 32;
 
+/// How policy drivers are started.
+pub(in crate::io) struct Launcher {
+    /// Program and first arguments of the shim that sets limits; the limits, the program to become, its own name and its
+    /// arguments follow.
+    pub(in crate::io) shim: Vec<String>,
+    /// The whole environment of a driver.
+    pub(in crate::io) variables: Vec<(String, String)>,
+    /// Folder for payloads.
+    pub(in crate::io) temp_dir: String,
+    /// What is done around drivers.
+    pub(in crate::io) handling: Box<dyn Handling>,
+}
+
 /// Runs a machine on the standard streams of this process and returns the exit status it asked for.
 ///
 /// # Errors
 /// When this process' own streams or signals fail; the child, if any, is then killed.
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
+    let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
+    run_with_launcher(machine, Launcher { shim, variables, temp_dir, handling: Box::new(Careful) })
+}
+
+/// As [`run_machine`], for a machine that starts policy drivers.
+///
+/// # Errors
+/// As [`run_machine`].
+pub(in crate::io) fn run_with_launcher(machine: &mut dyn Machine, launcher: Launcher) -> io::Result<i32> {
     // Fails only on kernels without the call; descendants that left the group then escape.
     let _ = set_child_subreaper(Some(getpid()));
-    let mut shell = Shell::new()?;
+    let mut shell = Shell::new(launcher)?;
     let result = shell.run(machine);
     if result.is_err() {
         shell.kill();
@@ -53,6 +78,8 @@ struct Running {
     stderr: Option<ChildStderr>,
     exit_reported: bool,
     bystanders: Bystanders,
+    /// Removed once the child is killed.
+    payload: Option<PayloadFile>,
 }
 
 /// What the poll found ready.
@@ -67,6 +94,7 @@ enum Ready {
 }
 
 struct Shell {
+    launcher: Launcher,
     started: Instant,
     /// While true, SIGTERM has its default effect: nothing is there to clean up.
     childless: Arc<AtomicBool>,
@@ -79,10 +107,10 @@ struct Shell {
 }
 
 impl Shell {
-    fn new() -> io::Result<Self> {
+    fn new(launcher: Launcher) -> io::Result<Self> {
         let childless = Arc::new(AtomicBool::new(true));
         let (terminate, terminate_end) = UnixStream::pair()?;
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
+        for &signal in launcher.handling.signals() {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&childless))?;
             signal_hook::low_level::pipe::register(signal, terminate_end.try_clone()?)?;
         }
@@ -92,6 +120,7 @@ impl Shell {
             stream.set_nonblocking(true)?;
         }
         Ok(Self {
+            launcher,
             started: Instant::now(),
             childless,
             terminate,
@@ -262,27 +291,26 @@ impl Shell {
     /// Delivers one event and carries out what the machine asks for.
     fn tell(&mut self, machine: &mut dyn Machine, event: Event<'_>) -> io::Result<Option<i32>> {
         let mut actions = Vec::new();
-        machine.handle(event, self.now(), &mut actions);
-        for action in actions {
-            match action {
-                Action::Stdout(bytes) => write_all(io::stdout().as_fd(), &bytes)?,
-                Action::Stderr(bytes) => write_all(io::stderr().as_fd(), &bytes)?,
-                Action::WakeAt(at) => self.wake = Some(self.wake.map_or(at, |wake| wake.min(at))),
-                Action::Spawn { argv, stdin } => {
-                    if let Err(failure) = self.spawn(&argv, stdin)
-                        && let Some(status) = self.tell(machine, Event::ChildSpawnFailed(failure))?
-                    {
-                        return Ok(Some(status));
+        let mut next = Some(event);
+        while let Some(event) = next.take() {
+            machine.handle(event, self.now(), &mut actions);
+            for action in actions.drain(..) {
+                match action {
+                    Action::Stdout(bytes) => write_all(io::stdout().as_fd(), &bytes)?,
+                    Action::Stderr(bytes) => write_all(io::stderr().as_fd(), &bytes)?,
+                    Action::WakeAt(at) => self.wake = Some(self.wake.map_or(at, |wake| wake.min(at))),
+                    Action::Spawn { argv, stdin } => {
+                        next = self.spawn(&argv, stdin).err().map(Event::ChildSpawnFailed);
                     }
-                }
-                Action::Kill => self.kill(),
-                Action::Exit(status) => return Ok(Some(status)),
-                Action::Abort => std::process::abort(),
-                // A dispatcher fetches nothing; the machine learns that instead of waiting for ever.
-                Action::Fetch { .. } => {
-                    let refusal = Event::Fetched(Err("this shell has no network".to_owned()));
-                    if let Some(status) = self.tell(machine, refusal)? {
-                        return Ok(Some(status));
+                    Action::Drive(order) => next = self.drive(*order).err().map(Event::ChildSpawnFailed),
+                    Action::Kill => self.kill(),
+                    // There is no results file.
+                    Action::Append(_) => {}
+                    Action::Exit(status) => return Ok(Some(status)),
+                    Action::Abort => std::process::abort(),
+                    // Nothing is fetched here; the machine learns that instead of waiting for ever.
+                    Action::Fetch { .. } | Action::Post(_) => {
+                        next = Some(Event::Fetched(Err("this shell has no network".to_owned())));
                     }
                 }
             }
@@ -294,18 +322,46 @@ impl Shell {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(SpawnFailure::Other("no program given".to_owned()));
         };
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped());
+        self.start(command, program, stdin, None)
+    }
+
+    /// Starts a policy driver through the shim that sets its limits.
+    fn drive(&mut self, order: DriveOrder) -> Result<(), SpawnFailure> {
+        let DriveOrder { program, argv, payload, resources } = order;
+        let Some((shim, arguments)) = self.launcher.shim.split_first() else {
+            return Err(SpawnFailure::Other("there is no shim".to_owned()));
+        };
+        let mut command = Command::new(shim);
+        command.args(arguments).arg(resources.encode()).arg(&program);
+        command.env_clear().envs(self.launcher.variables.iter().map(|(name, value)| (name, value)));
+        // From here on SIGTERM is told to the machine, so that the file is removed.
+        self.childless.store(false, Ordering::SeqCst);
+        let handling = &self.launcher.handling;
+        let payload = handling.write(&self.launcher.temp_dir, &payload).map_err(|error| {
+            self.childless.store(true, Ordering::SeqCst);
+            SpawnFailure::Other(format!("cannot write the payload: {error}"))
+        })?;
+        command.args(handling.arguments(argv, payload.path())).stdin(handling.stdin(payload.path()));
+        self.start(command, &program, Vec::new(), Some(payload))
+    }
+
+    /// Starts a child with its output piped; `stdin` is what it gets where its input is piped too.
+    fn start(
+        &mut self,
+        mut command: Command,
+        program: &str,
+        stdin: Vec<u8>,
+        payload: Option<PayloadFile>,
+    ) -> Result<(), SpawnFailure> {
         let bystanders = Bystanders::now();
         self.childless.store(false, Ordering::SeqCst);
-        let spawned = Command::new(program)
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
+        let spawned = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) => {
+                drop(payload);
                 self.childless.store(true, Ordering::SeqCst);
                 return Err(spawn_failure(program, &error));
             }
@@ -319,6 +375,7 @@ impl Shell {
             child,
             exit_reported: false,
             bystanders,
+            payload,
         };
         let pipes = [
             running.stdin.as_ref().map(AsFd::as_fd),
@@ -334,11 +391,15 @@ impl Shell {
     fn kill(&mut self) {
         let Some(mut running) = self.running.take() else { return };
         let child_ended = &self.child_ended;
-        kill_all(&mut running.child, &running.bystanders, |time_max| {
+        let handling = &self.launcher.handling;
+        handling.kill(&mut running.child, &running.bystanders, &mut |time_max| {
             let mut fds = [PollFd::new(child_ended, PollFlags::IN)];
             let _ = poll(&mut fds, Some(&timespec(time_max)));
             drain(child_ended);
         });
+        if let Some(payload) = running.payload.take() {
+            self.launcher.handling.remove(payload);
+        }
         self.childless.store(true, Ordering::SeqCst);
     }
 }

@@ -21,6 +21,9 @@ const KILL_TIME_MAX: Duration = Duration::from_millis(900);
 /// Pause between two looks when no child reported its end meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
+/// Looks at our own children alone between two looks at the whole process table.
+const QUICK_ROUNDS_MAX: usize = 100;
+
 /// One row of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
@@ -32,7 +35,7 @@ struct Process {
 /// Processes that were our children before a toolhost was started (left by whoever became us with `exec`); they and
 /// their descendants are none of our business.
 #[derive(Debug, Default)]
-pub(super) struct Bystanders(BTreeSet<i32>);
+pub(in crate::io) struct Bystanders(BTreeSet<i32>);
 
 impl Bystanders {
     /// Looks at the process table now.
@@ -53,7 +56,7 @@ impl Bystanders {
 
 /// Kills the group of `child` and every descendant of this process that is no bystander, and reaps them. Returns
 /// when all are gone, or after [`KILL_TIME_MAX`]. `wait` waits for the end of any child, at most the given time.
-pub(super) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wait: impl FnMut(Duration)) {
+pub(in crate::io) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wait: impl FnMut(Duration)) {
     let deadline = Instant::now() + KILL_TIME_MAX;
     let own = getpid();
     // The child is not reaped yet (exits are observed with NOWAIT), so its id still names its own group.
@@ -67,21 +70,51 @@ pub(super) fn kill_all(child: &mut Child, bystanders: &Bystanders, mut wait: imp
         }
         let table = process_table();
         let found = descendants(&table, own.as_raw_nonzero().get(), &bystanders.0);
-        let mut alive = false;
         for process in &found {
-            let Some(pid) = Pid::from_raw(process.pid) else { continue };
-            if !process.zombie {
-                alive = true;
-                let _ = kill_process(pid, Signal::KILL);
-            } else if process.parent == own.as_raw_nonzero().get() && Some(pid) != pid_of(child) {
-                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-            }
+            end(process.pid, child);
         }
-        if (leader_gone && !alive) || Instant::now() >= deadline {
+        // One that was seen dead may have forked since the look began: only a look that finds nobody is the last, and
+        // even that one only where nobody else can be a child of ours.
+        let nobody_left = found.is_empty() && (table.is_empty() || !bystanders.0.is_empty());
+        if (leader_gone && nobody_left) || Instant::now() >= deadline {
             return;
         }
-        wait(LOOK_AGAIN);
+        if !outrun(child, bystanders) && found.iter().any(|process| !process.zombie) {
+            wait(LOOK_AGAIN);
+        }
     }
+}
+
+/// Kills our own children as fast as they can be listed. A process that forks and ends, over and over, is always a child
+/// of ours, and gone before a look at the whole process table is over. True when none was left.
+fn outrun(child: &Child, bystanders: &Bystanders) -> bool {
+    for _ in 0..QUICK_ROUNDS_MAX {
+        let children = own_children();
+        let mut strangers = children.iter().filter(|pid| !bystanders.0.contains(pid)).peekable();
+        if strangers.peek().is_none() {
+            return true;
+        }
+        strangers.for_each(|pid| end(*pid, child));
+    }
+    false
+}
+
+/// Kills a process and, where it is a child of ours other than `leader`, reaps it once it is dead.
+fn end(pid: i32, leader: &Child) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    let _ = kill_process(pid, Signal::KILL);
+    if Some(pid) != pid_of(leader) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// Our children as the kernel lists them at once; empty where it does not.
+fn own_children() -> Vec<i32> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The process id of a child in the form system calls take.

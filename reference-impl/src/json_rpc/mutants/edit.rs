@@ -1,8 +1,10 @@
 //! How mutants of the seam of lines are written: makers, and edits of messages.
 
+use super::Mutant;
 use super::wire::{Memory, Pass, Rewrite};
-use super::{Mutant, Seam};
 use crate::json::{Policy, Text, Value, write_value};
+use crate::mutant::Seam;
+pub(super) use crate::mutant::text::{has, swap_all};
 
 /// The members of a message.
 pub type Object = Vec<(Text, Value)>;
@@ -46,24 +48,6 @@ pub(super) fn value(line: &[u8]) -> Option<Value> {
 pub(super) fn text(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     write_value(&mut out, value);
-    out
-}
-
-/// Whether `line` holds `part`.
-pub(super) fn has(line: &[u8], part: &str) -> bool {
-    memchr::memmem::find(line, part.as_bytes()).is_some()
-}
-
-/// `line` with every `from` replaced by `to`.
-pub(super) fn swap_all(line: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = memchr::memmem::find(rest, from.as_bytes()) {
-        out.extend_from_slice(rest.get(..at).unwrap_or_default());
-        out.extend_from_slice(to.as_bytes());
-        rest = rest.get(at + from.len()..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
     out
 }
 

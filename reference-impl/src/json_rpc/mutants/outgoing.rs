@@ -242,8 +242,8 @@ pub const MUTANTS: &[Mutant] = &[
     outgoing("stream-of-another-task", &["RPC-STREAM-01"], "`task_id` is not the id.", |_, line| {
         ended(swap_all(line, "\"task_id\":", "\"task_id\":0,\"task\":"))
     }),
-    outgoing("stream-gap", &["RPC-STREAM-02"], "The second chunk is lost.", |_, line| {
-        let lost = is_notice(line, "stream_data") && has(line, "\"sequence\":2}");
+    outgoing("stream-gap", &["RPC-STREAM-02"], "The first chunk is lost.", |_, line| {
+        let lost = is_notice(line, "stream_data") && has(line, "\"sequence\":1}");
         if lost { Vec::new() } else { ended(line.to_vec()) }
     }),
     outgoing("stream-from-zero", &["RPC-STREAM-02"], "Chunks are counted from 0.", |_, line| {
@@ -287,6 +287,13 @@ pub const MUTANTS: &[Mutant] = &[
             [ended(line.to_vec()), memory.kept.remove(&b"end"[..]).unwrap_or_default()].concat()
         },
     ),
+    outgoing("stream-goes-on", &["RPC-STREAM-05"], "A chunk follows the end.", |memory, line| {
+        if is_notice(line, "stream_data") {
+            memory.kept.insert(b"chunk".to_vec(), ended(line.to_vec()));
+        }
+        let more = memory.kept.get(&b"chunk"[..]).filter(|_| is_notice(line, "stream_end"));
+        [ended(line.to_vec()), more.cloned().unwrap_or_default()].concat()
+    }),
     outgoing("result-without-status", &["RPC-EXEC-02"], "A task's result has no status.", |_, line| {
         results(line, |result| {
             if find(result, "metadata").is_some() {
@@ -313,9 +320,86 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
+    outgoing("auth-error-without-type", &["RPC-AUTH-01"], "-32003 has no `data.type`.", |_, line| {
+        ended(swap_all(line, "\"type\":\"AUTH\"", "\"kind\":\"AUTH\""))
+    })
+    .needing("auth"),
+    outgoing(
+        "unsignable-as-unauthorized",
+        &["RPC-AUTH-07"],
+        "What cannot be signed is -32003.",
+        |_, line| {
+            if has(line, "cannot be signed") {
+                recode(line, "-32600", "-32003")
+            } else {
+                ended(line.to_vec())
+            }
+        },
+    )
+    .needing("auth"),
+    outgoing("plan-without-tasks", &["RPC-PLAN-03"], "A plan has steps instead of tasks.", |_, line| {
+        ended(swap_all(line, "{\"plan\":{\"tasks\":", "{\"plan\":{\"steps\":"))
+    }),
+    outgoing("plan-with-priority-in-words", &["RPC-PLAN-05"], "A priority is text.", |_, line| {
+        ended(swap_all(line, "\"priority\":1}", "\"priority\":\"high\"}"))
+    }),
+    outgoing("output-of-another-type", &["RPC-EXEC-03"], "`files_created` is a number.", |_, line| {
+        ended(swap_all(line, "\"files_created\":[]", "\"files_created\":0"))
+    }),
+    outgoing("sends-results-of-any-size", &["RPC-SIZE-05"], "A large result is sent whole.", |_, line| {
+        match value(line).as_ref().and_then(|reply| reply.get("id")) {
+            Some(id) if has(line, "RESULT_TOO_LARGE") => {
+                let head = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"result\":{{\"data\":\"{}\"}},\"id\":",
+                    "x".repeat(1 << 20)
+                );
+                ended([head.as_bytes(), &text(id), b"}"].concat())
+            }
+            _ => ended(line.to_vec()),
+        }
+    }),
+    outgoing("cuts-large-results", &["RPC-SIZE-05"], "Ten bytes of a large result are lost.", |_, line| {
+        match memchr::memmem::find(line, b"xxxxxxxxxxxxxxxxxxxx").filter(|_| line.len() > 60_000) {
+            Some(at) => ended([&line[..at], &line[at + 10..]].concat()),
+            None => ended(line.to_vec()),
+        }
+    }),
+    outgoing("size-error-without-type", &["RPC-SIZE-06"], "Too large is as good as invalid.", |_, line| {
+        ended(swap_all(line, "\"MESSAGE_TOO_LARGE\"", "\"INVALID_REQUEST\""))
+    }),
+    outgoing("exception-without-type", &["RPC-ERR-03"], "A method's error has no `data.type`.", |_, line| {
+        ended(swap_all(line, "\"type\":\"EXECUTION_ERROR\",", ""))
+    }),
+    outgoing("exception-as-application-error", &["RPC-ERR-03"], "A method's error is -32050.", |_, line| {
+        if has(line, "EXECUTION_ERROR") { recode(line, "-32000", "-32050") } else { ended(line.to_vec()) }
+    }),
+    outgoing("trace-in-message", &["RPC-ERR-04"], "A method's error shows its stack.", |_, line| {
+        let trace = "\"message\":\"Error: no\\n    at fail (/srv/methods.js:10:5)\"";
+        ended(swap_all(line, "\"message\":\"Execution failed\"", trace))
+    }),
+    outgoing("corrupt-as-invalid", &["RPC-GZIP-03"], "Corrupt compressed data is -32600.", |_, line| {
+        let corrupt = has(line, "is corrupt") || has(line, "no base64");
+        if corrupt { recode(line, "-32700", "-32600") } else { ended(line.to_vec()) }
+    })
+    .needing("gzip"),
     outgoing("rate-limit-without-wait", &["RPC-RATE-02"], "There is no `retry_after_ms`.", |_, line| {
         ended(swap_all(line, "\"retry_after_ms\":", "\"retry\":"))
     })
+    .needing("rate_limit"),
+    outgoing(
+        "rate-limit-waits-in-seconds",
+        &["RPC-RATE-02"],
+        "`retry_after_ms` is in seconds.",
+        |_, line| {
+            errors(line, |error| {
+                if let Some(Value::Object(data)) = find_mut(error, "data")
+                    && find(data, "retry_after_ms").is_some()
+                {
+                    set(data, "retry_after_ms", number(1));
+                }
+            })
+        },
+    )
     .needing("rate_limit"),
     outgoing("rate-limit-waits-for-nothing", &["RPC-RATE-02"], "`retry_after_ms` is 0.", |_, line| {
         errors(line, |error| {

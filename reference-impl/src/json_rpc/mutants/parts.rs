@@ -1,27 +1,32 @@
 //! Mutants made of another configuration or other components.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use super::super::method::{Answer, Call, Method, Step, Task, World};
 use super::super::{Components, Config, NonceStore, RateLimiter, Verifier};
-use super::{Mutant, Seam};
+use super::Mutant;
 use crate::json::{Policy, Value};
 use crate::machine::Millis;
+use crate::mutant;
 
+// With their types, which `needing` has to know.
 const fn config(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     change: fn(&mut Config),
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Config(change))
+    mutant::config(id, clauses, fault, change)
 }
 
 const fn parts(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
-    change: fn(&Config, &mut Components),
+    change: fn(&mut Config, &mut Components),
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Parts(change))
+    mutant::parts(id, clauses, fault, change)
 }
 
 /// A verifier behind which another looks at the message.
@@ -45,6 +50,36 @@ fn look(components: &mut Components, message: fn(&[u8], Option<String>) -> Optio
 fn nonce(message: &[u8]) -> Option<String> {
     let message = Value::parse(message, 256, &Policy::default()).ok()?;
     Some(message.get("auth")?.get("nonce")?.as_str()?.to_owned())
+}
+
+/// A verifier that remembers the nonces of messages that fail.
+struct Burning {
+    inner: Box<dyn Verifier>,
+    burned: RefCell<BTreeSet<String>>,
+}
+
+impl Verifier for Burning {
+    fn verify(&self, message: &[u8], unix_s: u64) -> Option<String> {
+        let verified = self.inner.verify(message, unix_s);
+        if verified.is_none() {
+            self.burned.borrow_mut().extend(nonce(message));
+        }
+        verified.filter(|nonce| !self.burned.borrow().contains(nonce))
+    }
+}
+
+/// A verifier that overlooks members that no request has.
+struct Overlooking(Box<dyn Verifier>);
+
+impl Verifier for Overlooking {
+    fn verify(&self, message: &[u8], unix_s: u64) -> Option<String> {
+        let known = ["jsonrpc", "method", "params", "id", "auth"];
+        let Ok(Value::Object(mut members)) = Value::parse(message, 256, &Policy::default()) else {
+            return self.0.verify(message, unix_s);
+        };
+        members.retain(|(name, _)| known.iter().any(|known| name == known));
+        self.0.verify(&super::edit::text(&Value::Object(members)), unix_s)
+    }
 }
 
 struct Forgetful;
@@ -72,6 +107,23 @@ impl RateLimiter for Unforgiving {
         }
         let passed = self.inner.pass(now);
         self.refused = passed.is_err();
+        passed
+    }
+}
+
+/// Counts what comes in one moment once, as one who counts lines does with a batch.
+struct Coarse {
+    inner: Box<dyn RateLimiter>,
+    last: Option<Millis>,
+}
+
+impl RateLimiter for Coarse {
+    fn pass(&mut self, now: Millis) -> Result<(), u64> {
+        if self.last == Some(now) {
+            return Ok(());
+        }
+        let passed = self.inner.pass(now);
+        self.last = passed.is_ok().then_some(now);
         passed
     }
 }
@@ -118,8 +170,8 @@ impl Task for Quiet {
 
 /// The mutants of this seam.
 pub const MUTANTS: &[Mutant] = &[
-    config("limit-too-small", &["RPC-SIZE-01"], "999,999 bytes are the limit.", |config| {
-        config.limits.rpc_message_bytes_max = 999_999;
+    config("limit-too-small", &["RPC-SIZE-01"], "999,990 bytes are the limit.", |config| {
+        config.limits.rpc_message_bytes_max = 999_990;
     }),
     config("limit-too-large", &["RPC-SIZE-02"], "4 MiB are the limit.", |config| {
         config.limits.rpc_message_bytes_max = 4 << 20;
@@ -142,6 +194,9 @@ pub const MUTANTS: &[Mutant] = &[
     config("drops-work-at-eof", &["RPC-TIME-04"], "Slow calls are refused at the end of input.", |config| {
         config.limits.rpc_eof_grace_ms = 0;
     }),
+    config("refuses-long-timeouts", &["RPC-TIME-05"], "A minute is the longest timeout.", |config| {
+        config.limits.rpc_timeout_max_ms = 60_000;
+    }),
     config("default-timeout-of-90s", &["RPC-TIME-01"], "The default timeout is 90 s.", |config| {
         config.limits.rpc_timeout_default_ms = 90_000;
     }),
@@ -163,7 +218,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     parts(
         "empty-stream",
-        &["RPC-STREAM-02"],
+        &["RPC-STREAM-07"],
         "A stream has no chunks, whatever the code is.",
         |_, components| {
             change(components, "execute_task", |answer| match answer {
@@ -180,6 +235,24 @@ pub const MUTANTS: &[Mutant] = &[
     parts("validates-nothing", &["RPC-VALID-01"], "`validate_code` is not there.", |_, components| {
         drop(components.methods.take("validate_code"));
     }),
+    config(
+        "refuses-gzip",
+        &["RPC-GZIP-01"],
+        "Compressed lines are refused though they are claimed.",
+        |config| {
+            config.features.gzip = false;
+        },
+    )
+    .needing("gzip"),
+    config(
+        "inflates-too-much",
+        &["RPC-GZIP-02"],
+        "4 MiB are the limit of what a line inflates to.",
+        |config| {
+            config.limits.rpc_message_bytes_max = 4 << 20;
+        },
+    )
+    .needing("gzip"),
     parts("lets-anybody-in", &["RPC-AUTH-01"], "Signatures are not looked at.", |_, components| {
         components.verifier = None;
     })
@@ -209,6 +282,17 @@ pub const MUTANTS: &[Mutant] = &[
         config.limits.rpc_nonce_ttl_ms = 60_000;
     })
     .needing("auth"),
+    config(
+        "forgets-nonces-after-five-minutes",
+        &["RPC-AUTH-03"],
+        "A nonce is remembered for as long as a timestamp is accepted.",
+        |config| config.limits.rpc_nonce_ttl_ms = 300_000,
+    )
+    .needing("auth"),
+    config("never-forgets-nonces", &["RPC-AUTH-03"], "A nonce is remembered for a day.", |config| {
+        config.limits.rpc_nonce_ttl_ms = 86_400_000;
+    })
+    .needing("auth"),
     parts(
         "signs-the-spelling",
         &["RPC-AUTH-04"],
@@ -220,8 +304,42 @@ pub const MUTANTS: &[Mutant] = &[
         },
     )
     .needing("auth"),
+    parts(
+        "burns-nonces-of-failures",
+        &["RPC-AUTH-08"],
+        "A wrong signature uses its nonce up.",
+        |_, components| {
+            if let Some(inner) = components.verifier.take() {
+                components.verifier = Some(Box::new(Burning { inner, burned: RefCell::default() }));
+            }
+        },
+    )
+    .needing("auth"),
+    parts(
+        "overlooks-unknown-members",
+        &["RPC-AUTH-09"],
+        "Members that no request has are not signed.",
+        |_, components| {
+            if let Some(inner) = components.verifier.take() {
+                components.verifier = Some(Box::new(Overlooking(inner)));
+            }
+        },
+    )
+    .needing("auth"),
     parts("never-limits", &["RPC-RATE-01"], "The rate is not limited.", |_, components| {
         components.limiter = None;
+    })
+    .needing("rate_limit"),
+    config("limits-too-early", &["RPC-RATE-01"], "One request less passes.", |config| {
+        if let Some(rate) = &mut config.rate_limit {
+            rate.requests -= 1;
+        }
+    })
+    .needing("rate_limit"),
+    parts("counts-batches-once", &["RPC-RATE-03"], "Requests of one moment count once.", |_, components| {
+        if let Some(inner) = components.limiter.take() {
+            components.limiter = Some(Box::new(Coarse { inner, last: None }));
+        }
     })
     .needing("rate_limit"),
     parts(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::{Intake, Piece};
 
 /// What a rewriting wrapper does.
 #[derive(Clone, Copy)]
@@ -46,17 +47,15 @@ pub struct Wire {
     inner: Box<dyn Machine + Send>,
     rewrite: Rewrite,
     memory: Memory,
-    pending: Vec<u8>,
-    /// A line too long to look at is passing.
-    passing: bool,
+    intake: Intake,
     reply: Vec<u8>,
     ended: bool,
 }
 
 impl Wire {
     pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite) -> Self {
-        let (pending, reply) = (Vec::new(), Vec::new());
-        Self { inner, rewrite, memory: Memory::default(), pending, passing: false, reply, ended: false }
+        let intake = Intake::lines(LINE_BYTES_MAX);
+        Self { inner, rewrite, memory: Memory::default(), intake, reply: Vec::new(), ended: false }
     }
 
     fn line(&mut self, line: &[u8], now: Millis, actions: &mut Vec<Action>) {
@@ -123,26 +122,15 @@ impl Machine for Wire {
         }
         match event {
             Event::Stdin(bytes) => {
-                let from = self.pending.len();
-                self.pending.extend_from_slice(bytes);
-                let mut seen = from;
-                while let Some(end) = memchr::memchr(b'\n', self.pending.get(seen..).unwrap_or_default()) {
-                    let line: Vec<u8> = self.pending.drain(..=seen + end).collect();
-                    seen = 0;
-                    if std::mem::take(&mut self.passing) {
-                        self.inner(Event::Stdin(&line), now, actions);
-                    } else {
-                        self.line(&line, now, actions);
+                for piece in self.intake.take(bytes) {
+                    match piece {
+                        Piece::Line(line) => self.line(&line, now, actions),
+                        Piece::Part(part) => self.inner(Event::Stdin(&part), now, actions),
                     }
-                }
-                if self.pending.len() > LINE_BYTES_MAX || (self.passing && !self.pending.is_empty()) {
-                    self.passing = true;
-                    let part = std::mem::take(&mut self.pending);
-                    self.inner(Event::Stdin(&part), now, actions);
                 }
             }
             Event::StdinEof => {
-                let rest = std::mem::take(&mut self.pending);
+                let (Ok(rest) | Err(rest)) = self.intake.rest();
                 if !rest.is_empty() {
                     self.inner(Event::Stdin(&rest), now, actions);
                 }

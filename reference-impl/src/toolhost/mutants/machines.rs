@@ -1,17 +1,16 @@
 //! Mutants that wrap the whole machine: order, time and amount of what goes in and comes out.
 
-use super::{Mutant, Seam};
+use super::{Mutant, Rewiring};
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::{self, Inner, Seam, machine as mutant, wrap};
 
-type Inner = Box<dyn Machine + Send>;
-
-const fn mutant(
+const fn run_mutant(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
     wrap: fn(Inner) -> Inner,
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Machine(wrap))
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewiring::RunMode(wrap)))
 }
 
 /// The mutants of this seam.
@@ -28,18 +27,18 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    mutant("flushes-late", &["TH-FRAME-03"], "A reply stays in a buffer until the next request.", |inner| {
-        Box::new(Late { inner, held: Vec::new() })
-    }),
-    mutant("one-line-a-read", &["TH-FRAME-04"], "What follows the first line of a read is lost.", |inner| {
-        wrap(inner, |inner, event, now, actions| match event {
-            Event::Stdin(bytes) => {
-                let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
-                inner.handle(Event::Stdin(&bytes[..end]), now, actions);
-            }
-            other => inner.handle(other, now, actions),
-        })
-    }),
+    mutant(
+        "flushes-late",
+        &["TH-FRAME-03"],
+        "A reply stays in a buffer until the next request.",
+        mutant::flushes_late,
+    ),
+    mutant(
+        "one-line-a-read",
+        &["TH-FRAME-04"],
+        "What follows the first line of a read is lost.",
+        mutant::one_line_a_read,
+    ),
     mutant(
         "drops-split-characters",
         &["TH-FRAME-04"],
@@ -69,14 +68,12 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    mutant("reads-are-lines", &["TH-FRAME-04"], "Every read is taken for a whole line.", |inner| {
-        wrap(inner, |inner, event, now, actions| match event {
-            Event::Stdin(bytes) if !bytes.ends_with(b"\n") => {
-                inner.handle(Event::Stdin(&[bytes, b"\n"].concat()), now, actions);
-            }
-            other => inner.handle(other, now, actions),
-        })
-    }),
+    mutant(
+        "reads-are-lines",
+        &["TH-FRAME-04"],
+        "Every read is taken for a whole line.",
+        mutant::reads_are_lines,
+    ),
     mutant(
         "drops-what-is-queued",
         &["TH-PROC-01"],
@@ -87,29 +84,23 @@ pub const MUTANTS: &[Mutant] = &[
         "stays-after-eof",
         &["TH-PROC-02", "TH-PROC-03"],
         "The end of input does not end the process.",
-        |inner| {
-            wrap(inner, |inner, event, now, actions| {
-                inner.handle(event, now, actions);
-                actions.retain(|action| !matches!(action, Action::Exit(_)));
-            })
-        },
+        mutant::stays_after_eof,
     ),
-    mutant("exit-status-at-eof", &["TH-PROC-02"], "The status at the end of input is 3.", |inner| {
-        wrap(inner, |inner, event, now, actions| {
-            inner.handle(event, now, actions);
-            for action in actions {
-                if let Action::Exit(status) = action {
-                    *status = 3;
-                }
-            }
-        })
-    }),
+    mutant(
+        "exit-status-at-eof",
+        &["TH-PROC-02"],
+        "The status at the end of input is 3.",
+        mutant::exit_status_at_eof,
+    ),
     mutant("hoards-input", &["TH-LIMIT-06"], "Everything that is read is kept.", |inner| {
         Box::new(Hoard { inner, kept: Vec::new() })
     }),
-    mutant("hoards-lines", &["TH-LIMIT-06"], "A line is kept whole, however long it gets.", |inner| {
-        Box::new(WholeLines { inner, pending: Vec::new() })
-    }),
+    mutant(
+        "hoards-lines",
+        &["TH-LIMIT-06"],
+        "A line is kept whole, however long it gets.",
+        mutant::whole_lines_only,
+    ),
     mutant(
         "tool-prints-to-stdout",
         &["TH-TOOL-03"],
@@ -125,27 +116,44 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
+    mutant(
+        "measures-replies-together",
+        &["TH-FRAME-04"],
+        "A reply is too large where those to the same read have more than 1 MB together.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| {
+                let from = actions.len();
+                inner.handle(event, now, actions);
+                for action in &mut actions[from..] {
+                    if let Action::Stdout(bytes) = action {
+                        *bytes = within_one_limit(bytes);
+                    }
+                }
+            })
+        },
+    ),
+    run_mutant(
+        "run-ends-before-its-tool",
+        &["TH-RUN-04"],
+        "A run ends with its input, and a tool that takes longer is never heard of.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| {
+                let from = actions.len();
+                let ending = event == Event::StdinEof;
+                inner.handle(event, now, actions);
+                if ending && actions[from..].iter().any(|action| matches!(action, Action::WakeAt(_))) {
+                    actions.push(Action::Exit(0));
+                }
+            })
+        },
+    ),
+    run_mutant(
+        "run-finishes-its-tool-first",
+        &["TH-PROC-04"],
+        "SIGTERM does not end a run before its tool is done.",
+        |inner| Box::new(Deaf { inner, input_ended: false }),
+    ),
 ];
-
-/// A machine whose handling of events goes through a function.
-struct Wrapped {
-    inner: Inner,
-    handle: fn(&mut Inner, Event<'_>, Millis, &mut Vec<Action>),
-}
-
-fn wrap(inner: Inner, handle: fn(&mut Inner, Event<'_>, Millis, &mut Vec<Action>)) -> Inner {
-    Box::new(Wrapped { inner, handle })
-}
-
-impl Machine for Wrapped {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        (self.handle)(&mut self.inner, event, now, actions);
-    }
-
-    fn wants_stdin(&self) -> bool {
-        self.inner.wants_stdin()
-    }
-}
 
 fn reverse_lines(actions: &mut [Action]) {
     for action in actions {
@@ -156,28 +164,15 @@ fn reverse_lines(actions: &mut [Action]) {
     }
 }
 
-struct Late {
-    inner: Inner,
-    held: Vec<Action>,
-}
-
-impl Machine for Late {
-    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        actions.append(&mut self.held);
-        let hold = matches!(event, Event::Stdin(_) | Event::Wake);
-        let mut inner_actions = Vec::new();
-        self.inner.handle(event, now, &mut inner_actions);
-        for action in inner_actions {
-            match action {
-                Action::Stdout(_) if hold => self.held.push(action),
-                other => actions.push(other),
-            }
-        }
+/// The lines that fit into 1 MB together, the others as errors.
+fn within_one_limit(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let fits = out.len() + line.len() <= 1 << 20;
+        let error: &[u8] = b"{\"ok\":false,\"status\":\"TOOL_ERROR\",\"error\":\"the reply is too large\"}\n";
+        out.extend_from_slice(if fits { line } else { error });
     }
-
-    fn wants_stdin(&self) -> bool {
-        self.inner.wants_stdin()
-    }
+    out
 }
 
 /// Takes one line at once and the others a little later, unless the input ends before.
@@ -236,30 +231,17 @@ impl Machine for Hoard {
     }
 }
 
-/// Hands on whole lines only, and what has no line feed at the end of input.
-struct WholeLines {
+/// Hears of SIGTERM only while there is input.
+struct Deaf {
     inner: Inner,
-    pending: Vec<u8>,
+    input_ended: bool,
 }
 
-impl Machine for WholeLines {
+impl Machine for Deaf {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        match event {
-            Event::Stdin(bytes) => {
-                self.pending.extend_from_slice(bytes);
-                if bytes.contains(&b'\n') {
-                    let lines = std::mem::take(&mut self.pending);
-                    self.inner.handle(Event::Stdin(&lines), now, actions);
-                }
-            }
-            Event::StdinEof => {
-                let rest = std::mem::take(&mut self.pending);
-                if !rest.is_empty() {
-                    self.inner.handle(Event::Stdin(&rest), now, actions);
-                }
-                self.inner.handle(Event::StdinEof, now, actions);
-            }
-            other => self.inner.handle(other, now, actions),
+        self.input_ended |= event == Event::StdinEof;
+        if !self.input_ended || event != Event::Terminate {
+            self.inner.handle(event, now, actions);
         }
     }
 

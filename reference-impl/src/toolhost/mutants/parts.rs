@@ -3,30 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Mutant, Seam};
+use super::Mutant;
 use crate::machine::Millis;
+use crate::mutant::{config, parts};
 use crate::toolhost::{
     Artifact, Cache, Components, Config, Entry, FixedCache, Grant, Key, LeaseTable, MemoryLeases,
     MemoryState, Mode, Rejection, Slots, StateChange, StateStore,
 };
-
-const fn config(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&mut Config),
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Config(change))
-}
-
-const fn parts(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&mut Config, &mut Components),
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Parts(change))
-}
 
 /// The mutants of these seams.
 pub const MUTANTS: &[Mutant] = &[

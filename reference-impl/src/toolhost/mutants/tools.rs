@@ -1,17 +1,9 @@
 //! Mutants by tool: a fetching tool whose rule about hosts has a hole.
 
-use super::{Mutant, Seam};
+use super::Mutant;
 use crate::json::{Traits, write_str};
+use crate::mutant::parts as hole;
 use crate::toolhost::{AllowedHosts, Answer, Components, Config, Context, HttpGet, Input, Step, Tool};
-
-const fn hole(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(&mut Config, &mut Components),
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Parts(change))
-}
 
 /// The mutants of this seam.
 pub const MUTANTS: &[Mutant] = &[

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::json::{Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::{Intake, Piece};
 use crate::toolhost::Choices;
 
 /// What a rewriting wrapper does.
@@ -56,11 +57,7 @@ pub struct Wire {
     inner: Box<dyn Machine + Send>,
     rewrite: Rewrite,
     memory: Memory,
-    pending: Vec<u8>,
-    /// Bytes of `pending` that are known to hold no line feed.
-    seen: usize,
-    /// A request too long to look at is passing.
-    passing: bool,
+    intake: Intake,
     /// Bytes of a reply that has no LF yet.
     reply: Vec<u8>,
     /// Replies of the inner machine that nobody asked for.
@@ -71,13 +68,12 @@ pub struct Wire {
 impl Wire {
     pub fn new(inner: Box<dyn Machine + Send>, rewrite: Rewrite, run_mode: bool) -> Self {
         let memory = Memory { run_mode, ..Memory::default() };
+        let intake = if run_mode { Intake::whole } else { Intake::lines };
         Self {
             inner,
             rewrite,
             memory,
-            pending: Vec::new(),
-            seen: 0,
-            passing: false,
+            intake: intake(REQUEST_BYTES_MAX),
             reply: Vec::new(),
             unseen: VecDeque::new(),
             ended: false,
@@ -175,32 +171,23 @@ impl Machine for Wire {
         }
         match event {
             Event::Stdin(bytes) => {
-                self.pending.extend_from_slice(bytes);
-                if !self.memory.run_mode {
-                    while let Some(end) = memchr::memchr(b'\n', &self.pending[self.seen..]) {
-                        let line: Vec<u8> = self.pending.drain(..=self.seen + end).collect();
-                        self.seen = 0;
-                        if std::mem::take(&mut self.passing) {
-                            self.hand_on(b"", &line, true, now, actions);
-                        } else {
-                            self.request(&line, now, actions);
+                for piece in self.intake.take(bytes) {
+                    match piece {
+                        Piece::Line(line) => self.request(&line, now, actions),
+                        Piece::Part(part) if part.ends_with(b"\n") && !self.memory.run_mode => {
+                            self.hand_on(b"", &part, true, now, actions);
                         }
+                        Piece::Part(part) => self.inner(Event::Stdin(&part), now, actions),
                     }
-                }
-                self.seen = self.pending.len();
-                if self.pending.len() > REQUEST_BYTES_MAX || (self.passing && !self.pending.is_empty()) {
-                    self.passing = true;
-                    let part = std::mem::take(&mut self.pending);
-                    self.seen = 0;
-                    self.inner(Event::Stdin(&part), now, actions);
                 }
             }
             Event::StdinEof => {
-                let rest = std::mem::take(&mut self.pending);
-                if self.memory.run_mode && !self.passing {
-                    self.request(&rest, now, actions);
-                } else if !rest.is_empty() {
-                    self.hand_on(b"", &rest, true, now, actions);
+                match self.intake.rest() {
+                    Ok(request) if self.memory.run_mode => self.request(&request, now, actions),
+                    Ok(rest) | Err(rest) if !rest.is_empty() => {
+                        self.hand_on(b"", &rest, true, now, actions);
+                    }
+                    Ok(_) | Err(_) => {}
                 }
                 self.inner(Event::StdinEof, now, actions);
             }
@@ -227,32 +214,6 @@ pub fn unchanged(_: &mut Memory, reply: &[u8]) -> Vec<u8> {
 pub fn line(mut reply: Vec<u8>) -> Vec<u8> {
     reply.push(b'\n');
     reply
-}
-
-/// Whether `text` holds `part`.
-pub fn has(text: &[u8], part: &str) -> bool {
-    memchr::memmem::find(text, part.as_bytes()).is_some()
-}
-
-/// `text` with the first `from` replaced by `to`.
-pub fn swap(text: &[u8], from: &str, to: &str) -> Vec<u8> {
-    match memchr::memmem::find(text, from.as_bytes()) {
-        Some(at) => [&text[..at], to.as_bytes(), &text[at + from.len()..]].concat(),
-        None => text.to_vec(),
-    }
-}
-
-/// `text` with every `from` replaced by `to`.
-pub fn swap_all(text: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = memchr::memmem::find(rest, from.as_bytes()) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(to.as_bytes());
-        rest = &rest[at + from.len()..];
-    }
-    out.extend_from_slice(rest);
-    out
 }
 
 /// A request rewritten, or left alone where it stays the same.

@@ -1,10 +1,10 @@
 //! How mutants of the seam of lines are written: makers, and edits of requests and replies.
 
-use super::wire::{
-    Memory, Pass, Rewrite, failure, forward, has, replaced, swap_all, unchanged, value, without,
-};
-use super::{Mutant, Seam};
+use super::wire::{Memory, Pass, Rewrite, failure, forward, replaced, unchanged, value, without};
+use super::{Mutant, Rewiring};
 use crate::json::{Value, write_value};
+use crate::mutant::Seam;
+use crate::mutant::text::{has, swap_all};
 
 pub(super) type OnRequest = fn(&mut Memory, &[u8]) -> Pass;
 pub(super) type OnReply = fn(&mut Memory, &[u8]) -> Vec<u8>;
@@ -15,7 +15,7 @@ pub(super) const fn incoming(
     fault: &'static str,
     request: OnRequest,
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request, reply: unchanged }))
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewiring::Lines(Rewrite { request, reply: unchanged })))
 }
 
 pub(super) const fn outgoing(
@@ -24,7 +24,7 @@ pub(super) const fn outgoing(
     fault: &'static str,
     reply: OnReply,
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request: forward, reply }))
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewiring::Lines(Rewrite { request: forward, reply })))
 }
 
 pub(super) const fn both(
@@ -34,7 +34,7 @@ pub(super) const fn both(
     request: OnRequest,
     reply: OnReply,
 ) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { request, reply }))
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewiring::Lines(Rewrite { request, reply })))
 }
 
 pub(super) fn is_ok(reply: &[u8]) -> bool {

@@ -1,9 +1,10 @@
 //! Mutants that misread members, inputs and the whole of standard input in run mode.
 
 use super::Mutant;
-use super::wire::{Pass, has, line, replaced, value};
+use super::wire::{Pass, line, replaced, value};
 use super::wire_edit::*;
 use crate::json::Value;
+use crate::mutant::text::has;
 
 /// From this size on the replies of `cuts-large-results` lose bytes.
 const LARGE_BYTES: usize = 600_000;

@@ -1,9 +1,10 @@
 //! Mutants that rewrite requests and replies of a session: keys, leases, state, fetching.
 
 use super::Mutant;
-use super::wire::{Pass, failure, has, line, replaced, success, swap, value};
+use super::wire::{Pass, failure, line, replaced, success, value};
 use super::wire_edit::*;
 use crate::json::Value;
+use crate::mutant::text::{has, swap};
 
 /// The mutants of this seam that are about sessions: keys, leases, state, fetching.
 pub const SESSION_MUTANTS: &[Mutant] = &[
@@ -28,6 +29,28 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
         },
         |memory, reply| {
             if let Some((key, _)) = memory.asked.front().and_then(|request| keyed(request))
+                && is_ok(reply)
+            {
+                memory.kept.entry(key).or_insert_with(|| reply.to_vec());
+            }
+            line(reply.to_vec())
+        },
+    ),
+    both(
+        "key-and-input-without-aid",
+        &["TH-IDEM-10"],
+        "A known key with its first input answers the first tool's result to any aid.",
+        |memory, request| {
+            let Some(key) = keyed_input(request) else { return Pass::Forward };
+            match memory.kept.get(&key) {
+                Some(reply) => {
+                    Pass::Answer(swap(reply, "\"idempotent_hit\":false", "\"idempotent_hit\":true"))
+                }
+                None => Pass::Forward,
+            }
+        },
+        |memory, reply| {
+            if let Some(key) = memory.asked.front().and_then(|request| keyed_input(request))
                 && is_ok(reply)
             {
                 memory.kept.entry(key).or_insert_with(|| reply.to_vec());
@@ -245,3 +268,11 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
         },
     ),
 ];
+
+/// Idempotency key and input of a request, as one.
+fn keyed_input(request: &[u8]) -> Option<Vec<u8>> {
+    let (key, _) = keyed(request)?;
+    let parsed = value(request)?;
+    let input = parsed.get("input_json").and_then(Value::as_text).map(|text| text.as_bytes().to_vec());
+    Some([key, vec![0xFF], input.unwrap_or_default()].concat())
+}

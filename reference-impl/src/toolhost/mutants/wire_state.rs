@@ -144,7 +144,7 @@ pub const STATE_MUTANTS: &[Mutant] = &[
     incoming("compares-raw-keys", &["TH-IDEM-18"], "Escapes in a key are part of it.", |_, text| {
         literals(text, |literal, is_name| {
             let raw = !is_name && !literal.starts_with(b"\"{") && literal.contains(&b'\\');
-            if raw { super::wire::swap_all(literal, "\\", "\\\\") } else { literal.to_vec() }
+            if raw { crate::mutant::text::swap_all(literal, "\\", "\\\\") } else { literal.to_vec() }
         })
     }),
     incoming("trims-keys", &["TH-IDEM-18"], "White space around a key is no part of it.", |_, text| {

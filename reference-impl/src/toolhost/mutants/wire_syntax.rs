@@ -1,8 +1,9 @@
 //! Mutants whose decoder takes what is no JSON, or does not take all that is.
 
 use super::Mutant;
-use super::wire::{Memory, Pass, has, line, replaced, swap_all};
+use super::wire::{Memory, Pass, line, replaced};
 use super::wire_edit::*;
+use crate::mutant::text::{has, swap_all};
 
 /// A request known to succeed in the mode of the process.
 fn plain(memory: &Memory) -> Pass {

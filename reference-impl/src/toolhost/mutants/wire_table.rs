@@ -1,9 +1,10 @@
 //! Mutants that rewrite single requests and replies: syntax, members, sizes, tools.
 
 use super::Mutant;
-use super::wire::{Pass, failure, has, line, replaced, success, swap, swap_all, unchanged, value, without};
+use super::wire::{Pass, failure, line, replaced, success, unchanged, value, without};
 use super::wire_edit::*;
 use crate::json::{Value, write_value};
+use crate::mutant::text::{has, swap, swap_all};
 
 /// Longest request and size from which on a limit of the contract is passed, bytes.
 const LIMIT: usize = 10 * 1024 * 1024;

@@ -48,6 +48,8 @@ pub enum Demand {
     Rounds(Json),
     /// `{"count":n}` with n between both.
     Count(u64, u64),
+    /// `{"data":"xx…"}` with so many bytes.
+    Blob(usize),
 }
 
 impl Demand {
@@ -61,6 +63,10 @@ impl Demand {
                 .get("count")
                 .and_then(Json::as_u64)
                 .is_some_and(|count| (*low..=*high).contains(&count)),
+            Self::Blob(bytes) => result
+                .get("data")
+                .and_then(Json::as_str)
+                .is_some_and(|data| data.len() == *bytes && data.bytes().all(|byte| byte == b'x')),
         }
     }
 
@@ -74,6 +80,7 @@ impl Demand {
                 format!("the result {}", texts.join(" or "))
             }
             Self::Count(low, high) if low == high => format!("the result {{\"count\":{low}}}"),
+            Self::Blob(bytes) => format!("the result {{\"data\":\"xx…\"}} of {bytes} bytes"),
             Self::Count(low, high) => format!("a result {{\"count\":n}} with n from {low} to {high}"),
         }
     }

@@ -2,19 +2,31 @@
 
 use super::super::role::Role;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{Allowed, Codes, Demand, IdRule, Unit, What, code};
+use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
 use crate::json::Json;
 
 /// Methods whose names begin with this are there nowhere.
 pub const UNKNOWN: &str = "peerproof.no_such_method";
+/// Names that languages give to every object: no method that anybody offers is called so.
+pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__class__"];
 
 /// Codes that say that a message never came to a method.
 const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
-const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
+/// Those, and that the params are invalid.
+pub const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
+
+/// What the error of a method that raises says of itself.
+const RAISED: ErrorRule = ErrorRule {
+    clause: "RPC-ERR-03",
+    codes: &[code::INTERNAL, code::EXECUTION],
+    of: code::EXECUTION,
+    types: &["EXECUTION_ERROR"],
+};
 
 /// What a call of a role's method may be answered with. `params` are absent, an array or an object; `plain`: no
 /// peculiarity of JSON makes them doubtful.
-pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, profile: bool) -> Unit {
+pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, pins: &Pins) -> Unit {
+    let profile = pins.profile;
     let any = || Allowed::reply(IdRule::Own);
     let is_empty = match params {
         None => true,
@@ -55,6 +67,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
             let not = if profile { NOT_FROM_METHODS_OF_THE_PROFILE } else { NOT_FROM_METHODS };
             let what = What::Error(Codes::But(not));
             unit.allowed = vec![Allowed { what, id: IdRule::Own, shows: None }];
+            unit.error_rule = profile.then_some(RAISED);
         }
         "counter" if is_empty => {
             unit.clause = "RPC-NOTE-02";
@@ -62,6 +75,11 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
             unit.allowed = vec![Allowed::result(Demand::Count(1, 1))];
         }
         "named" => named(&mut unit, role, params),
+        "sleep" => work::sleep(&mut unit, role, params, pins),
+        "blob" => work::blob(&mut unit, role, params, pins),
+        "stream" if params.is_some() && params == known_params(role).as_ref() => {
+            unit.allowed = vec![Allowed::result(Demand::Any)];
+        }
         _ => {
             unit.allowed = vec![any()];
             if *name == "counter" {
@@ -77,11 +95,16 @@ fn refused() -> Allowed {
     Allowed { what: What::Error(Codes::But(&[code::METHOD])), id: IdRule::OwnOrNull, shows: Some("refuse") }
 }
 
+/// The params that the configuration says a method succeeds with.
+pub fn known_params(role: &Role) -> Option<Json> {
+    role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok())
+}
+
 /// A method that takes named params, and succeeds with those of the configuration.
 fn named(unit: &mut Unit, role: &Role, params: Option<&Json>) {
     let invalid = Allowed::error(&[code::PARAMS], IdRule::Own);
     let difference = role.expect.as_deref() == Some("difference");
-    let known = role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok());
+    let known = known_params(role);
     unit.clause = "RPC-PARAMS-01";
     let number = |value: Option<&Json>| value.and_then(Json::as_i64).filter(|n| n.unsigned_abs() < 1 << 31);
     let minus = |a: Option<&Json>, b: Option<&Json>| Some(Json::from(number(a)? - number(b)?));

@@ -1,10 +1,12 @@
 //! What the configuration says about the peer, looked up once a transcript.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::super::role::{ROLES, Role};
+use super::auth::Gate;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, Unit, methods};
+use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, Unit, methods, profile};
 use crate::facts::Facts;
 use crate::json::{self, Json};
 
@@ -16,8 +18,16 @@ pub struct Pins {
     pub profile: bool,
     /// Batches are claimed.
     pub batch: bool,
+    /// The four methods of the profile are claimed.
+    pub profile_methods: bool,
+    /// Messages may be compressed.
+    pub gzip: bool,
+    /// The messages of this session are bodies of HTTP requests.
+    pub over_http: bool,
     /// Nesting that the peer has to take.
     pub depth: usize,
+    /// What a server with signatures has seen so far: messages are read in the order of sending.
+    pub gate: RefCell<Gate>,
 }
 
 impl Pins {
@@ -34,6 +44,10 @@ impl Pins {
             methods,
             profile: facts.requirements != "spec",
             batch: facts.claims("batch"),
+            gzip: facts.claims("gzip"),
+            over_http: false,
+            gate: RefCell::new(Gate::of(facts)),
+            profile_methods: facts.claims("profile_methods"),
             // RFC 8259 §9 lets parsers set limits.
             depth: if facts.requirements == "spec" { DEPTH_CERTAIN_BY_SPEC } else { DEPTH_CERTAIN },
         }
@@ -58,9 +72,16 @@ impl Pins {
         self.methods.get(name)
     }
 
+    /// Whether a method is one of the four of the profile, and claimed. What a role says of it else goes before.
+    pub fn is_of_profile(&self, name: &str) -> bool {
+        let other_role = self.method(name).is_some_and(|(role, _)| *role != "stream");
+        self.profile && self.profile_methods && profile::METHODS.contains(&name) && !other_role
+    }
+
     /// Whether certainly no peer has a method of this name.
     pub fn is_unknown(&self, name: &str) -> bool {
-        name.starts_with(methods::UNKNOWN) && self.method(name).is_none()
+        let is_nobodys = name.starts_with(methods::UNKNOWN) || methods::INHERITED.contains(&name);
+        is_nobodys && self.method(name).is_none()
     }
 
     /// Leaves those alternatives that the pinned value of the choice allows.

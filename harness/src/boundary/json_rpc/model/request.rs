@@ -1,7 +1,7 @@
 //! From one message to what it may be answered with.
 
 use super::pins::Pins;
-use super::{Allowed, IdRule, Unit, code, methods};
+use super::{Allowed, Demand, IdRule, Unit, code, methods, profile};
 use crate::json::{Facts, Json};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
@@ -13,6 +13,9 @@ pub fn no_object(clause: &'static str) -> Unit {
 
 /// A message that is an object. `facts` are those of the text it came in.
 pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
+    if let Some(unit) = pins.gate.borrow().unsignable(message, facts) {
+        return unit;
+    }
     if !facts.duplicate_keys && !facts.lone_surrogates {
         return plain(message, pins);
     }
@@ -35,7 +38,9 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     }
     unit.clause = clause;
     unit.counts.0 = 0;
-    if !facts.duplicate_keys || unit.choice.is_none() {
+    if unit.choice.is_some_and(|other| other != choice) {
+        unit.mix_choices();
+    } else {
         unit.choice = Some(choice);
     }
     unit
@@ -76,14 +81,9 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
         return first;
     }
     // Two ids: nothing tells which is the right one, so nothing is said of the reply.
-    Unit {
-        id: None,
-        clause: "RPC-JSON-04",
-        allowed: vec![Allowed::silence(), Allowed::reply(IdRule::Any)],
-        choice: None,
-        counts: (0, first.counts.1.max(last.counts.1)),
-        old: false,
-    }
+    let mut unit = Unit::new(None, "RPC-JSON-04", vec![Allowed::silence(), Allowed::reply(IdRule::Any)]);
+    unit.counts = (0, first.counts.1.max(last.counts.1));
+    unit
 }
 
 fn plain(message: &Json, pins: &Pins) -> Unit {
@@ -127,6 +127,7 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
         // The specification does not say that members it does not know are ignored.
         unit.allowed.extend(invalid("RPC-REQ-04").allowed);
     }
+    pins.gate.borrow_mut().apply(message, &mut unit);
     unit
 }
 
@@ -135,6 +136,7 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
     let id = message.get("id");
     let Some(id) = id else { return notification(message, method, pins) };
     let mut unit = request(id.clone(), message, method, pins);
+    let is_open = unit.choice.is_some();
     match id {
         Json::Null => {
             // Answered, or taken for a notification, or refused.
@@ -152,6 +154,10 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
             unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("refuse"));
             (unit.clause, unit.choice) = ("RPC-ID-03", Some("fractional_id"));
             unit.counts.0 = 0;
+            if number.as_f64().is_none_or(|value| value.fract() == 0.0) {
+                // Many a reader of JSON cannot tell 1e2 from 100, whatever it does with fractions.
+                unit.mix_choices();
+            }
         }
         id if super::value::has_big_numbers(id) => {
             // Exact, rounded or refused.
@@ -159,7 +165,10 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
             unit.clause = "RPC-JSON-06";
             unit.counts.0 = 0;
         }
-        _ => {}
+        _ => return unit,
+    }
+    if is_open {
+        unit.mix_choices();
     }
     unit
 }
@@ -207,31 +216,47 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
     }
     if pins.is_unknown(method) {
         let mut unit = own("RPC-METHOD-01", vec![Allowed::error(&[code::METHOD], IdRule::Own)]);
+        if methods::INHERITED.contains(&method) {
+            // Whoever is wary of such a name does no harm.
+            unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
+        }
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
             unit.allowed.push(Allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull));
         }
         return unit;
     }
-    let Some(role) = pins.method(method) else {
+    let role = pins.method(method);
+    let of_profile = pins.is_of_profile(method);
+    if role.is_none() && !of_profile {
         // Another method of the peer, or none.
         let mut unit = own("RPC-FRAME-01", vec![Allowed::reply(IdRule::Own)]);
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
             unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
         }
         return unit;
+    }
+    let called = |params: Option<&Json>| match role {
+        Some(role) if !of_profile => methods::called(id.clone(), role, params, pins),
+        _ => {
+            let mut unit = profile::called(id.clone(), method, params);
+            let known = role.and_then(|(_, role)| methods::known_params(role));
+            if known.is_some() && params == known.as_ref() {
+                // The configuration says that this one succeeds.
+                unit.allowed = vec![Allowed::result(Demand::Any)];
+            }
+            unit
+        }
     };
     match params {
         Some(Json::Null) => {
-            let mut unit = methods::called(id.clone(), role, None, pins.profile);
+            let mut unit = called(None);
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("absent"));
             let refused = Allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull);
             unit.allowed.push(refused.shows("refuse"));
             (unit.clause, unit.counts.0) = ("RPC-PARAMS-05", 0);
             unit.choice("params_null")
         }
-        None | Some(Json::Array(_) | Json::Object(_)) => {
-            methods::called(id.clone(), role, params, pins.profile)
-        }
+        None | Some(Json::Array(_) | Json::Object(_)) => called(params),
         Some(_) => {
             let unit = own(
                 "RPC-PARAMS-06",
@@ -242,5 +267,46 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
             );
             unit.choice("params_scalar")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of_message;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+
+    fn accepts(choices: &[(&str, &str)], request: &str, response: &str) -> bool {
+        let mut facts = Facts::new(Side::Provider);
+        facts.choices.extend(choices.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        let unit = of_message(&facts, request.as_bytes()).unwrap();
+        unit.fit(&response.parse().unwrap()).is_some()
+    }
+
+    const FRACTION: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":1.5}"#;
+    const REFUSED: &str = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"m"},"id":null}"#;
+
+    #[test]
+    fn a_peer_that_refuses_fractions_may_take_what_has_none() {
+        let refuse = [("fractional_id", "refuse")];
+        let answered = FRACTION
+            .replace("\"method\"", "\"error\"")
+            .replace("\"peerproof.no_such_method\"", "{\"code\":-32601,\"message\":\"m\"}");
+        assert!(accepts(&refuse, FRACTION, REFUSED));
+        assert!(!accepts(&refuse, FRACTION, &answered));
+        assert!(accepts(&[("fractional_id", "echo")], FRACTION, &answered));
+        let (whole, answered) = (FRACTION.replace("1.5", "1e2"), answered.replace("1.5", "100"));
+        assert!(accepts(&refuse, &whole, &answered));
+        assert!(accepts(&refuse, &whole, REFUSED));
+        assert!(!accepts(&refuse, &whole, &answered.replace("100", "101")));
+    }
+
+    #[test]
+    fn of_two_open_questions_either_may_decide() {
+        let surrogate = FRACTION.replace("\"id\"", "\"params\":[\"\\ud800\"],\"id\"");
+        assert!(accepts(&[("lone_surrogates", "echo")], &surrogate, REFUSED));
+        assert!(accepts(&[("fractional_id", "echo")], &surrogate, REFUSED));
+        let double = FRACTION.replace("\"id\"", "\"params\":{\"a\":1,\"a\":2},\"id\"");
+        assert!(accepts(&[("fractional_id", "echo"), ("duplicate_keys", "refuse")], &double, REFUSED));
     }
 }

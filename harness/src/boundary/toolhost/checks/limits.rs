@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::check::Check;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
+use crate::sizes::Fill;
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk, refused};
@@ -25,28 +26,6 @@ pub fn checks() -> Vec<Check> {
     checks.extend(replies::checks());
     checks.extend(memory::checks());
     checks
-}
-
-/// What the padding is made of. The limit counts bytes as they arrive, so each puts another wrong count to the test:
-/// of characters, or of decoded text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fill {
-    Ascii,
-    MultiByte,
-    Escapes,
-}
-
-impl Fill {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::Ascii, "ascii"), (Self::MultiByte, "multi-byte"), (Self::Escapes, "escapes")];
-
-    fn unit(self) -> &'static str {
-        match self {
-            Self::Ascii => "x",
-            Self::MultiByte => "é€😀",
-            Self::Escapes => "\\u00e9\\u0061",
-        }
-    }
 }
 
 /// The request with a member of padding, ignored by the peer, so that it has exactly `bytes` bytes.

@@ -20,6 +20,7 @@ pub fn checks() -> Vec<Check> {
         term_in_the_middle_of_a_line(),
         term_during_a_tool(),
         term_in_run_mode(),
+        term_during_a_run(),
         many_pipelined_requests(),
         large_replies_pipelined(),
         stderr_flood("serve"),
@@ -253,6 +254,27 @@ fn term_in_run_mode() -> Check {
     )
     .roles(&["any"])
     .on_process()
+}
+
+/// Nothing that a run says shows that its tool is under way; but what fits no pipe has been read, and a run that is
+/// slower yet has to end all the same.
+fn term_during_a_run() -> Check {
+    Check::new(
+        "toolhost/run/sigterm/during-a-tool",
+        "SIGTERM ends a run whose tool takes 20 s within 2 s.",
+        ["TH-PROC-04"],
+        "run",
+        |facts, _| {
+            let mut talk = Talk::runs(facts);
+            let aid = talk.role("sleep").aid;
+            talk.add_session("run", &[("aid", &aid)], &[]);
+            let request = Request::empty().input("{\"ms\":20000}").padded_to(BEYOND_PIPE_BYTES as usize);
+            talk.send_as(request, Chunking::Whole, 0, cut_short());
+            talk.act(Act::Flush).act(Act::CloseStdin).act(Act::Wait { ms: 300 }).act(term());
+            Ok(talk.run_canary().plan())
+        },
+    )
+    .roles(&["any", "sleep"])
 }
 
 fn many_pipelined_requests() -> Check {

@@ -16,6 +16,7 @@ pub fn checks() -> Vec<Check> {
     checks.extend(error_exits());
     checks.extend(chunkings());
     checks.push(crash());
+    checks.push(slow_tool());
     checks
 }
 
@@ -257,4 +258,22 @@ fn crash() -> Check {
         },
     )
     .roles(&["any", "crash"])
+}
+
+/// The input has long ended when the tool is done.
+fn slow_tool() -> Check {
+    Check::new(
+        "toolhost/run/tools/slow",
+        "A run whose tool takes 300 ms answers with its result and exits with 0.",
+        ["TH-RUN-04", "TH-RUN-02"],
+        "run",
+        |facts, _| {
+            let mut talk = Talk::runs(facts);
+            let aid = talk.role("sleep").aid;
+            let body = Request::empty().input("{\"ms\":300}").body();
+            talk.run(&aid, body, &[], Expect::output("TH-RUN-04", "{\"slept_ms\":300}")).allow_ms(300);
+            Ok(talk.run_canary().plan())
+        },
+    )
+    .roles(&["any", "sleep"])
 }

@@ -100,7 +100,7 @@ impl Talk {
     pub fn toolhost(&mut self, script: Vec<ActorStep>) -> String {
         let name = format!("toolhost{}", self.plan.fixtures.len());
         let path = format!("{{{{{name}.path}}}}");
-        self.plan.fixtures.push(Fixture::Actor { name, script });
+        self.plan.fixtures.push(Fixture::Actor { name, script, later: Vec::new() });
         path
     }
 
@@ -125,6 +125,7 @@ impl Talk {
             command: "command".to_owned(),
             placeholders: BTreeMap::from([("peer".to_owned(), path.to_owned())]),
             env: env.into_iter().collect(),
+            ..Session::default()
         });
         self.plan.sessions.len() - 1
     }
@@ -153,9 +154,13 @@ impl Talk {
 
     /// Looks which processes of the toolhost of `session` live.
     pub fn probe(&mut self, session: usize, label: &str) -> &mut Self {
+        self.probe_after(session, 0, label)
+    }
+
+    fn probe_after(&mut self, session: usize, after_ms: u64, label: &str) -> &mut Self {
         let path = &self.plan.sessions[session].placeholders["peer"];
         let actor = path.trim_start_matches('{').trim_end_matches(".path}}").to_owned();
-        self.act(session, Act::ProbeActor { actor, label: label.to_owned() })
+        self.act(session, Act::ProbeActor { actor, label: label.to_owned(), after_ms })
     }
 
     /// The dispatcher must end.
@@ -196,7 +201,7 @@ impl Talk {
 
     /// Looks, `ms` after the result of `session`, which processes of its toolhost live, and ends the call.
     pub fn linger(&mut self, session: usize, ms: u64) -> &mut Self {
-        self.act(session, Act::Wait { ms }).probe(session, LATER).finish(session)
+        self.probe_after(session, ms, LATER).finish(session)
     }
 
     /// The plan.

@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
         };
         let path = transcript.plan.sessions[session].placeholders.get("peer")?;
         let toolhost = transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
-            Fixture::Actor { name, script } if *path == format!("{{{{{name}.path}}}}") => {
+            Fixture::Actor { name, script, .. } if *path == format!("{{{{{name}.path}}}}") => {
                 Some((name.as_str(), script.as_slice()))
             }
             _ => None,

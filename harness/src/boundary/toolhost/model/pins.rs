@@ -86,6 +86,15 @@ impl Pins {
         self.tools.iter().filter(move |(_, tool)| counts(tool.role)).map(|(aid, _)| aid.as_str())
     }
 
+    /// Action ids of the other tools that may count with the same counter as the tool `aid`.
+    pub fn sharers<'a>(&'a self, aid: &'a str) -> impl Iterator<Item = &'a str> {
+        let tiered = |role: &str| matches!(role, "tier1" | "tier2" | "tier3");
+        let shares = self.tool(aid).is_some_and(|tool| tiered(tool.role));
+        let others =
+            self.tools.iter().filter(move |(other, tool)| shares && *other != aid && tiered(tool.role));
+        others.map(|(other, _)| other.as_str())
+    }
+
     /// Action id of the tool that sleeps.
     pub fn sleep_aid(&self) -> Option<&str> {
         self.tools.iter().find(|(_, tool)| tool.role == "sleep").map(|(aid, _)| aid.as_str())

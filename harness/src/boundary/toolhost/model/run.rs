@@ -70,6 +70,7 @@ fn of_request(request: &Request, aid: &str, pins: &Pins, enforced: bool) -> (Exp
     if run.ok {
         let mut success = Allowed::of(Outcome::Ok);
         success.output = if run.counts { Some("{\"count\":1}".to_owned()) } else { run.output.clone() };
+        success.output_members.clone_from(&run.parts);
         if run.counts && (run.refuses || enforced) {
             success.output = None;
         }

@@ -1,5 +1,8 @@
 //! What a tool of a known role may do with an input.
 
+use std::collections::BTreeMap;
+
+use super::super::expect::Match;
 use super::pins::{Pins, Tool};
 use super::request::Input;
 use super::slots::{self, Slot, Slots};
@@ -22,6 +25,8 @@ pub(super) struct Run {
     pub dies: bool,
     /// JSON text of its output, where that is certain.
     pub output: Option<String>,
+    /// Parts of its output by JSON Pointer, where others may stand beside them.
+    pub parts: BTreeMap<String, Match>,
     /// It counts its runs and answers the count.
     pub counts: bool,
     /// Slot that it writes on success, and what then is in it.
@@ -42,6 +47,7 @@ impl Run {
             refuses: false,
             dies: false,
             output: None,
+            parts: BTreeMap::new(),
             counts: false,
             writes: None,
             shows: None,
@@ -99,14 +105,17 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
                 match &seen[slot] {
                     Slot::Empty => run.output = Some("{\"artifact\":null}".to_owned()),
                     Slot::Holds(artifact) => {
-                        let output = Json::object([("artifact", artifact.to_json())]).to_text();
-                        run.fails = output.len() > CERTAIN_BYTES_MAX;
-                        run.output = Some(output);
+                        let members = artifact.to_json();
+                        run.fails = members.to_text().len() > CERTAIN_BYTES_MAX - 64;
+                        for (name, value) in members.as_object().unwrap_or_default() {
+                            run.parts.insert(format!("/artifact/{name}"), Match::Equals(value.to_text()));
+                        }
                     }
                     Slot::Unknown => run.fails = true,
                 }
                 if !pins.ds_state {
                     run.output = None;
+                    run.parts.clear();
                 }
                 run
             }

@@ -367,6 +367,7 @@ impl<'a> World<'a> {
         let mut success = self.reply(Outcome::Ok);
         if !run.counts {
             success.output.clone_from(&run.output);
+            success.output_members.clone_from(&run.parts);
             return vec![success];
         }
         let count = self.count(aid);
@@ -513,6 +514,15 @@ impl<'a> World<'a> {
             None => count,
         };
         self.counts.insert(call.aid.clone(), next);
+        if ran || may {
+            // No role says that each tool that needs a lease counts for itself.
+            let pins = self.pins;
+            for aid in pins.sharers(&call.aid) {
+                let count = self.count(aid);
+                let next = Count { high: count.high.map(|high| high + 1), ..count };
+                self.counts.insert(aid.to_owned(), next);
+            }
+        }
     }
 
     fn learn_slot(&mut self, slot: usize, output: &str) {

@@ -14,8 +14,8 @@ pub fn checks() -> Vec<Check> {
         hit_with_spent_token(),
         hit_with_fresh_token(),
         key_first_refused(),
-        other_value("true"),
-        other_value("0"),
+        other_value("true", "TH-LEASE-17", "lease_enforce_true"),
+        other_value("0", "TH-LEASE-19", "lease_enforce_0"),
         run_mode(),
     ]
 }
@@ -114,18 +114,17 @@ fn key_first_refused() -> Check {
     .roles(&["any", "tier1"])
 }
 
-fn other_value(value: &'static str) -> Check {
-    const CLAUSE: &str = "TH-LEASE-17";
+fn other_value(value: &'static str, clause: &'static str, choice: &'static str) -> Check {
     Check::new(
         id(&format!("enforcement-set-to-{value}")),
         "With another value of MACHINA_LEASE_ENFORCE than 1 leases are enforced or not.",
-        [CLAUSE],
+        [clause],
         "serve",
         move |facts, _| {
             let mut talk = Talk::serve_env(facts, &[("MACHINA_LEASE_ENFORCE", value)]);
-            let expect = Expect::new(CLAUSE, Allowed::count(1).shows("off"))
+            let expect = Expect::new(clause, Allowed::count(1).shows("off"))
                 .or(Allowed::of(Outcome::LeaseRequired).shows("enforce"))
-                .choice(if value == "0" { "lease_enforce_0" } else { "lease_enforce_true" });
+                .choice(choice);
             talk.send(talk.ask("tier1", "{}").line(), expect);
             Ok(talk.canary().finish().plan())
         },
@@ -135,7 +134,7 @@ fn other_value(value: &'static str) -> Check {
 }
 
 fn run_mode() -> Check {
-    const CLAUSE: &str = "TH-LEASE-17";
+    const CLAUSE: &str = "TH-LEASE-20";
     Check::new(
         "toolhost/run/lease/tier-1-under-enforcement",
         "A run of a tool of tier 1 under MACHINA_LEASE_ENFORCE=1 is refused for its lease or not.",

@@ -1,40 +1,25 @@
 //! What refusing costs: memory while 20 MB and 100 MB come in.
 
 use crate::check::Check;
+use crate::memory::{IDLE, INPUTS, further, piece, sample};
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
 use super::super::super::expect::Expect;
-use super::super::super::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
 use super::super::super::talk::Talk;
 use super::{line_refusal, run_refusal};
-
-/// The input is sent in pieces of this size, so that the harness itself stays small.
-const PIECE_BYTES: u64 = 10_000_000;
-const SMALLER_PIECES: u32 = 2;
-const LARGER_PIECES: u32 = 10;
 
 /// The checks of memory.
 pub fn checks() -> Vec<Check> {
     vec![serve_memory(), run_memory()]
 }
 
-/// Sends the first piece with what is expected of the whole, then the others; everything is taken before it goes on.
+/// Sends the first piece with what is expected of the whole, then the others.
 fn send_pieces(talk: &mut Talk<'_>, first: Payload, pieces: u32, last: &str, expect: Expect) {
-    talk.send_as(first.repeat("x", PIECE_BYTES), Chunking::Whole, 0, expect);
-    for _ in 1..pieces {
-        talk.act(Act::Flush);
-        let payload = Payload::default().repeat("x", PIECE_BYTES);
-        talk.act(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
+    talk.send_as(first.then(piece()), Chunking::Whole, 0, expect);
+    for act in further(pieces, last) {
+        talk.act(act);
     }
-    talk.act(Act::Flush);
-    if !last.is_empty() {
-        talk.act(Act::Send { payload: Payload::text(last), chunking: Chunking::Whole, await_frames: 0 });
-    }
-}
-
-fn sample(talk: &mut Talk<'_>, label: &str) {
-    talk.act(Act::SampleMemory { label: label.to_owned() });
 }
 
 fn serve_memory() -> Check {
@@ -46,11 +31,11 @@ fn serve_memory() -> Check {
         |facts, _| {
             let mut talk = Talk::serve(facts);
             talk.canary_for("TH-LIMIT-05");
-            sample(&mut talk, IDLE);
-            for (pieces, label) in [(SMALLER_PIECES, AFTER_SMALLER), (LARGER_PIECES, AFTER_LARGER)] {
+            talk.act(sample(IDLE));
+            for (pieces, label) in INPUTS {
                 send_pieces(&mut talk, Payload::text("{\"pad\":\""), pieces, "\"}\n", line_refusal());
                 talk.canary_for("TH-LIMIT-05");
-                sample(&mut talk, label);
+                talk.act(sample(label));
             }
             Ok(talk.finish().plan())
         },
@@ -71,14 +56,14 @@ fn run_memory() -> Check {
         |facts, _| {
             let mut talk = Talk::runs(facts);
             let (aid, ..) = talk.good_run_request("TH-LIMIT-02");
-            for (pieces, label) in [(SMALLER_PIECES, AFTER_SMALLER), (LARGER_PIECES, AFTER_LARGER)] {
+            for (pieces, label) in INPUTS {
                 talk.add_session("run", &[("aid", &aid)], &[]);
                 let payload = Payload::text("{\"pad\":\"").repeat("x", WARM_UP_BYTES);
                 talk.act(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
                 talk.act(Act::Flush);
-                sample(&mut talk, IDLE);
+                talk.act(sample(IDLE));
                 send_pieces(&mut talk, Payload::default(), pieces, "", run_refusal("TH-LIMIT-02"));
-                sample(&mut talk, label);
+                talk.act(sample(label));
                 talk.act(Act::Send {
                     payload: Payload::text("\"}"),
                     chunking: Chunking::Whole,

@@ -3,10 +3,11 @@
 use crate::check::Check;
 use crate::payload::Payload;
 use crate::plan::Chunking;
+use crate::sizes::Fill;
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::{Request, Talk};
-use super::{Fill, INPUT_BYTES_MAX, OVERLONG_LINE, line_refusal, padded};
+use super::{INPUT_BYTES_MAX, OVERLONG_LINE, line_refusal, padded};
 
 /// The checks of over-limit lines.
 pub fn checks() -> Vec<Check> {

@@ -5,6 +5,7 @@ use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
+use super::super::super::relation::Relation;
 use super::super::super::talk::{Request, Talk};
 use super::whole_or_tool_error;
 
@@ -18,7 +19,7 @@ fn time_for_result_ms(bytes: u64) -> u64 {
 
 /// The checks of large replies.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![serve_blobs_that_fit(), serve_blobs_near_limit()];
+    let mut checks = vec![serve_blobs_that_fit(), serve_blobs_near_limit(), large_reply_behind_small_ones()];
     for bytes in [REPLY_BYTES_MAX, 2 * REPLY_BYTES_MAX, 10 * REPLY_BYTES_MAX] {
         checks.push(serve_blob_over_limit(bytes));
         checks.push(run_blob_over_limit(bytes));
@@ -76,6 +77,35 @@ fn serve_blobs_near_limit() -> Check {
                 let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
                 talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", blob(bytes)));
             }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+/// Whether a result this large fits is the peer's affair, but not that of the requests that came in the same write.
+fn large_reply_behind_small_ones() -> Check {
+    Check::new(
+        "toolhost/serve/limits/large-result-behind-small-ones",
+        "A result near the limit that is delivered when asked alone is so behind 64 small ones in the same write.",
+        ["TH-FRAME-04"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let bytes = REPLY_BYTES_MAX - 4_096;
+            let large = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}")).line();
+            talk.send(large.clone(), whole_or_tool_error("TH-FRAME-04", blob(bytes)));
+            let of = talk.at();
+            let (mut lines, mut expects) = (Payload::default(), Vec::new());
+            for _ in 0..64 {
+                let (small, expect) = talk.good("TH-FRAME-04");
+                lines = lines.then(small.line());
+                expects.push(expect);
+            }
+            expects.push(whole_or_tool_error("TH-FRAME-04", blob(bytes)));
+            talk.send_all(lines.then(large).merged(), Chunking::Whole, expects);
+            let step = talk.at();
+            talk.relate(Relation::SucceedsLike { clause: "TH-FRAME-04".into(), step, of });
             Ok(talk.canary().finish().plan())
         },
     )

@@ -29,6 +29,7 @@ impl Story {
             check: "test".to_owned(),
             facts: Facts::new(Side::Consumer).into(),
             plan: plan.into(),
+            timeout_scale: 1.0,
             events: Vec::new(),
         };
         Self { transcript }.with(sent).with(Kind::StdinClosed).started(TOOLHOST_PID)

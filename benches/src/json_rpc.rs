@@ -1,0 +1,82 @@
+//! Figures of the json_rpc boundary.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use peerproof_benches::pair::{Pair, start, turns};
+use peerproof_benches::pipe::Pipe;
+use peerproof_benches::spread::Spread;
+use peerproof_benches::{RPC, rpc};
+
+use crate::LARGE_BYTES;
+
+/// Requests in one write.
+const WINDOW: u32 = 64;
+
+pub fn pingpong() -> Result<(), String> {
+    crate::pingpong("rpc-pingpong", RPC, &rpc::ping())
+}
+
+/// Messages of at most a million bytes with their LF: that is what a server must take.
+pub fn large() -> Result<(), String> {
+    crate::large("rpc-large", RPC, "one string", &rpc::one_string(LARGE_BYTES - 80))?;
+    crate::large("rpc-large", RPC, "records", &rpc::records(LARGE_BYTES - 80))
+}
+
+/// The adapters to libraries that nobody here wrote, by name: those that `corpora/peers/third-party/install.sh` has
+/// installed.
+fn adapters() -> Vec<(&'static str, Vec<OsString>)> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpora/peers/third-party"));
+    let target = folder.join("target");
+    let node = vec!["node".into(), folder.join("jayson/server.js").into_os_string()];
+    let python = |name: &str| -> Vec<OsString> {
+        let mut path = OsString::from("PYTHONPATH=");
+        path.push(target.join(name));
+        vec!["env".into(), path, "python3".into(), folder.join(name).join("server.py").into_os_string()]
+    };
+    let jsonrpsee = target.join("jsonrpsee/release/jsonrpsee-lines");
+    let all: [(&str, PathBuf, Vec<OsString>); 4] = [
+        ("jayson", target.join("jayson/installed"), node),
+        ("jsonrpclib-pelix", target.join("jsonrpclib-pelix/installed"), python("jsonrpclib-pelix")),
+        ("jsonrpcserver", target.join("jsonrpcserver/installed"), python("jsonrpcserver")),
+        ("jsonrpsee", jsonrpsee.clone(), vec![jsonrpsee.into_os_string()]),
+    ];
+    all.into_iter().filter(|(_, proof, _)| proof.exists()).map(|(name, _, argv)| (name, argv)).collect()
+}
+
+/// Requests that are written 64 at a time: beside the reference's own ping-pong, and beside every adapter.
+pub fn pipelined() -> Result<(), String> {
+    let line = rpc::ping();
+    let (mut one, mut many) = (start(RPC)?, start(RPC)?);
+    let mut pair = Pair::default();
+    for round in 0..500 {
+        pair.add(turns(round, || one.exchange(&line, 640), || many.pipelined(&line, WINDOW, 10))?);
+    }
+    println!(
+        "rpc-pipelined: window {WINDOW} over ping-pong, 64 B, one processor: {}; undisturbed {:.3}",
+        pair.ratio,
+        pair.best()
+    );
+    let adapters = adapters();
+    if adapters.is_empty() {
+        println!("rpc-pipelined: no adapter is installed; corpora/peers/third-party/install.sh does it");
+    }
+    for (name, argv) in adapters {
+        let mut adapter = Pipe::start(&argv).map_err(|error| format!("cannot start {name}: {error}"))?;
+        adapter.exchange(&line, 100).map_err(|error| format!("{name} does not answer: {error}"))?;
+        let mut pair = Pair::default();
+        for round in 0..100 {
+            let adapter = || adapter.pipelined(&line, WINDOW, 10);
+            pair.add(turns(round, adapter, || many.pipelined(&line, WINDOW, 10))?);
+        }
+        let per_second = |time_us: &Spread| 1e6 / time_us.quantile(0.5);
+        println!(
+            "rpc-pipelined: times as fast as {name}, 64 B, window {WINDOW}, one processor: {} ({:.0} over {:.0} \
+             messages/s)",
+            pair.ratio,
+            per_second(&pair.second),
+            per_second(&pair.first)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Two peers that take turns.
+
+use std::io;
+use std::time::Duration;
+
+use crate::pipe::Pipe;
+use crate::played;
+use crate::spread::Spread;
+
+/// Starts this program as a peer; see [`crate::play`].
+///
+/// # Errors
+/// One sentence: it cannot be started.
+pub fn start(words: &[&str]) -> Result<Pipe, String> {
+    played(words).and_then(|argv| Pipe::start(&argv)).map_err(|error| format!("cannot start a peer: {error}"))
+}
+
+/// Two times of one round, measured in either order, microseconds.
+///
+/// # Errors
+/// One sentence: a peer is gone.
+pub fn turns(
+    round: u32,
+    mut first: impl FnMut() -> io::Result<Duration>,
+    mut second: impl FnMut() -> io::Result<Duration>,
+) -> Result<(f64, f64), String> {
+    let gone = |error: io::Error| format!("a peer is gone: {error}");
+    let (a, b) = if round.is_multiple_of(2) {
+        let a = first().map_err(gone)?;
+        (a, second().map_err(gone)?)
+    } else {
+        let b = second().map_err(gone)?;
+        (first().map_err(gone)?, b)
+    };
+    Ok((a.as_secs_f64() * 1e6, b.as_secs_f64() * 1e6))
+}
+
+/// The times of two peers over all rounds, microseconds.
+#[derive(Default)]
+pub struct Pair {
+    /// Of the first.
+    pub first: Spread,
+    /// Of the second.
+    pub second: Spread,
+    /// First over second, round by round.
+    pub ratio: Spread,
+}
+
+impl Pair {
+    /// Notes a round.
+    pub fn add(&mut self, (first, second): (f64, f64)) {
+        self.first.add(first);
+        self.second.add(second);
+        self.ratio.add(first / second);
+    }
+
+    /// Ratio of the times that nothing disturbed.
+    pub fn best(&self) -> f64 {
+        self.first.quantile(0.02) / self.second.quantile(0.02)
+    }
+}

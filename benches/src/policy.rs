@@ -1,0 +1,57 @@
+//! Figures of the policy_driver boundary.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use peerproof_benches::pair::{Pair, turns};
+use peerproof_benches::pick;
+use peerproof_benches::spread::Spread;
+
+/// What the reference selector adds to a driver: its pick beside a bare start of the same driver.
+pub fn select() -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let payload = folder.path().join("payload.json");
+    fs::write(&payload, pick::payload()).map_err(failed)?;
+    let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpora/peers/python"));
+    let python: Vec<OsString> = vec!["python3".into(), scripts.join("policy_driver.py").into()];
+    let noop: Vec<OsString> = vec![pick::noop(folder.path()).map_err(failed)?.into()];
+    let line = pick::request();
+    for (name, words, rounds) in [("a driver in python3", python, 200), ("a static no-op", noop, 1_000)] {
+        let mut selector = pick::selector(&words, scripts).map_err(failed)?;
+        let mut pair = Pair::default();
+        for round in 0..rounds {
+            pair.add(turns(round, || pick::pick(&mut selector, &line), || pick::bare(&words, &payload))?);
+        }
+        println!(
+            "select: a pick of the reference selector over a bare start and wait, {name}, one processor: {}; undisturbed \
+             {:.3} ({:.0} over {:.0} us)",
+            pair.ratio,
+            pair.best(),
+            pair.first.quantile(0.02),
+            pair.second.quantile(0.02)
+        );
+    }
+    Ok(())
+}
+
+/// How fast the reference reads a block of 64 KiB.
+pub fn block() -> Result<(), String> {
+    const READS: u32 = 50;
+    for (name, text) in [("one string", pick::one_string()), ("records", pick::records())] {
+        let mut reader = pick::reader();
+        let mut speed = Spread::default();
+        for _ in 0..300 {
+            let start = Instant::now();
+            for _ in 0..READS {
+                let text = std::hint::black_box(text.as_slice());
+                reader.read(text).map_err(|error| error.to_string())?;
+            }
+            speed.add(text.len() as f64 * f64::from(READS) / start.elapsed().as_secs_f64() / 1e6);
+        }
+        println!("block: MB/s of a block with {} bytes of plain patch, {name}: {speed}", text.len());
+    }
+    Ok(())
+}

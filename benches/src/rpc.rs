@@ -1,0 +1,105 @@
+//! Messages for the reference JSON-RPC server, each one line with its LF, and conversations with it.
+
+use std::sync::Arc;
+
+use peerproof::boundary::json_rpc::reference;
+use peerproof::clause::Side;
+use peerproof::payload::Payload;
+use peerproof::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_reference::json_rpc::signature;
+
+/// The key that [`signed`] signs with.
+pub const KEY: &[u8] = b"test-key";
+/// The time of its signatures, seconds since 1970.
+pub const UNIX_S: u64 = 1_634_567_890;
+
+/// A call of `peerproof.echo` in 64 bytes.
+pub fn ping() -> Vec<u8> {
+    let line = b"{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.echo\",\"params\":[],\"id\":12}\n";
+    debug_assert_eq!(line.len(), 64);
+    line.to_vec()
+}
+
+fn echo(params: &str, id: usize) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.echo\",\"params\":{params},\"id\":{id}}}")
+}
+
+/// A call of `peerproof.echo` with one plain string of `bytes` bytes.
+pub fn one_string(bytes: usize) -> Vec<u8> {
+    (echo(&format!("[\"{}\"]", "x".repeat(bytes)), 1) + "\n").into_bytes()
+}
+
+/// A call of `peerproof.echo` with about `bytes` bytes of small objects.
+pub fn records(bytes: usize) -> Vec<u8> {
+    let row =
+        |id: usize| format!("{{\"id\":{id},\"name\":\"user {id}\",\"ok\":true,\"score\":{}.5}}", id % 100);
+    let mut params = row(0);
+    let mut id = 1;
+    while params.len() + 64 < bytes {
+        params = params + "," + &row(id);
+        id += 1;
+    }
+    (echo(&format!("[{params}]"), 1) + "\n").into_bytes()
+}
+
+/// A batch of so many small calls.
+pub fn batch(calls: usize) -> Vec<u8> {
+    let calls: Vec<String> = (0..calls).map(|id| echo("[]", id)).collect();
+    format!("[{}]\n", calls.join(",")).into_bytes()
+}
+
+/// A call of `validate_code` with about `bytes` bytes of code.
+pub fn validate(bytes: usize) -> Vec<u8> {
+    let code = "f(a[1], {b}) ".repeat(bytes / 13);
+    let params = format!("{{\"code\":\"{code}\",\"language\":\"rust\"}}");
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"validate_code\",\"params\":{params},\"id\":1}}\n")
+        .into_bytes()
+}
+
+/// A signed message, without its line feed, with a string of `bytes` bytes in its params.
+pub fn signed(bytes: usize) -> Vec<u8> {
+    let message = |signature: &str| {
+        let auth = format!("{{\"timestamp\":{UNIX_S},\"nonce\":\"n\",\"signature\":\"{signature}\"}}");
+        let text = echo(&format!("[\"{}\"]", "x".repeat(bytes)), 1);
+        format!("{},\"auth\":{auth}}}", text.trim_end_matches('}'))
+    };
+    let signed = signature(KEY, message("").as_bytes()).unwrap_or_default();
+    message(&signed).into_bytes()
+}
+
+/// A conversation of `calls` calls, written in `windows` writes of which each is answered before the next.
+pub fn recorded(calls: usize, windows: usize) -> Transcript {
+    let mut events = Vec::new();
+    let mut steps = Vec::new();
+    let mut push = |kind| {
+        let at_us = events.len() as u64;
+        events.push(Event { at_us, session: 0, kind });
+    };
+    for window in 0..windows {
+        let ids = (0..calls).filter(|id| id * windows / calls == window);
+        let (mut sent, mut received) = (String::new(), String::new());
+        for id in ids {
+            sent.push_str(&(echo("{\"x\":\"abcd\"}", id) + "\n"));
+            received
+                .push_str(&format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"x\":\"abcd\"}},\"id\":{id}}}\n"));
+        }
+        let payload = Payload::text(sent);
+        push(Kind::Sent { step: window, payload: payload.clone() });
+        push(Kind::Received { bytes: Bytes(received.into_bytes()) });
+        steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
+    }
+    push(Kind::StdinClosed);
+    push(Kind::StdoutClosed);
+    push(Kind::Exited { exit: Exit::Code(0) });
+    steps.push(Step::new(Act::Finish));
+    let session = Session { command: "command".to_owned(), ..Session::default() };
+    Transcript {
+        boundary: "json_rpc".to_owned(),
+        check: "bench".to_owned(),
+        facts: Arc::new(reference::facts(Side::Provider)),
+        plan: Arc::new(Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }),
+        timeout_scale: 1.0,
+        events,
+    }
+}

@@ -1,0 +1,53 @@
+//! Checks that decide nothing about the reference without a mutant.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Lines, one for each pass and check.
+pub enum Undecided {
+    /// They are being gathered.
+    Gathered(BTreeSet<String>),
+    /// They are known.
+    Known(BTreeSet<String>),
+}
+
+impl Undecided {
+    /// What a file says; without a file, or where it is not there yet, they are gathered.
+    pub fn read(path: Option<&Path>) -> std::io::Result<Self> {
+        match path.map(std::fs::read_to_string) {
+            None => Ok(Self::Gathered(BTreeSet::new())),
+            Some(Ok(text)) => Ok(Self::Known(text.lines().map(str::to_owned).collect())),
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self::Gathered(BTreeSet::new()))
+            }
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// Whether this check is expected to decide nothing.
+    pub fn expects(&mut self, line: String) -> bool {
+        match self {
+            Self::Gathered(lines) => {
+                lines.insert(line);
+                true
+            }
+            Self::Known(lines) => lines.contains(&line),
+        }
+    }
+
+    /// Whether they are known.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
+    /// Writes down what was gathered.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        match self {
+            Self::Gathered(lines) => {
+                let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                std::fs::write(path, text)
+            }
+            Self::Known(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The server that the harness plays.
+
+use std::collections::BTreeSet;
+
+use super::scenario::Scenario;
+use super::script::{On, Rule, Script, What};
+use crate::counterpart::{Counterpart, Doing};
+use crate::json::{self, DecodeLimits, Json};
+use crate::payload::{Payload, Segment, Vars};
+use crate::plan::Chunking;
+
+/// More is not kept to be done: a client that asks without end is ended by the budget for its output.
+const QUEUE_MAX: usize = 10_000;
+
+/// A scripted server.
+pub struct Server {
+    rules: Vec<Rule>,
+    scenario: Scenario,
+    vars: Vars,
+    /// Attempts of each call so far.
+    attempts: Vec<u32>,
+    /// Rules that apply once and did.
+    applied: BTreeSet<usize>,
+    /// What is to be done, and when; the order of equals is that of their numbers.
+    queue: Vec<(u64, u64, Doing)>,
+    count: u64,
+    begun: bool,
+}
+
+/// A request or notification of a known call.
+struct Seen {
+    call: usize,
+    id: Option<Json>,
+}
+
+impl Server {
+    /// A server for the client of `scenario`.
+    pub fn new(script: Script, scenario: Scenario) -> Self {
+        Self {
+            attempts: vec![0; scenario.calls.len()],
+            rules: script.rules,
+            scenario,
+            vars: Vars::new(),
+            applied: BTreeSet::new(),
+            queue: Vec::new(),
+            count: 0,
+            begun: false,
+        }
+    }
+
+    fn push(&mut self, due_us: u64, doing: Doing) {
+        if self.queue.len() < QUEUE_MAX {
+            self.count += 1;
+            self.queue.push((due_us, self.count, doing));
+        }
+    }
+
+    /// Does what rule `at` says; `id` is that of the request at hand.
+    fn apply(&mut self, at: usize, id: Option<&Json>, now_us: u64) {
+        match id {
+            Some(id) => self.vars.insert("id".to_owned(), id.to_text()),
+            None => self.vars.remove("id"),
+        };
+        for deed in self.rules[at].deeds.clone() {
+            let due_us = now_us + deed.after_ms * 1_000;
+            match deed.what {
+                What::HangUp => self.push(due_us, Doing::HangUp),
+                What::Die => self.push(due_us, Doing::Die),
+                What::Write { payload, chunking } => {
+                    if let Some(payload) = filled(&payload, &self.vars) {
+                        self.push(due_us, Doing::Write { payload, chunking });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rule for this attempt of a call.
+    fn rule_for(&self, call: &str, attempt: u32) -> Option<usize> {
+        let fits = |on: &On, wanted: Option<u32>| matches!(on, On::Call { name, attempt } if name == call && *attempt == wanted);
+        let find = |wanted| self.rules.iter().position(|rule| fits(&rule.on, wanted));
+        find(Some(attempt)).or_else(|| find(None))
+    }
+
+    /// Whether some rule answers this call together with others.
+    fn is_awaited_with_others(&self, call: &str) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| matches!(&rule.on, On::All(names) if names.iter().any(|name| name == call)))
+    }
+
+    fn note(&mut self, message: &Json) -> Option<Seen> {
+        let method = message.get("method")?.as_str()?;
+        let call = self.scenario.calls.iter().position(|call| call.method == method)?;
+        let id = message.get("id").cloned();
+        self.attempts[call] += 1;
+        if let Some(id) = &id {
+            let name = &self.scenario.calls[call].name;
+            self.vars.insert(format!("id:{name}"), id.to_text());
+            self.vars.insert(format!("id:{name}:{}", self.attempts[call]), id.to_text());
+        }
+        Some(Seen { call, id })
+    }
+
+    /// What the server says to a request that no rule is about.
+    fn usual(&self, seen: &Seen) -> Option<String> {
+        let id = seen.id.as_ref()?.to_text();
+        let name = Json::from(self.scenario.calls[seen.call].name.as_str()).to_text();
+        Some(format!("{{\"jsonrpc\":\"2.0\",\"result\":{{\"answer\":{name}}},\"id\":{id}}}"))
+    }
+}
+
+impl Counterpart for Server {
+    fn take(&mut self, frame: &[u8], now_us: u64) {
+        let Ok(decoded) = json::decode(frame, &DecodeLimits::default()) else { return };
+        let is_batch = decoded.value.as_array().is_some();
+        let messages = match decoded.value.as_array() {
+            Some(messages) => messages.to_vec(),
+            None => vec![decoded.value],
+        };
+        let seen: Vec<Seen> = messages.iter().filter_map(|message| self.note(message)).collect();
+        let mut usual = Vec::new();
+        for seen in &seen {
+            let name = self.scenario.calls[seen.call].name.clone();
+            match self.rule_for(&name, self.attempts[seen.call]) {
+                Some(at) => self.apply(at, seen.id.as_ref(), now_us),
+                None if self.attempts[seen.call] == 1 && self.is_awaited_with_others(&name) => {}
+                None => usual.extend(self.usual(seen)),
+            }
+        }
+        for at in 0..self.rules.len() {
+            let On::All(names) = &self.rules[at].on else { continue };
+            let came = |name: &String| {
+                let call = self.scenario.calls.iter().position(|call| call.name == *name);
+                call.is_some_and(|call| self.attempts[call] > 0)
+            };
+            if names.iter().all(came) && self.applied.insert(at) {
+                self.apply(at, None, now_us);
+            }
+        }
+        if !usual.is_empty() {
+            let text =
+                if is_batch { format!("[{}]\n", usual.join(",")) } else { format!("{}\n", usual.join("\n")) };
+            self.push(now_us, Doing::Write { payload: Payload::text(text), chunking: Chunking::Whole });
+        }
+    }
+
+    fn next(&mut self, now_us: u64) -> Option<Doing> {
+        if !std::mem::replace(&mut self.begun, true) {
+            for at in 0..self.rules.len() {
+                if self.rules[at].on == On::Start {
+                    self.apply(at, None, now_us);
+                }
+            }
+        }
+        let first = self.queue.iter().enumerate().min_by_key(|(_, (due_us, number, _))| (*due_us, *number));
+        let (at, (due_us, _, _)) = first?;
+        (*due_us <= now_us).then(|| self.queue.swap_remove(at).2)
+    }
+
+    fn due_us(&self) -> Option<u64> {
+        self.queue.iter().map(|(due_us, _, _)| *due_us).min()
+    }
+}
+
+/// `payload` with every variable replaced; `None` where one has no value.
+fn filled(payload: &Payload, vars: &Vars) -> Option<Payload> {
+    let fill = |segment: &Segment| match segment {
+        Segment::Var(name) => vars.get(name).cloned().map(Segment::Text),
+        other => Some(other.clone()),
+    };
+    payload.0.iter().map(fill).collect::<Option<_>>().map(Payload)
+}

@@ -1,0 +1,123 @@
+//! What a block can be, and why an output is none.
+
+use std::fmt;
+
+/// The five forms of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// `<PICK><SID0007><END>`
+    Pick,
+    /// `<PICK><SID0007><INP>{…}</INP><END>`
+    PickInp,
+    /// `<PICK><SID0007><INP64>…</INP64><END>`
+    PickInp64,
+    /// `<ASK_SUP><END>`
+    AskSup,
+    /// `<NOOP><END>`
+    Noop,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Form; 5] = [Form::Pick, Form::PickInp, Form::PickInp64, Form::AskSup, Form::Noop];
+
+    /// Its name in snake case, such as `pick_inp64`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Pick => "pick",
+            Form::PickInp => "pick_inp",
+            Form::PickInp64 => "pick_inp64",
+            Form::AskSup => "ask_sup",
+            Form::Noop => "noop",
+        }
+    }
+
+    /// The `kind` of the Selection that comes of it: `PICK`, `ASK_SUP` or `NOOP`.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Form::Pick | Form::PickInp | Form::PickInp64 => "PICK",
+            Form::AskSup => "ASK_SUP",
+            Form::Noop => "NOOP",
+        }
+    }
+
+    /// Whether it picks an entry of the menu.
+    pub fn picks(self) -> bool {
+        self.kind() == "PICK"
+    }
+}
+
+/// What the contract leaves to a selector and a text makes use of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Open {
+    /// `INP64` is base64, but unpadded or wrongly padded, of the URL alphabet, with spare bits set, or spaced.
+    LenientBase64,
+    /// A vertical tab or a form feed is in the white space around the block.
+    VtFfTrim,
+    /// An object of the patch has a key twice.
+    DuplicateKeys,
+    /// A string of the patch escapes half of a surrogate pair.
+    LoneSurrogates,
+    /// The patch has an integer beyond ±(2^53−1), or a number that no double is equal to, such as `1e400`.
+    BigNumbers,
+    /// The patch nests deeper than 64 levels.
+    DeepNesting,
+}
+
+macro_rules! faults {
+    ($($name:ident $code:literal $phrase:literal),* $(,)?) => {
+        /// Why an output is not exactly one block.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Fault {
+            $(
+                #[doc = $phrase]
+                $name,
+            )*
+        }
+
+        impl Fault {
+            /// All of them.
+            pub const ALL: &[Fault] = &[$(Fault::$name),*];
+
+            /// Its name in snake case.
+            pub fn code(self) -> &'static str {
+                match self {
+                    $(Fault::$name => $code,)*
+                }
+            }
+
+            /// The reason in one phrase.
+            pub fn phrase(self) -> &'static str {
+                match self {
+                    $(Fault::$name => $phrase,)*
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    Empty "empty" "there is nothing but white space",
+    TooLong "too_long" "the output is longer than its limit",
+    NotUtf8 "not_utf8" "the output is not UTF-8",
+    Bom "bom" "a byte order mark stands before the block or the patch",
+    NoBlock "no_block" "there is no block",
+    TextBefore "text_before" "something stands before the block",
+    TextBetween "text_between" "something stands between the parts of the block",
+    TextAfter "text_after" "something stands after the block",
+    TwoBlocks "two_blocks" "a second block follows",
+    SecondPick "second_pick" "a second PICK stands in the block",
+    BothPatches "both_patches" "a second patch follows the first",
+    LowerCase "lower_case" "a word of the block is not in upper case",
+    BadSid "bad_sid" "the selection id is not SID and exactly four digits",
+    PatchNotJson "patch_not_json" "the patch is not strict JSON",
+    PatchNotObject "patch_not_object" "the patch is JSON, but no object",
+    BadBase64 "bad_base64" "INP64 does not hold base64 of the standard alphabet with padding",
+    Unclosed "unclosed" "the output ends within the block",
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.phrase())
+    }
+}

@@ -1,0 +1,72 @@
+//! What drivers print: each form of a block, and what is nearly one.
+
+mod base64;
+mod forms;
+mod patches;
+
+use super::super::super::cases;
+use super::super::super::request::Request;
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{Talk, prints};
+use super::check;
+use crate::check::Check;
+use crate::payload::Payload;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    [forms::checks(), cases::checks(), patches::checks(), base64::checks()].into_iter().flatten().collect()
+}
+
+/// Plays drivers that print these: each is taken as the Selection that it spells.
+fn all_taken<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
+    for output in outputs {
+        let output = Payload::from_bytes(output.as_ref());
+        let expect = Expect::new(clause, Allowed::Taken(output.clone()));
+        talk.play(&Request::plain(), prints(output), expect);
+    }
+}
+
+/// Plays drivers that print these: after each the internal selector answers.
+fn all_refused<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
+    for output in outputs {
+        talk.play(&Request::plain(), prints(Payload::from_bytes(output.as_ref())), Expect::fallback(clause));
+    }
+}
+
+/// Plays a driver that prints what a selector may take or refuse, and says which by a choice.
+fn open(talk: &mut Talk, clause: &str, output: &[u8], choice: &str) {
+    let output = Payload::from_bytes(output);
+    let expect = Expect::new(clause, Allowed::Taken(output.clone())).or(Allowed::Fallback);
+    talk.play(&Request::plain(), prints(output), expect.choice(choice, &["accept", "refuse"]));
+}
+
+/// A pick with this text as `INP`.
+fn inp(text: &str) -> String {
+    format!("<PICK><SID0042><INP>{text}</INP><END>")
+}
+
+/// A pick with this text as `INP64`.
+fn inp64(text: &str) -> String {
+    format!("<PICK><SID0042><INP64>{text}</INP64><END>")
+}
+
+/// Checks that outputs are refused, between two blocks that are taken.
+fn refusals(
+    name: &str,
+    title: &str,
+    clause: &'static str,
+    taken: &'static [&'static str],
+    refused: impl Fn() -> Vec<Vec<u8>> + Send + Sync + 'static,
+) -> Check {
+    check(name, title, &[clause], move |talk, _| {
+        talk.canary(clause);
+        all_refused(talk, clause, refused());
+        all_taken(talk, clause, taken);
+        talk.canary(clause);
+    })
+}
+
+/// Texts as bytes.
+fn bytes(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}

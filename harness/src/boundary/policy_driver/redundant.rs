@@ -1,0 +1,25 @@
+//! Checks that notice no mutant, each with the reason why it is kept.
+
+/// Id and reason.
+pub const CHECKS: &[(&str, &str)] = &[
+    (
+        "policy_driver/driver/canary/plain-request",
+        "it is asked first: a driver that does not answer it is not judged further",
+    ),
+    (
+        "policy_driver/select/canary/plain-request",
+        "it is asked first: a selector that does not answer it is not judged further",
+    ),
+    (
+        "policy_driver/select/time/profile/dev-65-s",
+        "it takes more than a minute: 33 s show the same mutants, and this the rest of the time",
+    ),
+    (
+        "policy_driver/select/resources/processes",
+        "the system limits the processes of users other than root only",
+    ),
+    (
+        "policy_driver/driver/malformed/without-permission",
+        "it notices driver-picks-unread, but root reads every file: as root it is not carried out",
+    ),
+];

@@ -1,0 +1,106 @@
+//! How the bytes of a step are carried where a session speaks HTTP. Sessions on standard streams know nothing of it.
+//!
+//! Without a [`Carriage`] each line of a step is the body of a POST, on one connection that is kept open. With one, the
+//! whole payload of the step, but for a last line feed, is one body, carried as it says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::packing::Packing;
+
+/// Name of the command of a peer that is spoken to by HTTP POST: its command line has `{port}` or `{addr}`, and may begin
+/// with the URL to post to. A URL alone is a server that listens already.
+pub const HTTP: &str = "http";
+
+/// What a body is called that is a message.
+pub const JSON_TYPE: &str = "application/json";
+
+/// One body and its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Carriage {
+    /// The method.
+    pub method: String,
+    /// Value of `Content-Type`; no such header where this is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// How the body is delimited.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Connections have numbers; what has no [`Carriage`] goes on connection 0.
+    #[serde(default)]
+    pub connection: u32,
+    /// `Content-Encoding: gzip`, and what of the payload is then the body; the payload as it is where this is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gzip: Option<Packing>,
+}
+
+/// How a body is delimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// `Content-Length`.
+    #[default]
+    Length,
+    /// `Transfer-Encoding: chunked`, chunks of this many bytes.
+    Chunked(u32),
+    /// The payload is no body but all that is written; the connection then stays open until the session ends.
+    Held,
+    /// The payload is all that is written; the connection is then closed.
+    Cut,
+}
+
+impl Carriage {
+    /// A message as it is usually carried.
+    pub fn post() -> Self {
+        Self {
+            method: "POST".to_owned(),
+            content_type: Some(JSON_TYPE.to_owned()),
+            framing: Framing::Length,
+            connection: 0,
+            gzip: None,
+        }
+    }
+
+    /// Another method.
+    #[must_use]
+    pub fn method(self, method: &str) -> Self {
+        Self { method: method.to_owned(), ..self }
+    }
+
+    /// Another content type, or none.
+    #[must_use]
+    pub fn content_type(self, content_type: Option<&str>) -> Self {
+        Self { content_type: content_type.map(str::to_owned), ..self }
+    }
+
+    /// Another framing.
+    #[must_use]
+    pub fn framing(self, framing: Framing) -> Self {
+        Self { framing, ..self }
+    }
+
+    /// A connection of its own.
+    #[must_use]
+    pub fn on(self, connection: u32) -> Self {
+        Self { connection, ..self }
+    }
+
+    /// The body is compressed, or called so.
+    #[must_use]
+    pub fn gzip(self, packing: Packing) -> Self {
+        Self { gzip: Some(packing), ..self }
+    }
+
+    /// Whether the payload is what is written, and nothing need come back.
+    pub fn is_raw(&self) -> bool {
+        matches!(self.framing, Framing::Held | Framing::Cut)
+    }
+
+    /// Whether the body is called JSON.
+    pub fn is_json(&self) -> bool {
+        self.content_type.as_deref().is_some_and(|name| {
+            let name = name.split(';').next().unwrap_or_default();
+            name.trim().eq_ignore_ascii_case(JSON_TYPE)
+        })
+    }
+}

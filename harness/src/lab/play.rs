@@ -1,0 +1,94 @@
+//! Plays the boundary's counterpart for a peer that asks.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Run;
+use crate::counterpart::Doing;
+use crate::payload::Vars;
+use crate::transcript::{Awaited, Kind};
+use crate::transport::{Pumped, Until};
+
+/// More frames than a script can be about are not handed over; the bytes are kept and bounded all the same.
+const FRAMES_MAX: u64 = 8_192;
+
+impl Run<'_> {
+    /// Lets the counterpart speak until the peer ends or its time is over, and ends the session.
+    pub(super) fn play(
+        &mut self,
+        step: usize,
+        session: usize,
+        script: &Value,
+        life_ms: u64,
+    ) -> Result<(), String> {
+        let boundary = self.lab.peer.boundary;
+        let mut counterpart = boundary
+            .counterpart(self.plan, script)
+            .ok_or_else(|| format!("{} cannot play the script of step {step}", boundary.name()))?;
+        let start_up = self.lab.budget.reply;
+        let life = self.stretched(life_ms) + start_up;
+        let end_us = self.now_us(session).saturating_add(micros(life));
+        let mut taken = 0;
+        loop {
+            while taken < self.frame_count(session).min(FRAMES_MAX) {
+                if let Some(frame) = self.frame(session, taken) {
+                    counterpart.take(&frame, self.now_us(session));
+                }
+                taken += 1;
+            }
+            while let Some(doing) = counterpart.next(self.now_us(session)) {
+                self.carry_out(step, session, doing)?;
+            }
+            let now_us = self.now_us(session);
+            if now_us >= end_us {
+                self.deadline_passed(session, Awaited::Exit, life);
+                break;
+            }
+            let until_us = counterpart.due_us().unwrap_or(end_us).clamp(now_us, end_us);
+            let frames = if taken < FRAMES_MAX { taken + 1 } else { u64::MAX };
+            match self.pump(session, Until::Frames(frames), Duration::from_micros(until_us - now_us)) {
+                Pumped::Reached | Pumped::Deadline(_) => {}
+                Pumped::Gone if self.frame_count(session).min(FRAMES_MAX) > taken => {}
+                Pumped::Gone => {
+                    // It may have closed its output and live on.
+                    let exit = self.lab.budget.exit;
+                    if let Pumped::Deadline(_) = self.pump(session, Until::Exited, exit) {
+                        self.deadline_passed(session, Awaited::Exit, exit);
+                    }
+                    break;
+                }
+                Pumped::OverBudget => break,
+            }
+        }
+        self.end(session);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, step: usize, session: usize, doing: Doing) -> Result<(), String> {
+        match doing {
+            Doing::Write { payload, chunking } => {
+                let bytes = payload.expand(&Vars::new())?;
+                self.record(session, Kind::Sent { step, payload });
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.queue(bytes, chunking);
+                }
+            }
+            Doing::Die => {
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.hang_up();
+                }
+            }
+            Doing::HangUp => {
+                if let Some(connection) = self.live[session].connection.as_mut() {
+                    connection.close_stdin();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,280 @@
+//! Whether a difference between peers shows again, and the shortest conversation in which it does.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::differences::{self, Difference, Differences, Tally};
+use crate::facts::Facts;
+use crate::json::{self, DecodeLimits};
+use crate::payload::{Payload, Vars};
+use crate::peer::Peer;
+use crate::plan::{Act, Plan};
+use crate::reproducer::conversation;
+use crate::runner::{self, Options, Surroundings};
+use crate::shrink::{await_what_is_due, simpler, written};
+use crate::transcript::Transcript;
+
+/// How often a difference has to show, with the first time.
+pub const TIMES: u32 = 3;
+
+/// Longest line and most lines of a conversation in the report.
+const CHARS_MAX: usize = 200;
+const LINES_MAX: usize = 12;
+/// Longer lines are not taken apart.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The shortest conversation that shows a difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shortest {
+    /// What the first peer that stands apart was sent, and what it said.
+    pub conversation: Vec<String>,
+    /// Steps of the conversation in which the difference was seen, and of this one.
+    pub steps: (usize, usize),
+    /// Bytes of both.
+    pub bytes: (usize, usize),
+    /// Conversations with all peers that it took.
+    pub runs: usize,
+    /// Where its transcript is, seen from the folder of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+}
+
+impl Shortest {
+    /// Whether shrinking came to anything.
+    pub fn is_shorter(&self) -> bool {
+        self.steps.1 < self.steps.0 || self.bytes.1 < self.bytes.0
+    }
+
+    /// What is worth showing of the conversation: a long one is in its transcript.
+    pub fn shown(&self) -> &[String] {
+        if self.is_shorter() { &self.conversation } else { &[] }
+    }
+}
+
+/// The peers, and how conversations with them are held.
+pub struct Stage<'a> {
+    /// The peers.
+    pub peers: &'a [Peer],
+    /// How they are run.
+    pub options: &'a Options,
+    /// What surrounds them.
+    pub around: Surroundings<'a>,
+    /// Time for all shrinking; zero: none.
+    pub budget: Duration,
+}
+
+/// Has every conversation that showed a difference again, moves what does not show three times of three to `unsteady`,
+/// and shortens the rest while the budget lasts. Gives the transcript of the first peer that stands apart for each
+/// difference that is left.
+pub fn confirm(
+    found: &mut Differences,
+    stage: &Stage<'_>,
+    progress: &dyn Fn(String),
+) -> Vec<Option<Transcript>> {
+    let facts = differences::common(stage.peers);
+    let end = Instant::now() + stage.budget;
+    let mut plans = Vec::new();
+    for mut difference in std::mem::take(&mut found.differences) {
+        progress(format!("conversation {} again", difference.conversation));
+        let plan = differences::plan(stage.peers, &facts, found.rng_seed, difference.conversation);
+        let shows = || plan.as_ref().is_some_and(|plan| stage.shows(plan, &difference).is_some());
+        let again = (1..TIMES).take_while(|_| shows()).count();
+        difference.shown = 1 + u32::try_from(again).unwrap_or(0);
+        match plan.filter(|_| difference.shown == TIMES) {
+            Some(plan) => {
+                plans.push(plan);
+                found.differences.push(difference);
+            }
+            None => found.unsteady.push(difference),
+        }
+    }
+    let count = plans.len();
+    let mut transcripts = Vec::new();
+    for (at, (plan, difference)) in plans.into_iter().zip(&mut found.differences).enumerate() {
+        let left = end.saturating_duration_since(Instant::now());
+        progress(format!("shrinking difference {} of {count}", at + 1));
+        let share = left / u32::try_from((count - at).min(4)).unwrap_or(4);
+        let began = Work { stage, facts: &facts, difference, end: Instant::now() + share, runs: 0 };
+        let Some((smallest, sighting, runs)) = began.shortest(&plan) else {
+            transcripts.push(None);
+            continue;
+        };
+        let Sighting { seen, apart } = sighting;
+        difference.shortest = Some(Shortest {
+            conversation: conversation(&apart, CHARS_MAX, LINES_MAX),
+            steps: (plan.steps.len(), smallest.steps.len()),
+            bytes: (written(&plan), written(&smallest)),
+            runs,
+            transcript: None,
+        });
+        (difference.sent, difference.clusters, difference.expected) =
+            (seen.sent, seen.clusters, seen.expected);
+        transcripts.push(Some(apart));
+    }
+    transcripts
+}
+
+/// Writes the transcript of each difference, for `replay` and `shrink`, into `folder`, and names its file.
+///
+/// # Errors
+/// One sentence: a file cannot be written.
+pub fn keep(
+    found: &mut Differences,
+    transcripts: &[Option<Transcript>],
+    folder: &Path,
+) -> Result<(), String> {
+    let path = |number: usize| folder.join(format!("difference-{number}.ndjson"));
+    for (at, (difference, transcript)) in found.differences.iter_mut().zip(transcripts).enumerate() {
+        let (Some(shortest), Some(transcript)) = (&mut difference.shortest, transcript) else { continue };
+        let path = path(at + 1);
+        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        std::fs::create_dir_all(folder).map_err(cannot)?;
+        transcript.store(BufWriter::new(File::create(&path).map_err(cannot)?)).map_err(cannot)?;
+        shortest.transcript = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    }
+    // Those of an earlier run that found more.
+    let is_gone = |number: &usize| std::fs::remove_file(path(*number)).is_ok();
+    let _ = (found.differences.len() + 1..).take_while(is_gone).count();
+    Ok(())
+}
+
+/// A difference as it showed in one conversation.
+struct Sighting {
+    seen: Difference,
+    /// What the first peer that stands apart did.
+    apart: Transcript,
+}
+
+impl Stage<'_> {
+    /// Has one conversation with all peers; the difference, if it shows.
+    fn shows(&self, plan: &Plan, wanted: &Difference) -> Option<Sighting> {
+        if self.around.interrupted.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut all = Vec::new();
+        let mut apart = None;
+        for peer in self.peers {
+            let transcript = runner::lab(peer, self.options, self.around).execute("matrix", plan).ok()?;
+            all.push(peer.boundary.exchanges(&transcript));
+            if wanted.apart.first() == Some(&peer.name) {
+                apart = Some(transcript);
+            }
+        }
+        let mut tally = Tally::new(self.peers, 0);
+        tally.add(wanted.conversation, &all);
+        let seen = tally.done().differences.into_iter().find(|seen| seen.is_like(wanted))?;
+        Some(Sighting { seen, apart: apart? })
+    }
+}
+
+/// The work on one difference.
+struct Work<'a> {
+    stage: &'a Stage<'a>,
+    facts: &'a Facts,
+    difference: &'a Difference,
+    end: Instant,
+    runs: usize,
+}
+
+impl Work<'_> {
+    fn goes_on(&self) -> bool {
+        Instant::now() < self.end
+    }
+
+    fn shows(&mut self, plan: &Plan) -> Option<Sighting> {
+        self.runs += 1;
+        self.stage.shows(plan, self.difference)
+    }
+
+    /// The smallest plan that was found, what it shows, and how many conversations that took; nothing where it does not
+    /// even show now.
+    fn shortest(mut self, plan: &Plan) -> Option<(Plan, Sighting, usize)> {
+        let mut best = plan.clone();
+        self.steps(&mut best);
+        for at in (0..best.steps.len()).rev() {
+            while self.goes_on() && self.is_simpler(&mut best, at) {}
+        }
+        self.steps(&mut best);
+        // What does not show the difference once more is not handed out.
+        if let Some(sighting) = self.shows(&best) {
+            return Some((best, sighting, self.runs));
+        }
+        let sighting = self.shows(plan)?;
+        Some((plan.clone(), sighting, self.runs))
+    }
+
+    /// Drops messages, large groups first.
+    fn steps(&mut self, best: &mut Plan) {
+        let messages = |plan: &Plan| -> Vec<usize> {
+            (0..plan.steps.len()).filter(|at| matches!(plan.steps[*at].act, Act::Send { .. })).collect()
+        };
+        let mut size = messages(best).len().div_ceil(2);
+        while size > 0 && self.goes_on() {
+            let mut end = messages(best).len();
+            while end > 0 && self.goes_on() {
+                let units = messages(best);
+                end = end.min(units.len());
+                let begin = end.saturating_sub(size);
+                let gone: BTreeSet<usize> = units[begin..end].iter().copied().collect();
+                let mut smaller = best.clone();
+                let mut at = 0;
+                smaller.steps.retain(|_| {
+                    at += 1;
+                    !gone.contains(&(at - 1))
+                });
+                if gone.len() < units.len() && self.shows(&smaller).is_some() {
+                    *best = smaller;
+                }
+                end = begin;
+            }
+            size /= 2;
+        }
+    }
+
+    /// One simplification of a message; false where there is none left.
+    fn is_simpler(&mut self, best: &mut Plan, at: usize) -> bool {
+        let Some(boundary) = self.stage.peers.first().map(|peer| peer.boundary) else { return false };
+        for mut plan in boundary.shrink_payload(best, at).into_iter().chain(simpler_lines(best, at)) {
+            if !self.goes_on() {
+                return false;
+            }
+            await_what_is_due(boundary, self.facts, &mut plan, at);
+            if plan != *best && self.shows(&plan).is_some() {
+                *best = plan;
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Plans in which a line of a step's payload is a simpler value.
+fn simpler_lines(plan: &Plan, at: usize) -> Vec<Plan> {
+    let Some(Act::Send { payload, .. }) = plan.steps.get(at).map(|step| &step.act) else { return Vec::new() };
+    let text = payload.expand(&Vars::new()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(text) = text.filter(|text| text.len() <= LINE_BYTES_MAX) else { return Vec::new() };
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut plans = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let body = line.trim_end_matches(['\n', '\r']);
+        let Ok(decoded) = json::decode(body.as_bytes(), &DecodeLimits::default()) else { continue };
+        for value in simpler(&decoded.value) {
+            let mut changed = lines[..number].concat();
+            value.write_text(&mut changed);
+            changed.push_str(&line[body.len()..]);
+            changed.push_str(&lines[number + 1..].concat());
+            let mut smaller = plan.clone();
+            if let Act::Send { payload, .. } = &mut smaller.steps[at].act {
+                *payload = Payload::text(changed);
+            }
+            plans.push(smaller);
+        }
+    }
+    plans
+}

@@ -1,0 +1,372 @@
+//! The same generated conversations with every peer, and where their answers part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use super::confirm::Shortest;
+use crate::facts::Facts;
+use crate::peer::Peer;
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::runner::{self, Options, Surroundings};
+
+/// Something that was sent, and what came for it in a form that can be compared between peers: order of members,
+/// spelling of numbers and wording of messages make no difference in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// What was sent, for people.
+    pub sent: String,
+    /// What came, normalised.
+    pub came: String,
+    /// The clause that says what may come.
+    pub clause: String,
+    /// Key of the open choice that it shows.
+    pub choice: Option<String>,
+    /// What may come, in a phrase.
+    pub expected: String,
+    /// Reason code, where what came may not come.
+    pub fault: Option<String>,
+}
+
+/// Why answers part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// Some of them break a clause.
+    Fault,
+    /// The contract leaves the choice, and names it.
+    Choice,
+    /// All are allowed and no choice is named: a question to the contract.
+    Question,
+}
+
+/// Peers that answered alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cluster {
+    /// Their answer, normalised, in the first conversation that shows the difference.
+    pub came: String,
+    /// Their names.
+    pub peers: Vec<String>,
+    /// Reason code, where the answer breaks the clause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// One sort of difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// Why the answers part.
+    pub sort: Sort,
+    /// The clause that says what may come.
+    pub clause: String,
+    /// Key of the open choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+    /// What may come.
+    pub expected: String,
+    /// What was sent, in the first conversation that shows it.
+    pub sent: String,
+    /// That conversation.
+    pub conversation: u64,
+    /// How often it was seen.
+    pub times: u64,
+    /// Who answered how; the largest cluster first.
+    pub clusters: Vec<Cluster>,
+    /// Who stands apart: whoever breaks the clause (all, it may be), else whoever is not in the largest cluster.
+    pub apart: Vec<String>,
+    /// How often that conversation showed it, of [`TIMES`](super::confirm::TIMES), until once it did not.
+    pub shown: u32,
+    /// The shortest conversation that shows it, where one was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortest: Option<Shortest>,
+}
+
+impl Difference {
+    /// Whether both are about the same and the same peers stand apart for the same reasons.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let faults = |difference: &Self| -> BTreeSet<(Vec<String>, Option<String>)> {
+            let apart =
+                difference.clusters.iter().filter(|cluster| difference.apart.contains(&cluster.peers[0]));
+            apart.map(|cluster| (cluster.peers.clone(), cluster.fault.clone())).collect()
+        };
+        (self.sort, &self.clause, &self.choice) == (other.sort, &other.clause, &other.choice)
+            && faults(self) == faults(other)
+    }
+}
+
+/// What a differential run came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Differences {
+    /// Boundary of all peers.
+    pub boundary: String,
+    /// Seed of every random choice.
+    pub rng_seed: u64,
+    /// Names of the peers.
+    pub peers: Vec<String>,
+    /// Conversations that every peer had.
+    pub conversations: u64,
+    /// Answers compared.
+    pub exchanges: u64,
+    /// Answers in which all peers agreed.
+    pub alike: u64,
+    /// Answers that part because earlier ones did, where both were right.
+    pub follow: u64,
+    /// Where they part: faults, then choices, then questions.
+    pub differences: Vec<Difference>,
+    /// Where they parted, and did not each time that the conversation was had again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsteady: Vec<Difference>,
+    /// The first conversation that could not be carried out, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<String>,
+}
+
+impl Differences {
+    /// Whether some peer broke a clause.
+    pub fn any_fault(&self) -> bool {
+        self.differences.iter().any(|difference| difference.sort == Sort::Fault)
+    }
+}
+
+/// What is known of all peers: conversations made of it mean the same to each.
+pub fn common(peers: &[Peer]) -> Facts {
+    let Some((first, rest)) = peers.split_first() else { return Facts::new(crate::clause::Side::Provider) };
+    let mut facts = first.facts.clone();
+    for other in rest.iter().map(|peer| &peer.facts) {
+        facts.commands.retain(|name| other.commands.contains(name));
+        facts.roles.retain(|name, value| other.roles.get(name) == Some(value));
+        facts.features.retain(|name, value| other.features.get(name) == Some(value));
+        facts.choices.retain(|name, value| other.choices.get(name) == Some(value));
+        facts.limits.retain(|name, value| other.limits.get(name) == Some(value));
+    }
+    facts
+}
+
+/// What each peer answered in one conversation, or why that is not known.
+type Conversation = Result<Vec<Vec<Exchange>>, String>;
+
+/// Has the same conversations with all peers and compares their answers.
+pub fn run(
+    peers: &[Peer],
+    conversations: u64,
+    options: &Options,
+    around: Surroundings<'_>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Differences {
+    let facts = common(peers);
+    let facts = &facts;
+    let next = AtomicU64::new(0);
+    let found: Mutex<BTreeMap<u64, Conversation>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= conversations || around.interrupted.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let Some(plan) = plan(peers, facts, options.rng_seed, n) else { return };
+                    let all = peers.iter().map(|peer| exchanges(peer, &plan, options, around)).collect();
+                    found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(n, all);
+                    progress(n);
+                }
+            });
+        }
+    });
+    let mut tally = Tally::new(peers, options.rng_seed);
+    for (n, all) in found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        match all {
+            Ok(all) => tally.add(n, &all),
+            Err(error) => {
+                tally.out.given_up.get_or_insert(format!("conversation {n}: {error}"));
+            }
+        }
+    }
+    tally.done()
+}
+
+/// Conversation number `n` for these peers, of which `facts` are known.
+pub fn plan(peers: &[Peer], facts: &Facts, rng_seed: u64, n: u64) -> Option<Plan> {
+    let mut rng = Rng::new(rng_seed).fork(&format!("matrix/{n}"));
+    Some(peers.first()?.boundary.generate(facts, &mut rng))
+}
+
+fn exchanges(
+    peer: &Peer,
+    plan: &Plan,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Exchange>, String> {
+    let transcript = runner::lab(peer, options, around)
+        .execute("matrix", plan)
+        .map_err(|error| format!("{}: {error}", peer.name))?;
+    Ok(peer.boundary.exchanges(&transcript))
+}
+
+/// Differences are told apart by what they are about and by who stands apart, and why.
+type Key = (Sort, String, Option<String>, Vec<(Vec<String>, Option<String>)>);
+
+pub(super) struct Tally {
+    names: Vec<String>,
+    out: Differences,
+    by_key: BTreeMap<Key, Difference>,
+}
+
+impl Tally {
+    pub(super) fn new(peers: &[Peer], rng_seed: u64) -> Self {
+        let names: Vec<String> = peers.iter().map(|peer| peer.name.clone()).collect();
+        let out = Differences {
+            boundary: peers.first().map_or("", |peer| peer.boundary.name()).to_owned(),
+            rng_seed,
+            peers: names.clone(),
+            conversations: 0,
+            exchanges: 0,
+            alike: 0,
+            follow: 0,
+            differences: Vec::new(),
+            unsteady: Vec::new(),
+            given_up: None,
+        };
+        Self { names, out, by_key: BTreeMap::new() }
+    }
+
+    pub(super) fn add(&mut self, conversation: u64, all: &[Vec<Exchange>]) {
+        self.out.conversations += 1;
+        // A peer that ended early was sent less.
+        let count = all.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..count {
+            self.one(conversation, &all.iter().map(|list| list.get(at)).collect::<Vec<_>>());
+        }
+    }
+
+    fn one(&mut self, conversation: u64, answers: &[Option<&Exchange>]) {
+        // Who was not asked, because the conversation had stopped before, has not answered otherwise.
+        let there: Vec<(&String, &Exchange)> =
+            self.names.iter().zip(answers).filter_map(|(name, answer)| Some((name, (*answer)?))).collect();
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for (name, answer) in &there {
+            let same = |cluster: &&mut Cluster| cluster.came == answer.came && cluster.fault == answer.fault;
+            match clusters.iter_mut().find(same) {
+                Some(cluster) => cluster.peers.push((*name).clone()),
+                None => clusters.push(Cluster {
+                    came: answer.came.clone(),
+                    peers: vec![(*name).clone()],
+                    fault: answer.fault.clone(),
+                }),
+            }
+        }
+        let Some((_, about)) = there.iter().find(|(_, answer)| answer.fault.is_some()).or(there.first())
+        else {
+            return;
+        };
+        self.out.exchanges += 1;
+        let faulty = about.fault.is_some();
+        if clusters.len() < 2 {
+            self.out.alike += 1;
+        }
+        // What an earlier difference has led to is no difference of its own.
+        let follows = there.iter().any(|(_, answer)| answer.expected != about.expected);
+        let sort = match (faulty, &about.choice) {
+            (true, _) => Sort::Fault,
+            (false, _) if clusters.len() < 2 => return,
+            (false, _) if follows => {
+                self.out.follow += 1;
+                return;
+            }
+            (false, Some(_)) => Sort::Choice,
+            (false, None) => Sort::Question,
+        };
+        clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.peers.len()));
+        let stands_apart =
+            |(at, cluster): &(usize, &Cluster)| if faulty { cluster.fault.is_some() } else { *at > 0 };
+        let apart: Vec<&Cluster> =
+            clusters.iter().enumerate().filter(stands_apart).map(|(_, cluster)| cluster).collect();
+        let who = apart.iter().map(|cluster| (cluster.peers.clone(), cluster.fault.clone())).collect();
+        let key = (sort, about.clause.clone(), about.choice.clone(), who);
+        let apart = apart.iter().flat_map(|cluster| cluster.peers.clone()).collect();
+        let difference = self.by_key.entry(key).or_insert_with(|| Difference {
+            sort,
+            clause: about.clause.clone(),
+            choice: about.choice.clone(),
+            expected: about.expected.clone(),
+            sent: about.sent.clone(),
+            conversation,
+            times: 0,
+            apart,
+            clusters,
+            shown: 1,
+            shortest: None,
+        });
+        difference.times += 1;
+    }
+
+    pub(super) fn done(mut self) -> Differences {
+        // Keys begin with the sort: faults come first.
+        self.out.differences = self.by_key.into_values().collect();
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clause::Side;
+
+    fn exchange(came: &str, fault: Option<&str>, choice: Option<&str>) -> Exchange {
+        Exchange {
+            sent: "x".to_owned(),
+            came: came.to_owned(),
+            clause: "X-01".to_owned(),
+            choice: choice.map(str::to_owned),
+            expected: "y".to_owned(),
+            fault: fault.map(str::to_owned),
+        }
+    }
+
+    fn tally(answers: &[&[Exchange]]) -> Differences {
+        let names = (0..answers.len()).map(|at| format!("p{at}")).collect();
+        let mut tally = Tally::new(&[], 1);
+        tally.names = names;
+        tally.add(0, &answers.iter().map(|list| list.to_vec()).collect::<Vec<_>>());
+        tally.done()
+    }
+
+    #[test]
+    fn who_breaks_the_clause_stands_apart_else_the_smaller_part() {
+        let right = || exchange("a", None, None);
+        let wrong = || exchange("b", Some("accepted"), None);
+        let found = tally(&[&[wrong(), right()], &[wrong(), right()], &[right(), exchange("c", None, None)]]);
+        let [fault, question] = &found.differences[..] else { panic!("{found:?}") };
+        assert_eq!((fault.sort, &fault.apart[..]), (Sort::Fault, &["p0".to_owned(), "p1".to_owned()][..]));
+        assert_eq!((question.sort, &question.apart[..]), (Sort::Question, &["p2".to_owned()][..]));
+    }
+
+    #[test]
+    fn a_named_choice_is_no_question_and_what_all_break_is_a_fault() {
+        let chosen = |came| exchange(came, None, Some("null_id"));
+        let found = tally(&[&[chosen("a"), chosen("a")], &[chosen("b")]]);
+        assert_eq!(
+            found.differences.iter().map(|one| (one.sort, one.times)).collect::<Vec<_>>(),
+            [(Sort::Choice, 1)]
+        );
+        assert!(!found.any_fault());
+        let found = tally(&[&[exchange("b", Some("x"), None)], &[exchange("b", Some("x"), None)]]);
+        assert!(found.any_fault());
+        assert_eq!(found.differences[0].apart, ["p0", "p1"]);
+    }
+
+    #[test]
+    fn what_follows_from_an_earlier_difference_is_none() {
+        let other = Exchange { expected: "z".to_owned(), ..exchange("b", None, None) };
+        let found = tally(&[&[exchange("a", None, None)], &[other]]);
+        assert_eq!((found.differences.len(), found.follow), (0, 1));
+    }
+
+    #[test]
+    fn nothing_is_common_to_no_peers() {
+        assert_eq!(common(&[]), Facts::new(Side::Provider));
+    }
+}

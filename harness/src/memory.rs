@@ -1,0 +1,92 @@
+//! What refusing a large input may cost: the conversation that measures it, and its judge.
+
+use crate::finding::{Finding, Judgement};
+use crate::payload::Payload;
+use crate::plan::{Act, Chunking};
+use crate::transcript::{Kind, Transcript};
+
+/// Label of the sample taken before the large input, when the peer has shown that it works.
+pub const IDLE: &str = "idle";
+/// Label of the sample after the smaller of two inputs.
+pub const AFTER_SMALLER: &str = "after_smaller";
+/// Label of the sample after the larger of two inputs.
+pub const AFTER_LARGER: &str = "after_larger";
+
+/// The large input is sent in pieces of this size, so that the harness itself stays small, bytes.
+pub const PIECE_BYTES: u64 = 10_000_000;
+/// How many pieces each of two inputs has, with the label of the sample taken after it.
+pub const INPUTS: [(u32, &str); 2] = [(2, AFTER_SMALLER), (10, AFTER_LARGER)];
+
+/// Growth that a refusal may cost, bytes.
+const GROWTH_BYTES_MAX: u64 = 64 << 20;
+/// Difference in growth between the two inputs that still counts as none: what a collector of garbage leaves lying
+/// about. The inputs themselves differ by more than twice as much.
+const SLACK_BYTES: u64 = 32 << 20;
+
+/// A piece of a large input.
+pub fn piece() -> Payload {
+    Payload::default().repeat("x", PIECE_BYTES)
+}
+
+/// What follows the first of `pieces` pieces: the others, each taken before it goes on, and the `last` bytes.
+pub fn further(pieces: u32, last: &str) -> Vec<Act> {
+    let send = |payload| Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 };
+    let mut acts: Vec<Act> = (1..pieces).flat_map(|_| [Act::Flush, send(piece())]).collect();
+    acts.push(Act::Flush);
+    if !last.is_empty() {
+        acts.push(send(Payload::text(last)));
+    }
+    acts
+}
+
+/// Records the memory of the peer.
+pub fn sample(label: &str) -> Act {
+    Act::SampleMemory { label: label.to_owned() }
+}
+
+/// Adds a finding about `clause` for each session whose memory grew by too much, and one where the longer input cost
+/// more.
+pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
+    let is_asked = transcript
+        .plan
+        .steps
+        .iter()
+        .any(|step| matches!(&step.act, Act::SampleMemory { label } if label == IDLE));
+    let mut is_known = false;
+    let (mut smaller, mut larger) = (None, None);
+    for session in 0..transcript.plan.sessions.len() {
+        let mut idle = None;
+        for event in transcript.of(session) {
+            let Kind::Memory { label, hwm_bytes } = &event.kind else { continue };
+            let Some(idle_bytes) = idle else {
+                idle = (label == IDLE).then_some(*hwm_bytes);
+                is_known |= idle.is_some();
+                continue;
+            };
+            let growth = hwm_bytes.saturating_sub(idle_bytes);
+            match label.as_str() {
+                AFTER_SMALLER => smaller = Some(growth),
+                AFTER_LARGER => larger = Some(growth),
+                _ => {}
+            }
+            if growth > GROWTH_BYTES_MAX {
+                let got = format!("{} MiB more than the {} MiB when idle", growth >> 20, idle_bytes >> 20);
+                let expected = "memory grows by at most 64 MiB while a large input is refused";
+                judgement.findings.push(Finding::new(clause, "memory_grew", expected, got));
+                break;
+            }
+        }
+    }
+    if let (Some(smaller), Some(larger)) = (smaller, larger)
+        && larger > smaller + SLACK_BYTES
+        && !judgement.findings.iter().any(|finding| finding.reason == "memory_grew")
+    {
+        let got = format!("{} MiB more, then {} MiB more", smaller >> 20, larger >> 20);
+        let expected = "memory does not grow with the length of the refused input";
+        judgement.findings.push(Finding::new(clause, "memory_grows_with_input", expected, got));
+    }
+    if is_asked && !is_known && judgement.findings.is_empty() {
+        judgement.untestable =
+            Some("no_memory_figures: this system does not tell the memory of a process".to_owned());
+    }
+}

@@ -1,0 +1,100 @@
+//! What recorded peers write to standard error: passed on to ours as it comes, and its beginning kept.
+
+use std::fs::File;
+use std::io::Write as _;
+
+use super::relay::{Teller, What, Whose, read};
+use crate::transcript::{Bytes, Kind};
+
+/// Bytes of each peer's that are kept.
+pub(super) const KEPT_BYTES: usize = 64 << 10;
+
+/// Passes on standard error of a peer until it ends.
+pub(super) fn pass_on(mut from: File, mut to: Option<File>, whose: Whose, teller: &Teller) {
+    let mut block = vec![0; 8 << 10];
+    loop {
+        let count = read(&mut from, &mut block);
+        if count == 0 {
+            break;
+        }
+        // Nobody may be there to read it; the peer is not to notice.
+        if to.as_mut().is_some_and(|to| to.write_all(&block[..count]).is_err()) {
+            to = None;
+        }
+        teller.tell(What::Errors(whose, block[..count].to_vec()));
+    }
+    teller.tell(What::ErrorsDone(whose));
+}
+
+/// What both said there.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    client: Stream,
+    server: Stream,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    kept: Vec<u8>,
+    total_bytes: u64,
+    done: bool,
+}
+
+impl Said {
+    fn of(&mut self, whose: Whose) -> &mut Stream {
+        match whose {
+            Whose::Client => &mut self.client,
+            Whose::Server => &mut self.server,
+        }
+    }
+
+    /// Keeps the first bytes and counts all.
+    pub(super) fn take(&mut self, whose: Whose, bytes: &[u8]) {
+        let stream = self.of(whose);
+        let room = KEPT_BYTES - stream.kept.len();
+        stream.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        stream.total_bytes += bytes.len() as u64;
+    }
+
+    /// There is no more of it.
+    pub(super) fn done(&mut self, whose: Whose) {
+        self.of(whose).done = true;
+    }
+
+    /// Whether all of it is known.
+    pub(super) fn is_whole(&self, with_client: bool) -> bool {
+        self.server.done && (self.client.done || !with_client)
+    }
+
+    /// What is written down of it.
+    pub(super) fn kinds(self) -> Vec<Kind> {
+        let mut kinds = Vec::new();
+        let Stream { kept, total_bytes, .. } = self.server;
+        if total_bytes > 0 {
+            kinds.push(Kind::Stderr { bytes: Bytes(kept), total_bytes });
+        }
+        let Stream { kept, total_bytes, .. } = self.client;
+        if total_bytes > 0 {
+            kinds.push(Kind::ClientStderr { bytes: Bytes(kept), total_bytes });
+        }
+        kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_is_kept_and_all_is_counted() {
+        let mut said = Said::default();
+        for _ in 0..3 {
+            said.take(Whose::Server, &[b'x'; 40 << 10]);
+        }
+        said.done(Whose::Server);
+        assert!(said.is_whole(false) && !said.is_whole(true));
+        let kinds = said.kinds();
+        let [Kind::Stderr { bytes, total_bytes }] = &kinds[..] else { panic!("{} events", kinds.len()) };
+        assert_eq!((bytes.0.len(), *total_bytes), (KEPT_BYTES, 120 << 10));
+    }
+}

@@ -1,0 +1,497 @@
+//! A peer spoken to by HTTP POST: each line of a conversation is the body of a request, each body of a reply a line.
+//!
+//! The requests of one connection number go out one after the other, each when the one before was answered; different
+//! numbers are different connections and do not wait for each other. A reply that is late holds nobody up: its
+//! connection is read on, and what follows takes a new one. Nothing here knows what a body means.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, Timespec};
+
+use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
+use self::reply::{Fault, Reply};
+use self::start::Place;
+pub use self::start::{FreeAddress, Start, StartFault, URL_PREFIX, free_address, placeholders, start};
+use super::child::ChildConnection;
+use super::inbox::micros;
+use super::{Connection, Log, Pumped, Until, gave_up};
+use crate::budget::Budget;
+use crate::carriage::{Carriage, Framing};
+use crate::plan::Chunking;
+use crate::transcript::{Bytes, Exit, Kind};
+
+mod link;
+mod reply;
+mod start;
+
+/// Size of one read.
+const READ_BYTES: usize = 64 << 10;
+/// How often it is looked at what the process has to say.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Longest wait for a connection to be taken.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// Most connections that are held open or read on beside those in use.
+const ASIDE_MAX: usize = 1_024;
+
+/// What is sent on one connection number.
+#[derive(Debug, Default)]
+struct Lane {
+    queue: VecDeque<Exchange>,
+    link: Option<Link>,
+}
+
+/// A server, and the process that it runs in where we started it.
+#[derive(Debug)]
+pub struct HttpConnection {
+    place: Place,
+    child: Option<ChildConnection>,
+    started: Instant,
+    looked_at: Instant,
+    budget: Budget,
+    lanes: BTreeMap<u32, Lane>,
+    /// Connections whose replies are late, and those that are held open.
+    aside: Vec<Link>,
+    buffer: Vec<u8>,
+    /// A line that is not ended, and the place of the next one.
+    partial: Vec<u8>,
+    frames: u64,
+    body_bytes: usize,
+    over_budget: bool,
+    close_requested: bool,
+    /// The process was asked to end because the conversation is over: how it ends says nothing.
+    dismissed: bool,
+    signalled: bool,
+    finished: bool,
+}
+
+/// Leaves out what standard streams of a server would say about a conversation that is not on them.
+struct Beside<'a> {
+    log: &'a mut dyn Log,
+    dismissed: bool,
+}
+
+impl Log for Beside<'_> {
+    fn record(&mut self, at_us: u64, kind: Kind) {
+        let of_streams = matches!(
+            kind,
+            Kind::Received { .. } | Kind::StdoutClosed | Kind::StdinClosed | Kind::StdinBroken { .. }
+        );
+        // It is ended by a signal, so that it has no chance to clean up.
+        let of_the_end = matches!(
+            kind,
+            Kind::Exited { .. } | Kind::Killed | Kind::LeakedProcess { .. } | Kind::LeftFile { .. }
+        );
+        if !(of_streams || self.dismissed && of_the_end) {
+            self.log.record(at_us, kind);
+        }
+    }
+}
+
+impl HttpConnection {
+    fn lane(&mut self, connection: u32) -> &mut Lane {
+        self.lanes.entry(connection).or_default()
+    }
+
+    /// Queues the lines that end in `bytes`, each as a request of its own.
+    fn queue_lines(&mut self, step: usize, bytes: &[u8], chunking: Chunking) {
+        let mut rest = bytes;
+        let mut of_step = 0;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            self.partial.extend_from_slice(&rest[..end]);
+            rest = &rest[end + 1..];
+            let body = std::mem::take(&mut self.partial);
+            self.queue_body(step, of_step, &body, chunking, &Carriage::post());
+            of_step += 1;
+        }
+        self.partial.extend_from_slice(rest);
+    }
+
+    fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
+        let then = match how.framing {
+            Framing::Length | Framing::Chunked(_) => Then::Reply,
+            Framing::Held => Then::Hold,
+            Framing::Cut => Then::Close,
+        };
+        let bytes = if how.is_raw() { body.to_vec() } else { self.request(body, how) };
+        let exchange = Exchange {
+            step,
+            of_step,
+            connection: how.connection,
+            bytes,
+            chunking,
+            is_head: how.method == "HEAD",
+            then,
+            queued_at_us: self.now_us(),
+            retried: false,
+        };
+        self.lane(how.connection).queue.push_back(exchange);
+    }
+
+    /// The bytes of a request.
+    fn request(&self, body: &[u8], how: &Carriage) -> Vec<u8> {
+        let Place { host, path, .. } = &self.place;
+        let mut text = format!(
+            "{} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: peerproof\r\nAccept: application/json\r\n",
+            how.method
+        );
+        if let Some(content_type) = &how.content_type {
+            text.push_str(&format!("Content-Type: {content_type}\r\n"));
+        }
+        if how.gzip.is_some() {
+            text.push_str("Content-Encoding: gzip\r\n");
+        }
+        let packed = how.gzip.and_then(|packing| packing.pack(body).ok());
+        let body = packed.as_deref().unwrap_or(body);
+        let mut bytes = text.into_bytes();
+        match how.framing {
+            Framing::Chunked(size) => {
+                bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+                for chunk in body.chunks((size as usize).max(1)) {
+                    bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+                    bytes.extend_from_slice(chunk);
+                    bytes.extend(b"\r\n");
+                }
+                bytes.extend(b"0\r\n\r\n");
+            }
+            _ if body.is_empty() && how.method != "POST" => bytes.extend(b"\r\n"),
+            _ => {
+                bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes());
+                bytes.extend_from_slice(body);
+            }
+        }
+        bytes
+    }
+
+    /// Does everything that can be done without waiting.
+    fn advance(&mut self, end: Instant, log: &mut dyn Log) {
+        let numbers: Vec<u32> = self.lanes.keys().copied().collect();
+        for number in numbers {
+            // As long as replies are there at once.
+            while self.advance_lane(number, end, log) {}
+        }
+        let mut aside = std::mem::take(&mut self.aside);
+        for link in &mut aside {
+            if let Some((exchange, how)) = link.advance(&mut self.buffer) {
+                self.conclude(exchange, how, link.carried, log);
+            }
+        }
+        // One whose late reply has come is not needed any more; one that is held stays.
+        aside.retain(|link| link.exchange.is_some() || link.is_held);
+        aside.append(&mut self.aside);
+        self.aside = aside;
+    }
+
+    /// True when an exchange was ended, so that the next can begin.
+    fn advance_lane(&mut self, number: u32, end: Instant, log: &mut dyn Log) -> bool {
+        let room = self.budget.stdout_bytes_max.saturating_sub(self.body_bytes);
+        let Some(lane) = self.lanes.get_mut(&number) else { return false };
+        let is_free = lane.link.as_ref().is_none_or(|link| link.exchange.is_none());
+        if is_free && lane.queue.is_empty() {
+            return false;
+        }
+        let mut ended_while_idle = false;
+        if is_free && let Some(link) = &lane.link {
+            let idle = if link.is_over { Idle::Open } else { link.idle() };
+            ended_while_idle = idle == Idle::Closed;
+            if link.is_over || idle != Idle::Open {
+                lane.link = None;
+            }
+        }
+        if is_free && let Some(exchange) = lane.queue.pop_front() {
+            if ended_while_idle {
+                // The same to whoever asks as an end that is noticed only after the next request was sent.
+                let kind = Kind::HttpFailed {
+                    step: exchange.step,
+                    of_step: exchange.of_step,
+                    connection: number,
+                    reason: "the connection had ended without a word".to_owned(),
+                    wholly_sent: false,
+                    will_retry: true,
+                };
+                log.record(micros(self.started.elapsed()), kind);
+            }
+            let link = match lane.link.take() {
+                Some(link) => Ok(link),
+                None => {
+                    let patience = end.saturating_duration_since(Instant::now()).min(CONNECT_PATIENCE);
+                    Link::connect(&self.place.address, patience)
+                }
+            };
+            match link {
+                Ok(mut link) => {
+                    link.begin(exchange, room);
+                    self.lane(number).link = Some(link);
+                }
+                Err(error) => {
+                    let why = format!("no connection: {}", error.kind());
+                    let failure =
+                        Failure { fault: Fault::Malformed(why), wholly_sent: false, is_stale: false };
+                    self.conclude(exchange, Ended::Failed(failure), 0, log);
+                    return true;
+                }
+            }
+        }
+        let buffer = &mut self.buffer;
+        let Some(link) = self.lanes.get_mut(&number).and_then(|lane| lane.link.as_mut()) else {
+            return false;
+        };
+        let Some((exchange, how)) = link.advance(buffer) else { return false };
+        let carried = link.carried;
+        match exchange.then {
+            Then::Reply => {}
+            Then::Hold => {
+                let link = self.lane(number).link.take();
+                if self.aside.len() < ASIDE_MAX {
+                    self.aside.extend(link);
+                }
+            }
+            Then::Close => self.lane(number).link = None,
+        }
+        self.conclude(exchange, how, carried, log);
+        true
+    }
+
+    /// Records how an exchange ended.
+    fn conclude(&mut self, exchange: Exchange, how: Ended, carried: u32, log: &mut dyn Log) {
+        let at_us = self.now_us();
+        let Exchange { step, of_step, connection, .. } = exchange;
+        match how {
+            Ended::Unanswered => {}
+            Ended::Reply(Reply { status, content_type, body, keeps_open }) => {
+                let kind = Kind::HttpReply {
+                    step,
+                    of_step,
+                    connection,
+                    reused: carried > 1,
+                    status,
+                    content_type,
+                    body_bytes: body.len() as u64,
+                    keeps_open,
+                    took_us: at_us.saturating_sub(exchange.queued_at_us),
+                };
+                log.record(at_us, kind);
+                self.body_bytes += body.len();
+                if let Some(line) = line_of(body) {
+                    self.frames += 1;
+                    log.record(at_us, Kind::Received { bytes: Bytes(line) });
+                }
+            }
+            Ended::Failed(Failure { fault, wholly_sent, is_stale }) => {
+                let will_retry = is_stale && !exchange.retried && !self.is_gone();
+                let reason = match fault {
+                    Fault::Malformed(reason) => reason,
+                    Fault::TooLarge => {
+                        let bytes_max = self.budget.stdout_bytes_max as u64;
+                        log.record(at_us, Kind::StdoutOverflow { bytes_max });
+                        self.over_budget = true;
+                        "the body is longer than the budget".to_owned()
+                    }
+                };
+                let kind = Kind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
+                log.record(at_us, kind);
+                if will_retry {
+                    self.lane(connection).queue.push_front(Exchange { retried: true, ..exchange });
+                }
+            }
+        }
+    }
+
+    /// Looks at the process: its streams are drained, its end is noticed.
+    fn look(&mut self, log: &mut dyn Log) {
+        self.looked_at = Instant::now();
+        let dismissed = self.dismissed;
+        if let Some(child) = &mut self.child {
+            child.look(&mut Beside { log, dismissed });
+            self.over_budget |= child.is_over_budget();
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.child.as_ref().is_some_and(|child| child.has_ended())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.aside.iter().all(|link| link.exchange.is_none())
+            && self.is_written()
+            && self.lanes.values().all(|lane| lane.link.as_ref().is_none_or(|link| link.exchange.is_none()))
+    }
+
+    fn is_written(&self) -> bool {
+        self.lanes.values().all(|lane| lane.queue.is_empty())
+    }
+
+    fn settled(&self, until: Until) -> Option<Pumped> {
+        let gone = self.is_gone();
+        Some(match until {
+            _ if self.over_budget => Pumped::OverBudget,
+            Until::Frames(frames) if self.frames >= frames => Pumped::Reached,
+            Until::Written if self.is_written() => Pumped::Reached,
+            Until::Exited if gone || self.child.is_none() && self.is_idle() => Pumped::Reached,
+            Until::Frames(_) | Until::Written if gone => Pumped::Gone,
+            // Everything was answered, by less than is waited for: no time brings more.
+            Until::Frames(_) if self.is_idle() => gave_up(until),
+            _ => return None,
+        })
+    }
+
+    fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+        let began = Instant::now();
+        let patience = if let Until::Elapsed(time) = until { time } else { deadline };
+        let life_left = self.budget.connection.saturating_sub(self.started.elapsed());
+        let end = began + patience.min(life_left);
+        loop {
+            self.advance(end, log);
+            if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
+                self.look(log);
+            }
+            if until == Until::Exited && self.close_requested && self.is_idle() {
+                self.dismiss(log);
+            }
+            if let Some(pumped) = self.settled(until) {
+                return pumped;
+            }
+            let now = Instant::now();
+            if now >= end {
+                return self.give_up(until, log);
+            }
+            self.wait((end - now).min(LOOK_EVERY));
+        }
+    }
+
+    fn give_up(&mut self, until: Until, log: &mut dyn Log) -> Pumped {
+        match until {
+            Until::Frames(_) => {
+                // What comes next must not wait behind a reply that is late.
+                for lane in self.lanes.values_mut() {
+                    if lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
+                        && self.aside.len() < ASIDE_MAX
+                    {
+                        self.aside.extend(lane.link.take());
+                    }
+                }
+                gave_up(until)
+            }
+            // Nothing says how a server ends whose conversation is over.
+            Until::Exited if !self.signalled => {
+                self.dismiss(log);
+                Pumped::Reached
+            }
+            _ => gave_up(until),
+        }
+    }
+
+    /// Asks the process to end.
+    fn dismiss(&mut self, log: &mut dyn Log) {
+        if self.dismissed || self.signalled {
+            return;
+        }
+        // An end that came before is no answer to this.
+        self.look(log);
+        self.dismissed = true;
+        if let Some(child) = &mut self.child {
+            child.signal("TERM", &mut Silent);
+        }
+    }
+
+    fn wait(&self, timeout: Duration) {
+        let links = self.lanes.values().filter_map(|lane| lane.link.as_ref()).chain(&self.aside);
+        let mut set: Vec<PollFd<'_>> = links
+            .filter(|link| link.exchange.is_some())
+            .map(|link| PollFd::from_borrowed_fd(link.fd(), link.interest()))
+            .collect();
+        let timeout = Timespec::try_from(timeout).ok();
+        // An interrupted wait found nothing; the caller looks at the clock and comes again.
+        let _ = rustix::event::poll(&mut set, timeout.as_ref());
+    }
+}
+
+/// Takes what is not to be recorded.
+struct Silent;
+
+impl Log for Silent {
+    fn record(&mut self, _at_us: u64, _kind: Kind) {}
+}
+
+/// A body as a line: line feeds in it become carriage returns, which mean the same to JSON wherever they stand. A body of
+/// nothing but white space is none.
+fn line_of(mut body: Vec<u8>) -> Option<Vec<u8>> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let kept = body.trim_ascii_end().len();
+    body.truncate(kept);
+    body.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'\r');
+    body.push(b'\n');
+    Some(body)
+}
+
+impl Connection for HttpConnection {
+    fn queue(&mut self, bytes: Vec<u8>, chunking: Chunking) {
+        self.queue_step(0, bytes, chunking, None);
+    }
+
+    fn queue_step(&mut self, step: usize, bytes: Vec<u8>, chunking: Chunking, how: Option<&Carriage>) {
+        match how {
+            _ if self.close_requested => {}
+            None => self.queue_lines(step, &bytes, chunking),
+            Some(how) => {
+                let body =
+                    if how.is_raw() { &bytes[..] } else { bytes.strip_suffix(b"\n").unwrap_or(&bytes) };
+                self.queue_body(step, 0, body, chunking, how);
+            }
+        }
+    }
+
+    fn close_stdin(&mut self) {
+        self.close_requested = true;
+    }
+
+    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+        self.pump_until(until, deadline, log)
+    }
+
+    fn signal(&mut self, name: &str, log: &mut dyn Log) {
+        self.signalled = true;
+        if let Some(child) = &mut self.child {
+            child.signal(name, log);
+        }
+    }
+
+    fn memory_hwm_bytes(&mut self) -> Option<u64> {
+        self.child.as_mut().and_then(Connection::memory_hwm_bytes)
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        self.child.as_ref().and_then(Connection::cpu_time)
+    }
+
+    fn pid(&self) -> Option<i32> {
+        self.child.as_ref().and_then(Connection::pid)
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.child.as_ref().and_then(Connection::exit)
+    }
+
+    fn now_us(&self) -> u64 {
+        micros(self.started.elapsed())
+    }
+
+    fn finish(&mut self, log: &mut dyn Log) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        // An end that came before anybody asked for it is on record.
+        self.look(log);
+        self.lanes.clear();
+        self.aside.clear();
+        let dismissed = !self.signalled;
+        if let Some(child) = &mut self.child {
+            child.finish(&mut Beside { log, dismissed });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! One TCP connection to a peer: writes requests cut as their chunking says, reads replies.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+
+use super::reply::{Fault, Reader, Reply};
+use crate::plan::Chunking;
+use crate::transport::outbox::Outbox;
+
+/// Writes and reads in a row before others get their turn.
+const WRITES_IN_A_ROW: u32 = 512;
+const READS_IN_A_ROW: u32 = 16;
+
+/// Something to be carried: a request with its place in the plan, or bytes that nobody answers for.
+#[derive(Debug, Clone)]
+pub(super) struct Exchange {
+    pub(super) step: usize,
+    pub(super) of_step: usize,
+    pub(super) connection: u32,
+    pub(super) bytes: Vec<u8>,
+    pub(super) chunking: Chunking,
+    /// It asks for the head of a reply only.
+    pub(super) is_head: bool,
+    /// Whether a reply is awaited; else: what becomes of the connection.
+    pub(super) then: Then,
+    pub(super) queued_at_us: u64,
+    /// It was sent before, on a connection that was closed without a byte of reply.
+    pub(super) retried: bool,
+}
+
+/// What follows the last byte of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// A reply.
+    Reply,
+    /// Nothing; the connection stays open.
+    Hold,
+    /// The connection is closed.
+    Close,
+}
+
+/// How an exchange came to its end.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// A reply came.
+    Reply(Reply),
+    /// Why none came.
+    Failed(Failure),
+    /// Nothing was asked for, and everything is written.
+    Unanswered,
+}
+
+/// Why no reply came.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) fault: Fault,
+    /// Everything was sent.
+    pub(super) wholly_sent: bool,
+    /// Not one byte of a reply came, on a connection that had carried others.
+    pub(super) is_stale: bool,
+}
+
+/// What a connection is found to be before the next exchange on it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    Open,
+    /// The peer ended it.
+    Closed,
+    /// The peer said what nobody asked for.
+    Spoke,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    socket: TcpStream,
+    outbox: Outbox,
+    reader: Reader,
+    pub(super) exchange: Option<Exchange>,
+    /// Exchanges that it carried before this one.
+    pub(super) carried: u32,
+    wholly_sent: bool,
+    /// It can carry no further exchange.
+    pub(super) is_over: bool,
+    /// It stays open until the session ends.
+    pub(super) is_held: bool,
+}
+
+impl Link {
+    pub(super) fn connect(to: &SocketAddr, patience: Duration) -> io::Result<Self> {
+        let socket = TcpStream::connect_timeout(to, patience.max(Duration::from_millis(1)))?;
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        Ok(Self {
+            socket,
+            outbox: Outbox::default(),
+            reader: Reader::new(0, false),
+            exchange: None,
+            carried: 0,
+            wholly_sent: true,
+            is_over: false,
+            is_held: false,
+        })
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// What there is to wait for.
+    pub(super) fn interest(&self) -> PollFlags {
+        if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+    }
+
+    /// What became of a connection while nothing was asked on it.
+    pub(super) fn idle(&self) -> Idle {
+        let mut byte = [0];
+        match rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK) {
+            Err(Errno::AGAIN) => Idle::Open,
+            Ok((0, _)) | Err(_) => Idle::Closed,
+            Ok(_) => Idle::Spoke,
+        }
+    }
+
+    pub(super) fn begin(&mut self, exchange: Exchange, body_bytes_max: usize) {
+        self.outbox = Outbox::default();
+        self.outbox.push(exchange.bytes.clone(), exchange.chunking);
+        self.reader = Reader::new(body_bytes_max, exchange.is_head);
+        self.wholly_sent = false;
+        self.exchange = Some(exchange);
+    }
+
+    /// Moves what can be moved without waiting; says how the exchange ended, once.
+    pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
+        let then = self.exchange.as_ref()?.then;
+        self.write();
+        if then != Then::Reply {
+            if self.outbox.is_empty() {
+                self.is_over = true;
+                self.is_held = then == Then::Hold;
+                return self.ended(Ended::Unanswered);
+            }
+            return None;
+        }
+        match self.read(buffer) {
+            Ok(()) if !self.reader.is_done() => None,
+            Ok(()) => {
+                let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
+                let reply = reader.into_reply()?;
+                // What is not written when the reply is complete is not wanted.
+                self.is_over |= !reply.keeps_open || !self.wholly_sent;
+                self.ended(Ended::Reply(reply))
+            }
+            Err(fault) => {
+                self.is_over = true;
+                let is_stale = self.carried > 0 && self.reader.is_untouched();
+                self.ended(Ended::Failed(Failure { fault, wholly_sent: self.wholly_sent, is_stale }))
+            }
+        }
+    }
+
+    fn ended(&mut self, how: Ended) -> Option<(Exchange, Ended)> {
+        self.carried += 1;
+        self.exchange.take().map(|exchange| (exchange, how))
+    }
+
+    fn write(&mut self) {
+        for _ in 0..WRITES_IN_A_ROW {
+            let Some(chunk) = self.outbox.next() else {
+                self.wholly_sent = true;
+                return;
+            };
+            let (length, paced) = (chunk.bytes.len(), chunk.paced);
+            match rustix::net::send(&self.socket, chunk.bytes, SendFlags::NOSIGNAL) {
+                Ok(written) => {
+                    self.outbox.advance(written);
+                    if written < length {
+                        return;
+                    }
+                    if paced {
+                        // The peer should meet the chunk as a read of its own.
+                        std::thread::yield_now();
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    // Nobody takes it; a reply may have come all the same.
+                    self.outbox.clear();
+                    self.is_over = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), Fault> {
+        for _ in 0..READS_IN_A_ROW {
+            match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((0, _)) => return self.reader.end(),
+                Ok((count, _)) => {
+                    // A peer that writes head and body apart would wait for our acknowledgement of the first.
+                    let _ = sockopt::set_tcp_quickack(&self.socket, true);
+                    let taken = self.reader.take(&buffer[..count])?;
+                    if taken < count {
+                        // More than was announced: nothing on this connection can be trusted.
+                        self.is_over = true;
+                    }
+                    if self.reader.is_done() {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::CONNRESET) if self.reader.is_untouched() => {
+                    return Err(Fault::Malformed("the connection was reset without a reply".to_owned()));
+                }
+                Err(_) => return Err(Fault::Malformed("the connection was reset".to_owned())),
+            }
+        }
+        Ok(())
+    }
+}

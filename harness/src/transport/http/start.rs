@@ -1,0 +1,196 @@
+//! How a server is started and found: a free port, its process, and the moment from which it listens.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::link::Link;
+use super::{HttpConnection, Lane, READ_BYTES, Silent};
+use crate::budget::Budget;
+use crate::fixture::spawn_guard;
+use crate::transport::child::{ChildConnection, ChildSpec};
+use crate::transport::{Connection, Log, Until};
+
+/// How the address of a server begins.
+pub const URL_PREFIX: &str = "http://";
+
+/// Ports that are given to servers: below those that the system gives to connections.
+const PORTS: std::ops::Range<u32> = 15_000..31_000;
+/// Ports behind them, on which programs like this one tell each other what they are about to give.
+const CLAIMS: std::ops::Range<u32> = 31_000..32_000;
+/// A server may take this many times as long to listen as to reply.
+const REPLIES_TO_LISTEN: u32 = 4;
+/// Pause between two tries to connect.
+const TRY_EVERY: Duration = Duration::from_millis(3);
+/// Longest wait for one connection.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) address: SocketAddr,
+    /// Value of the `Host` header.
+    pub(super) host: String,
+    pub(super) path: String,
+}
+
+impl Place {
+    /// The place that a URL names.
+    pub(super) fn of(url: &str) -> Result<Self, String> {
+        let wrong =
+            |why: &str| format!("{url:?} is no address of a server such as http://127.0.0.1:8080/: {why}");
+        let rest = url.strip_prefix(URL_PREFIX).ok_or_else(|| wrong("it does not begin with http://"))?;
+        let (host, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, "/"),
+        };
+        if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Err(wrong("its path has characters that have no place there"));
+        }
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let full = if has_port { host.to_owned() } else { format!("{host}:80") };
+        let addresses = full.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
+        let address = addresses.into_iter().next().ok_or_else(|| wrong("the name has no address"))?;
+        Ok(Self { address, host: host.to_owned(), path: path.to_owned() })
+    }
+}
+
+/// What is to be started.
+#[derive(Debug)]
+pub struct Start {
+    /// Where it is posted to.
+    pub url: String,
+    /// The process, where it does not run already.
+    pub child: Option<ChildSpec>,
+}
+
+/// Why a server could not be started.
+#[derive(Debug)]
+pub enum StartFault {
+    /// It ended before it listened: perhaps the port was taken.
+    Ended(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl StartFault {
+    /// One sentence.
+    pub fn sentence(self) -> String {
+        match self {
+            Self::Ended(sentence) | Self::Other(sentence) => sentence,
+        }
+    }
+}
+
+/// An address on which nobody listens. As long as this lives, no other process that chooses one as we do is given it:
+/// of two servers that are started on one port the second ends, and its conversation is led with the first.
+#[derive(Debug)]
+pub struct FreeAddress {
+    address: SocketAddr,
+    _claim: TcpListener,
+}
+
+impl FreeAddress {
+    /// The address.
+    pub fn get(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The one at this place among the ports, if it is free.
+    pub(super) fn take(place: u32) -> Option<Self> {
+        let at =
+            |port: u32| u16::try_from(port).ok().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        // First the claim: nobody takes the port between our look at it and the server's start.
+        let claim = at(CLAIMS.start + place % (CLAIMS.end - CLAIMS.start))?;
+        let claim = TcpListener::bind(claim).ok()?;
+        let address = at(PORTS.start + place)?;
+        TcpListener::bind(address).ok().map(|_| Self { address, _claim: claim })
+    }
+}
+
+/// An address on which nobody listens, to be kept until the server does.
+///
+/// # Errors
+/// One sentence: there is none.
+pub fn free_address() -> Result<FreeAddress, String> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let count = PORTS.end - PORTS.start;
+    // Processes start at different places.
+    let own = std::process::id().wrapping_mul(7_919);
+    for _ in 0..count {
+        let place = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(own) % count;
+        if let Some(free) = FreeAddress::take(place) {
+            return Ok(free);
+        }
+    }
+    Err("there is no free port on 127.0.0.1".to_owned())
+}
+
+/// The placeholders of a command line that starts a server.
+pub fn placeholders(address: SocketAddr) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("port".to_owned(), address.port().to_string()),
+        ("addr".to_owned(), address.to_string()),
+    ])
+}
+
+/// Starts a server and waits until it takes a connection.
+///
+/// # Errors
+/// It cannot be started, ends, or does not listen in time.
+pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpConnection, StartFault> {
+    let place = Place::of(&start.url).map_err(StartFault::Other)?;
+    let started = Instant::now();
+    let mut child = match &start.child {
+        None => None,
+        Some(spec) => {
+            let _guard = spawn_guard();
+            let child = ChildConnection::spawn(spec, budget, log);
+            Some(child.map_err(|error| StartFault::Other(error.to_string()))?)
+        }
+    };
+    let patience = budget.reply * REPLIES_TO_LISTEN;
+    let link = loop {
+        match Link::connect(&place.address, CONNECT_PATIENCE) {
+            Ok(link) => break link,
+            Err(error) if started.elapsed() >= patience || child.is_none() => {
+                let url = &start.url;
+                return Err(StartFault::Other(format!(
+                    "nothing listens at {url} after {} ms: {}",
+                    started.elapsed().as_millis(),
+                    error.kind()
+                )));
+            }
+            Err(_) => {}
+        }
+        if let Some(child) = &mut child {
+            child.pump(Until::Elapsed(TRY_EVERY), TRY_EVERY, &mut Silent);
+            if let Some(exit) = child.exit() {
+                return Err(StartFault::Ended(format!(
+                    "it ended before it listened at {}: {exit}",
+                    start.url
+                )));
+            }
+        }
+    };
+    let now = Instant::now();
+    Ok(HttpConnection {
+        place,
+        child,
+        started,
+        looked_at: now,
+        budget: budget.clone(),
+        lanes: BTreeMap::from([(0, Lane { link: Some(link), ..Lane::default() })]),
+        aside: Vec::new(),
+        buffer: vec![0; READ_BYTES],
+        partial: Vec::new(),
+        frames: 0,
+        body_bytes: 0,
+        over_budget: false,
+        close_requested: false,
+        dismissed: false,
+        signalled: false,
+        finished: false,
+    })
+}

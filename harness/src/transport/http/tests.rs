@@ -1,0 +1,294 @@
+//! Servers that misbehave: none may hang the harness, or fill its memory.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[derive(Default)]
+struct Tape(Vec<Kind>);
+
+impl Log for Tape {
+    fn record(&mut self, _at_us: u64, kind: Kind) {
+        self.0.push(kind);
+    }
+}
+
+impl Tape {
+    fn lines(&self) -> Vec<String> {
+        let line = |kind: &Kind| match kind {
+            Kind::Received { bytes } => Some(String::from_utf8(bytes.0.clone()).unwrap()),
+            _ => None,
+        };
+        self.0.iter().filter_map(line).collect()
+    }
+
+    fn failures(&self) -> Vec<String> {
+        let reason = |kind: &Kind| match kind {
+            Kind::HttpFailed { reason, will_retry, .. } if !will_retry => Some(reason.clone()),
+            _ => None,
+        };
+        self.0.iter().filter_map(reason).collect()
+    }
+}
+
+/// Reads one request with a `Content-Length`; gives its body.
+fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(b"\r\n\r\n") {
+        (stream.read(&mut byte).ok()? == 1).then(|| bytes.push(byte[0]))?;
+    }
+    let head = String::from_utf8(bytes).unwrap().to_lowercase();
+    let length = head.split("content-length: ").nth(1)?.lines().next()?.parse().ok()?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+fn reply(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// A server that gives each connection to `serve`, on a thread of its own, and a connection to it.
+fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -> HttpConnection {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+    let serve = std::sync::Arc::new(serve);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = std::sync::Arc::clone(&serve);
+            thread::spawn(move || serve(stream));
+        }
+    });
+    match start(&Start { url, child: None }, budget, &mut Silent) {
+        Ok(connection) => connection,
+        Err(fault) => panic!("{}", fault.sentence()),
+    }
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn lines_are_posted_in_order_and_bodies_are_lines() {
+    let echo = |mut stream: TcpStream| {
+        while let Some(body) = request(&mut stream) {
+            stream.write_all(&reply(&format!("[\n{body}\n]\n"))).unwrap();
+        }
+    };
+    let mut connection = connect(echo, &Budget::default());
+    let mut tape = Tape::default();
+    connection.queue_step(3, b"one\ntwo\nth".to_vec(), Chunking::Dribble, None);
+    connection.queue_step(4, b"ree\n".to_vec(), Chunking::Every(2), None);
+    let how = Carriage::post().on(7);
+    connection.queue_step(5, b"a\nb\n".to_vec(), Chunking::Whole, Some(&how));
+    assert_eq!(connection.pump(Until::Frames(4), LONG, &mut tape), Pumped::Reached);
+    let mut lines = tape.lines();
+    lines.sort();
+    assert_eq!(lines, ["[\ra\rb\r]\n", "[\rone\r]\n", "[\rthree\r]\n", "[\rtwo\r]\n"]);
+    let places: Vec<(usize, usize, bool)> = tape
+        .0
+        .iter()
+        .filter_map(|kind| match kind {
+            Kind::HttpReply { step, of_step, connection: 0, reused, .. } => Some((*step, *of_step, *reused)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(places, [(3, 0, false), (3, 1, true), (4, 0, true)]);
+}
+
+#[test]
+fn a_body_is_compressed_where_its_carriage_says_so() {
+    use std::io::BufRead;
+    let inflate = |stream: TcpStream| {
+        let mut reader = std::io::BufReader::new(stream);
+        let mut head = String::new();
+        while reader.read_line(&mut head).is_ok_and(|bytes| bytes > 2) {}
+        let length = head.split("Content-Length: ").nth(1).and_then(|rest| rest.lines().next());
+        let mut packed = vec![0; length.unwrap().parse().unwrap()];
+        reader.read_exact(&mut packed).unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+        let said = head.contains("\r\nContent-Encoding: gzip\r\n");
+        reader.get_mut().write_all(&reply(&format!("{said} {text}"))).unwrap();
+    };
+    let mut connection = connect(inflate, &Budget::default());
+    let mut tape = Tape::default();
+    let how = Carriage::post().gzip(crate::packing::Packing::Whole);
+    connection.queue_step(0, b"[1,\n2]\n".to_vec(), Chunking::Whole, Some(&how));
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+    assert_eq!(tape.lines(), ["true [1,\r2]\n"]);
+}
+
+#[test]
+fn a_wait_that_nothing_can_satisfy_ends_at_once() {
+    let mute = |mut stream: TcpStream| {
+        while request(&mut stream).is_some() {
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        }
+    };
+    let mut connection = connect(mute, &Budget::default());
+    connection.queue(b"note\n".to_vec(), Chunking::Whole);
+    let began = Instant::now();
+    let pumped = connection.pump(Until::Frames(1), LONG, &mut Silent);
+    assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+    assert!(began.elapsed() < LONG);
+}
+
+#[test]
+fn a_reply_that_lies_or_breaks_off_is_a_failure_and_the_next_one_counts() {
+    for (bad, why) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "middle of the body"),
+        ("HTTP/1.1 200 OK\r\nContent-Le", "middle of the head"),
+        ("nonsense\r\n\r\n", "status line"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "hexadecimal"),
+        ("", "without a reply"),
+    ] {
+        let lies = move |mut stream: TcpStream| {
+            while let Some(body) = request(&mut stream) {
+                if body == "bad" {
+                    stream.write_all(bad.as_bytes()).unwrap();
+                    return;
+                }
+                stream.write_all(&reply("\"good\"")).unwrap();
+            }
+        };
+        let mut connection = connect(lies, &Budget::default());
+        let mut tape = Tape::default();
+        connection.queue(b"first\nbad\nlast\n".to_vec(), Chunking::Whole);
+        assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached, "{bad:?}");
+        assert_eq!(tape.lines(), ["\"good\"\n", "\"good\"\n"]);
+        let failures = tape.failures();
+        assert!(failures.len() == 1 && failures[0].contains(why), "{bad:?}: {failures:?}");
+    }
+}
+
+#[test]
+fn an_endless_body_ends_at_the_budget() {
+    let endless = |mut stream: TcpStream| {
+        request(&mut stream);
+        let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while sent.is_ok() {
+            sent = stream.write_all(&[b'x'; 1 << 16]);
+        }
+    };
+    let budget = Budget { stdout_bytes_max: 1 << 20, ..Budget::default() };
+    let mut connection = connect(endless, &budget);
+    let mut tape = Tape::default();
+    connection.queue(b"ask\n".to_vec(), Chunking::Whole);
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::OverBudget);
+    assert!(
+        tape.0.iter().any(|kind| matches!(kind, Kind::StdoutOverflow { bytes_max } if *bytes_max == 1 << 20))
+    );
+}
+
+#[test]
+fn a_late_reply_holds_nobody_up_and_still_counts() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let slow = move |mut stream: TcpStream| {
+        while let Some(body) = request(&mut stream) {
+            if body == "slow" {
+                // Drips: a part of the reply comes, the rest when it is told.
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n\"la").unwrap();
+                wait.lock().unwrap().recv().unwrap();
+                stream.write_all(b"te\"").unwrap();
+            } else {
+                stream.write_all(&reply("\"quick\"")).unwrap();
+            }
+        }
+    };
+    let mut connection = connect(slow, &Budget::default());
+    let mut tape = Tape::default();
+    connection.queue(b"slow\n".to_vec(), Chunking::Whole);
+    let pumped = connection.pump(Until::Frames(1), Duration::from_millis(50), &mut tape);
+    assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+    connection.queue(b"quick\n".to_vec(), Chunking::Whole);
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+    assert_eq!(tape.lines(), ["\"quick\"\n"]);
+    go.send(()).unwrap();
+    assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached);
+    assert_eq!(tape.lines(), ["\"quick\"\n", "\"late\"\n"]);
+}
+
+#[test]
+fn a_connection_that_was_dropped_without_a_word_is_tried_again_once() {
+    let drops = |mut stream: TcpStream| {
+        if request(&mut stream).is_some() {
+            stream.write_all(&reply("1")).unwrap();
+            // The next request is read and never answered.
+            request(&mut stream);
+        }
+    };
+    let mut connection = connect(drops, &Budget::default());
+    let mut tape = Tape::default();
+    connection.queue(b"a\nb\n".to_vec(), Chunking::Whole);
+    assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached);
+    assert!(tape.0.iter().any(|kind| matches!(kind, Kind::HttpFailed { will_retry: true, .. })));
+    assert!(tape.failures().is_empty());
+}
+
+#[test]
+fn a_connection_that_ends_while_idle_is_not_passed_over() {
+    let (gone, heard) = std::sync::mpsc::channel();
+    let closes = move |mut stream: TcpStream| {
+        if request(&mut stream).is_some() {
+            stream.write_all(&reply("1")).unwrap();
+            drop(stream);
+            gone.send(()).unwrap();
+        }
+    };
+    let mut connection = connect(closes, &Budget::default());
+    let mut tape = Tape::default();
+    for frames in 1..=2 {
+        connection.queue(b"a\n".to_vec(), Chunking::Whole);
+        assert_eq!(connection.pump(Until::Frames(frames), LONG, &mut tape), Pumped::Reached);
+        heard.recv_timeout(LONG).unwrap();
+    }
+    let ends = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpFailed { will_retry: true, .. }));
+    assert_eq!(ends.count(), 1);
+    assert!(tape.failures().is_empty());
+}
+
+#[test]
+fn raw_bytes_are_written_as_they_are_and_nothing_is_awaited() {
+    let (said, heard) = std::sync::mpsc::channel();
+    let listens = move |mut stream: TcpStream| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        said.send(String::from_utf8(bytes).unwrap()).unwrap();
+    };
+    let mut connection = connect(listens, &Budget::default());
+    let how = Carriage::post().framing(Framing::Cut).on(1);
+    connection.queue_step(0, b"half a hea".to_vec(), Chunking::Whole, Some(&how));
+    connection.pump(Until::Written, LONG, &mut Silent);
+    let pumped = connection.pump(Until::Frames(1), LONG, &mut Silent);
+    assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+    assert_eq!(heard.recv_timeout(LONG).unwrap(), "half a hea");
+}
+
+#[test]
+fn an_address_is_given_once_until_its_server_listens() {
+    // Others look for addresses as well: what counts is that one was had.
+    let (place, free) = (0..1_000).find_map(|place| Some((place, FreeAddress::take(place)?))).unwrap();
+    assert!(FreeAddress::take(place).is_none(), "{:?} is claimed", free.get());
+    let server = TcpListener::bind(free.get()).unwrap();
+    drop(free);
+    assert!(FreeAddress::take(place).is_none(), "{:?} is listened at", server.local_addr());
+}
+
+#[test]
+fn nobody_who_listens_is_said_to_be_nobody() {
+    let free = free_address().unwrap();
+    let address = free.get();
+    let budget = Budget { reply: Duration::from_millis(10), ..Budget::default() };
+    let start = start(&Start { url: format!("http://{address}/"), child: None }, &budget, &mut Silent);
+    let Err(fault) = start else { panic!("somebody listens at {address}") };
+    let words = fault.sentence();
+    assert!(words.contains("nothing listens"), "{words}");
+    for url in ["https://a/", "http://127.0.0.1:1/a b", "http://"] {
+        assert!(Place::of(url).is_err(), "{url}");
+    }
+}

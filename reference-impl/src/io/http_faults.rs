@@ -1,0 +1,225 @@
+//! Mutants over HTTP: faults of the HTTP side, and every other mutant carried by a correct one.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use flate2::read::DeflateDecoder;
+
+use super::json_rpc::unix_ms;
+use super::json_rpc_http::{Exchanges, Front, HttpReply, serve_with};
+use crate::http::HttpRequest;
+use crate::json_rpc::mutants::Mutant;
+use crate::json_rpc::mutants::http::HttpFault;
+use crate::json_rpc::{Components, Config, Failure, Output, Server, Ticket, inflate};
+use crate::machine::{Action, Event, Machine, Millis};
+
+/// What is handed over to mutants that speak lines: more than they take, so that they refuse it themselves.
+const HANDED_OVER_BYTES_MAX: usize = 16 << 20;
+/// Head of a gzip stream that names no file.
+const GZIP_HEAD_BYTES: usize = 10;
+
+/// Runs a mutant as an HTTP server; returns as [`serve_with`] does.
+pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) -> i32 {
+    config.started_unix_ms = unix_ms();
+    if let Some(fault) = mutant.carrier_fault() {
+        let exchanges = Box::new(Server::new(config.clone(), Components::new(&config)));
+        let front = Faulty { fault, broken: AtomicBool::new(false), replies: AtomicU32::new(0) };
+        return serve_with(address, &config, exchanges, Box::new(front));
+    }
+    let server = Server::new(config.clone(), Components::new(&config));
+    let lines = Lines {
+        machine: mutant.machine(config.clone()),
+        server,
+        waiting: VecDeque::new(),
+        line: Vec::new(),
+        wake_at: None,
+        actions: Vec::new(),
+    };
+    config.limits.rpc_message_bytes_max = HANDED_OVER_BYTES_MAX;
+    serve_with(address, &config, Box::new(lines), Box::new(Correct))
+}
+
+struct Correct;
+
+impl Front for Correct {}
+
+/// A front with a fault.
+struct Faulty {
+    fault: HttpFault,
+    /// It has seen what breaks it.
+    broken: AtomicBool,
+    /// Replies so far.
+    replies: AtomicU32,
+}
+
+impl Front for Faulty {
+    fn request(&self, mut request: HttpRequest) -> HttpRequest {
+        if self.broken.load(Ordering::SeqCst) {
+            loop {
+                std::thread::park();
+            }
+        }
+        match self.fault {
+            HttpFault::ChunkedIsEmpty if request.is_chunked => request.body = Some(Vec::new()),
+            HttpFault::SmallBodies if request.body.as_ref().is_some_and(|body| body.len() > 100_000) => {
+                request.body = None;
+            }
+            HttpFault::ExactType
+                if request.content_type.as_deref().is_some_and(|name| name.contains(';')) =>
+            {
+                request.content_type = Some("unknown/unknown".to_owned());
+            }
+            HttpFault::IgnoresEncoding => request.content_encoding = None,
+            HttpFault::SkipsSum if is_packed(&request) => {
+                let data = request.body.as_ref().and_then(|body| body.get(GZIP_HEAD_BYTES..));
+                let mut text = Vec::new();
+                let inflated =
+                    data.map(|data| DeflateDecoder::new(data).take(1 << 20).read_to_end(&mut text));
+                if let Some(Ok(1..)) = inflated {
+                    (request.body, request.content_encoding) = (Some(text), None);
+                }
+            }
+            HttpFault::InflatesFirst if is_packed(&request) => {
+                let text = request.body.as_ref().map(|body| inflate(body, usize::MAX - 1));
+                drop(black_box(text));
+            }
+            HttpFault::ShortRead => {
+                if let Some(body) = &mut request.body {
+                    body.truncate(50);
+                }
+            }
+            _ => {}
+        }
+        request
+    }
+
+    fn reply(&self, request: Option<&HttpRequest>, mut reply: HttpReply) -> HttpReply {
+        let is_error = memchr::memmem::find(&reply.body, b"\"error\":").is_some();
+        let is_silent = reply.status == 204;
+        let is_post = request.is_some_and(|request| request.method == "POST");
+        let is_whole = request.is_some_and(|request| request.body.is_some());
+        match (self.fault, request) {
+            (HttpFault::ResultCreated, _) if reply.status == 200 && !is_error => reply.status = 201,
+            (HttpFault::ErrorIsServerError, Some(_)) if is_error => reply.status = 500,
+            (HttpFault::NotificationHasBody, _) if is_silent => {
+                (reply.status, reply.body) = (200, b"{}".to_vec());
+            }
+            (HttpFault::NotificationIsServerError, _) if is_silent => reply.status = 500,
+            (HttpFault::OversizeIsServerError, Some(_)) if !is_whole => {
+                (reply.status, reply.body) = (500, Vec::new());
+            }
+            (HttpFault::TiresAfterFifty, _) if self.replies.fetch_add(1, Ordering::SeqCst) >= 50 => {
+                (reply.status, reply.body) = (200, Vec::new());
+            }
+            (HttpFault::SmallBodies, Some(_)) if !is_whole => {
+                (reply.status, reply.body) = (413, Vec::new());
+            }
+            (HttpFault::InflatedIsServerError, Some(request))
+                if is_packed(request)
+                    && memchr::memmem::find(&reply.body, b"MESSAGE_TOO_LARGE").is_some() =>
+            {
+                (reply.status, reply.body) = (500, Vec::new());
+            }
+            (HttpFault::OtherMethodIsFine, Some(_)) if !is_post => reply.status = 200,
+            (HttpFault::OtherTypeIsServerError, _) if reply.status == 415 => reply.status = 500,
+            (HttpFault::ClosesEach, _) => reply.keeps_open = false,
+            (HttpFault::EndsAtGarbage, None) => process::exit(1),
+            (HttpFault::HangsAtGarbage, None) => self.broken.store(true, Ordering::SeqCst),
+            _ => {}
+        }
+        reply
+    }
+
+    fn connections(&self) -> (usize, bool) {
+        match self.fault {
+            HttpFault::OneConnection => (1, true),
+            HttpFault::FewConnections => (20, false),
+            _ => Correct.connections(),
+        }
+    }
+
+    fn broken_off(&self) {
+        if self.fault == HttpFault::EndsAtCut {
+            process::exit(1);
+        }
+    }
+
+    fn closes_silently(&self) -> bool {
+        self.fault == HttpFault::ClosesSilently
+    }
+}
+
+fn is_packed(request: &HttpRequest) -> bool {
+    request.content_encoding.as_deref() == Some("gzip")
+}
+
+/// A machine that speaks lines, as what answers bodies: each body goes in as a line, and the next line that comes out
+/// answers the oldest body that waits. Where nothing comes and no time is asked for, there is nothing to answer.
+struct Lines {
+    machine: Box<dyn Machine + Send>,
+    /// Answers what cannot be handed over.
+    server: Server,
+    waiting: VecDeque<Ticket>,
+    line: Vec<u8>,
+    wake_at: Option<Millis>,
+    actions: Vec<Action>,
+}
+
+impl Lines {
+    fn handle(&mut self, event: Event<'_>, now: Millis, out: &mut Vec<Output>) {
+        self.machine.handle(event, now, &mut self.actions);
+        for action in std::mem::take(&mut self.actions) {
+            match action {
+                Action::Stdout(bytes) => self.line.extend_from_slice(&bytes),
+                Action::Stderr(bytes) => out.push(Output::Log(bytes)),
+                Action::WakeAt(at) => self.wake_at = Some(at),
+                Action::Exit(status) => process::exit(status),
+                Action::Abort => process::abort(),
+                _ => {}
+            }
+        }
+        while let Some(end) = memchr::memchr(b'\n', &self.line) {
+            let mut body: Vec<u8> = self.line.drain(..=end).collect();
+            body.pop();
+            if let Some(ticket) = self.waiting.pop_front() {
+                let is_error = memchr::memmem::find(&body, b"\"error\":").is_some();
+                out.push(Output::Reply { ticket, body: Some(body), is_error });
+            }
+        }
+        if self.wake_at.is_none() {
+            let silent = self.waiting.drain(..);
+            out.extend(silent.map(|ticket| Output::Reply { ticket, body: None, is_error: false }));
+        }
+    }
+}
+
+impl Exchanges for Lines {
+    fn receive(&mut self, body: &[u8], ticket: Ticket, now: Millis, out: &mut Vec<Output>) {
+        self.waiting.push_back(ticket);
+        // White space is white space to JSON, and neither may stand in a string.
+        let mut line: Vec<u8> = body.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
+        line.push(b'\n');
+        self.handle(Event::Stdin(&line), now, out);
+    }
+
+    fn refuse(&mut self, why: Failure, ticket: Ticket, out: &mut Vec<Output>) {
+        self.server.refuse(ticket, why, out);
+    }
+
+    fn run(&mut self, now: Millis, out: &mut Vec<Output>) {
+        self.wake_at = None;
+        self.handle(Event::Wake, now, out);
+    }
+
+    fn wake_at(&self) -> Option<Millis> {
+        self.wake_at
+    }
+
+    fn is_full(&self) -> bool {
+        !self.machine.wants_stdin()
+    }
+}

@@ -1,0 +1,137 @@
+//! `json-rpc-client`: the reference JSON-RPC client on the standard streams of this process.
+//!
+//! ```text
+//! json-rpc-client SCENARIO RESULTS [--rng-seed N] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! ```
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use super::json_rpc::unix_ms;
+use super::stdio::run_asking;
+use crate::json_rpc_client::{Choices, Config, Scenario, machine};
+use crate::limits::Limits;
+use crate::machine::Machine;
+
+/// Exit status for arguments or a scenario that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status of a client that was asked to end.
+pub const STATUS_TERMINATED: i32 = 143;
+
+/// Bytes of a scenario.
+const SCENARIO_BYTES_MAX: u64 = 64 << 20;
+
+const USAGE: &str =
+    "usage: json-rpc-client SCENARIO RESULTS [--rng-seed N] [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
+
+/// What a command line says.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    /// File with what is to be done.
+    pub scenario: PathBuf,
+    /// File that results are appended to.
+    pub results: PathBuf,
+    choices: Choices,
+    limits: Limits,
+    rng_seed: Option<u64>,
+}
+
+/// Runs the client on the standard streams of this process and returns its exit status: 0 when every call has finished,
+/// 2 for arguments that make no sense, 70 when its own streams or its results file failed.
+///
+/// `arguments` are those after the `json-rpc-client` word.
+pub fn run_json_rpc_client(arguments: &[String]) -> i32 {
+    run_with(arguments, machine)
+}
+
+/// As [`run_json_rpc_client`], with a machine of the caller's.
+pub fn run_with(arguments: &[String], make: impl FnOnce(Config) -> Box<dyn Machine + Send>) -> i32 {
+    let ready = parse(arguments).and_then(|arguments| {
+        let config = arguments.config(arguments.rng_seed.unwrap_or_else(random_seed), unix_ms())?;
+        Ok((config, arguments.open_results()?))
+    });
+    match ready {
+        Ok((config, results)) => run_asking(make(config), STATUS_TERMINATED, results),
+        Err(error) => {
+            super::complain(&format!("json-rpc-client: {error}"));
+            STATUS_USAGE
+        }
+    }
+}
+
+impl Arguments {
+    /// Reads the scenario.
+    ///
+    /// # Errors
+    /// One sentence: the file cannot be read or makes no sense.
+    pub fn config(&self, rng_seed: u64, started_unix_ms: u64) -> Result<Config, String> {
+        let failed = |error: std::io::Error| format!("cannot read {}: {error}", self.scenario.display());
+        let mut text = Vec::new();
+        let file = File::open(&self.scenario).map_err(failed)?;
+        file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+        let scenario = Scenario::parse(&text)?;
+        let Self { choices, limits, .. } = self.clone();
+        Ok(Config { scenario, choices, limits, rng_seed, started_unix_ms })
+    }
+
+    /// Opens the results file for appending; it is made where it is missing.
+    ///
+    /// # Errors
+    /// One sentence with the operating system's words.
+    pub fn open_results(&self) -> Result<File, String> {
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&self.results)
+            .map_err(|error| format!("cannot append to {}: {error}", self.results.display()))
+    }
+}
+
+/// Reads the arguments.
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String]) -> Result<Arguments, String> {
+    let mut choices = Choices::default();
+    let mut limits = Limits::default();
+    let mut rng_seed = None;
+    let mut files = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--rng-seed" => {
+                let value = value()?;
+                let number =
+                    value.parse().map_err(|_| format!("--rng-seed needs a number, not {value:?}"))?;
+                rng_seed = Some(number);
+            }
+            "--choice" | "--limit" => {
+                let value = value()?;
+                super::set(argument, value, |name, value| choices.set(name, value), &mut limits)?;
+            }
+            flag if flag.starts_with("--") => return Err(format!("unexpected argument {flag:?}; {USAGE}")),
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    match <[PathBuf; 2]>::try_from(files) {
+        Ok([scenario, results]) => Ok(Arguments { scenario, results, choices, limits, rng_seed }),
+        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+    }
+}
+
+/// A number that nobody can guess.
+fn random_seed() -> u64 {
+    let mut bytes = [0_u8; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => unix_ms() ^ u64::from(std::process::id()) << 40,
+    }
+}
+
+/// Whether there is a scenario to read.
+pub fn has_scenario(arguments: &Arguments) -> bool {
+    fs::metadata(&arguments.scenario).is_ok()
+}

@@ -1,0 +1,205 @@
+//! Mutants of what carries messages over HTTP: status codes, framings, connections.
+
+use super::Mutant;
+use crate::mutant::Seam;
+
+/// What is wrong between HTTP and messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpFault {
+    /// Results come with status 201.
+    ResultCreated,
+    /// Errors come with status 500.
+    ErrorIsServerError,
+    /// A notification is answered by `{}`.
+    NotificationHasBody,
+    /// A notification is answered by status 500.
+    NotificationIsServerError,
+    /// A body that is too large is answered by status 500.
+    OversizeIsServerError,
+    /// Other methods than POST are answered by status 200.
+    OtherMethodIsFine,
+    /// Another content type is answered by status 500.
+    OtherTypeIsServerError,
+    /// A body in chunks is taken for an empty one.
+    ChunkedIsEmpty,
+    /// What came with the first 50 bytes of a body is all that is looked at.
+    ShortRead,
+    /// The connection is closed after each reply.
+    ClosesEach,
+    /// The connection is closed after each reply, without a word.
+    ClosesSilently,
+    /// One connection is served at a time.
+    OneConnection,
+    /// More than 20 connections at a time are refused.
+    FewConnections,
+    /// What is no HTTP request ends the process.
+    EndsAtGarbage,
+    /// A connection that breaks off within a request ends the process.
+    EndsAtCut,
+    /// Bodies of more than 100,000 bytes are answered 413.
+    SmallBodies,
+    /// A content type with a parameter is answered 415.
+    ExactType,
+    /// After fifty messages nothing is answered but by an empty body.
+    TiresAfterFifty,
+    /// What is no HTTP request keeps the lock that every other request needs.
+    HangsAtGarbage,
+    /// `Content-Encoding` is not looked at.
+    IgnoresEncoding,
+    /// Compressed bodies are inflated by their data alone, whatever their check sum.
+    SkipsSum,
+    /// Compressed bodies are inflated whole before their size is looked at.
+    InflatesFirst,
+    /// What a compressed body inflates to is answered by status 500 where it is too large.
+    InflatedIsServerError,
+}
+
+const fn http(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: HttpFault,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
+/// The mutants of this seam.
+pub const MUTANTS: &[Mutant] = &[
+    http("http-result-created", &["RPC-HTTP-01"], "Results come with status 201.", HttpFault::ResultCreated),
+    http(
+        "http-error-is-500",
+        &["RPC-HTTP-02"],
+        "Errors come with status 500.",
+        HttpFault::ErrorIsServerError,
+    ),
+    http(
+        "http-notification-has-body",
+        &["RPC-HTTP-03"],
+        "A notification is answered by an empty object.",
+        HttpFault::NotificationHasBody,
+    ),
+    http(
+        "http-notification-is-500",
+        &["RPC-HTTP-03"],
+        "A notification is answered by status 500.",
+        HttpFault::NotificationIsServerError,
+    ),
+    http(
+        "http-oversize-is-500",
+        &["RPC-HTTP-04"],
+        "A body that is too large is answered by status 500.",
+        HttpFault::OversizeIsServerError,
+    ),
+    http(
+        "http-other-method-is-200",
+        &["RPC-HTTP-05"],
+        "Methods other than POST are answered by status 200.",
+        HttpFault::OtherMethodIsFine,
+    ),
+    http(
+        "http-other-type-is-500",
+        &["RPC-HTTP-06"],
+        "Another content type is answered by status 500.",
+        HttpFault::OtherTypeIsServerError,
+    ),
+    http(
+        "http-no-chunks",
+        &["RPC-HTTP-07"],
+        "A body in chunks is taken for an empty one.",
+        HttpFault::ChunkedIsEmpty,
+    ),
+    http(
+        "http-short-read",
+        &["RPC-HTTP-07"],
+        "Of a body no more than the first 50 bytes are looked at.",
+        HttpFault::ShortRead,
+    ),
+    http(
+        "http-closes-each",
+        &["RPC-HTTP-08"],
+        "The connection is closed after each reply.",
+        HttpFault::ClosesEach,
+    ),
+    http(
+        "http-closes-silently",
+        &["RPC-HTTP-08"],
+        "The connection is closed after each reply, which does not say so.",
+        HttpFault::ClosesSilently,
+    ),
+    http(
+        "http-one-connection",
+        &["RPC-HTTP-09"],
+        "One connection is served at a time.",
+        HttpFault::OneConnection,
+    ),
+    http(
+        "http-few-connections",
+        &["RPC-HTTP-09"],
+        "More than 20 connections at a time are refused.",
+        HttpFault::FewConnections,
+    ),
+    http(
+        "http-ends-at-garbage",
+        &["RPC-HTTP-10"],
+        "What is no HTTP request ends the process.",
+        HttpFault::EndsAtGarbage,
+    ),
+    http(
+        "http-ends-at-cut",
+        &["RPC-HTTP-10"],
+        "A connection that breaks off within a request ends the process.",
+        HttpFault::EndsAtCut,
+    ),
+    http(
+        "http-small-bodies",
+        &["RPC-HTTP-04"],
+        "Bodies of more than 100,000 bytes are answered 413.",
+        HttpFault::SmallBodies,
+    ),
+    http(
+        "http-exact-type",
+        &["RPC-HTTP-06"],
+        "A content type with a parameter is answered 415.",
+        HttpFault::ExactType,
+    ),
+    http(
+        "http-tires-after-fifty",
+        &["RPC-FRAME-01"],
+        "After fifty messages over HTTP nothing is answered but by an empty body.",
+        HttpFault::TiresAfterFifty,
+    ),
+    http(
+        "http-hangs-at-garbage",
+        &["RPC-HTTP-10"],
+        "After what is no HTTP request nothing is answered any more.",
+        HttpFault::HangsAtGarbage,
+    ),
+    http(
+        "http-ignores-encoding",
+        &["RPC-GZIP-01"],
+        "Content-Encoding is not looked at: compressed bodies are no JSON.",
+        HttpFault::IgnoresEncoding,
+    )
+    .needing("gzip"),
+    http(
+        "http-skips-check-sum",
+        &["RPC-GZIP-03"],
+        "The check sum of compressed bodies is not looked at.",
+        HttpFault::SkipsSum,
+    )
+    .needing("gzip"),
+    http(
+        "http-inflates-first",
+        &["RPC-GZIP-05"],
+        "A compressed body is inflated whole before its size is looked at.",
+        HttpFault::InflatesFirst,
+    )
+    .needing("gzip"),
+    http(
+        "http-inflated-size-is-500",
+        &["RPC-GZIP-02"],
+        "A body that inflates to too much is answered by status 500.",
+        HttpFault::InflatedIsServerError,
+    )
+    .needing("gzip"),
+];

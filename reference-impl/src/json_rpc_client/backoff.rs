@@ -1,0 +1,67 @@
+//! How long a retry waits.
+
+/// Decides about delays.
+pub trait Backoff: Send {
+    /// The delay before attempt `retry` + 2 (the first retry is 0), in ms; `asked_ms` is the `retry_after_ms` of the answer.
+    fn delay_ms(&mut self, retry: u32, base_ms: u64, asked_ms: Option<u64>) -> u64;
+}
+
+/// The correct delays: base·2^k times something in [0.5, 1.5], and never less than the server asks for.
+#[derive(Debug)]
+pub struct Exponential {
+    state: u64,
+}
+
+/// Delays are no longer than this, in ms.
+const DELAY_MS_MAX: u64 = 600_000;
+
+impl Exponential {
+    /// Delays that depend on a seed.
+    pub fn new(rng_seed: u64) -> Self {
+        Self { state: rng_seed }
+    }
+
+    /// A number below `bound` (SplitMix64).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}
+
+impl Backoff for Exponential {
+    fn delay_ms(&mut self, retry: u32, base_ms: u64, asked_ms: Option<u64>) -> u64 {
+        let middle = base_ms.saturating_mul(1_u64.checked_shl(retry).unwrap_or(u64::MAX)).min(DELAY_MS_MAX);
+        let delay = middle.div_ceil(2) + self.below(middle + 1);
+        delay.min(middle + middle / 2).max(asked_ms.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_lie_around_powers_of_two_and_differ() {
+        let mut backoff = Exponential::new(1);
+        for retry in 0..20 {
+            let middle = 7_u64 << retry;
+            if middle > DELAY_MS_MAX {
+                continue;
+            }
+            let delays: Vec<u64> = (0..50).map(|_| backoff.delay_ms(retry, 7, None)).collect();
+            assert!(delays.iter().all(|delay| 2 * delay >= middle && 2 * delay <= 3 * middle), "{delays:?}");
+            assert!(delays.iter().any(|delay| *delay != delays[0]), "{retry}");
+        }
+    }
+
+    #[test]
+    fn the_server_is_heard_and_nothing_overflows() {
+        let mut backoff = Exponential::new(1);
+        assert_eq!(backoff.delay_ms(0, 10, Some(500)), 500);
+        assert!(backoff.delay_ms(200, u64::MAX, None) <= DELAY_MS_MAX * 3 / 2);
+        assert_eq!(backoff.delay_ms(3, 0, None), 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! Faults in what goes out, what comes in, and what is written down.
+
+use super::Mutant;
+use super::wire::{Lines, Memory, each_message, parse, put, text};
+use crate::json::Value;
+use crate::mutant::Seam;
+use crate::mutant::text::swap_all as swap;
+
+const fn out(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    rewrite: fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Lines::Out(rewrite)))
+}
+
+const fn input(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    rewrite: fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Lines::In(rewrite)))
+}
+
+const fn noted(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    rewrite: fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Lines::Results(rewrite)))
+}
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    out("client-prints-log", &["RPC-CLIENT-01"], "A log line goes out first.", |memory, line| {
+        if memory.count == 1 { vec![b"connecting to server".to_vec(), line] } else { vec![line] }
+    }),
+    out("client-without-version", &["RPC-CLIENT-02"], "Requests say nothing of JSON-RPC 2.0.", |_, line| {
+        vec![swap(&line, "\"jsonrpc\":\"2.0\",", "")]
+    }),
+    out("client-asks-without-id", &["RPC-CLIENT-02"], "The first request has no id.", |memory, line| {
+        if memory.count > 1 {
+            return vec![line];
+        }
+        each_message(line, |members| members.retain(|(name, _)| name != "id"))
+    }),
+    out("client-changes-params", &["RPC-CLIENT-03"], "Params that are an array go out empty.", |_, line| {
+        each_message(line, |members| {
+            if members.iter().any(|(name, value)| name == "params" && value.as_array().is_some()) {
+                put(members, "params", Value::Array(Vec::new()));
+            }
+        })
+    }),
+    out(
+        "client-introduces-itself",
+        &["RPC-CLIENT-03"],
+        "A call of its own goes out first.",
+        |memory, line| {
+            let hello = b"{\"jsonrpc\":\"2.0\",\"method\":\"hello\",\"params\":{}}".to_vec();
+            if memory.count == 1 { vec![hello, line] } else { vec![line] }
+        },
+    ),
+    out("client-notifies-with-id", &["RPC-CLIENT-04"], "A notification goes out with an id.", |_, line| {
+        each_message(line, |members| {
+            if !members.iter().any(|(name, _)| name == "id") {
+                members.push(("id".into(), Value::Number(999_983.into())));
+            }
+        })
+    }),
+    noted("client-notes-nothing-sent", &["RPC-CLIENT-04"], "A notification ends as a result.", |_, line| {
+        vec![swap(&line, "\"outcome\":\"sent\"", "\"outcome\":\"result\",\"result\":null")]
+    }),
+    out("client-unpacks-batches", &["RPC-CLIENT-06"], "Calls of a batch go out one by one.", |_, line| {
+        match parse(&line) {
+            Some(Value::Array(messages)) => messages.iter().map(text).collect(),
+            _ => vec![line],
+        }
+    }),
+    out("client-packs-everything", &["RPC-CLIENT-06"], "Every call goes out in an array.", |_, line| {
+        if line.starts_with(b"{") { vec![[b"[", line.as_slice(), b"]"].concat()] } else { vec![line] }
+    }),
+    noted(
+        "client-loses-a-result",
+        &["RPC-CLIENT-08"],
+        "Nothing is written down of the second call.",
+        |memory, line| {
+            if memory.count == 2 { Vec::new() } else { vec![line] }
+        },
+    ),
+    noted("client-notes-twice", &["RPC-CLIENT-08"], "What is written down is written twice.", |_, line| {
+        vec![line.clone(), line]
+    }),
+    noted("client-counts-no-attempts", &["RPC-CLIENT-08"], "Attempts are always 7.", |_, line| {
+        each_message(line, |members| put(members, "attempts", Value::Number(7.into())))
+    }),
+    noted("client-notes-no-time", &["RPC-CLIENT-08"], "The time is missing in the results.", |_, line| {
+        each_message(line, |members| members.retain(|(name, _)| name != "elapsed_ms"))
+    }),
+    noted(
+        "client-calls-timeouts-errors",
+        &["RPC-CLIENT-11"],
+        "A timeout is written down as gone server.",
+        |_, line| vec![swap(&line, "\"outcome\":\"timeout\"", "\"outcome\":\"disconnected\"")],
+    ),
+    noted(
+        "client-calls-large-invalid",
+        &["RPC-CLIENT-18"],
+        "What is too large is called invalid.",
+        |_, line| vec![swap(&line, "\"outcome\":\"too_large\"", "\"outcome\":\"invalid\"")],
+    ),
+    noted(
+        "client-calls-hang-up-timeout",
+        &["RPC-CLIENT-20"],
+        "A gone server is written down as timeout.",
+        |_, line| vec![swap(&line, "\"outcome\":\"disconnected\"", "\"outcome\":\"timeout\"")],
+    ),
+    noted("client-takes-any-stream", &["RPC-CLIENT-21"], "Every stream is whole.", |_, line| {
+        vec![swap(&line, "\"stream_ok\":false", "\"stream_ok\":true")]
+    }),
+    noted("client-takes-no-stream", &["RPC-CLIENT-21"], "No stream is whole.", |_, line| {
+        vec![swap(&line, "\"stream_ok\":true", "\"stream_ok\":false")]
+    }),
+    noted(
+        "client-says-nothing-of-streams",
+        &["RPC-CLIENT-21"],
+        "Streams are not written down.",
+        |_, line| {
+            each_message(line, |members| members.retain(|(name, _)| name != "chunks" && name != "stream_ok"))
+        },
+    ),
+    input(
+        "client-misses-a-chunk",
+        &["RPC-CLIENT-21"],
+        "The last chunk of a stream is lost.",
+        |memory, line| {
+            // Held back until the next line shows whether it was the last.
+            let held: Vec<Vec<u8>> = memory.kept.drain(..).collect();
+            let says = |word: &str| {
+                parse(&line).is_some_and(|value| value.get("method").and_then(Value::as_str) == Some(word))
+            };
+            if says("stream_data") {
+                memory.kept.push(line);
+                return held;
+            }
+            if says("stream_end") { vec![line] } else { held.into_iter().chain([line]).collect() }
+        },
+    ),
+    input(
+        "client-gives-up-on-noise",
+        &["RPC-CLIENT-19"],
+        "After a line that is no JSON nothing is read.",
+        |memory, line| {
+            if parse(&line).is_none() {
+                memory.kept.push(Vec::new());
+            }
+            if memory.kept.is_empty() { vec![line] } else { Vec::new() }
+        },
+    ),
+    input(
+        "client-orders-batch-replies",
+        &["RPC-CLIENT-19"],
+        "Answers to a batch are taken in the order of the ids.",
+        |_, line| {
+            let Some(Value::Array(mut messages)) = parse(&line) else { return vec![line] };
+            let mut ids: Vec<i64> =
+                messages.iter().filter_map(|message| message.get("id").and_then(Value::as_i64)).collect();
+            ids.sort_unstable();
+            let numbered =
+                messages.iter_mut().filter(|message| message.get("id").and_then(Value::as_i64).is_some());
+            for (message, id) in numbered.zip(ids) {
+                if let Value::Object(members) = message {
+                    put(members, "id", Value::Number(id.into()));
+                }
+            }
+            vec![text(&Value::Array(messages))]
+        },
+    ),
+    input(
+        "client-reads-no-arrays",
+        &["RPC-CLIENT-19"],
+        "An array of answers is not understood.",
+        |_, line| {
+            if line.starts_with(b"[") { Vec::new() } else { vec![line] }
+        },
+    ),
+    input(
+        "client-reads-small-answers",
+        &["RPC-CLIENT-09"],
+        "Answers of half a million bytes are lost.",
+        |_, line| {
+            if line.len() > 500_000 { Vec::new() } else { vec![line] }
+        },
+    ),
+];

@@ -1,0 +1,304 @@
+//! Faults of the client as a whole.
+
+use super::Mutant;
+use super::wire::parse;
+use crate::json::Value;
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::text::has;
+use crate::mutant::{ShellFault, machine as mutant, shell};
+
+/// A client around which something is wrong.
+type Fault = fn(&mut Around, Event<'_>, Millis, &mut Vec<Action>);
+
+struct Around {
+    inner: Box<dyn Machine + Send>,
+    fault: Fault,
+    /// Bytes of the line that is not complete, or whatever a fault keeps.
+    kept: Vec<u8>,
+    /// The last id that went out.
+    last_id: Option<Value>,
+    status: Option<i32>,
+    stays: bool,
+}
+
+impl Around {
+    fn look(&mut self, inner: Vec<Action>, actions: &mut Vec<Action>) {
+        for action in inner {
+            match action {
+                Action::Exit(_) if self.stays => {}
+                Action::Exit(status) => actions.push(Action::Exit(self.status.unwrap_or(status))),
+                Action::Stdout(bytes) => {
+                    for line in bytes.split(|byte| *byte == b'\n') {
+                        if let Some(id) = parse(line).and_then(|value| value.get("id").cloned()) {
+                            self.last_id = Some(id);
+                        }
+                    }
+                    actions.push(Action::Stdout(bytes));
+                }
+                other => actions.push(other),
+            }
+        }
+    }
+
+    fn pass(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner = Vec::new();
+        self.inner.handle(event, now, &mut inner);
+        self.look(inner, actions);
+    }
+}
+
+impl Machine for Around {
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner = Vec::new();
+        self.inner.begin(now, &mut inner);
+        self.look(inner, actions);
+    }
+
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        (self.fault)(self, event, now, actions);
+    }
+}
+
+fn around(inner: Box<dyn Machine + Send>, fault: Fault) -> Around {
+    Around { inner, fault, kept: Vec::new(), last_id: None, status: None, stays: false }
+}
+
+/// Hands on what comes, with each line rewritten that `change` has something else for.
+fn rewritten(
+    client: &mut Around,
+    event: Event<'_>,
+    now: Millis,
+    actions: &mut Vec<Action>,
+    change: impl Fn(&Value, &Value, &mut Vec<u8>) -> Option<Value>,
+) {
+    let (Event::Stdin(bytes), Some(id)) = (&event, client.last_id.clone()) else {
+        client.pass(event, now, actions);
+        return;
+    };
+    let mut text = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        match parse(line).and_then(|value| change(&value, &id, &mut client.kept)) {
+            Some(value) => {
+                text.extend_from_slice(&super::wire::text(&value));
+                text.push(b'\n');
+            }
+            None => text.extend_from_slice(line),
+        }
+    }
+    client.pass(Event::Stdin(&text), now, actions);
+}
+
+/// The message under another id, and without its method.
+fn readdressed(message: &Value, id: &Value) -> Option<Value> {
+    let members = message.as_object()?.iter().filter(|(name, _)| name != "id" && name != "method");
+    Some(Value::Object(members.cloned().chain([("id".into(), id.clone())]).collect()))
+}
+
+/// A mutant made of a function on events.
+macro_rules! events {
+    ($id:literal, $clauses:expr, $fault:literal, $do:expr) => {
+        mutant($id, $clauses, $fault, |inner| Box::new(around(inner, $do)))
+    };
+}
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    events!(
+        "client-reads-one-line-of-a-chunk",
+        &["RPC-CLIENT-19"],
+        "Of lines that come together only the first is read.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) => {
+                let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+                client.pass(Event::Stdin(&bytes[..end]), now, actions);
+            }
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-reads-whole-lines-only",
+        &["RPC-CLIENT-19"],
+        "A line that comes in pieces is lost.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) if !bytes.ends_with(b"\n") => {
+                client.kept.push(b'.');
+            }
+            Event::Stdin(_) if !client.kept.is_empty() => client.kept.clear(),
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-takes-any-answer",
+        &["RPC-CLIENT-19"],
+        "An answer to an unknown id is taken for the last call's.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) => {
+                let mut text = Vec::new();
+                for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    let unknown = parse(line).filter(|value| {
+                        value.get("method").is_none() && value.get("id").and_then(Value::as_str).is_some()
+                    });
+                    match (unknown, &client.last_id) {
+                        (Some(Value::Object(mut members)), Some(id)) => {
+                            super::wire::put(&mut members, "id", id.clone());
+                            text.extend_from_slice(&super::wire::text(&Value::Object(members)));
+                            text.push(b'\n');
+                        }
+                        _ => text.extend_from_slice(line),
+                    }
+                }
+                client.pass(Event::Stdin(&text), now, actions);
+            }
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-takes-any-object",
+        &["RPC-CLIENT-19"],
+        "An object without a usable id is taken for the last call's answer.",
+        |client, event, now, actions| {
+            rewritten(client, event, now, actions, |message, id, _| {
+                let usable = |id: &Value| matches!(id, Value::Number(_) | Value::String(_) | Value::Null);
+                let strange = message.get("method").is_none() && !message.get("id").is_some_and(usable);
+                readdressed(message, id).filter(|_| strange)
+            });
+        }
+    ),
+    events!(
+        "client-takes-notifications-for-answers",
+        &["RPC-CLIENT-19"],
+        "A notification is taken for the last call's answer.",
+        |client, event, now, actions| {
+            rewritten(client, event, now, actions, |message, id, _| {
+                let notified = message.get("method").is_some() && message.get("id").is_none();
+                readdressed(message, id).filter(|_| notified)
+            });
+        }
+    ),
+    events!(
+        "client-takes-answers-twice",
+        &["RPC-CLIENT-19"],
+        "An answer that comes again is taken for the last call's.",
+        |client, event, now, actions| {
+            rewritten(client, event, now, actions, |message, id, kept| {
+                let own = message.get("id").and_then(Value::as_i64)?;
+                let own = u8::try_from(own).ok()?;
+                if kept.contains(&own) {
+                    return readdressed(message, id);
+                }
+                kept.push(own);
+                None
+            });
+        }
+    ),
+    events!(
+        "client-dies-of-length",
+        &["RPC-CLIENT-23"],
+        "A line of more than a million bytes ends the process.",
+        |client, event, now, actions| {
+            if let Event::Stdin(bytes) = &event {
+                if bytes.contains(&b'\n') {
+                    client.kept.clear();
+                }
+                let tail = bytes.iter().rev().take_while(|byte| **byte != b'\n').count();
+                client.kept.resize(client.kept.len() + tail, b'.');
+                if client.kept.len() > 1_000_000 {
+                    actions.push(Action::Abort);
+                    return;
+                }
+            }
+            client.pass(event, now, actions);
+        }
+    ),
+    events!(
+        "client-dies-of-many-lines",
+        &["RPC-CLIENT-23"],
+        "Five thousand lines end the process.",
+        |client, event, now, actions| {
+            if let Event::Stdin(bytes) = &event {
+                let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+                client.kept.resize(client.kept.len() + lines, b'.');
+                if client.kept.len() > 5_000 {
+                    actions.push(Action::Abort);
+                    return;
+                }
+            }
+            client.pass(event, now, actions);
+        }
+    ),
+    events!(
+        "client-dies-of-odd-values",
+        &["RPC-CLIENT-23"],
+        "A number beyond every double, half a surrogate pair or two members with one name end the process.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes)
+                if ["1e400", "\\ud800", "\"a\":1,\"a\":2"].iter().any(|odd| has(bytes, odd)) =>
+            {
+                actions.push(Action::Exit(1));
+            }
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-dies-of-versions",
+        &["RPC-CLIENT-23"],
+        "A response of version 1.0 ends the process.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) if has(bytes, "\"jsonrpc\":\"1.0\"") => actions.push(Action::Exit(1)),
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-ignores-hang-up",
+        &["RPC-CLIENT-20"],
+        "That the server is gone is not noticed.",
+        |client, event, now, actions| match event {
+            Event::StdinEof => {}
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-dies-of-depth",
+        &["RPC-CLIENT-23"],
+        "A line with a thousand brackets ends the process.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) if bytes.iter().filter(|byte| **byte == b'[').count() > 1_000 => {
+                actions.push(Action::Abort);
+            }
+            other => client.pass(other, now, actions),
+        }
+    ),
+    events!(
+        "client-dies-of-bad-utf8",
+        &["RPC-CLIENT-23"],
+        "A byte that is no UTF-8 ends the process.",
+        |client, event, now, actions| match event {
+            Event::Stdin(bytes) if bytes.contains(&0xff) => actions.push(Action::Exit(1)),
+            other => client.pass(other, now, actions),
+        }
+    ),
+    shell(
+        "client-leaves-a-child",
+        &["RPC-CLIENT-25"],
+        "A child process outlives the client.",
+        ShellFault::LeavesChild,
+    ),
+    shell(
+        "client-leaves-a-file",
+        &["RPC-CLIENT-25"],
+        "A temporary file outlives the client.",
+        ShellFault::LeavesFile,
+    ),
+    mutant(
+        "client-fails-in-the-end",
+        &["RPC-CLIENT-22"],
+        "It exits with 1 when every call has finished.",
+        |inner| {
+            let pass: Fault = |client, event, now, actions| client.pass(event, now, actions);
+            Box::new(Around { status: Some(1), ..around(inner, pass) })
+        },
+    ),
+    mutant("client-stays", &["RPC-CLIENT-22"], "It lives on when every call has finished.", |inner| {
+        let pass: Fault = |client, event, now, actions| client.pass(event, now, actions);
+        Box::new(Around { stays: true, ..around(inner, pass) })
+    }),
+];

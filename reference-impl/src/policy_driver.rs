@@ -1,0 +1,57 @@
+//! The policy_driver boundary: an external process chooses what an agent does next (document `policy` §1–§3a, §5, §8 and
+//! circuit breaker; contract §2).
+//!
+//! Provider: a driver reads one payload and writes one block.
+//! - [`payload`] reads the payload, [`Driver`] chooses by [`Rules`], [`Bridge`] asks a model over HTTP instead.
+//!
+//! Consumer: a selector starts the driver, survives it, and says what was chosen.
+//! - [`block`] is the strict grammar of what a driver may write.
+//! - [`command_line`] splits the driver's command; [`guard`] decides whether it may be started; [`environment`] what of
+//!   the environment it sees; [`settings`] are the variables that configure all of it.
+//! - [`Breaker`] counts failures; [`merge`](fn@merge) applies a patch; [`Request`] and [`Selection`] are a line in and
+//!   a line out; [`Selector`] puts everything in order in time.
+//!
+//! # Readings
+//!
+//! - The selector's fallback picks the first entry of the menu, and answers NOOP where there is none.
+//! - An empty variable is as if it were unset. A time or a threshold of 0 is no number; a cooldown of 0 is none at all.
+//! - A command that is not allowed is found out before the breaker is asked.
+
+pub mod block;
+mod breaker;
+mod choices;
+pub mod command_line;
+mod driver;
+pub mod environment;
+mod failure;
+pub mod guard;
+mod lenient;
+mod llm;
+mod menu;
+mod merge;
+pub mod mutants;
+mod parts;
+pub mod payload;
+mod request;
+mod resources;
+mod selection;
+mod selector;
+#[cfg(test)]
+mod selector_tests;
+pub mod settings;
+
+pub use breaker::{Breaker, CountingBreaker};
+pub use choices::{
+    AbsentFields, Choices, DuplicateSids, InvalidVariables, NearlyJson, OtherModes, PipeHeldByChild, Refusal,
+    SelectorChoices,
+};
+pub use driver::{Config, Decision, Driver, Rules, TagRules};
+pub use failure::Failure;
+pub use llm::{Bridge, BridgeConfig};
+pub use menu::{Menu, Sid, elements};
+pub use merge::merge;
+pub use parts::{Admission, Blocks, Fallback, FirstOfMenu, Merge, Parts, Requests, Split, StrictRequests};
+pub use request::{Mode, Request};
+pub use resources::ResourceLimits;
+pub use selection::{Selection, SelectionKind};
+pub use selector::{Selector, SelectorConfig};

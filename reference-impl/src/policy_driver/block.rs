@@ -1,0 +1,371 @@
+//! What a driver may write: exactly one block of five forms (`policy` §2 "Output"; contract §2 "Payload and block").
+//!
+//! ```text
+//! <PICK><SID0007><END>
+//! <PICK><SID0007><INP>{…}</INP><END>
+//! <PICK><SID0007><INP64>BASE64</INP64><END>
+//! <ASK_SUP><END>
+//! <NOOP><END>
+//! ```
+//!
+//! An `INP` ends at the first `</INP>` outside a JSON string. No `<` stands in a JSON text outside a string, so a block
+//! ends in `</INP><END>` and what lies before it is JSON, or it is no block: the end is looked up, never searched.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD};
+
+use super::Sid;
+use crate::dispatcher::text::normalise;
+use crate::json::{self, Kind, Policy, Scanner};
+
+/// Accepts what [`Rules::lenient_base64`] allows, once white space and padding are gone.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// What contract and choices leave open about blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Accepts unpadded, URL-alphabet, non-canonical and spaced base64.
+    pub lenient_base64: bool,
+    /// Vertical tabs and form feeds are trimmed too.
+    pub trims_vt_ff: bool,
+    /// Levels of arrays and objects in a patch.
+    pub nesting_max: usize,
+    /// What is done with JSON on which implementations differ.
+    pub policy: Policy,
+}
+
+/// What a driver decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block<'t> {
+    /// `<PICK>`
+    Pick {
+        /// The picked entry.
+        sid: Sid,
+        /// The text of a JSON object, if one was given: as it was written, white space around it removed; written anew
+        /// only where it was ambiguous.
+        patch: Option<Cow<'t, str>>,
+    },
+    /// `<ASK_SUP>`
+    AskSup,
+    /// `<NOOP>`
+    Noop,
+}
+
+impl Block<'_> {
+    /// The same, with a text of its own.
+    pub fn into_owned(self) -> Block<'static> {
+        match self {
+            Self::Pick { sid, patch } => {
+                Block::Pick { sid, patch: patch.map(|patch| Cow::Owned(patch.into_owned())) }
+            }
+            Self::AskSup => Block::AskSup,
+            Self::Noop => Block::Noop,
+        }
+    }
+}
+
+/// Why a text is no block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlockError {
+    /// Nothing but white space.
+    Empty,
+    /// It begins like none of the forms.
+    Form,
+    /// No SID of four digits follows the pick.
+    Sid,
+    /// It does not end as its form does: cut, or with something after it.
+    End,
+    /// The patch is not JSON.
+    Json(json::Error),
+    /// The patch is JSON, and no object.
+    NoObject,
+    /// The patch is not base64.
+    Base64,
+}
+
+impl fmt::Display for BlockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing was written"),
+            Self::Form => f.write_str("it begins like no block"),
+            Self::Sid => f.write_str("the pick names no SID of four digits"),
+            Self::End => f.write_str("the block is cut short or followed by something"),
+            Self::Json(error) => write!(f, "the patch is not JSON: {error}"),
+            Self::NoObject => f.write_str("the patch is no JSON object"),
+            Self::Base64 => f.write_str("the patch is not base64"),
+        }
+    }
+}
+
+impl std::error::Error for BlockError {}
+
+/// Reads blocks; keeps its buffers from one to the next.
+#[derive(Debug)]
+pub struct BlockReader {
+    rules: Rules,
+    scanner: Scanner,
+}
+
+impl BlockReader {
+    /// A reader that follows `rules`.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, scanner: Scanner::new(rules.nesting_max) }
+    }
+
+    /// Reads all that a driver wrote.
+    ///
+    /// # Errors
+    /// Anything but exactly one block with white space around it.
+    pub fn read<'t>(&mut self, stdout: &'t [u8]) -> Result<Block<'t>, BlockError> {
+        let text = self.trim(stdout);
+        match text {
+            b"" => return Err(BlockError::Empty),
+            b"<ASK_SUP><END>" => return Ok(Block::AskSup),
+            b"<NOOP><END>" => return Ok(Block::Noop),
+            _ => {}
+        }
+        let rest = text.strip_prefix(b"<PICK>").ok_or(match text {
+            [b'<', b'A' | b'N', ..] if text.starts_with(b"<ASK_SUP>") || text.starts_with(b"<NOOP>") => {
+                BlockError::End
+            }
+            _ => BlockError::Form,
+        })?;
+        let (sid, rest) = rest.split_at_checked("<SID0000>".len()).ok_or(BlockError::Sid)?;
+        let sid = sid.strip_prefix(b"<").and_then(|sid| sid.strip_suffix(b">")).and_then(Sid::parse);
+        let sid = sid.ok_or(BlockError::Sid)?;
+        let patch = if rest == b"<END>" {
+            None
+        } else if let Some(rest) = rest.strip_prefix(b"<INP>") {
+            let json = rest.strip_suffix(b"</INP><END>").ok_or(BlockError::End)?;
+            Some(self.object(json)?)
+        } else if let Some(rest) = rest.strip_prefix(b"<INP64>") {
+            let base64 = rest.strip_suffix(b"</INP64><END>").ok_or(BlockError::End)?;
+            let json = self.decode(base64)?;
+            Some(Cow::Owned(self.object(&json)?.into_owned()))
+        } else {
+            return Err(BlockError::End);
+        };
+        Ok(Block::Pick { sid, patch })
+    }
+
+    fn trim<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        let vt_ff = self.rules.trims_vt_ff;
+        let is_space = |byte: &u8| {
+            matches!(byte, b' ' | b'\t' | b'\n' | b'\r') || (vt_ff && matches!(byte, 0x0B | 0x0C))
+        };
+        let start = text.iter().position(|byte| !is_space(byte)).unwrap_or(text.len());
+        let end = text.iter().rposition(|byte| !is_space(byte)).map_or(start, |last| last + 1);
+        text.get(start..end).unwrap_or_default()
+    }
+
+    /// Validates the JSON text of a patch.
+    fn object<'t>(&mut self, json: &'t [u8]) -> Result<Cow<'t, str>, BlockError> {
+        let Rules { nesting_max, policy, .. } = self.rules;
+        let scanned = self.scanner.scan(json).map_err(BlockError::Json)?;
+        if scanned.kind() != Kind::Object {
+            return Err(BlockError::NoObject);
+        }
+        let traits = scanned.traits();
+        if !(traits.duplicate_keys || traits.lone_surrogates || traits.big_numbers) {
+            let blanks = [' ', '\t', '\n', '\r'];
+            return Ok(Cow::Borrowed(scanned.text().trim_matches(blanks)));
+        }
+        let normal = normalise(json, nesting_max, &policy).map_err(BlockError::Json)?;
+        let normal = String::from_utf8(normal.into_owned());
+        normal.map(Cow::Owned).map_err(|_| BlockError::NoObject)
+    }
+
+    fn decode(&self, text: &[u8]) -> Result<Vec<u8>, BlockError> {
+        if !self.rules.lenient_base64 {
+            return STANDARD.decode(text).map_err(|_| BlockError::Base64);
+        }
+        let mut plain: Vec<u8> = text
+            .iter()
+            .filter(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+            .map(|byte| match byte {
+                b'-' => b'+',
+                b'_' => b'/',
+                other => *other,
+            })
+            .collect();
+        let digits = plain.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
+        plain.truncate(digits);
+        LENIENT.decode(plain).map_err(|_| BlockError::Base64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RULES: Rules = Rules {
+        lenient_base64: false,
+        trims_vt_ff: false,
+        nesting_max: 64,
+        policy: Policy {
+            duplicate_keys: json::DuplicateKeys::Last,
+            lone_surrogates: json::LoneSurrogates::Echo,
+            big_numbers: json::BigNumbers::Exact,
+        },
+    };
+
+    fn read_with(rules: Rules, text: &[u8]) -> Result<Block<'_>, BlockError> {
+        BlockReader::new(rules).read(text)
+    }
+
+    fn read(text: &str) -> Result<Block<'_>, BlockError> {
+        read_with(RULES, text.as_bytes())
+    }
+
+    fn patch_of(text: &str) -> Result<Option<String>, BlockError> {
+        match read(text)? {
+            Block::Pick { patch, .. } => Ok(patch.map(Cow::into_owned)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_the_five_forms() {
+        let sid = Sid::parse(b"SID0007").unwrap();
+        assert_eq!(read("<PICK><SID0007><END>"), Ok(Block::Pick { sid, patch: None }));
+        assert_eq!(read("<ASK_SUP><END>"), Ok(Block::AskSup));
+        assert_eq!(read("<NOOP><END>"), Ok(Block::Noop));
+        assert_eq!(patch_of("<PICK><SID0007><INP> {\"a\":1}\n</INP><END>"), Ok(Some("{\"a\":1}".to_owned())));
+        assert_eq!(
+            patch_of("<PICK><SID0007><INP64>eyJhIjoxfQ==</INP64><END>"),
+            Ok(Some("{\"a\":1}".to_owned()))
+        );
+        assert_eq!(patch_of("<PICK><SID0007><INP>{}</INP><END>"), Ok(Some("{}".to_owned())));
+        assert_eq!(read(" \t\r\n<NOOP><END>\r\n\t "), Ok(Block::Noop));
+    }
+
+    #[test]
+    fn a_string_may_hold_every_tag() {
+        let json = r#"{"a</INP><END>":"</INP><END><PICK><SID0001><END><INP64>\"</INP64>"}"#;
+        assert_eq!(patch_of(&format!("<PICK><SID0007><INP>{json}</INP><END>")), Ok(Some(json.to_owned())));
+    }
+
+    #[test]
+    fn refuses_near_misses() {
+        for (text, error) in [
+            ("", BlockError::Empty),
+            (" \n", BlockError::Empty),
+            ("<pick><SID0007><END>", BlockError::Form),
+            ("x<NOOP><END>", BlockError::Form),
+            ("\u{FEFF}<NOOP><END>", BlockError::Form),
+            ("\u{B}<NOOP><END>", BlockError::Form),
+            ("<NOOP><END>\u{C}", BlockError::End),
+            ("<NOOP><END>x", BlockError::End),
+            ("<NOOP> <END>", BlockError::End),
+            ("<NOOP><END><NOOP><END>", BlockError::End),
+            ("<NOOP><END>\n<PICK><SID0001><END>", BlockError::End),
+            ("<ASK_SUP>", BlockError::End),
+            ("<NOOP", BlockError::Form),
+            ("<PICK>", BlockError::Sid),
+            ("<PICK><END>", BlockError::Sid),
+            ("<PICK><SID007><END>", BlockError::Sid),
+            ("<PICK><SID00007><END>", BlockError::Sid),
+            ("<PICK><sid0007><END>", BlockError::Sid),
+            ("<PICK> <SID0007><END>", BlockError::Sid),
+            ("<PICK><PICK><SID0007><END>", BlockError::Sid),
+            ("<PICK><SID0007>", BlockError::End),
+            ("<PICK><SID0007><SID0008><END>", BlockError::End),
+            ("<PICK><SID0007><end>", BlockError::End),
+            ("<PICK><SID0007><END><END>", BlockError::End),
+            ("<PICK><SID0007>\n<END>", BlockError::End),
+            ("<PICK><SID0007><INP>{}<END>", BlockError::End),
+            ("<PICK><SID0007><INP>{}</INP>", BlockError::End),
+            ("<PICK><SID0007><INP>{}</INP> <END>", BlockError::End),
+            ("<PICK><SID0007><INP>{}</INP64><END>", BlockError::End),
+            ("<PICK><SID0007><INP64>e30=</INP><END>", BlockError::End),
+            ("<PICK><SID0007><INP></INP64><END>", BlockError::End),
+            ("<PICK><SID0007><INP>[]</INP><END>", BlockError::NoObject),
+            ("<PICK><SID0007><INP>null</INP><END>", BlockError::NoObject),
+            ("<PICK><SID0007><INP64>W10=</INP64><END>", BlockError::NoObject),
+            ("<PICK><SID0007><INP64>e30</INP64><END>", BlockError::Base64),
+            ("<PICK><SID0007><INP64>e31=</INP64><END>", BlockError::Base64),
+            ("<PICK><SID0007><INP64> e30=</INP64><END>", BlockError::Base64),
+            ("<PICK><SID0007><INP64>eyJhIjoiPz4_In0=</INP64><END>", BlockError::Base64),
+        ] {
+            assert_eq!(read(text), Err(error), "{text:?}");
+        }
+        for json in [
+            "",
+            "{'a':1}",
+            "{\"a\":1,}",
+            "{} {}",
+            "{}</INP><INP64>e30=",
+            "{}</INP><INP>{}",
+            "{\"a\":NaN}",
+            "\u{FEFF}{}",
+            "{\"a\":\"\n\"}",
+        ] {
+            let text = format!("<PICK><SID0007><INP>{json}</INP><END>");
+            assert!(matches!(read(&text), Err(BlockError::Json(_))), "{text:?}");
+        }
+        assert!(matches!(
+            read_with(RULES, b"<PICK><SID0007><INP>{\"a\":\"\xff\"}</INP><END>"),
+            Err(BlockError::Json(_))
+        ));
+        assert!(matches!(read("<PICK><SID0007><INP64></INP64><END>"), Err(BlockError::Json(_))));
+    }
+
+    #[test]
+    fn leniency_is_a_choice() {
+        let rules = Rules { lenient_base64: true, trims_vt_ff: true, ..RULES };
+        for base64 in ["e30=", "e30", "e31", " e3\n0 =\t", "eyJhIjoiPz4_In0"] {
+            let text = format!("<PICK><SID0007><INP64>{base64}</INP64><END>");
+            assert!(
+                matches!(read_with(rules, text.as_bytes()), Ok(Block::Pick { patch: Some(_), .. })),
+                "{base64:?}"
+            );
+        }
+        assert_eq!(read_with(rules, b"<PICK><SID0007><INP64>e3*0</INP64><END>"), Err(BlockError::Base64));
+        assert_eq!(read_with(rules, b"\x0B<NOOP><END>\x0C"), Ok(Block::Noop));
+    }
+
+    #[test]
+    fn what_is_ambiguous_is_settled() {
+        assert_eq!(
+            patch_of("<PICK><SID0007><INP>{\"a\":1,\"a\": 2}</INP><END>"),
+            Ok(Some("{\"a\":2}".to_owned()))
+        );
+        let refusing = Policy { duplicate_keys: json::DuplicateKeys::Refuse, ..RULES.policy };
+        let rules = Rules { policy: refusing, ..RULES };
+        let text = b"<PICK><SID0007><INP>{\"a\":1,\"a\":2}</INP><END>";
+        assert!(matches!(read_with(rules, text), Err(BlockError::Json(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_between_the_tags_decides(value in "[ -~é\u{2028}]{0,40}") {
+            let mut json = b"{\"k\":".to_vec();
+            json::write_str(&mut json, &value);
+            json.push(b'}');
+            let json = String::from_utf8(json).unwrap();
+            let text = format!("<PICK><SID0007><INP>{json}</INP><END>");
+            prop_assert_eq!(patch_of(&text), Ok(Some(json.clone())));
+            let text = format!("<PICK><SID0007><INP64>{}</INP64><END>", STANDARD.encode(&json));
+            prop_assert_eq!(patch_of(&text), Ok(Some(json)));
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..64), cut in 0_usize..60) {
+            let text = b"<PICK><SID0007><INP64>eyJhIjoxfQ==</INP64><END>";
+            let mut edited = text[..cut.min(text.len())].to_vec();
+            edited.extend(bytes);
+            let _ = read_with(RULES, &edited);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The command of a driver as one string, split as a POSIX shell splits words and without anything else that a shell does
+//! (`policy` §1; contract §2 "`MACHINA_POLICY_CMD` is split").
+
+use std::fmt;
+
+/// Why a command cannot be split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitError {
+    /// A quotation has no end.
+    OpenQuote,
+    /// A backslash stands at the end.
+    LastBackslash,
+}
+
+impl fmt::Display for SplitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenQuote => "a quotation has no end",
+            Self::LastBackslash => "a backslash stands at the end",
+        })
+    }
+}
+
+impl std::error::Error for SplitError {}
+
+/// Splits a command into words: blanks separate, quotes and backslashes quote (POSIX shell, 2.2). Nothing is expanded, and
+/// operators are characters like any other.
+///
+/// # Errors
+/// A quotation without an end, or a backslash with nothing behind it.
+pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = command.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next().ok_or(SplitError::OpenQuote)? {
+                        '\'' => break,
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next().ok_or(SplitError::OpenQuote)? {
+                        '"' => break,
+                        '\\' => match rest.next().ok_or(SplitError::OpenQuote)? {
+                            '\n' => {}
+                            escaped @ ('$' | '`' | '"' | '\\') => word.push(escaped),
+                            other => word.extend(['\\', other]),
+                        },
+                        quoted => word.push(quoted),
+                    }
+                }
+            }
+            '\\' => match rest.next().ok_or(SplitError::LastBackslash)? {
+                // A backslash before the end of a line joins the two lines.
+                '\n' => {}
+                escaped => word.get_or_insert_default().push(escaped),
+            },
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn splits_as_a_shell_does() {
+        for (command, words) in [
+            ("python3 a.py", &["python3", "a.py"][..]),
+            ("  a\tb\n c  ", &["a", "b", "c"]),
+            (r#"a 'b c' "d e" f\ g"#, &["a", "b c", "d e", "f g"]),
+            (r#"a'b'"c"d"#, &["abcd"]),
+            (r#"'' "" x"#, &["", "", "x"]),
+            (r#""\$\`\"\\\n" '\n"'"#, &["$`\"\\\\n", "\\n\""]),
+            ("a\\\nb", &["ab"]),
+            ("\"a\\\nb\"", &["ab"]),
+            ("", &[]),
+            (" \t\n", &[]),
+        ] {
+            assert_eq!(split(command).unwrap(), words, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn expands_and_operates_on_nothing() {
+        let command = "sh a.sh $HOME `id` $(id) *.py ~ a;b | c && d > e # f";
+        let words: Vec<&str> = command.split(' ').collect();
+        assert_eq!(split(command).unwrap(), words);
+    }
+
+    #[test]
+    fn refuses_what_is_cut() {
+        assert_eq!(split("a 'b"), Err(SplitError::OpenQuote));
+        assert_eq!(split("a \"b"), Err(SplitError::OpenQuote));
+        assert_eq!(split("a \"b\\"), Err(SplitError::OpenQuote));
+        assert_eq!(split("a\\"), Err(SplitError::LastBackslash));
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_words_come_back(words in proptest::collection::vec(".{0,8}", 0..5)) {
+            let quote = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
+            let command = words.iter().map(quote).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(split(&command).unwrap(), words);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Mutants whose fault lies around the decision: arguments, time, processes, files, memory.
+
+use super::super::tree;
+use super::Mutant;
+use crate::mutant::text::has;
+use crate::mutant::{Seam, ShellFault, shell};
+
+/// What a driver does beside deciding.
+#[derive(Debug, Clone, Copy)]
+pub enum DriverFault {
+    /// It takes another path than it was told.
+    Path(fn(&str) -> String),
+    /// It reads its standard input to the end first.
+    ReadsStdin,
+    /// It takes its payload from standard input.
+    PayloadFromStdin,
+    /// It waits, in ms, where something holds of the payload.
+    Sleeps(u64, fn(&[u8]) -> bool),
+    /// It picks where it cannot read the payload.
+    PicksUnread,
+    /// A child in a session of its own is left behind.
+    LeavesSession,
+    /// A socket is left in the temporary directory.
+    LeavesSocket,
+    /// It shows the names of the menu by a shell.
+    EchoesByShell,
+    /// It reserves this many bytes of memory.
+    Reserves(usize),
+    /// It opens this many files at a time.
+    Opens(usize),
+    /// It writes this many bytes to a temporary file, which it removes.
+    Writes(usize),
+}
+
+const fn process(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: DriverFault,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
+fn is_deep(payload: &[u8]) -> bool {
+    payload.len() > 2_000
+        && payload.split(|byte| !matches!(byte, b'[' | b'{' | b'"' | b'a' | b':')).any(|run| run.len() > 500)
+}
+
+fn entries(payload: &[u8]) -> usize {
+    tree::parse(payload)
+        .as_ref()
+        .and_then(|payload| payload.get("menu")?.as_array().map(<[_]>::len))
+        .unwrap_or(0)
+}
+
+/// The mutants of this file, by the order of the clauses.
+pub(super) const MUTANTS: &[Mutant] = &[
+    process(
+        "driver-path-ends-at-blank",
+        &["PD-START-01"],
+        "The path of the payload ends at its first blank.",
+        DriverFault::Path(|path| path.split(' ').next().unwrap_or_default().to_owned()),
+    ),
+    process(
+        "driver-wants-json-suffix",
+        &["PD-START-01"],
+        "A payload whose name does not end in `.json` is not read.",
+        DriverFault::Path(
+            |path| if path.ends_with(".json") { path.to_owned() } else { format!("{path}.json") },
+        ),
+    ),
+    process(
+        "driver-path-in-ascii",
+        &["PD-START-01"],
+        "Letters beyond ASCII in the path become question marks.",
+        DriverFault::Path(|path| {
+            path.chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect()
+        }),
+    ),
+    process(
+        "driver-payload-from-stdin",
+        &["PD-START-01", "PD-START-02"],
+        "The payload is read from standard input.",
+        DriverFault::PayloadFromStdin,
+    ),
+    process(
+        "driver-reads-stdin",
+        &["PD-START-02"],
+        "Standard input is read to its end before anything is decided.",
+        DriverFault::ReadsStdin,
+    ),
+    process(
+        "driver-slow",
+        &["PD-START-04"],
+        "A decision takes twelve seconds.",
+        DriverFault::Sleeps(12_000, |payload| entries(payload) > 0),
+    ),
+    shell(
+        "driver-leaves-child",
+        &["PD-START-05"],
+        "A child process outlives the driver.",
+        ShellFault::LeavesChild,
+    ),
+    process(
+        "driver-leaves-session",
+        &["PD-START-05"],
+        "A child in a session of its own outlives the driver.",
+        DriverFault::LeavesSession,
+    ),
+    shell(
+        "driver-leaves-file",
+        &["PD-START-05"],
+        "A temporary file outlives the driver.",
+        ShellFault::LeavesFile,
+    ),
+    process(
+        "driver-leaves-socket",
+        &["PD-START-05"],
+        "A socket outlives the driver.",
+        DriverFault::LeavesSocket,
+    ),
+    shell(
+        "driver-ignores-sigterm",
+        &["PD-START-06"],
+        "SIGTERM does not end the driver.",
+        ShellFault::IgnoresTerm,
+    ),
+    process(
+        "driver-hangs-at-depth",
+        &["PD-PAY-08", "PD-BAD-07"],
+        "A deeply nested payload makes the driver hang.",
+        DriverFault::Sleeps(600_000, is_deep),
+    ),
+    process(
+        "driver-picks-unread",
+        &["PD-BAD-01"],
+        "A payload that cannot be read leads to a PICK.",
+        DriverFault::PicksUnread,
+    ),
+    process(
+        "driver-hangs-at-nothing",
+        &["PD-BAD-02", "PD-BAD-07"],
+        "An empty payload makes the driver hang.",
+        DriverFault::Sleeps(600_000, |payload| payload.trim_ascii().is_empty()),
+    ),
+    process(
+        "driver-hangs-at-garbage",
+        &["PD-BAD-03", "PD-BAD-07"],
+        "A payload that is no JSON makes the driver hang.",
+        DriverFault::Sleeps(600_000, |payload| {
+            !payload.trim_ascii().is_empty() && tree::parse(payload).is_none() && !is_deep(payload)
+        }),
+    ),
+    process(
+        "driver-hangs-at-empty-menu",
+        &["PD-BAD-06", "PD-BAD-07"],
+        "An empty menu makes the driver hang.",
+        DriverFault::Sleeps(600_000, |payload| {
+            tree::parse(payload).is_some_and(|_| entries(payload) == 0 && has(payload, "menu"))
+        }),
+    ),
+    process(
+        "driver-slow-at-many-entries",
+        &["PD-LOAD-01"],
+        "A menu of more than 5,000 entries takes fifteen seconds.",
+        DriverFault::Sleeps(15_000, |payload| entries(payload) > 5_000),
+    ),
+    process(
+        "driver-slow-at-long-payloads",
+        &["PD-LOAD-02"],
+        "A payload of more than 5 MB takes fifteen seconds.",
+        DriverFault::Sleeps(15_000, |payload| payload.len() > 5_000_000),
+    ),
+    process(
+        "driver-echoes-by-shell",
+        &["PD-LOAD-05"],
+        "Names of the menu are shown by a shell, which runs what is in them.",
+        DriverFault::EchoesByShell,
+    ),
+    process(
+        "driver-takes-a-gigabyte",
+        &["PD-LOAD-06"],
+        "A gigabyte of memory is reserved.",
+        DriverFault::Reserves(1 << 30),
+    ),
+    process(
+        "driver-opens-a-hundred-files",
+        &["PD-LOAD-06"],
+        "A hundred files are open at a time.",
+        DriverFault::Opens(100),
+    ),
+    process(
+        "driver-writes-twenty-megabytes",
+        &["PD-LOAD-06"],
+        "A temporary file of 20 MB is written.",
+        DriverFault::Writes(20 << 20),
+    ),
+];

@@ -1,0 +1,569 @@
+//! Mutants that start what is not allowed, or refuse what is.
+
+use super::super::super::guard::{Admitted, Denied, FileKind, Files, Guard};
+use super::selections::{raw_has, retold};
+use super::{Mutant, Rewiring, wire};
+use crate::mutant::config;
+
+fn refused<T>(why: &str) -> Result<T, Denied> {
+    Err(Denied::Refused(why.to_owned()))
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Decides as if every name were listed for which `is_like` holds with a listed one.
+fn with_names(
+    guard: &Guard,
+    words: &[String],
+    files: &dyn Files,
+    is_like: impl Fn(&str, &str) -> bool,
+) -> Result<Admitted, Denied> {
+    let mut guard = guard.clone();
+    let name = words.first().map(|word| base_name(word)).unwrap_or_default();
+    if guard.allowed_programs.iter().any(|listed| is_like(name, listed)) {
+        guard.allowed_programs.push(name.to_owned());
+    }
+    guard.admit(words, files)
+}
+
+/// Decides as if the whole disk were the script root.
+fn anywhere(guard: &Guard, words: &[String], files: &dyn Files) -> Result<Admitted, Denied> {
+    Guard { script_root: "/".to_owned(), ..guard.clone() }.admit(words, files)
+}
+
+/// Decides on the command without the arguments that come before the script, and starts it with them.
+fn without_options(
+    guard: &Guard,
+    words: &[String],
+    files: &dyn Files,
+    is_option: fn(&str) -> bool,
+) -> Result<Admitted, Denied> {
+    let Some((program, arguments)) = words.split_first() else { return guard.admit(words, files) };
+    let script = arguments.iter().position(|argument| !is_option(argument)).unwrap_or(arguments.len());
+    let rest = [std::slice::from_ref(program), &arguments[script..]].concat();
+    let admitted = guard.admit(&rest, files)?;
+    Ok(Admitted { argv: words.to_vec(), ..admitted })
+}
+
+/// Decides without the list and the root where the first argument is one of `first`.
+fn unsafe_if(
+    guard: &Guard,
+    words: &[String],
+    files: &dyn Files,
+    is_first: fn(Option<&str>) -> bool,
+) -> Result<Admitted, Denied> {
+    let admitted = guard.admit(words, files);
+    let is_listed =
+        words.first().is_some_and(|word| guard.allowed_programs.iter().any(|name| name == base_name(word)));
+    if is_listed && is_first(words.get(1).map(String::as_str)) {
+        return Guard { allows_unsafe: true, ..guard.clone() }.admit(words, files);
+    }
+    admitted
+}
+
+/// A disk whose links and `..` are dealt with in another way.
+#[derive(Debug)]
+struct Seen<'f> {
+    files: &'f dyn Files,
+    spell: fn(String) -> String,
+}
+
+impl Files for Seen<'_> {
+    fn kind(&self, path: &str) -> FileKind {
+        self.files.kind(path)
+    }
+
+    fn canonical(&self, path: &str) -> Option<String> {
+        self.files.canonical(path)?;
+        Some((self.spell)(absolute(path, self.files)))
+    }
+}
+
+fn absolute(path: &str, files: &dyn Files) -> String {
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", files.canonical(".").unwrap_or_default())
+    }
+}
+
+/// Without `.` and `..`, links or not.
+fn lexical(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// The script of an interpreter's command.
+fn script(words: &[String]) -> &str {
+    words.get(1).map_or("", String::as_str)
+}
+
+/// Letters that look like others.
+fn plain(name: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\u{430}' => 'a',
+        '\u{435}' => 'e',
+        '\u{43E}' => 'o',
+        '\u{440}' => 'p',
+        '\u{441}' => 'c',
+        '\u{443}' => 'y',
+        '\u{4BB}' => 'h',
+        '\u{455}' => 's',
+        '\u{501}' => 'd',
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(letter) - 0xFEE0).unwrap_or(letter),
+        other => other,
+    };
+    name.chars().map(letter).collect()
+}
+
+/// The program that a command means, if it is there.
+fn program(guard: &Guard, word: &str, files: &dyn Files) -> String {
+    let places = guard.path.iter().map(|folder| format!("{folder}/{word}"));
+    let found = places.into_iter().find(|place| matches!(files.kind(place), FileKind::Program(_)));
+    if word.contains('/') { word.to_owned() } else { found.unwrap_or_default() }
+}
+
+fn is_own_script(program: &str, files: &dyn Files) -> bool {
+    matches!(files.kind(program), FileKind::Program(Some([b'#', b'!', ..])))
+}
+
+/// The mutants of this file, by the order of the clauses.
+pub(super) const MUTANTS: &[Mutant] = &[
+    wire(
+        "select-any-program",
+        &["PD-ALLOW-01"],
+        "Every program may be started.",
+        Rewiring::Admission(|guard, words, files| with_names(guard, words, files, |_, _| true)),
+    ),
+    wire(
+        "select-ignores-allowlist",
+        &["PD-ALLOW-01"],
+        "MACHINA_POLICY_ALLOWED_EXE means nothing.",
+        Rewiring::Variables(|variables| variables.retain(|(name, _)| name != "MACHINA_POLICY_ALLOWED_EXE")),
+    ),
+    config(
+        "select-first-of-allowlist",
+        &["PD-ALLOW-01"],
+        "Of the listed names the first counts.",
+        |config| config.settings.allowed_programs.truncate(1),
+    ),
+    wire(
+        "select-adds-to-allowlist",
+        &["PD-ALLOW-01"],
+        "The listed names are added to those of the default.",
+        Rewiring::Variables(|variables| {
+            for (_, list) in variables.iter_mut().filter(|(name, _)| name == "MACHINA_POLICY_ALLOWED_EXE") {
+                list.push_str(",python3,python,bash,sh,node");
+            }
+        }),
+    ),
+    wire(
+        "select-default-with-perl",
+        &["PD-ALLOW-02"],
+        "Without the variable perl and awk are listed too.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOWED_EXE";
+            if !variables.iter().any(|(known, _)| known == name) {
+                variables.push((name.to_owned(), "python3,python,bash,sh,node,perl,awk".to_owned()));
+            }
+        }),
+    ),
+    wire(
+        "select-default-without-node",
+        &["PD-ALLOW-02"],
+        "Without the variable node is not listed.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOWED_EXE";
+            if !variables.iter().any(|(known, _)| known == name) {
+                variables.push((name.to_owned(), "python3,python,bash,sh".to_owned()));
+            }
+        }),
+    ),
+    wire(
+        "select-default-without-python",
+        &["PD-ALLOW-02"],
+        "Without the variable python is not listed.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOWED_EXE";
+            if !variables.iter().any(|(known, _)| known == name) {
+                variables.push((name.to_owned(), "python3,bash,sh,node".to_owned()));
+            }
+        }),
+    ),
+    wire(
+        "select-default-without-bash",
+        &["PD-ALLOW-02"],
+        "Without the variable bash is not listed.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOWED_EXE";
+            if !variables.iter().any(|(known, _)| known == name) {
+                variables.push((name.to_owned(), "python3,python,sh,node".to_owned()));
+            }
+        }),
+    ),
+    wire(
+        "select-disallowed-is-noop",
+        &["PD-ALLOW-03"],
+        "A command that is not allowed is answered by NOOP.",
+        Rewiring::Selection(|line| {
+            if raw_has(line, "the policy is not started") { retold(line, "NOOP") } else { line.to_vec() }
+        }),
+    ),
+    wire(
+        "select-disallowed-is-a-failure",
+        &["PD-ALLOW-03"],
+        "A command that is not allowed is taken for a launch that failed.",
+        Rewiring::Admission(|guard, words, files| {
+            guard.admit(words, files).map_err(|denied| match denied {
+                Denied::Refused(why) | Denied::NotStartable(why) => Denied::NotStartable(why),
+            })
+        }),
+    ),
+    wire(
+        "select-names-in-any-case",
+        &["PD-ALLOW-04"],
+        "Listed names may be in any case.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| name.eq_ignore_ascii_case(listed))
+        }),
+    ),
+    wire(
+        "select-names-by-prefix",
+        &["PD-ALLOW-04"],
+        "A name that begins with a listed one is listed.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| name.starts_with(listed))
+        }),
+    ),
+    wire(
+        "select-names-by-suffix",
+        &["PD-ALLOW-04"],
+        "A name that ends with a listed one is listed.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| name.ends_with(listed))
+        }),
+    ),
+    wire(
+        "select-names-by-part",
+        &["PD-ALLOW-04"],
+        "A name that is part of a listed one is listed.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| !name.is_empty() && listed.starts_with(name))
+        }),
+    ),
+    wire(
+        "select-names-that-look-alike",
+        &["PD-ALLOW-04"],
+        "Letters that look alike are the same.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| plain(name) == listed)
+        }),
+    ),
+    config(
+        "select-path-of-its-own",
+        &["PD-ALLOW-05"],
+        "Programs are looked for in `/usr/bin` and `/bin` alone.",
+        |config| config.settings.path = vec!["/usr/bin".to_owned(), "/bin".to_owned()],
+    ),
+    config(
+        "select-path-from-its-end",
+        &["PD-ALLOW-05"],
+        "Programs are looked for in PATH from its end.",
+        |config| config.settings.path.reverse(),
+    ),
+    wire(
+        "select-follows-any-link",
+        &["PD-ALLOW-06"],
+        "A listed name may be a link to any program.",
+        Rewiring::Admission(|guard, words, files| {
+            let mut guard = guard.clone();
+            let word = words.first().map_or("", String::as_str);
+            let is_listed = guard.allowed_programs.iter().any(|name| name == base_name(word));
+            let real = files.canonical(&program(&guard, word, files)).unwrap_or_default();
+            if is_listed {
+                guard.allowed_programs.push(base_name(&real).to_owned());
+            }
+            guard.admit(words, files)
+        }),
+    ),
+    wire(
+        "select-follows-no-link",
+        &["PD-ALLOW-06"],
+        "A listed name that is a link to another name is refused.",
+        Rewiring::Admission(|guard, words, files| {
+            let word = words.first().map_or("", String::as_str);
+            let program = program(guard, word, files);
+            match files.canonical(&program) {
+                Some(real) if base_name(&real) != base_name(word) => refused("a link"),
+                _ => guard.admit(words, files),
+            }
+        }),
+    ),
+    wire("select-any-script", &["PD-ALLOW-08"], "A script may lie anywhere.", Rewiring::Admission(anywhere)),
+    wire(
+        "select-relative-scripts",
+        &["PD-ALLOW-08"],
+        "A script with a relative path is not looked at.",
+        Rewiring::Admission(|guard, words, files| {
+            if script(words).starts_with('/') {
+                guard.admit(words, files)
+            } else {
+                anywhere(guard, words, files)
+            }
+        }),
+    ),
+    wire(
+        "select-scripts-by-suffix",
+        &["PD-ALLOW-08"],
+        "A script with a known suffix may lie anywhere.",
+        Rewiring::Admission(|guard, words, files| {
+            let is_known = [".sh", ".py", ".js"].iter().any(|suffix| script(words).ends_with(suffix));
+            if is_known { anywhere(guard, words, files) } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
+        "select-scripts-of-shells",
+        &["PD-ALLOW-08"],
+        "A script of a shell may lie anywhere.",
+        Rewiring::Admission(|guard, words, files| {
+            let is_shell = words.first().is_some_and(|word| base_name(word).ends_with("sh"));
+            if is_shell { anywhere(guard, words, files) } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
+        "select-default-root-is-repository",
+        &["PD-ALLOW-09"],
+        "Without the variable every folder of the repository is the script root.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT";
+            if !variables.iter().any(|(known, value)| known == name && !value.is_empty()) {
+                let root = variables.iter().find(|(known, _)| known == "MACHINA_ROOT");
+                let root = root.map_or(".".to_owned(), |(_, root)| root.clone());
+                variables.push((name.to_owned(), root));
+            }
+        }),
+    ),
+    wire(
+        "select-resolves-no-links",
+        &["PD-ALLOW-10"],
+        "Links are not resolved before a script is held against the root.",
+        Rewiring::Admission(|guard, words, files| {
+            guard.admit(words, &Seen { files, spell: |path| lexical(&path) })
+        }),
+    ),
+    wire(
+        "select-resolves-nothing",
+        &["PD-ALLOW-10"],
+        "Neither links nor `..` are resolved before a script is held against the root.",
+        Rewiring::Admission(|guard, words, files| guard.admit(words, &Seen { files, spell: |path| path })),
+    ),
+    wire(
+        "select-root-by-prefix",
+        &["PD-ALLOW-10"],
+        "A folder whose name begins like the root is taken for it.",
+        Rewiring::Admission(|guard, words, files| {
+            let real = files.canonical(script(words)).unwrap_or_default();
+            let root = files.canonical(&guard.script_root).unwrap_or_default();
+            let starts = !root.is_empty() && real.starts_with(&root);
+            if starts { anywhere(guard, words, files) } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
+        "select-refuses-dots",
+        &["PD-ALLOW-10"],
+        "A path with `..` is refused, wherever it leads.",
+        Rewiring::Admission(|guard, words, files| {
+            if script(words).split('/').any(|part| part == "..") {
+                refused("dots")
+            } else {
+                guard.admit(words, files)
+            }
+        }),
+    ),
+    wire(
+        "select-refuses-links",
+        &["PD-ALLOW-10"],
+        "A script that is reached by a link is refused, wherever it leads.",
+        Rewiring::Admission(|guard, words, files| {
+            let path = script(words);
+            match files.canonical(path) {
+                Some(real) if real != lexical(&absolute(path, files)) => refused("a link"),
+                _ => guard.admit(words, files),
+            }
+        }),
+    ),
+    wire(
+        "select-inline-code",
+        &["PD-ALLOW-11"],
+        "`-c` and `-e` are allowed.",
+        Rewiring::Admission(|guard, words, files| {
+            unsafe_if(guard, words, files, |first| matches!(first, Some("-c" | "-e")))
+        }),
+    ),
+    wire(
+        "select-options-anywhere",
+        &["PD-ALLOW-11"],
+        "Words behind the script that look like options of an interpreter are refused.",
+        Rewiring::Admission(|guard, words, files| {
+            let is_option = |word: &String| word.starts_with(['-', '+']);
+            match words.get(2..).unwrap_or_default().iter().find(|word| is_option(word)) {
+                Some(word) => Err(Denied::Refused(format!("{word:?} is an option"))),
+                None => guard.admit(words, files),
+            }
+        }),
+    ),
+    wire(
+        "select-modules",
+        &["PD-ALLOW-11"],
+        "`-m` is allowed.",
+        Rewiring::Admission(|guard, words, files| {
+            unsafe_if(guard, words, files, |first| first == Some("-m"))
+        }),
+    ),
+    wire(
+        "select-scripts-on-stdin",
+        &["PD-ALLOW-11"],
+        "`-` and `-s` are allowed.",
+        Rewiring::Admission(|guard, words, files| {
+            unsafe_if(guard, words, files, |first| matches!(first, Some("-" | "-s")))
+        }),
+    ),
+    wire(
+        "select-no-script",
+        &["PD-ALLOW-11"],
+        "An interpreter without a script is started.",
+        Rewiring::Admission(|guard, words, files| unsafe_if(guard, words, files, |first| first.is_none())),
+    ),
+    wire(
+        "select-unbuffered",
+        &["PD-ALLOW-11"],
+        "`-u` may come before the script.",
+        Rewiring::Admission(|guard, words, files| without_options(guard, words, files, |word| word == "-u")),
+    ),
+    wire(
+        "select-double-dash",
+        &["PD-ALLOW-11"],
+        "`--` may come before the script.",
+        Rewiring::Admission(|guard, words, files| without_options(guard, words, files, |word| word == "--")),
+    ),
+    wire(
+        "select-plus-options",
+        &["PD-ALLOW-11"],
+        "Options with a plus sign may come before the script.",
+        Rewiring::Admission(|guard, words, files| {
+            without_options(guard, words, files, |word| word.starts_with('+'))
+        }),
+    ),
+    wire(
+        "select-options-before-script",
+        &["PD-ALLOW-11"],
+        "Options of several letters may come before the script.",
+        Rewiring::Admission(|guard, words, files| {
+            without_options(guard, words, files, |word| word.starts_with('-') && word.len() > 2)
+        }),
+    ),
+    wire(
+        "select-own-scripts-anywhere",
+        &["PD-ALLOW-12"],
+        "A file that begins with `#!` may lie anywhere.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            if is_own_script(&program, files) {
+                anywhere(guard, words, files)
+            } else {
+                guard.admit(words, files)
+            }
+        }),
+    ),
+    wire(
+        "select-own-scripts-by-any-name",
+        &["PD-ALLOW-12"],
+        "A file that begins with `#!` need not be listed.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            let is_script = is_own_script(&program, files);
+            with_names(guard, words, files, |_, _| is_script)
+        }),
+    ),
+    wire(
+        "select-no-own-scripts",
+        &["PD-ALLOW-12"],
+        "A file that begins with `#!` is refused.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            if is_own_script(&program, files) { refused("a script") } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
+        "select-ignores-unsafe",
+        &["PD-ALLOW-13"],
+        "MACHINA_POLICY_ALLOW_UNSAFE means nothing.",
+        Rewiring::Variables(|variables| variables.retain(|(name, _)| name != "MACHINA_POLICY_ALLOW_UNSAFE")),
+    ),
+    wire(
+        "select-unsafe-by-any-value",
+        &["PD-ALLOW-13"],
+        "MACHINA_POLICY_ALLOW_UNSAFE means the same with any value.",
+        Rewiring::Variables(|variables| {
+            for (_, value) in variables.iter_mut().filter(|(name, _)| name == "MACHINA_POLICY_ALLOW_UNSAFE") {
+                "1".clone_into(value);
+            }
+        }),
+    ),
+    wire(
+        "select-unsafe-for-programs-only",
+        &["PD-ALLOW-13"],
+        "MACHINA_POLICY_ALLOW_UNSAFE does not switch the script root off.",
+        Rewiring::Admission(|guard, words, files| {
+            let is_unsafe = guard.allows_unsafe;
+            let guard = Guard { allows_unsafe: false, ..guard.clone() };
+            with_names(&guard, words, files, |_, _| is_unsafe)
+        }),
+    ),
+    config(
+        "select-unsafe-has-time",
+        &["PD-ALLOW-13"],
+        "With MACHINA_POLICY_ALLOW_UNSAFE a driver has ten minutes.",
+        |config| {
+            if config.settings.allows_unsafe {
+                config.settings.timeout_ms = 600_000;
+            }
+        },
+    ),
+    config(
+        "select-unsafe-has-room",
+        &["PD-ALLOW-13"],
+        "With MACHINA_POLICY_ALLOW_UNSAFE a driver may write a megabyte.",
+        |config| {
+            if config.settings.allows_unsafe {
+                config.settings.stdout_bytes_max = 1 << 20;
+            }
+        },
+    ),
+    wire(
+        "select-default-root-stays",
+        &["PD-ALLOW-14"],
+        "Scripts in `policies` are allowed whatever the script root.",
+        Rewiring::Admission(|guard, words, files| {
+            let policies = Guard { script_root: "policies".to_owned(), ..guard.clone() };
+            guard.admit(words, files).or_else(|denied| policies.admit(words, files).map_err(|_| denied))
+        }),
+    ),
+    wire(
+        "select-ignores-script-root",
+        &["PD-ALLOW-14"],
+        "The variable for the script root means nothing.",
+        Rewiring::Variables(|variables| {
+            variables.retain(|(name, _)| name != "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT")
+        }),
+    ),
+];

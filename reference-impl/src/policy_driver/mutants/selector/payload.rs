@@ -1,0 +1,139 @@
+//! Mutants whose drivers get another payload.
+
+use super::super::tree::{self, edited, get, put, take};
+use super::{Mutant, Rewiring, wire};
+use crate::json::Value;
+use crate::mutant::text::{swap, swap_last};
+
+/// The menu of a payload.
+fn in_menu(payload: &mut Vec<u8>, change: impl FnOnce(&mut Vec<Value>)) {
+    *payload = edited(payload, |members| {
+        if let Some(Value::Array(entries)) = get(members, "menu") {
+            change(entries);
+        }
+    });
+}
+
+fn each_entry(payload: &mut Vec<u8>, change: impl Fn(&mut tree::Members)) {
+    in_menu(payload, |entries| {
+        for entry in entries {
+            if let Value::Object(members) = entry {
+                change(members);
+            }
+        }
+    });
+}
+
+/// The mutants of this file, by the order of the clauses.
+pub(super) const MUTANTS: &[Mutant] = &[
+    wire(
+        "select-payload-with-comma",
+        &["PD-FILE-01"],
+        "The payload has a trailing comma.",
+        Rewiring::Request(|request| request.payload = swap_last(&request.payload, "}", ",}")),
+    ),
+    wire(
+        "select-payload-with-bom",
+        &["PD-FILE-01"],
+        "The payload begins with a byte order mark.",
+        Rewiring::Request(|request| request.payload = [b"\xEF\xBB\xBF", request.payload.as_slice()].concat()),
+    ),
+    wire(
+        "select-payload-wrapped",
+        &["PD-FILE-01"],
+        "The payload is a member of another object.",
+        Rewiring::Request(|request| {
+            request.payload = [b"{\"payload\":", request.payload.as_slice(), b"}"].concat()
+        }),
+    ),
+    wire(
+        "select-payload-without-state",
+        &["PD-FILE-01"],
+        "The payload has no `state_digest`.",
+        Rewiring::Request(|request| {
+            request.payload = swap(&request.payload, "\"state_digest\"", "\"digest\"")
+        }),
+    ),
+    wire(
+        "select-payload-without-mode",
+        &["PD-FILE-01"],
+        "The payload has no `control_mode`.",
+        Rewiring::Request(|request| request.payload = swap(&request.payload, "\"control_mode\"", "\"mode\"")),
+    ),
+    wire(
+        "select-payload-without-inputs",
+        &["PD-FILE-02"],
+        "The inputs of the payload are empty.",
+        Rewiring::Request(|request| {
+            request.payload =
+                edited(&request.payload, |members| put(members, "inputs", Value::Object(Vec::new())))
+        }),
+    ),
+    wire(
+        "select-swaps-digests",
+        &["PD-FILE-02"],
+        "The two digests are swapped.",
+        Rewiring::Request(|request| {
+            request.payload = edited(&request.payload, |members| {
+                let goal = take(members, "goal_digest");
+                let state = take(members, "state_digest");
+                put(members, "goal_digest", state.unwrap_or(Value::Null));
+                put(members, "state_digest", goal.unwrap_or(Value::Null));
+            })
+        }),
+    ),
+    wire(
+        "select-sorts-menu",
+        &["PD-FILE-02"],
+        "The menu of the payload is sorted by SID.",
+        Rewiring::Request(|request| {
+            in_menu(&mut request.payload, |entries| {
+                entries.sort_by_key(|entry| entry.get("sid").and_then(Value::as_str).map(str::to_owned));
+            })
+        }),
+    ),
+    wire(
+        "select-cuts-menu",
+        &["PD-FILE-02"],
+        "No more than a hundred entries of the menu reach the payload.",
+        Rewiring::Request(|request| in_menu(&mut request.payload, |entries| entries.truncate(100))),
+    ),
+    wire(
+        "select-loses-tags",
+        &["PD-FILE-02"],
+        "Entries of the payload have no tags.",
+        Rewiring::Request(|request| {
+            each_entry(&mut request.payload, |entry| put(entry, "tags", Value::Array(Vec::new())))
+        }),
+    ),
+    wire(
+        "select-sorts-tags",
+        &["PD-FILE-02"],
+        "Tags of an entry are sorted.",
+        Rewiring::Request(|request| {
+            each_entry(&mut request.payload, |entry| {
+                if let Some(Value::Array(tags)) = get(entry, "tags") {
+                    tags.sort_by_key(|tag| tag.as_str().map(str::to_owned));
+                }
+            })
+        }),
+    ),
+    wire(
+        "select-loses-aids",
+        &["PD-FILE-02"],
+        "Entries of the payload have no `aid`.",
+        Rewiring::Request(|request| each_entry(&mut request.payload, |entry| drop(take(entry, "aid")))),
+    ),
+    wire(
+        "select-name-is-aid",
+        &["PD-FILE-02"],
+        "The name of an entry is its aid.",
+        Rewiring::Request(|request| {
+            each_entry(&mut request.payload, |entry| {
+                if let Some(aid) = get(entry, "aid").cloned() {
+                    put(entry, "name", aid);
+                }
+            })
+        }),
+    ),
+];
