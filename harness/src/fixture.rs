@@ -13,7 +13,7 @@ mod process;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use crate::payload::Vars;
@@ -32,16 +32,21 @@ pub const KEPT_BYTES_MAX: u64 = 8 << 20;
 /// How often [`Fixtures::stop`] looks for processes that were started while it killed others.
 const KILL_ROUNDS: usize = 3;
 
-/// Held while an executable file is being written; see [`spawn_guard`].
-static EXECUTABLE_WRITTEN: RwLock<()> = RwLock::new(());
+/// Processes are started under a reading lock, and nobody else's while something is open that they must not inherit.
+static BIRTHS: RwLock<()> = RwLock::new(());
 
 /// Hold this while starting a process from a thread of the harness.
 ///
-/// A process that is born while another thread writes an actor's script inherits the open file until it runs its own
-/// program; whoever starts the script in that moment is refused with `ETXTBSY`, which would look like the peer's
-/// fault.
+/// A process that is being born has every open file of this one until it runs its own program. Two of them do harm: a
+/// script that is being written, for whoever starts the script in that moment is refused with `ETXTBSY`, and a socket
+/// that listens for a moment, for connections to it are taken by nobody. See [`no_births`].
 pub fn spawn_guard() -> RwLockReadGuard<'static, ()> {
-    EXECUTABLE_WRITTEN.read().unwrap_or_else(PoisonError::into_inner)
+    BIRTHS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hold this while something is open that no other process may inherit: nobody holds a [`spawn_guard`] meanwhile.
+pub fn no_births() -> RwLockWriteGuard<'static, ()> {
+    BIRTHS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The program that plays actors: a binary whose `main` calls [`actor::dispatch`] before anything else.

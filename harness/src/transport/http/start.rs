@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::link::Link;
 use super::{HttpConnection, Lane, READ_BYTES, Silent};
 use crate::budget::Budget;
-use crate::fixture::spawn_guard;
+use crate::fixture::{no_births, spawn_guard};
 use crate::transport::child::{ChildConnection, ChildSpec};
 use crate::transport::{Connection, Log, Until};
 
@@ -105,6 +105,9 @@ impl FreeAddress {
         let claim = at(CLAIMS.start + place % (CLAIMS.end - CLAIMS.start))?;
         let claim = TcpListener::bind(claim).ok()?;
         let address = at(PORTS.start + place)?;
+        // A process that is born now would keep the socket of this look open for a moment. It would take the place of the
+        // server, and the connection that the server is waited for with.
+        let _guard = no_births();
         TcpListener::bind(address).ok().map(|_| Self { address, _claim: claim })
     }
 }

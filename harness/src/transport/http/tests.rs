@@ -2,10 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::fixture::spawn_guard;
 
 #[derive(Default)]
 struct Tape(Vec<Kind>);
@@ -277,6 +280,30 @@ fn an_address_is_given_once_until_its_server_listens() {
     let server = TcpListener::bind(free.get()).unwrap();
     drop(free);
     assert!(FreeAddress::take(place).is_none(), "{:?} is listened at", server.local_addr());
+}
+
+/// A process that was born during the look at a port took the connection that its server was waited for with.
+#[test]
+fn nobody_listens_at_an_address_while_processes_are_started() {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let starts = || {
+            while !ended.load(Ordering::SeqCst) {
+                let _guard = spawn_guard();
+                Command::new("/bin/true").status().unwrap();
+            }
+        };
+        for _ in 0..4 {
+            scope.spawn(starts);
+        }
+        let open = (0..300).filter(|_| {
+            let free = free_address().unwrap();
+            TcpStream::connect(free.get()).is_ok()
+        });
+        let open = open.count();
+        ended.store(true, Ordering::SeqCst);
+        assert_eq!(open, 0, "addresses that were taken");
+    });
 }
 
 #[test]
