@@ -77,6 +77,8 @@ pub struct MutantRow {
     pub untestable: BTreeSet<&'static str>,
     /// Number of checks that were run against it.
     pub checks_run: usize,
+    /// How often it was looked at: more than once where processes are in play and the first look left a clause.
+    pub looks: u32,
 }
 
 impl MutantRow {
@@ -133,6 +135,8 @@ impl Proof {
     }
 }
 
+/// Most looks at a mutant, or at a check that noticed none, where processes are in play.
+const LOOKS: u32 = 3;
 /// Threads for work that waits most of its time, as a multiple of the jobs.
 const WAITERS_PER_JOB: usize = 4;
 
@@ -252,8 +256,22 @@ impl Workshop<'_> {
         })
     }
 
+    /// A mutant that can be noticed is noticed, though the machine may be too busy to show a race at the first look.
     fn row(&self, mutant: &Mutant) -> Result<MutantRow, String> {
         let mut row = new_row(mutant);
+        while row.looks < LOOKS && !row.is_noticed(mutant) {
+            row.looks += 1;
+            let looked_outside = self.look(mutant, &mut row)?;
+            if !looked_outside {
+                break;
+            }
+        }
+        Ok(row)
+    }
+
+    /// Runs the checks of the mutant's clauses, the quick ones first; tells whether some of them need a process.
+    fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<bool, String> {
+        let mut looked_outside = false;
         let extra = arguments(mutant);
         let references = self.boundary.references();
         for reference in references.iter().filter(|reference| self.boundary.plays(reference, mutant)) {
@@ -266,23 +284,24 @@ impl Workshop<'_> {
             let (inside, outside): (Vec<&Check>, Vec<&Check>) =
                 checks.into_iter().partition(|check| machine.is_some() && !check.needs_process);
             if let Some(peer) = machine {
-                self.run(&peer, &inside, true, 1, &mut |outcome| note(&outcome, mutant, &mut row));
+                self.run(&peer, &inside, true, 1, &mut |outcome| note(&outcome, mutant, row));
             }
             // A process is needed where a check observes one, or where nothing inside noticed.
             if !outside.is_empty() && !row.is_noticed(mutant) {
+                looked_outside = true;
                 let peer = self.process_peer(reference, mutant)?;
                 let (slow, quick): (Vec<&Check>, Vec<&Check>) = outside
                     .into_iter()
                     .filter(|check| peer.commands.contains_key(&check.command))
                     .partition(|check| check.slow);
-                self.run(&peer, &quick, false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
+                self.run(&peer, &quick, false, 1, &mut |outcome| note(&outcome, mutant, row));
                 // Real time is spent only where nothing else can notice.
                 if !row.is_noticed(mutant) {
-                    self.run(&peer, &slow, true, 1, &mut |outcome| note(&outcome, mutant, &mut row));
+                    self.run(&peer, &slow, true, 1, &mut |outcome| note(&outcome, mutant, row));
                 }
             }
         }
-        Ok(row)
+        Ok(looked_outside)
     }
 
     /// One mutant inside this process until it is noticed; `None` where a fuller proof has to do all of it.
@@ -327,8 +346,10 @@ impl Workshop<'_> {
             .iter()
             .filter(|check| check.needs_process && !check.slow && !killers.contains(&check.id))
             .collect();
+        let reasons = self.boundary.redundant_checks();
         let found = self.each(WAITERS_PER_JOB, &left, |check| {
             said(format!("check {}", check.id));
+            let looks = if reasons.iter().any(|(id, _)| *id == check.id) { 1 } else { LOOKS };
             let references = self.boundary.references();
             for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
                 let reference = references.iter().find(|reference| {
@@ -339,9 +360,11 @@ impl Workshop<'_> {
                     continue;
                 };
                 let mut row = new_row(mutant);
-                self.run(&peer, &[*check], false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
-                if !row.killers.is_empty() {
-                    return Some(row);
+                for _ in 0..looks {
+                    self.run(&peer, &[*check], false, 1, &mut |outcome| note(&outcome, mutant, &mut row));
+                    if !row.killers.is_empty() {
+                        return Some(row);
+                    }
                 }
             }
             None
@@ -520,6 +543,7 @@ fn new_row(mutant: &Mutant) -> MutantRow {
         left_out: Vec::new(),
         untestable: BTreeSet::new(),
         checks_run: 0,
+        looks: 0,
     }
 }
 
@@ -544,7 +568,8 @@ fn note(outcome: &Outcome, mutant: &Mutant, row: &mut MutantRow) {
             row.untestable.insert(clause);
         }
         let found = outcome.result.findings.iter().any(|finding| finding.clause.0 == *clause);
-        if listed && found {
+        let killers = row.killers.get(clause).map_or(&[][..], Vec::as_slice);
+        if listed && found && !killers.contains(&outcome.result.id) {
             row.killers.entry(clause).or_default().push(outcome.result.id.clone());
         }
     }

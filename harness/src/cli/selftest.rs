@@ -106,7 +106,8 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: mutants and the checks that notice them", boundary.name());
     for row in &proof.rows {
-        let _ = writeln!(out, "  {} ({} checks run)", row.id, row.checks_run);
+        let looks = if row.looks > 1 { format!(", {} looks", row.looks) } else { String::new() };
+        let _ = writeln!(out, "  {} ({} checks run{looks})", row.id, row.checks_run);
         for (clause, checks) in &row.killers {
             let shown: Vec<&str> = checks.iter().take(3).map(String::as_str).collect();
             let more = checks.len().saturating_sub(shown.len());
