@@ -52,7 +52,7 @@ impl Bridge {
         let order = PostOrder {
             host: url.host.to_string(),
             port: url.port,
-            host_header: url.authority(),
+            host_header: url.authority,
             path: url.path,
             authorization,
             body: bytes,

@@ -70,7 +70,7 @@ impl HttpGet {
             host: url.host.to_string(),
             port: url.port,
             path: url.path.clone(),
-            host_header: url.authority(),
+            host_header: url.authority.clone(),
         };
         self.at = Some((url, redirects));
         Ok(Step::Fetch(request))
