@@ -10,6 +10,7 @@ use super::super::super::{
     Admission, Blocks, Breaker, CountingBreaker, Failure, Mode, Parts, Request, Requests, SelectorConfig,
 };
 use super::selections::{is_fallback_for, retold};
+use super::time::set_default;
 use super::{Mutant, Rewiring, wire};
 use crate::machine::{ChildExit, Event, Millis};
 use crate::mutant::{config, machine, parts, wrap};
@@ -549,23 +550,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "select-default-cooldown-of-half-a-second",
         &["PD-BRK-05"],
         "Without the variable the cooldown is 500 ms.",
-        Rewiring::Variables(|variables| {
-            let name = "MACHINA_POLICY_COOLDOWN_MS";
-            if !variables.iter().any(|(known, _)| known == name) {
-                variables.push((name.to_owned(), "500".to_owned()));
-            }
-        }),
+        Rewiring::Variables(|variables| set_default(variables, "MACHINA_POLICY_COOLDOWN_MS", "500")),
     ),
     wire(
         "select-default-cooldown-of-20-seconds",
         &["PD-BRK-05"],
         "Without the variable the cooldown is 20 s.",
-        Rewiring::Variables(|variables| {
-            let name = "MACHINA_POLICY_COOLDOWN_MS";
-            if !variables.iter().any(|(known, _)| known == name) {
-                variables.push((name.to_owned(), "20000".to_owned()));
-            }
-        }),
+        Rewiring::Variables(|variables| set_default(variables, "MACHINA_POLICY_COOLDOWN_MS", "20000")),
     ),
     wire(
         "select-no-cooldown-is-default",

@@ -2,7 +2,7 @@
 
 use super::super::super::select::expect::Expect;
 use super::super::super::select::provided::Provided;
-use super::super::super::select::talk::{ALLOWED_EXE, says};
+use super::super::super::select::talk::{ALLOWED_EXE, Talk, says};
 use super::check;
 use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, program, refuses, shell};
 use crate::check::Check;
@@ -30,18 +30,24 @@ fn options() -> Check {
     )
 }
 
+/// Puts a shell under the name of each other interpreter into the path that is returned, so that what a selector lets through
+/// would run; the twin that is accepted comes first.
+fn pretended(talk: &mut Talk) -> [(&'static str, &'static str); 1] {
+    for name in ["bash", "python3", "node"] {
+        shell(talk, &format!("bin/{name}"));
+    }
+    talk.driver(says(PICKED));
+    accepts(talk, BEFORE, &[], &format!("sh {SCRIPT}"));
+    [("PATH", "{{folder}}/bin:{{PATH}}")]
+}
+
 fn other_interpreters() -> Check {
     check(
         "interpreter/inline-code",
         "Inline code, modules and options of bash, python3 and node are refused.",
         &[BEFORE],
         |talk, _| {
-            // Each is a shell in truth, so that what a selector lets through would run.
-            for name in ["bash", "python3", "node"] {
-                shell(talk, &format!("bin/{name}"));
-            }
-            talk.driver(says(PICKED));
-            accepts(talk, BEFORE, &[], &format!("sh {SCRIPT}"));
+            let path = pretended(talk);
             let print = format!("\"printf '%s' '{PICKED}'\"");
             for command in [
                 format!("bash -c {print}"),
@@ -54,7 +60,7 @@ fn other_interpreters() -> Check {
                 format!("node -e {print}"),
                 format!("node -r {SCRIPT} {SCRIPT}"),
             ] {
-                refuses(talk, BEFORE, &[("PATH", "{{folder}}/bin:{{PATH}}")], &command);
+                refuses(talk, BEFORE, &path, &command);
             }
         },
     )
@@ -66,13 +72,9 @@ fn no_script() -> Check {
         "An interpreter without a script is refused: it would run the payload.",
         &[BEFORE],
         |talk, _| {
-            for name in ["bash", "python3", "node"] {
-                shell(talk, &format!("bin/{name}"));
-            }
-            talk.driver(says(PICKED));
-            accepts(talk, BEFORE, &[], &format!("sh {SCRIPT}"));
+            let path = pretended(talk);
             for name in ["sh", "bash", "python3", "node"] {
-                refuses(talk, BEFORE, &[("PATH", "{{folder}}/bin:{{PATH}}")], name);
+                refuses(talk, BEFORE, &path, name);
             }
         },
     )
