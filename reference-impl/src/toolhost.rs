@@ -25,8 +25,8 @@ mod url;
 pub use cache::{Cache, Entry, FixedCache, Key};
 pub use choices::{
     BlankLine, Bom, Choices, CrashKind, DeltaInRun, EmptyToken, HostErrorExit, InputsMember, KeysGivenUp,
-    LastLine, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput, SetAndRemoved,
-    SizeBytesWrong,
+    LastLine, LoopbackHosts, NullMember, OddDelta, Redirects, RemovedInFull, SameKeyOtherInput,
+    SetAndRemoved, SizeBytesWrong,
 };
 pub use host::LEASE_ISSUE;
 pub use http_get::{AllowedHosts, HttpGet};

@@ -44,6 +44,10 @@ choices! {
     crash_kind: CrashKind = CrashKind::Throw, { "throw" => CrashKind::Throw, "abort" => CrashKind::Abort };
     /// A redirect met by `http_get`.
     redirects: Redirects = Redirects::Follow, { "follow" => Redirects::Follow, "refuse" => Redirects::Refuse };
+    /// A host of this machine that the list allows, as `http_get` meets it.
+    loopback_hosts: LoopbackHosts = LoopbackHosts::Fetch, {
+        "fetch" => LoopbackHosts::Fetch, "refuse" => LoopbackHosts::Refuse
+    };
     /// A slot that one delta both sets and removes.
     slot_set_and_removed: SetAndRemoved = SetAndRemoved::Refuse, {
         "set" => SetAndRemoved::Set, "removed" => SetAndRemoved::Removed, "refuse" => SetAndRemoved::Refuse
@@ -155,6 +159,15 @@ pub enum CrashKind {
 pub enum Redirects {
     /// Followed, each target checked against the allowed hosts.
     Follow,
+    /// `TOOL_ERROR`.
+    Refuse,
+}
+
+/// See [`Choices::loopback_hosts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopbackHosts {
+    /// Contacted like any other.
+    Fetch,
     /// `TOOL_ERROR`.
     Refuse,
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::choices::Redirects;
+use super::choices::{LoopbackHosts, Redirects};
 use super::tool::{Answer, Context, FetchRequest, Input, Step, Tool, ToolResult};
 use super::url::{Url, UrlHost};
 use crate::json::{Value, write_str};
@@ -62,8 +62,9 @@ impl HttpGet {
         Self { allowed, at: None }
     }
 
-    fn fetch(&mut self, url: Url, redirects: usize) -> Result<Step, String> {
-        if !self.allowed.allow(&url.host) {
+    fn fetch(&mut self, url: Url, redirects: usize, cx: &Context<'_>) -> Result<Step, String> {
+        let is_refused = cx.choices.loopback_hosts == LoopbackHosts::Refuse && url.host.is_loopback();
+        if is_refused || !self.allowed.allow(&url.host) {
             return Err(format!("host not allowed: {}", url.host));
         }
         let request = FetchRequest {
@@ -85,7 +86,7 @@ impl HttpGet {
             if redirects >= cx.limits.http_redirects_max {
                 return Err(format!("more than {} redirects", cx.limits.http_redirects_max));
             }
-            return self.fetch(url.join(location)?, redirects + 1);
+            return self.fetch(url.join(location)?, redirects + 1, cx);
         }
         let mut output = format!("{{\"status\":{},\"body\":", reply.status).into_bytes();
         write_str(&mut output, &String::from_utf8_lossy(&reply.body));
@@ -95,12 +96,13 @@ impl HttpGet {
 }
 
 impl Tool for HttpGet {
-    fn call(&mut self, input: &Input<'_>, _cx: &mut Context<'_>) -> Step {
+    fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
         let url = input.value().map_err(|error| error.to_string()).and_then(|value| {
             let url = value.get("url").and_then(Value::as_str).ok_or("url must be a string")?;
             Ok(Url::parse(url)?)
         });
-        url.and_then(|url| self.fetch(url, 0)).unwrap_or_else(|error| Step::Done(ToolResult::error(error)))
+        url.and_then(|url| self.fetch(url, 0, cx))
+            .unwrap_or_else(|error| Step::Done(ToolResult::error(error)))
     }
 
     fn resume(&mut self, answer: Answer, cx: &mut Context<'_>) -> Step {

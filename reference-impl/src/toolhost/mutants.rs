@@ -15,6 +15,7 @@ mod wire_state;
 mod wire_syntax;
 mod wire_table;
 
+use super::tool::ToolEntry;
 use super::{Components, Config, Mode, machine_with};
 use crate::machine::Machine;
 use crate::mutant::{self, Inner, ShellFault, shell};
@@ -84,6 +85,11 @@ pub fn all() -> Vec<Mutant> {
 /// The mutant called `id`.
 pub fn find(id: &str) -> Option<Mutant> {
     all().into_iter().find(|mutant| mutant.id == id)
+}
+
+/// The entry of a tool that is to be replaced.
+fn entry<'a>(components: &'a mut Components, aid: &str) -> Option<&'a mut ToolEntry> {
+    components.tools.entries.iter_mut().find(|entry| *entry.aid == *aid)
 }
 
 #[cfg(test)]

@@ -20,17 +20,12 @@ impl Run {
         Self { host: Host::new(config, components), input: Vec::new(), ended: false }
     }
 
-    /// Appends within the limit; capacity doubles but never exceeds the limit. False when the limit is crossed.
+    /// Appends within the limit; false when it is crossed.
     fn append(&mut self, bytes: &[u8]) -> bool {
         let bytes_max = self.host.config().limits.stdin_bytes_max;
-        let needed = self.input.len() + bytes.len();
-        if needed > bytes_max {
+        if bytes.len() > bytes_max - self.input.len() {
             self.input = Vec::new();
             return false;
-        }
-        if needed > self.input.capacity() {
-            let target = needed.max(self.input.capacity() * 2).min(bytes_max);
-            self.input.reserve_exact(target - self.input.len());
         }
         self.input.extend_from_slice(bytes);
         true

@@ -239,9 +239,4 @@ impl ToolTable {
     pub fn find(&self, aid: RawStr<'_>) -> Option<usize> {
         self.entries.iter().position(|entry| aid.is(&entry.aid))
     }
-
-    /// The entry of `aid`, for whoever replaces a tool.
-    pub fn get_mut(&mut self, aid: &str) -> Option<&mut ToolEntry> {
-        self.entries.iter_mut().find(|entry| *entry.aid == *aid)
-    }
 }

@@ -37,6 +37,14 @@ impl UrlHost {
         }
     }
 
+    /// Whether it is certainly this machine.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Self::Address(address) => address.to_canonical().is_loopback(),
+        }
+    }
+
     fn of(authority: &Authority<'_>) -> Result<Self, &'static str> {
         let name = match authority.host_parsed() {
             Host::Ipv4(address) => return Ok(Self::Address(address.into())),
@@ -47,7 +55,7 @@ impl UrlHost {
         let name = name.strip_suffix('.').unwrap_or(name);
         // Neither escapes nor delimiters, which resolvers read in ways of their own.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || !name.bytes().all(is_plain) {
+        if name.split('.').any(str::is_empty) || !name.bytes().all(is_plain) {
             return Err("malformed host name");
         }
         Ok(Self::Name(name.to_ascii_lowercase()))
@@ -170,6 +178,23 @@ mod tests {
             " http://h/",
         ] {
             assert!(Url::parse(url).is_err(), "{url:?}");
+        }
+    }
+
+    #[test]
+    fn knows_this_machine() {
+        for (host, is_loopback) in [
+            ("LocalHost.", true),
+            ("a.localhost", true),
+            ("127.3.2.1", true),
+            ("[::1]", true),
+            ("[::ffff:127.0.0.1]", true),
+            ("notlocalhost", false),
+            ("localhost.example", false),
+            ("128.0.0.1", false),
+            ("[::2]", false),
+        ] {
+            assert_eq!(UrlHost::parse(host).unwrap().is_loopback(), is_loopback, "{host}");
         }
     }
 

@@ -73,6 +73,11 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::choice("crash_kind", &["throw", "abort"], "what the tool of role `crash` does"),
     ConfigKey::choice("redirects", &["follow", "refuse"], "whether http_get follows redirects"),
     ConfigKey::choice(
+        "loopback_hosts",
+        &["fetch", "refuse"],
+        "whether http_get contacts 127.0.0.1 where the list allows it; only then all of it can be judged",
+    ),
+    ConfigKey::choice(
         "slot_set_and_removed",
         &["set", "removed", "refuse"],
         "a slot that one delta both sets and removes",

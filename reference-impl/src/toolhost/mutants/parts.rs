@@ -62,6 +62,9 @@ pub const MUTANTS: &[Mutant] = &[
         "A lease expires after a second, whatever time was asked for.",
         |config| config.limits.lease_ttl_max_ms = config.limits.lease_ttl_min_ms,
     ),
+    config("issues-no-lease", &["TH-LEASE-03"], "There is no room for a lease.", |config| {
+        config.limits.lease_entries_max = 0;
+    }),
     config(
         "enforces-leases-always",
         &["TH-LEASE-16"],
@@ -155,7 +158,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     parts("tier-0-needs-lease", &["TH-LEASE-01"], "Tools of tier 0 need a lease.", |_, components| {
         for aid in ["AID.PEERPROOF.ECHO.v1", "AID.PEERPROOF.ANY.v1"] {
-            if let Some(entry) = components.tools.get_mut(aid) {
+            if let Some(entry) = super::entry(components, aid) {
                 entry.tier = 1;
             }
         }

@@ -216,7 +216,7 @@ fn leaky(config: &mut Config, components: &mut Components, hole: Hole, redirect_
     let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
     let list: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
     for aid in ["AID.NET.HTTP_GET.v1", "AID.PEERPROOF.HTTP_GET.v1"] {
-        if let Some(entry) = components.tools.get_mut(aid) {
+        if let Some(entry) = super::entry(components, aid) {
             entry.tool = Box::new(Leaky {
                 list: list.clone(),
                 strict: HttpGet::new(AllowedHosts::parse(&text)),

@@ -73,6 +73,13 @@ fn page_or_refused(clause: &str) -> Expect {
     Expect::new(clause, page(200, "hello")).or(Allowed::of(Outcome::Refused))
 }
 
+/// The same of a fetch from 127.0.0.1 that is allowed: a peer that refuses it chose to refuse this machine.
+fn page_or_no_loopback(clause: &str) -> Expect {
+    Expect::new(clause, page(200, "hello").shows("fetch"))
+        .or(Allowed::of(Outcome::Refused).shows("refuse"))
+        .choice("loopback_hosts")
+}
+
 /// A URL that must not lead to contact with `listener`, under a list that does not allow it; its accepted twin is
 /// judged elsewhere in this topic.
 fn refused_url(

@@ -7,7 +7,8 @@ use super::super::super::relation::Relation;
 use super::super::super::talk::{Request, Talk};
 use super::super::super::talk_state::{listener, url_input};
 use super::{
-    FEATURE, HOSTS, fetch, http, id, next_process, page, page_or_refused, refused_url, resolves, talk,
+    FEATURE, HOSTS, fetch, http, id, next_process, page, page_or_no_loopback, page_or_refused, refused_url,
+    resolves, talk,
 };
 
 const URL: &str = "http://127.0.0.1:{{web.port}}/";
@@ -136,7 +137,7 @@ fn positive(
 ) -> Check {
     http(Check::new(id(name), title, [clause], "serve", move |facts, _| {
         let mut talk = talk(facts, control);
-        let of = fetch(&mut talk, url, page_or_refused(clause));
+        let of = fetch(&mut talk, url, page_or_no_loopback(clause));
         talk.canary().finish();
         next_process(&mut talk, hosts);
         let step = fetch(&mut talk, url, page_or_refused(clause));
@@ -188,7 +189,7 @@ fn shape(status: u16) -> Check {
         const BODY: &str = "naïve \"page\"\n\\ 漢字";
         let mut talk = talk(facts, None);
         // A peer that refuses loopback addresses shows no page at all.
-        let of = fetch(&mut talk, URL, page_or_refused(CLAUSE));
+        let of = fetch(&mut talk, URL, page_or_no_loopback(CLAUSE));
         talk.fixture(listener("page", status, None, BODY));
         let expect = Expect::new(CLAUSE, page(status, BODY)).or(Allowed::of(Outcome::Refused));
         let step = fetch(&mut talk, "http://127.0.0.1:{{page.port}}/a?b=c", expect);

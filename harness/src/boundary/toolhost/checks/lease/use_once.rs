@@ -11,7 +11,7 @@ use super::{FEATURE, id};
 
 /// The checks of this part.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![no_tier()];
+    let mut checks = vec![no_tier(), issued()];
     for role in ["tier1", "tier2", "tier3"] {
         checks.push(required(role));
         checks.push(opens(role));
@@ -46,6 +46,33 @@ fn no_tier() -> Check {
     )
     .feature(FEATURE)
     .roles(&["any"])
+}
+
+/// Every other check of leases decides nothing where none is issued: one has to say so.
+fn issued() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("issued-as-configured"),
+        "The request that the configuration names for leases is answered with a token.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let step = talk.at();
+            let pointer = facts.features.get(FEATURE).and_then(|lease| lease.get("token")?.as_str());
+            let pointer = pointer.unwrap_or_default().to_owned();
+            talk.relate(Relation::Member {
+                clause: CLAUSE.into(),
+                step,
+                pointer,
+                what: Match::NonEmptyString,
+            });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
 }
 
 fn required(role: &'static str) -> Check {
