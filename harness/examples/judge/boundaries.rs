@@ -55,13 +55,22 @@ pub const ALL: &[Judged] = &[
         sides: &[Side::Provider],
         words: &[("", "toolhost")],
         untold: &[],
-        forms: &[Form {
-            name: "that-refuses-redirects",
-            choices: &[("redirects", "refuse")],
-            feature: Some("http_get"),
-            is_process: true,
-            ..PROVIDER
-        }],
+        forms: &[
+            Form {
+                name: "that-refuses-redirects",
+                choices: &[("redirects", "refuse"), ("loopback_hosts", "fetch")],
+                feature: Some("http_get"),
+                is_process: true,
+                ..PROVIDER
+            },
+            Form {
+                name: "that-refuses-this-machine",
+                choices: &[("loopback_hosts", "refuse")],
+                feature: Some("http_get"),
+                is_process: true,
+                ..PROVIDER
+            },
+        ],
     },
     Judged {
         boundary: "json_rpc",
