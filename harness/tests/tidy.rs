@@ -20,7 +20,10 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let built = matches!(name.as_str(), "target" | ".git" | "__pycache__" | "artifacts" | "coverage");
+            let built = matches!(
+                name.as_str(),
+                "target" | ".git" | "__pycache__" | "artifacts" | "corpus" | "coverage"
+            );
             if name == ".git" {
                 continue;
             }
