@@ -28,7 +28,8 @@ impl UrlHost {
     /// Reads a host as it stands in a URL: a name, a dotted quad, or an IPv6 address in brackets.
     ///
     /// # Errors
-    /// Why it is refused: it is no host, or more than that.
+    /// Why it is refused: it is no host, or more than that; among others every other spelling of an IPv4 address (`127.1`,
+    /// `0x7f000001`, `017.0.0.1`).
     pub fn parse(host: &str) -> Result<Self, &'static str> {
         let url = format!("http://{host}");
         match Uri::parse(url.as_str()).ok().and_then(|url| url.authority()) {
@@ -40,7 +41,7 @@ impl UrlHost {
     /// Whether it is certainly this machine.
     pub fn is_loopback(&self) -> bool {
         match self {
-            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Self::Name(name) => format!(".{name}").ends_with(".localhost"),
             Self::Address(address) => address.to_canonical().is_loopback(),
         }
     }
@@ -57,6 +58,12 @@ impl UrlHost {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.split('.').any(str::is_empty) || !name.bytes().all(is_plain) {
             return Err("malformed host name");
+        }
+        // A name whose last label is a number is taken for an IPv4 address by resolvers.
+        let last = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+        let (digits, base) = last.strip_prefix("0x").map_or((last.as_str(), 10), |digits| (digits, 16));
+        if digits.chars().all(|digit| digit.is_digit(base)) {
+            return Err("malformed IPv4 address");
         }
         Ok(Self::Name(name.to_ascii_lowercase()))
     }
@@ -103,13 +110,17 @@ impl Url {
         if authority.has_userinfo() {
             return Err("user-info is not allowed");
         }
+        let port = match authority.port_to_u16() {
+            Ok(Some(0)) | Err(_) => return Err("malformed port"),
+            Ok(port) => port.unwrap_or(80),
+        };
         let path = match uri.path().as_str() {
             "" => "/",
             path => path,
         };
         Ok(Self {
             host: UrlHost::of(&authority)?,
-            port: authority.port_to_u16().map_err(|_| "malformed port")?.unwrap_or(80),
+            port,
             authority: authority.as_str().to_owned(),
             path: match uri.query() {
                 Some(query) => format!("{path}?{query}"),
@@ -166,15 +177,28 @@ mod tests {
             "http://h\t/",
             "http://h%2eother/",
             "http://\u{ff41}/",
+            "http://a..b/",
+            "http://.a/",
+            "http://a../",
+            "http://h:0/",
             "http://h:65536/",
             "http://h:-1/",
             "http://h:80:80/",
             "http://h:8x/",
+            "http://127.1/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0X7F.0x1/",
+            "http://0x7f.1/",
+            "http://017.0.0.1/",
+            "http://127.0.0.1.1/",
+            "http://1.2.3.256/",
             "http://[::1/",
             "http://::1/",
             "http://[::1%lo]/",
             "http://[127.0.0.1]/",
             "http://[::1]x/",
+            "http://0x/",
             " http://h/",
         ] {
             assert!(Url::parse(url).is_err(), "{url:?}");
