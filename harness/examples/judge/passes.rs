@@ -113,10 +113,10 @@ impl Pass {
         let reference = references.get(self.reference)?;
         let command = |args: &[String]| -> Vec<String> {
             let program = self.is_process.then(|| refpeer.to_owned());
-            // At the end there may be a payload.
-            let mut words = words(judged, args);
-            words.splice(1..1, self.extra.iter().cloned());
-            program.into_iter().chain(words).collect()
+            let words = words(judged, args).into_iter().chain(self.extra.iter().cloned());
+            // `refpeer` takes it behind all options.
+            let (payload, words): (Vec<String>, Vec<String>) = words.partition(|word| word == "{payload}");
+            program.into_iter().chain(words).chain(payload).collect()
         };
         let commands: BTreeMap<String, Vec<String>> =
             reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect();
