@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use serde::Serialize;
 
@@ -158,20 +159,16 @@ impl Workshop<'_> {
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
         let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
+            let null = scope.spawn(|| null_peers::prove(self, WAITERS_PER_JOB, said));
             let waiting = scope.spawn(|| {
                 let tried = self.correct_processes(&variants, said);
-                let rows = self.rows(&outside, WAITERS_PER_JOB, said);
-                (tried, rows, null_peers::prove(self, WAITERS_PER_JOB, said))
+                (tried, self.rows(&outside, WAITERS_PER_JOB, said))
             });
             let mut tried = self.correct(&variants, said);
             let rows = self.rows(&inside, 1, said);
-            match waiting.join() {
-                Ok((choices, outside_rows, null)) => {
-                    tried.add(choices);
-                    (rows, tried, outside_rows, null)
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            let (choices, outside_rows) = joined(waiting);
+            tried.add(choices);
+            (rows, tried, outside_rows, joined(null))
         });
         tried.add(plain);
         tried.enter(&variants, &mut proof);
@@ -530,6 +527,10 @@ impl Workshop<'_> {
         done.sort_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn arguments(mutant: &Mutant) -> Vec<String> {

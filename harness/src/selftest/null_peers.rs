@@ -66,12 +66,12 @@ pub(super) fn count() -> usize {
 /// One sentence where there is no peer to take the place of.
 pub(super) fn prove(
     workshop: &Workshop<'_>,
-    threads_per_job: usize,
+    waiters: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
     let mut found = Vec::new();
     for reference in workshop.boundary.references() {
-        found.extend(prove_side(workshop, &reference, threads_per_job, said)?);
+        found.extend(prove_side(workshop, &reference, waiters, said)?);
     }
     Ok(found)
 }
@@ -79,14 +79,14 @@ pub(super) fn prove(
 fn prove_side(
     workshop: &Workshop<'_>,
     reference: &Reference,
-    threads_per_job: usize,
+    waiters: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
     let boundary = workshop.boundary;
     let template = (workshop.process)(reference, &[])?;
     // They speak on standard streams: none of them listens.
     let commands = template.commands.keys().filter(|command| *command != HTTP);
-    let greens = workshop.each(threads_per_job, NULL_PEERS, |(name, script)| {
+    let greens = workshop.each(1, NULL_PEERS, |(name, script)| {
         said(format!("null peer: {name}"));
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let peer = Peer {
@@ -100,7 +100,8 @@ fn prove_side(
             .iter()
             .filter(|check| peer.commands.contains_key(&check.command) && !check.slow && !check.exclusive)
             .collect();
-        let options = Options { confirm: 1, jobs: 1, keep_going: false, ..workshop.options.clone() };
+        // Nothing is measured, and most of them are waited for in every check.
+        let options = Options { confirm: 1, jobs: waiters, keep_going: false, ..workshop.options.clone() };
         let seen = Mutex::new((Vec::new(), 0_usize));
         runner::run(&peer, &checks, &options, workshop.around, &|outcome| {
             let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
