@@ -127,7 +127,7 @@ impl ChildConnection {
     /// Living processes that were the peer's descendants and became children of the harness, with theirs.
     pub(super) fn orphans(&self) -> Vec<Process> {
         let own = own_pid();
-        let mut own_session = None;
+        let mut ourselves = None;
         let mut found: Vec<Process> = Vec::new();
         // A list that is read while another child ends may lack one: read it twice.
         let mut pids = tree::children(own);
@@ -137,14 +137,15 @@ impl ChildConnection {
         for pid in pids.into_iter().filter(|&pid| pid != self.raw_pid()) {
             let Some(process) = tree::look_at(pid) else { continue };
             if process.is_dead() {
-                // What we start ourselves stays in our session: a dead child in another one, or in the group of this
-                // peer, was adopted, and nobody else will reap it.
-                let own_session =
-                    *own_session.get_or_insert_with(|| tree::look_at(own).map(|own| own.session));
-                if let Some(id) = Pid::from_raw(pid)
-                    && (process.group == self.raw_pid()
-                        || own_session.is_some_and(|own| own != process.session))
-                {
+                // What we start ourselves stays in our session, in our group or as the first of its own: another dead
+                // child, or one in the group of this peer, was adopted, and nobody else will reap it.
+                let ourselves = ourselves.get_or_insert_with(|| tree::look_at(own)).as_ref();
+                let is_adopted = process.group == self.raw_pid()
+                    || ourselves.is_some_and(|ourselves| {
+                        ourselves.session != process.session
+                            || (ourselves.group != process.group && process.pid != process.group)
+                    });
+                if let Some(id) = Pid::from_raw(pid).filter(|_| is_adopted) {
                     let _ = rustix::process::waitpid(Some(id), WaitOptions::NOHANG);
                 }
             } else if process.group == self.raw_pid() || tree::carries(pid, &self.marker) {
