@@ -53,6 +53,15 @@ pub enum Provided {
         /// The driver goes beyond it.
         is_tried: bool,
     },
+    /// A limit that a variable raises: another one than the default, of which a driver goes beyond the default.
+    Raised {
+        /// Clause that is broken where the soft limit is the default and the driver fails.
+        clause: ClauseId,
+        /// Row of `/proc/self/limits`.
+        row: String,
+        /// The default in the unit of the row.
+        default: u64,
+    },
 }
 
 /// Judges what the driver of one request was given. `fell_back`: the Selection is that of a driver that failed.
@@ -97,11 +106,23 @@ pub(super) fn judge(
                 let expected = format!("the driver does not see {name}");
                 Some(Finding::new(clause.0.as_str(), "variable", expected, shorten(&value, 160)))
             }),
+            Provided::Raised { clause, row, default } => {
+                // A driver that is taken got as far as it was asked to, whatever its limits say: that of processes does
+                // not hold for root.
+                let is_default = found_limit(seen(), row).is_some_and(|found| found == default.to_string());
+                (is_default && fell_back).then(|| {
+                    let expected =
+                        format!("more than the default of {default} ({row}), as the variable says");
+                    Finding::new(
+                        clause.0.as_str(),
+                        "limit_not_raised",
+                        expected,
+                        "the default, and a failure",
+                    )
+                })
+            }
             Provided::Limit { clause, row, soft, is_tried } => {
-                let found = seen().find_map(|seen| match seen {
-                    Seen::Limits { text } => soft_limit(text, row),
-                    _ => None,
-                });
+                let found = found_limit(seen(), row);
                 let is_root = seen().any(|seen| matches!(seen, Seen::Status { text } if is_of_root(text)));
                 match found {
                     // It never came so far, which the Selection tells.
@@ -167,6 +188,14 @@ fn variable(seen: &Seen, name: &str) -> Option<Option<String>> {
         Some(String::from_utf8_lossy(value).into_owned())
     });
     Some(values.next_back())
+}
+
+/// The soft limit of a row, as a driver saw it.
+fn found_limit<'s>(mut seen: impl Iterator<Item = &'s Seen>, row: &str) -> Option<String> {
+    seen.find_map(|seen| match seen {
+        Seen::Limits { text } => soft_limit(text, row),
+        _ => None,
+    })
 }
 
 /// The soft limit of a row, as it is written.

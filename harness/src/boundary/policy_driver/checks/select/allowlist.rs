@@ -166,6 +166,13 @@ fn link_to_another() -> Check {
                 let variables = [("PATH", "{{folder}}/bin:{{PATH}}"), (ALLOWED_EXE, list.as_str())];
                 refuses(talk, LINKS, &variables, &format!("{name} {SCRIPT}"));
             }
+            // What follows the listed name is no version.
+            if is_shell_of_any_name() {
+                shell(talk, "policies/bin/peerproof-toolbox");
+                link(talk, "policies/bin/peerproof-tool", "peerproof-toolbox");
+                let variables = [PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool")];
+                refuses(talk, LINKS, &variables, &format!("peerproof-tool {SCRIPT}"));
+            }
             accepts(talk, LINKS, &[(ALLOWED_EXE, "sh")], &format!("sh {SCRIPT}"));
         },
     )
@@ -180,11 +187,11 @@ fn link_to_a_version() -> Check {
             program(talk, "policies/bin/tool3");
             link(talk, "policies/bin/tool", "tool3");
             if is_shell_of_any_name() {
-                shell(talk, "policies/bin/python311");
+                shell(talk, "policies/bin/python3.11");
             } else {
-                program(talk, "policies/bin/python311");
+                program(talk, "policies/bin/python3.11");
             }
-            link(talk, "policies/bin/python3", "python311");
+            link(talk, "policies/bin/python3", "python3.11");
             talk.driver(says(PICKED));
             for name in ["tool", "python3"] {
                 accepts(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, name)], &format!("{name} {SCRIPT}"));

@@ -157,8 +157,14 @@ fn processes() -> Check {
             limited(talk, CHILDREN, PROCESSES, 32, Some(uses(Resource::Processes, 33)));
             talk.another().env(CHILDREN_VARIABLE, "12");
             limited(talk, CHILDREN, PROCESSES, 12, Some(uses(Resource::Processes, 13)));
+            // Where other processes of the user are many, drivers fail at any low limit: what is higher tells it apart.
             talk.another().env(CHILDREN_VARIABLE, "4096");
             talk.canary(CHILDREN);
+            let looks_and_starts = vec![ActorStep::Look(Sight::Limits), uses(Resource::Processes, 33)];
+            let raised = Provided::Raised { clause: CHILDREN.into(), row: PROCESSES.to_owned(), default: 32 };
+            let turn = [looks_and_starts, says(PICKED)].concat();
+            let expect = Expect::taken(CHILDREN, PICKED).or(Allowed::Fallback).provided(raised);
+            talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
         },
     )
 }
