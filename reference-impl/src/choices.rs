@@ -1,7 +1,5 @@
 //! What contracts leave open, as values: how a boundary writes its choices down (contract §8 `[choices]`).
 
-use std::fmt;
-
 /// Makes the struct `Choices` of a boundary: for each key its type, its default, and its values by name. What concerns
 /// JSON comes first, and is the same for every boundary.
 macro_rules! choices {
@@ -92,9 +90,10 @@ pub(crate) use {choices, choices_of};
 pub type Known = &'static [(&'static str, &'static [&'static str])];
 
 /// Why a choice was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// No choice has this key.
+    #[error("unknown choice {key:?}; known: {}", keys(known))]
     Key {
         /// The refused key.
         key: String,
@@ -102,6 +101,7 @@ pub enum ChoiceError {
         known: Known,
     },
     /// The choice does not have this value.
+    #[error("choice {key} has no value {value:?}; known: {}", known.join(", "))]
     Value {
         /// The key.
         key: &'static str,
@@ -110,6 +110,10 @@ pub enum ChoiceError {
         /// The values it has.
         known: &'static [&'static str],
     },
+}
+
+fn keys(known: Known) -> String {
+    known.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", ")
 }
 
 impl ChoiceError {
@@ -122,19 +126,3 @@ impl ChoiceError {
         Self::Value { key, value: value.to_owned(), known }
     }
 }
-
-impl fmt::Display for ChoiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key { key, known } => {
-                let known: Vec<_> = known.iter().map(|(key, _)| *key).collect();
-                write!(f, "unknown choice {key:?}; known: {}", known.join(", "))
-            }
-            Self::Value { key, value, known } => {
-                write!(f, "choice {key} has no value {value:?}; known: {}", known.join(", "))
-            }
-        }
-    }
-}
-
-impl std::error::Error for ChoiceError {}

@@ -125,6 +125,17 @@ impl LineReader {
     }
 }
 
+/// Appends to what is held of a stream that is read as a whole; false, and nothing is held any more, where that would be
+/// more than `bytes_max`.
+pub fn append_within(held: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) -> bool {
+    if bytes.len() > bytes_max.saturating_sub(held.len()) {
+        *held = Vec::new();
+        return false;
+    }
+    held.extend_from_slice(bytes);
+    true
+}
+
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -17,8 +17,6 @@ mod text;
 mod value;
 mod write;
 
-use std::fmt;
-
 pub use number::{Number, is_big, rounded};
 pub use scanner::{Document, Kind, Object, Raw, Scanned, Scanner, Traits};
 pub use text::{RawStr, Text, unescape_document};
@@ -26,7 +24,8 @@ pub use value::Value;
 pub use write::{write_canonical, write_str, write_text, write_value};
 
 /// Why a text is not JSON, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} at byte {at}")]
 pub struct Error {
     /// What is wrong.
     pub kind: ErrorKind,
@@ -35,38 +34,53 @@ pub struct Error {
 }
 
 /// What is wrong with a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A byte sequence that is not UTF-8.
+    #[error("invalid UTF-8")]
     Utf8,
     /// The text ends within a value.
+    #[error("unexpected end of text")]
     Eof,
     /// A value was expected.
+    #[error("expected a value")]
     Value,
     /// A member name was expected.
+    #[error("expected a member name")]
     Key,
     /// A colon was expected.
+    #[error("expected ':'")]
     Colon,
     /// A comma or the end of the array or object was expected.
+    #[error("expected ',' or a closing bracket")]
     Comma,
     /// A number with a leading zero, a bare sign, or an empty fraction or exponent.
+    #[error("malformed number")]
     Number,
     /// A raw control character in a string.
+    #[error("raw control character in a string")]
     Control,
     /// An escape that JSON does not have.
+    #[error("malformed escape")]
     Escape,
     /// Bytes after the value.
+    #[error("unexpected bytes after the value")]
     Trailing,
     /// More nested arrays and objects than allowed.
+    #[error("nested too deeply")]
     Depth,
     /// More bytes than allowed, or 4 GiB.
+    #[error("too many bytes")]
     Size,
     /// A member name that appeared before, refused by [`DuplicateKeys::Refuse`].
+    #[error("duplicate member name")]
     DuplicateKey,
     /// Half of a surrogate pair, refused by [`LoneSurrogates::Refuse`].
+    #[error("lone surrogate escape")]
     LoneSurrogate,
     /// A number that a double does not hold, refused by [`BigNumbers::Refuse`].
+    #[error("number beyond the range of a double")]
     BigNumber,
 }
 
@@ -85,31 +99,6 @@ impl ErrorKind {
         Self::Depth,
     ];
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.kind {
-            ErrorKind::Utf8 => "invalid UTF-8",
-            ErrorKind::Eof => "unexpected end of text",
-            ErrorKind::Value => "expected a value",
-            ErrorKind::Key => "expected a member name",
-            ErrorKind::Colon => "expected ':'",
-            ErrorKind::Comma => "expected ',' or a closing bracket",
-            ErrorKind::Number => "malformed number",
-            ErrorKind::Control => "raw control character in a string",
-            ErrorKind::Escape => "malformed escape",
-            ErrorKind::Trailing => "unexpected bytes after the value",
-            ErrorKind::Depth => "nested too deeply",
-            ErrorKind::Size => "too many bytes",
-            ErrorKind::DuplicateKey => "duplicate member name",
-            ErrorKind::LoneSurrogate => "lone surrogate escape",
-            ErrorKind::BigNumber => "number beyond the range of a double",
-        };
-        write!(f, "{what} at byte {}", self.at)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Which of two members with one name counts (contract §0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,8 +3,6 @@
 //! [`Limits::default`] holds the values of the contract. Everything takes its limits as a parameter, so that tests
 //! shrink them and cross an edge in microseconds.
 
-use std::fmt;
-
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $default:expr;)*) => {
         /// The caps in force; the unit is the last word of each name.
@@ -144,11 +142,13 @@ limits! {
 }
 
 /// Why [`Limits::set`] refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// No limit has this name.
+    #[error("unknown limit {0:?}; known: {names}", names = Limits::NAMES.join(", "))]
     Name(String),
     /// The value does not fit the limit.
+    #[error("limit {name} needs a whole number, not {value:?}")]
     Value {
         /// Name of the limit.
         name: &'static str,
@@ -156,17 +156,6 @@ pub enum LimitError {
         value: String,
     },
 }
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, "unknown limit {name:?}; known: {}", Limits::NAMES.join(", ")),
-            Self::Value { name, value } => write!(f, "limit {name} needs a whole number, not {value:?}"),
-        }
-    }
-}
-
-impl std::error::Error for LimitError {}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::{Config, Failure, FailureExit, FailureKind, LivesOn, PrintedAs, UnrunnablePath, reply};
+use crate::frame::append_within;
 use crate::json::write_str;
 use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 
@@ -55,8 +56,7 @@ impl Dispatcher {
     fn read(&mut self, bytes: &[u8], actions: &mut Vec<Action>) {
         let Phase::Reading(held) = &mut self.phase else { return };
         let bytes_max = self.config.limits.stdin_bytes_max;
-        if bytes.len() <= bytes_max - held.len() {
-            held.extend_from_slice(bytes);
+        if append_within(held, bytes, bytes_max) {
             return;
         }
         let failure =
@@ -98,8 +98,7 @@ impl Dispatcher {
     fn collect(&mut self, bytes: &[u8], actions: &mut Vec<Action>) {
         let Phase::Running(run) = &mut self.phase else { return };
         let bytes_max = self.config.limits.toolhost_stdout_bytes_max;
-        if bytes.len() <= bytes_max - run.stdout.len() {
-            run.stdout.extend_from_slice(bytes);
+        if append_within(&mut run.stdout, bytes, bytes_max) {
             return;
         }
         let detail = format!("the toolhost wrote more than {bytes_max} bytes");

@@ -14,7 +14,20 @@ pub(crate) fn normalise<'t>(
     nesting_max: usize,
     policy: &Policy,
 ) -> Result<Cow<'t, [u8]>, Error> {
-    let traits = Scanner::new(nesting_max).scan(text)?.traits();
+    normalise_with(&mut Scanner::new(nesting_max), text, nesting_max, policy)
+}
+
+/// The same, with a scanner for this nesting that may have read other texts.
+///
+/// # Errors
+/// As [`normalise`].
+pub(crate) fn normalise_with<'t>(
+    scanner: &mut Scanner,
+    text: &'t [u8],
+    nesting_max: usize,
+    policy: &Policy,
+) -> Result<Cow<'t, [u8]>, Error> {
+    let traits = scanner.scan(text)?.traits();
     if !(traits.duplicate_keys || traits.lone_surrogates || traits.big_numbers) {
         return Ok(Cow::Borrowed(text));
     }

@@ -12,15 +12,14 @@
 //! ends in `</INP><END>` and what lies before it is JSON, or it is no block: the end is looked up, never searched.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD};
 
 use super::Sid;
-use crate::dispatcher::text::normalise;
-use crate::json::{self, Kind, Policy, Scanner};
+use crate::dispatcher::text::normalise_with;
+use crate::json::{self, Policy, Scanner};
 
 /// Accepts what [`Rules::lenient_base64`] allows, once white space and padding are gone.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -74,40 +73,31 @@ impl Block<'_> {
 }
 
 /// Why a text is no block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockError {
     /// Nothing but white space.
+    #[error("nothing was written")]
     Empty,
-    /// It begins like none of the forms.
+    /// It is none of the forms.
+    #[error("it is no block")]
     Form,
     /// No SID of four digits follows the pick.
+    #[error("the pick names no SID of four digits")]
     Sid,
-    /// It does not end as its form does: cut, or with something after it.
+    /// A pick does not end as its form does: it is cut, or something follows it.
+    #[error("the pick is cut short or followed by something")]
     End,
     /// The patch is not JSON.
+    #[error("the patch is not JSON: {0}")]
     Json(json::Error),
     /// The patch is JSON, and no object.
+    #[error("the patch is no JSON object")]
     NoObject,
     /// The patch is not base64.
+    #[error("the patch is not base64")]
     Base64,
 }
-
-impl fmt::Display for BlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("nothing was written"),
-            Self::Form => f.write_str("it begins like no block"),
-            Self::Sid => f.write_str("the pick names no SID of four digits"),
-            Self::End => f.write_str("the block is cut short or followed by something"),
-            Self::Json(error) => write!(f, "the patch is not JSON: {error}"),
-            Self::NoObject => f.write_str("the patch is no JSON object"),
-            Self::Base64 => f.write_str("the patch is not base64"),
-        }
-    }
-}
-
-impl std::error::Error for BlockError {}
 
 /// Reads blocks; keeps its buffers from one to the next.
 #[derive(Debug)]
@@ -134,12 +124,7 @@ impl BlockReader {
             b"<NOOP><END>" => return Ok(Block::Noop),
             _ => {}
         }
-        let rest = text.strip_prefix(b"<PICK>").ok_or(match text {
-            [b'<', b'A' | b'N', ..] if text.starts_with(b"<ASK_SUP>") || text.starts_with(b"<NOOP>") => {
-                BlockError::End
-            }
-            _ => BlockError::Form,
-        })?;
+        let rest = text.strip_prefix(b"<PICK>").ok_or(BlockError::Form)?;
         let (sid, rest) = rest.split_at_checked("<SID0000>".len()).ok_or(BlockError::Sid)?;
         let sid = sid.strip_prefix(b"<").and_then(|sid| sid.strip_suffix(b">")).and_then(Sid::parse);
         let sid = sid.ok_or(BlockError::Sid)?;
@@ -171,18 +156,13 @@ impl BlockReader {
     /// Validates the JSON text of a patch.
     fn object<'t>(&mut self, json: &'t [u8]) -> Result<Cow<'t, str>, BlockError> {
         let Rules { nesting_max, policy, .. } = self.rules;
-        let scanned = self.scanner.scan(json).map_err(BlockError::Json)?;
-        if scanned.kind() != Kind::Object {
-            return Err(BlockError::NoObject);
-        }
-        let traits = scanned.traits();
-        if !(traits.duplicate_keys || traits.lone_surrogates || traits.big_numbers) {
-            let blanks = [' ', '\t', '\n', '\r'];
-            return Ok(Cow::Borrowed(scanned.text().trim_matches(blanks)));
-        }
-        let normal = normalise(json, nesting_max, &policy).map_err(BlockError::Json)?;
-        let normal = String::from_utf8(normal.into_owned());
-        normal.map(Cow::Owned).map_err(|_| BlockError::NoObject)
+        let normal =
+            normalise_with(&mut self.scanner, json, nesting_max, &policy).map_err(BlockError::Json)?;
+        let text = match normal {
+            Cow::Borrowed(text) => str::from_utf8(text.trim_ascii()).ok().map(Cow::Borrowed),
+            Cow::Owned(text) => String::from_utf8(text).ok().map(Cow::Owned),
+        };
+        text.filter(|text| text.starts_with('{')).ok_or(BlockError::NoObject)
     }
 
     fn decode(&self, text: &[u8]) -> Result<Vec<u8>, BlockError> {
@@ -265,12 +245,12 @@ mod tests {
             ("x<NOOP><END>", BlockError::Form),
             ("\u{FEFF}<NOOP><END>", BlockError::Form),
             ("\u{B}<NOOP><END>", BlockError::Form),
-            ("<NOOP><END>\u{C}", BlockError::End),
-            ("<NOOP><END>x", BlockError::End),
-            ("<NOOP> <END>", BlockError::End),
-            ("<NOOP><END><NOOP><END>", BlockError::End),
-            ("<NOOP><END>\n<PICK><SID0001><END>", BlockError::End),
-            ("<ASK_SUP>", BlockError::End),
+            ("<NOOP><END>\u{C}", BlockError::Form),
+            ("<NOOP><END>x", BlockError::Form),
+            ("<NOOP> <END>", BlockError::Form),
+            ("<NOOP><END><NOOP><END>", BlockError::Form),
+            ("<NOOP><END>\n<PICK><SID0001><END>", BlockError::Form),
+            ("<ASK_SUP>", BlockError::Form),
             ("<NOOP", BlockError::Form),
             ("<PICK>", BlockError::Sid),
             ("<PICK><END>", BlockError::Sid),

@@ -30,11 +30,6 @@ impl CountingBreaker {
     pub fn new(threshold: u64, cooldown_ms: Millis) -> Self {
         Self { threshold, cooldown_ms, failures: 0, open_until: 0 }
     }
-
-    /// Failures in a row so far.
-    pub fn failures(&self) -> u64 {
-        self.failures
-    }
 }
 
 impl Breaker for CountingBreaker {
@@ -79,7 +74,7 @@ mod tests {
         breaker.succeeded();
         breaker.failed(&Failure::Status(1), 260);
         assert!(!breaker.is_open(260));
-        assert_eq!(breaker.failures(), 1);
+        assert_eq!(breaker.failures, 1);
     }
 
     #[test]

@@ -1,27 +1,16 @@
 //! The command of a driver as one string, split as a POSIX shell splits words and without anything else that a shell does
 //! (`policy` §1; contract §2 "`MACHINA_POLICY_CMD` is split").
 
-use std::fmt;
-
 /// Why a command cannot be split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     /// A quotation has no end.
+    #[error("a quotation has no end")]
     OpenQuote,
     /// A backslash stands at the end.
+    #[error("a backslash stands at the end")]
     LastBackslash,
 }
-
-impl fmt::Display for SplitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OpenQuote => "a quotation has no end",
-            Self::LastBackslash => "a backslash stands at the end",
-        })
-    }
-}
-
-impl std::error::Error for SplitError {}
 
 /// Splits a command into words: blanks separate, quotes and backslashes quote (POSIX shell, 2.2). Nothing is expanded, and
 /// operators are characters like any other.

@@ -8,6 +8,7 @@ use super::choices::{Choices, NearlyJson, Refusal};
 use super::lenient;
 use super::payload::Payload;
 use crate::dispatcher::text::compact;
+use crate::frame::append_within;
 use crate::json::{Kind, Scanner};
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Machine, Millis};
@@ -107,7 +108,6 @@ pub struct Driver {
     rules: Box<dyn Rules>,
     payload: Vec<u8>,
     is_too_long: bool,
-    is_done: bool,
 }
 
 impl Driver {
@@ -118,12 +118,7 @@ impl Driver {
 
     /// A driver that decides by `rules`.
     pub fn with_rules(config: Config, rules: Box<dyn Rules>) -> Self {
-        Self { config, rules, payload: Vec::new(), is_too_long: false, is_done: false }
-    }
-
-    /// Bytes of the payload that are held.
-    pub fn held_bytes(&self) -> usize {
-        self.payload.len()
+        Self { config, rules, payload: Vec::new(), is_too_long: false }
     }
 
     fn decide(&mut self) -> Result<Decision, String> {
@@ -152,16 +147,11 @@ impl Driver {
 impl Machine for Driver {
     fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) if !self.is_done => {
-                let room = self.config.limits.policy_payload_bytes_max - self.payload.len();
-                if bytes.len() <= room && !self.is_too_long {
-                    self.payload.extend_from_slice(bytes);
-                } else {
-                    (self.is_too_long, self.payload) = (true, Vec::new());
-                }
+            Event::Stdin(bytes) => {
+                let bytes_max = self.config.limits.policy_payload_bytes_max;
+                self.is_too_long |= !append_within(&mut self.payload, bytes, bytes_max);
             }
-            Event::StdinEof if !self.is_done => {
-                self.is_done = true;
+            Event::StdinEof => {
                 let (decision, why) = match (self.decide(), self.config.choices.refusal) {
                     (Ok(decision), _) => (Some(decision), None),
                     (Err(why), Refusal::Exit) => (None, Some(why)),
@@ -174,16 +164,8 @@ impl Machine for Driver {
                 actions.extend(block.map(|block| Action::Stdout(block.into_bytes())));
                 actions.push(Action::Exit(status));
             }
-            Event::Terminate if !self.is_done => {
-                self.is_done = true;
-                actions.push(Action::Exit(143));
-            }
             _ => {}
         }
-    }
-
-    fn wants_stdin(&self) -> bool {
-        !self.is_done
     }
 }
 
@@ -270,7 +252,7 @@ mod tests {
         let mut driver = Driver::new(config.clone());
         for _ in 0..9 {
             driver.handle(Event::Stdin(b"     "), 0, &mut Vec::new());
-            assert!(driver.held_bytes() <= 16);
+            assert!(driver.payload.len() <= 16);
         }
         assert_eq!(run_with(config.clone(), b"{\"menu\":[]}     "), ("<ASK_SUP><END>\n".to_owned(), Some(0)));
         assert_eq!(run_with(config, b"{\"menu\":[]}      "), (String::new(), Some(1)));

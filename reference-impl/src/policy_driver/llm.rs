@@ -3,6 +3,7 @@
 use super::block::{Block, BlockReader, Rules};
 use super::choices::Choices;
 use super::payload::Payload;
+use crate::frame::append_within;
 use crate::json::{Policy, Value};
 use crate::limits::Limits;
 use crate::machine::{Action, Event, Fetched, Machine, Millis, PostOrder};
@@ -97,14 +98,8 @@ fn fail(why: &str, actions: &mut Vec<Action>) {
 impl Machine for Bridge {
     fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
         match (event, std::mem::replace(&mut self.state, State::Done)) {
-            (Event::Stdin(more), State::Reading { mut bytes, is_too_long }) => {
-                let room = self.config.limits.policy_payload_bytes_max - bytes.len();
-                let is_too_long = is_too_long || more.len() > room;
-                if is_too_long {
-                    bytes = Vec::new();
-                } else {
-                    bytes.extend_from_slice(more);
-                }
+            (Event::Stdin(more), State::Reading { mut bytes, mut is_too_long }) => {
+                is_too_long |= !append_within(&mut bytes, more, self.config.limits.policy_payload_bytes_max);
                 self.state = State::Reading { bytes, is_too_long };
             }
             (Event::StdinEof, State::Reading { is_too_long: true, .. }) => {
@@ -121,13 +116,8 @@ impl Machine for Bridge {
                 Ok(block) => actions.extend([Action::Stdout(block.into_bytes()), Action::Exit(0)]),
                 Err(why) => fail(&why, actions),
             },
-            (Event::Terminate, State::Reading { .. } | State::Waiting(_)) => actions.push(Action::Exit(143)),
             (_, state) => self.state = state,
         }
-    }
-
-    fn wants_stdin(&self) -> bool {
-        matches!(self.state, State::Reading { .. })
     }
 }
 

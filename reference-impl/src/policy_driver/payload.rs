@@ -122,10 +122,6 @@ fn pick<'t, const N: usize>(
 
 /// The string whose JSON text, valid by itself, this is.
 fn string(text: &str) -> Option<String> {
-    let plain = text.strip_prefix('"')?.strip_suffix('"')?;
-    if !plain.contains('\\') {
-        return Some(plain.to_owned());
-    }
     let mut scanner = Scanner::new(1);
     let wrapped = format!("{{\"\":{text}}}");
     let scanned = scanner.scan(wrapped.as_bytes()).ok()?;

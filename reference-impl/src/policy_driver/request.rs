@@ -66,7 +66,7 @@ impl Request {
                 _ => continue,
             };
             if value.kind() != wanted {
-                return Err(format!("{} is no {}", name.raw(), kind_name(wanted)));
+                return Err(format!("{} has a wrong type", name.raw()));
             }
         }
         let mode_text = mode.map_or("\"\"", |mode| mode.text());
@@ -76,31 +76,26 @@ impl Request {
             _ => Mode::Other,
         };
         let (inputs, menu) = (compact(inputs), compact(menu));
-        let mut payload = Vec::new();
-        if mode == Mode::PolicyOnly {
-            payload.reserve(goal.len() + state.len() + inputs.len() + menu.len() + 96);
-            for (name, value) in [
-                ("{\"goal_digest\":", goal),
-                (",\"state_digest\":", state),
-                (",\"control_mode\":", mode_text),
-                (",\"inputs\":", &inputs),
-                (",\"menu\":", &menu),
-                ("}", ""),
-            ] {
-                payload.extend_from_slice(name.as_bytes());
-                payload.extend_from_slice(value.as_bytes());
-            }
-        }
+        let payload = match mode {
+            Mode::PolicyOnly => [
+                "{\"goal_digest\":",
+                goal,
+                ",\"state_digest\":",
+                state,
+                ",\"control_mode\":",
+                mode_text,
+                ",\"inputs\":",
+                &inputs,
+                ",\"menu\":",
+                &menu,
+                "}",
+            ]
+            .concat()
+            .into_bytes(),
+            Mode::FallbackOnly | Mode::Other => Vec::new(),
+        };
         let menu = Menu::read(&menu, &mut Scanner::new(nesting_max))?;
         Ok(Self { mode, inputs, menu, payload })
-    }
-}
-
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::String => "string",
-        Kind::Object => "object",
-        _ => "array",
     }
 }
 

@@ -6,7 +6,7 @@ use super::guard::Denied;
 use super::settings::Settings;
 use super::{Failure, Menu, Mode, Parts, Request, Selection, SelectionKind};
 use crate::dispatcher::text::compact;
-use crate::frame::{Frame, LineReader};
+use crate::frame::{Frame, LineReader, append_within};
 use crate::json::Scanner;
 use crate::limits::Limits;
 use crate::machine::{Action, ChildExit, DriveOrder, Event, Machine, Millis, SpawnFailure};
@@ -69,15 +69,6 @@ impl Selector {
         let lines = LineReader::new(config.limits.stdin_bytes_max);
         let (held, ended, state) = (Vec::new(), false, State::Reading);
         Self { lines, held, ended, state, config, parts }
-    }
-
-    /// Bytes of input and output that are held.
-    pub fn held_bytes(&self) -> usize {
-        let driving = match &self.state {
-            State::Driving(drive) => drive.stdout.len() + drive.inputs.len(),
-            _ => 0,
-        };
-        self.lines.held_bytes() + self.held.len() + driving
     }
 
     #[cfg(test)]
@@ -211,8 +202,7 @@ impl Selector {
     fn collect(&mut self, bytes: &[u8], now: Millis, actions: &mut Vec<Action>) {
         let State::Driving(drive) = &mut self.state else { return };
         let bytes_max = self.config.settings.stdout_bytes_max;
-        if bytes.len() <= bytes_max - drive.stdout.len() {
-            drive.stdout.extend_from_slice(bytes);
+        if append_within(&mut drive.stdout, bytes, bytes_max) {
             return;
         }
         self.give_up(&Failure::TooLong { bytes_max }, now, actions);
@@ -340,6 +330,6 @@ impl Machine for Selector {
     }
 
     fn wants_stdin(&self) -> bool {
-        matches!(self.state, State::Reading) && !self.ended
+        matches!(self.state, State::Reading)
     }
 }

@@ -5,6 +5,7 @@ use super::host::{Host, Progress};
 use super::reply::Out;
 use super::tool::Answer;
 use super::{Components, Config};
+use crate::frame::append_within;
 use crate::machine::{Action, Event, Machine, Millis};
 
 /// The toolhost in run mode.
@@ -18,17 +19,6 @@ impl Run {
     /// A toolhost that has read nothing.
     pub fn new(config: Config, components: Components) -> Self {
         Self { host: Host::new(config, components), input: Vec::new(), ended: false }
-    }
-
-    /// Appends within the limit; false when it is crossed.
-    fn append(&mut self, bytes: &[u8]) -> bool {
-        let bytes_max = self.host.config().limits.stdin_bytes_max;
-        if bytes.len() > bytes_max - self.input.len() {
-            self.input = Vec::new();
-            return false;
-        }
-        self.input.extend_from_slice(bytes);
-        true
     }
 
     fn after(&mut self, progress: Progress, out: &mut Out<'_>) {
@@ -52,10 +42,10 @@ impl Machine for Run {
         let out = &mut Out::new(actions);
         let progress = match event {
             Event::Stdin(bytes) => {
-                if self.append(bytes) {
+                let bytes_max = self.host.config().limits.stdin_bytes_max;
+                if append_within(&mut self.input, bytes, bytes_max) {
                     return;
                 }
-                let bytes_max = self.host.config().limits.stdin_bytes_max;
                 Host::refuse(&format!("request too large: it has at most {bytes_max} bytes"), out)
             }
             Event::StdinEof => {
