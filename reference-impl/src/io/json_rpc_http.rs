@@ -233,7 +233,9 @@ pub fn serve_with(
         let served = thread::Builder::new().spawn(move || {
             let mut connection = Connection { hub: &own, stream };
             if is_one_too_many {
-                connection.send(&HttpReply::empty(503, false));
+                if connection.send(&HttpReply::empty(503, false)) {
+                    connection.linger();
+                }
             } else {
                 connection.serve();
             }
