@@ -187,11 +187,11 @@ fn link_to_a_version() -> Check {
             program(talk, "policies/bin/tool3");
             link(talk, "policies/bin/tool", "tool3");
             if is_shell_of_any_name() {
-                shell(talk, "policies/bin/python3.11");
+                shell(talk, "policies/bin/python311");
             } else {
-                program(talk, "policies/bin/python3.11");
+                program(talk, "policies/bin/python311");
             }
-            link(talk, "policies/bin/python3", "python3.11");
+            link(talk, "policies/bin/python3", "python311");
             talk.driver(says(PICKED));
             for name in ["tool", "python3"] {
                 accepts(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, name)], &format!("{name} {SCRIPT}"));
