@@ -71,6 +71,13 @@ impl Finding {
     pub fn key(&self) -> (&ClauseId, &str) {
         (&self.clause, &self.reason)
     }
+
+    /// Whether this one, of another run of the same conversation, shows again what `other` shows: the same, or that the
+    /// peer took too long for the same clause. How late it was decides whether an answer was still seen.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let both_late = self.nature == Nature::Hang && other.nature == Nature::Hang;
+        self.key() == other.key() || (both_late && self.clause == other.clause)
+    }
 }
 
 /// What an oracle says about one transcript.

@@ -462,7 +462,7 @@ impl Round<'_> {
                 break;
             }
             if let Ok((judgement, _)) = self.attempt(check)
-                && judgement.findings.iter().any(|finding| finding.key() == first.key())
+                && judgement.findings.iter().any(|finding| finding.repeats(first))
             {
                 seen += 1;
             }

@@ -22,6 +22,12 @@ const BLOCK: &str = "<PICK><SID0042><END>";
 /// Longer than any time that is set here; an actor lives no longer anyhow.
 const FOR_EVER: ActorStep = ActorStep::Sleep { ms: 60_000 };
 
+/// Pause between two signs of life of a driver that never gets done, milliseconds.
+const BEAT_MS: u64 = 250;
+
+/// As many of them as [`FOR_EVER`] has: longer than any Selection is awaited.
+const FOR_EVER_IN_BEATS: usize = 240;
+
 /// Time that drivers get who use all of it, milliseconds.
 const SHORT_MS: u64 = 1_000;
 
@@ -53,16 +59,16 @@ pub fn checks() -> Vec<Check> {
         hangs(
             "dribbling",
             TOTAL,
-            "A driver that prints a space every 100 ms and never gets to its block",
-            || [dribble(" ", 150, 100), says(BLOCK)].concat(),
+            "A driver that prints a space every 250 ms and never gets to its block",
+            || [dribble(" ", FOR_EVER_IN_BEATS, BEAT_MS), says(BLOCK)].concat(),
         ),
         hangs(
             "busy-on-stderr",
             TOTAL,
-            "A driver that writes to stderr every 100 ms and prints no block",
+            "A driver that writes to stderr every 250 ms and prints no block",
             || {
                 let line = ActorStep::Stderr(Payload::text("thinking\n"));
-                vec![[line, ActorStep::Sleep { ms: 100 }]; 150].concat()
+                vec![[line, ActorStep::Sleep { ms: BEAT_MS }]; FOR_EVER_IN_BEATS].concat()
             },
         ),
         hangs(
