@@ -373,15 +373,17 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
-        if let Some(choice) = &judgement.choice
+        if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
-            // What fits several values is written `a|b`.
-            && !choice.value.split('|').any(|value| value == pinned)
-            && let Some(clause) = check.clauses.first()
         {
-            let got = format!("{} = {}", choice.key, choice.value);
-            let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
-            judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
+            // What fits several values is written `a|b`.
+            if choice.value.split('|').any(|value| value == pinned) {
+                choice.value.clone_from(pinned);
+            } else if let Some(clause) = check.clauses.first() {
+                let got = format!("{} = {}", choice.key, choice.value);
+                let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
+                judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
+            }
         }
         Ok((judgement, transcript))
     }
