@@ -120,6 +120,12 @@ pub const SYNTAX_MUTANTS: &[Mutant] = &[
     incoming("refuses-carriage-returns", &["TH-JSON-14"], "A CR between tokens is refused.", |_, text| {
         refusing(any_between(text.strip_suffix(b"\r").unwrap_or(text), |byte| byte == b'\r'))
     }),
+    incoming(
+        "drops-carriage-returns",
+        &["TH-SERVE-01"],
+        "Every CR of a request is dropped, in strings as well.",
+        |_, text| Pass::Replace(swap_all(text, "\r", "")),
+    ),
     incoming("compares-raw-names", &["TH-JSON-14"], "A name with escapes is unknown.", |_, text| {
         literals(text, |literal, is_name| {
             if is_name && literal.contains(&b'\\') { b"\"unknown\"".to_vec() } else { literal.to_vec() }
