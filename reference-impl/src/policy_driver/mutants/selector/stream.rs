@@ -411,6 +411,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
             other => inner.handle(other, now, actions),
         })
     }),
+    machine(
+        "select-drops-carriage-returns",
+        &["PD-SEL-05"],
+        "Every CR of a request is dropped, in strings as well.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| match event {
+                Event::Stdin(bytes) => {
+                    inner.handle(Event::Stdin(&swap_all(bytes, "\r", "")), now, actions);
+                }
+                other => inner.handle(other, now, actions),
+            })
+        },
+    ),
     wire(
         "select-big-integers-overflow",
         &["PD-SEL-16"],

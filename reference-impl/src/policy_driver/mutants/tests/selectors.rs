@@ -322,6 +322,7 @@ fn conversations() -> Vec<Conversation> {
         "\"state_digest\":\"s\",\"goal_digest\":\"g\"",
         1,
     ));
+    lines.push(plain.replacen("\"goal_digest\":\"g\"", "\"goal_digest\":\"g\rh\"", 1));
     for text in &lines {
         let mut steps = vec![line(text)];
         steps.extend(good(b"<NOOP><END>").into_iter().skip(1));

@@ -9,7 +9,15 @@ use crate::plan::Chunking;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![no_object(), nearly_json(), no_utf8(), wrong_types(), wrong_mode_type(), in_fallback_mode()]
+    vec![
+        no_object(),
+        nearly_json(),
+        raw_carriage_return(),
+        no_utf8(),
+        wrong_types(),
+        wrong_mode_type(),
+        in_fallback_mode(),
+    ]
 }
 
 const CLAUSE: &str = "PD-SEL-05";
@@ -91,6 +99,25 @@ fn nearly_json() -> Check {
                 send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
             }
             send_taken(talk, CLAUSE, Payload::text(inside("\"x\":1") + "\n"), Chunking::Whole);
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn raw_carriage_return() -> Check {
+    check(
+        "lines/raw-carriage-return",
+        "A request with a raw CR in a string is INVALID and starts nothing, whether or not a CR ends a line.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let raw = |request: Request| Payload::text(request.text().replace('@', "\r") + "\n");
+            let invalid = || Expect::invalid(CLAUSE).starts(CLAUSE, 0);
+            for name in ["goal_digest", "state_digest", "x"] {
+                let line = raw(Request::plain().with(name, "a@b"));
+                // Readers of lines that take a lone CR for their end, as many languages have them, see two.
+                talk.send_lines(line, Chunking::Whole, 1, &[invalid(), invalid().or(Allowed::Nothing)]);
+            }
             talk.canary(CLAUSE);
         },
     )
