@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use peerproof_reference::io::policy_exec;
 use peerproof_reference::json::Policy;
+use peerproof_reference::policy_driver::ResourceLimits;
 use peerproof_reference::policy_driver::block::{BlockReader, Rules};
 
 use crate::pipe::Pipe;
@@ -167,11 +169,7 @@ pub fn bare(words: &[OsString], payload: &Path) -> io::Result<Duration> {
 /// # Errors
 /// It is not built, or cannot be started.
 pub fn selector(words: &[OsString], script_root: &Path) -> io::Result<Pipe> {
-    let refpeer = std::env::current_exe()?.with_file_name("refpeer");
-    if !refpeer.exists() {
-        return Err(io::Error::other("no refpeer: cargo build --release -p peerproof-reference"));
-    }
-    let mut command = Command::new(refpeer);
+    let mut command = Command::new(refpeer()?);
     command
         .arg("policy-select")
         .env("MACHINA_POLICY_CMD", words.join(OsStr::new(" ")))
@@ -180,6 +178,30 @@ pub fn selector(words: &[OsString], script_root: &Path) -> io::Result<Pipe> {
         command.env("MACHINA_POLICY_ALLOW_UNSAFE", "1");
     }
     Pipe::of(command)
+}
+
+/// The words that start the driver `program` as the reference selector does, by way of what sets its limits.
+///
+/// # Errors
+/// `refpeer` is not built.
+pub fn limited(program: &OsStr) -> io::Result<Vec<OsString>> {
+    let limits = ResourceLimits {
+        cpu_s: 2,
+        address_space_bytes: 768 << 20,
+        file_bytes: 10 << 20,
+        open_files: 64,
+        processes: 32,
+    };
+    let shim = [refpeer()?.into(), policy_exec::WORD.into(), limits.encode().into()];
+    Ok(shim.into_iter().chain([program.to_owned(), program.to_owned()]).collect())
+}
+
+fn refpeer() -> io::Result<PathBuf> {
+    let refpeer = std::env::current_exe()?.with_file_name("refpeer");
+    match refpeer.exists() {
+        true => Ok(refpeer),
+        false => Err(io::Error::other("no refpeer: cargo build --release -p peerproof-reference")),
+    }
 }
 
 /// One pick of a selector; the time until its Selection is there.

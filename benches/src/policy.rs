@@ -9,7 +9,8 @@ use peerproof_benches::pair::{Pair, turns};
 use peerproof_benches::pick;
 use peerproof_benches::spread::Spread;
 
-/// What the reference selector adds to a driver: its pick beside a bare start of the same driver.
+/// What the reference selector adds to a driver: its pick beside a bare start of the same driver. Below what setting
+/// limits takes by itself no selector gets that sets them in a process of its own.
 pub fn select() -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -18,6 +19,12 @@ pub fn select() -> Result<(), String> {
     let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../corpora/peers/python"));
     let python: Vec<OsString> = vec!["python3".into(), scripts.join("policy_driver.py").into()];
     let noop: Vec<OsString> = vec![pick::noop(folder.path()).map_err(failed)?.into()];
+    let limited = pick::limited(&noop[0]).map_err(failed)?;
+    let mut floor = Pair::default();
+    for round in 0..1_000 {
+        floor.add(turns(round, || pick::bare(&limited, &payload), || pick::bare(&noop, &payload))?);
+    }
+    show("a start by way of the limits over a bare start and wait, a static no-op", &floor);
     let line = pick::request();
     for (name, words, rounds) in [("a driver in python3", python, 200), ("a static no-op", noop, 1_000)] {
         let mut selector = pick::selector(&words, scripts).map_err(failed)?;
@@ -25,16 +32,20 @@ pub fn select() -> Result<(), String> {
         for round in 0..rounds {
             pair.add(turns(round, || pick::pick(&mut selector, &line), || pick::bare(&words, &payload))?);
         }
-        println!(
-            "select: a pick of the reference selector over a bare start and wait, {name}, one processor: {}; undisturbed \
-             {:.3} ({:.0} over {:.0} us)",
-            pair.ratio,
-            pair.best(),
-            pair.first.quantile(0.02),
-            pair.second.quantile(0.02)
-        );
+        let what = format!("a pick of the reference selector over a bare start and wait, {name}");
+        show(&what, &pair);
     }
     Ok(())
+}
+
+fn show(what: &str, pair: &Pair) {
+    println!(
+        "select: {what}, one processor: {}; undisturbed {:.3} ({:.0} over {:.0} us)",
+        pair.ratio,
+        pair.best(),
+        pair.first.quantile(0.02),
+        pair.second.quantile(0.02)
+    );
 }
 
 /// How fast the reference reads a block of 64 KiB.
