@@ -34,8 +34,8 @@ struct Pattern {
 }
 
 impl Filter {
-    /// A filter of these patterns: globs on ids of checks (`toolhost/serve/json/*`; a folder stands for all in it) or
-    /// of clauses (`TH-FRAME-*`).
+    /// A filter of these patterns: globs on ids of checks (`toolhost/serve/json/*`) or of clauses (`TH-FRAME-*`), or whole
+    /// words of an id (`nan`, `json/nan`; a folder such as `serve/json` stands for all in it).
     ///
     /// # Errors
     /// A pattern is no glob.
@@ -78,10 +78,9 @@ impl Filter {
 
 impl Pattern {
     fn matches(&self, check: &Check) -> bool {
-        let folder = self.text.trim_end_matches('/');
+        let words = format!("/{}/", self.text.trim_matches('/'));
         self.glob.is_match(&check.id)
-            || check.id.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-            || check.id.strip_suffix(folder).is_some_and(|rest| rest.ends_with('/'))
+            || format!("/{}/", check.id).contains(&words)
             || check.clauses.iter().any(|clause| self.glob.is_match(&clause.0))
     }
 }
@@ -145,6 +144,8 @@ mod tests {
             "*json*",
             "toolhost/serve",
             "toolhost/serve/",
+            "serve",
+            "serve/json",
             "nan",
             "json/nan",
             "TH-JSON-01",
@@ -153,7 +154,7 @@ mod tests {
             let filter = Filter::new(&[pattern.to_owned()]).unwrap();
             assert!(filter.takes(&check), "{pattern}");
         }
-        for pattern in ["toolhost/serve/js", "an", "TH-JSON-0", "serve"] {
+        for pattern in ["toolhost/serve/js", "an", "TH-JSON-0", "erve/json", "/"] {
             let filter = Filter::new(&[pattern.to_owned()]).unwrap();
             assert!(!filter.takes(&check), "{pattern}");
             assert!(filter.refuse_useless(&[&check]).is_err(), "{pattern}");
