@@ -307,3 +307,40 @@ pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -
 pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     if transcript.plan.by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Every string in `value` that is no name of a member, and no placeholder, replaced.
+    fn replace_strings(value: &mut Value, with: &str) {
+        match value {
+            Value::String(text) if !text.contains('{') && !text.starts_with("SID") => with.clone_into(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| replace_strings(value, with)),
+            Value::Object(members) => members.values_mut().for_each(|value| replace_strings(value, with)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn plans_are_made_whatever_peers_call_their_things() {
+        let mut planned = 0;
+        for boundary in all() {
+            for side in [Side::Provider, Side::Consumer] {
+                // Wherever a text is cut, one of these has no end of a character there.
+                for shift in 0..4 {
+                    let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
+                    let mut facts = boundary.reference_facts(side);
+                    facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
+                    for check in boundary.checks() {
+                        planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
+                    }
+                }
+            }
+        }
+        assert!(planned > 5_000, "{planned}");
+    }
+}

@@ -360,8 +360,17 @@ impl Round<'_> {
         self.finish(check, verdict, judgement, Some(transcript), elapsed)
     }
 
-    /// Makes the plan, carries it out and judges it.
+    /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.
     fn attempt(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
+        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check));
+        std::panic::catch_unwind(attempt).unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Verdict::HarnessError(format!("peerproof panicked: {said}")))
+        })
+    }
+
+    fn attempt_unguarded(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
         let transcript = lab(self.peer, self.options, self.around)
@@ -560,3 +569,6 @@ impl Round<'_> {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;
