@@ -1,5 +1,7 @@
 //! Log lines about calls (RPC Monitoring "Logging Format").
 
+use jiff::Timestamp;
+
 use crate::json::write_str;
 use crate::machine::Millis;
 
@@ -38,21 +40,10 @@ pub(super) fn line(entry: &Entry<'_>, unix_ms: u64) -> Vec<u8> {
     out
 }
 
-/// A time in the form of RFC 3339.
+/// A time in the form of RFC 3339; one that no calendar has is the beginning of 1970.
 fn timestamp(unix_ms: u64) -> String {
-    let (seconds, ms) = (unix_ms / 1_000, unix_ms % 1_000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March, so that a leap day is the last; days are counted from 0000-03-01.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+    let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    format!("{:.3}", time.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -67,6 +58,7 @@ mod tests {
             (1_705_314_600_123, "2024-01-15T10:30:00.123Z"),
             (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (u64::MAX, "1970-01-01T00:00:00.000Z"),
         ] {
             assert_eq!(timestamp(unix_ms), text);
         }
