@@ -115,6 +115,8 @@ pub fn checks() -> Vec<Check> {
                 talk.send(&request("\"first\"", &with("@nonce:twice")));
                 talk.send(&request("\"again\"", &with("@nonce:twice"))).canary();
                 talk.send(&request("\"third\"", &with("@nonce:twice")));
+                // Within 64 characters, and beyond 64 bytes.
+                talk.send(&request("\"wide\"", &with(&format!("@nonce:{}", "é".repeat(35)))));
             },
         ),
         check(

@@ -36,6 +36,8 @@ pub fn checks() -> Vec<Check> {
                 let mut talk = Talk::plain(facts);
                 talk.canary();
                 talk.send_and_await(&task(facts, "\"task_001\"", true), 0);
+                // It may be done in time. One that fails ends its stream as well.
+                talk.send_and_await(&hurried(facts, "\"task_002\""), 0);
                 talk.canary_among_streams().finish()
             },
         ),
@@ -123,6 +125,16 @@ fn task(facts: &Facts, id: &str, streams: bool) -> String {
     let mut params = params(facts);
     if let Some(stream) = params.pointer_mut("/options/stream").filter(|_| !streams) {
         *stream = json!(false);
+    }
+    call(&method, Some(&params.to_string()), Some(id))
+}
+
+/// The same with next to no time.
+fn hurried(facts: &Facts, id: &str) -> String {
+    let method = role(facts, "stream").map(|role| role.method).unwrap_or_default();
+    let mut params = params(facts);
+    if let Some(options) = params.pointer_mut("/options").and_then(Value::as_object_mut) {
+        options.insert("timeout_ms".to_owned(), json!(1));
     }
     call(&method, Some(&params.to_string()), Some(id))
 }

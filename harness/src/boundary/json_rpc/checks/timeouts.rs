@@ -14,6 +14,9 @@ use crate::plan::{Act, Chunking};
 /// What a server that does one thing after the other may still be busy with, ms: calls that have timed out.
 const LEFT_OVER_MS: u64 = 6_000;
 
+/// The id of what becomes a notification.
+const NO_ID: &str = "\"none\"";
+
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
     vec![
@@ -83,7 +86,11 @@ fn cut_off() -> Check {
             let mut talk = Talk::about(facts, "RPC-TIME-01");
             send(&mut talk, facts, 50, Some("30000"), "\"in-time\"")?;
             send(&mut talk, facts, 3_000, Some("300"), "\"too-long\"")?;
-            Ok(close(&mut talk, 3_000))
+            if facts.claims("batch") {
+                let text = format!("[{}]", sleep(facts, 3_000, Some("300"), "\"in-a-batch\"")?);
+                talk.send(&text).allow_ms(3_000 + LEFT_OVER_MS);
+            }
+            Ok(close(&mut talk, 2 * 3_000))
         },
     )
     .waits()
@@ -107,13 +114,15 @@ fn by_default() -> Check {
 fn once() -> Check {
     check(
         "timeouts/no-second-answer",
-        "A call that timed out is not answered again when its work is done.",
+        "A call that timed out is not answered again when its work is done, and a notification not at all.",
         &["RPC-TIME-02"],
         |facts| {
             let mut talk = Talk::about(facts, "RPC-TIME-02");
             send(&mut talk, facts, 1_700, Some("100"), "\"too-long\"")?;
+            let told = sleep(facts, 1_700, Some("100"), NO_ID)?.replace(&format!(",\"id\":{NO_ID}"), "");
+            talk.queue(Payload::text(told + "\n"));
             talk.act(Act::Wait { ms: 2_000 });
-            Ok(close(&mut talk, 1_700))
+            Ok(close(&mut talk, 2 * 1_700))
         },
     )
     .waits()
