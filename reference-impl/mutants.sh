@@ -3,23 +3,44 @@
 # that is built first from the code as it is.
 #
 #   reference-impl/mutants.sh toolhost|json_rpc|policy_driver [ARGUMENT…]
+#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver own-tests MISSED.TXT [ARGUMENT…]
+#
+# The second form asks the reference's own tests about those that no check noticed: what a method answers, beyond its shape,
+# is no matter of a contract.
 #
 # Arguments go to cargo-mutants, such as `--shard 0/4`, `--in-place`, or `--file FILE` for less than all of the boundary.
 # Mutants about which nothing can be said are among the missed: `grep -l ^undecided mutants.out/log/*` names them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+usage() {
+    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver [own-tests MISSED.TXT] [ARGUMENT...]" >&2
+    exit 2
+}
+
+# Hundreds of small builds and of short runs: what counts is how soon both are done.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0
+
 boundary=${1:-}
 case $boundary in
-toolhost | json_rpc) timeout_s=120 ;;
+toolhost) timeout_s=120 tests=(--test toolhost --test dispatch) ;;
+json_rpc) timeout_s=120 tests=(--test json_rpc --test json_rpc_client) ;;
 # All of its peers are processes: one that nothing is found about takes a minute or two.
-policy_driver) timeout_s=400 ;;
-*)
-    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver [ARGUMENT...]" >&2
-    exit 2
-    ;;
+policy_driver) timeout_s=400 tests=(--test policy) ;;
+*) usage ;;
 esac
 shift
+
+if [ "${1:-}" = own-tests ]; then
+    [ -r "${2:-}" ] || usage
+    names=()
+    while IFS= read -r name; do names+=(--re "$name"); done < <(sed 's/[][\.*^$+?(){}|]/\\&/g; s/^/^/; s/$/$/' "$2")
+    shift 2
+    cargo test --quiet -p peerproof-reference --target-dir target/mutants --lib "${tests[@]}"
+    exec cargo mutants --no-config --package peerproof-reference --test-package peerproof-reference --baseline skip \
+        --timeout "$timeout_s" "${names[@]}" "$@" -- --lib "${tests[@]}"
+fi
+
 files=(--file "reference-impl/src/$boundary*.rs" --file "reference-impl/src/$boundary*/**/*.rs")
 for argument in "$@"; do
     case $argument in
@@ -31,9 +52,6 @@ cargo build --release --quiet -p peerproof --example judge
 JUDGE="$PWD/target/release/examples/judge"
 JUDGE_BOUNDARY=$boundary
 export JUDGE JUDGE_BOUNDARY
-# Hundreds of small builds and of short runs: what counts is how soon both are done.
-export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0
-
 # The reference without a mutant has to pass, or every mutant would count as caught. This run also writes down which
 # checks decide nothing about it: a mutant that keeps one more from deciding, and breaks nothing, is undecided.
 JUDGE_UNDECIDED=$(mktemp -d)/undecided
