@@ -25,11 +25,12 @@ pub struct ConfigKey {
     pub table: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// Allowed values, where they are a named set.
+    /// Allowed values, where they are a named set; of a limit the lowest, written `64..`.
     pub values: &'static [&'static str],
     /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
-    /// `string`, `object`, `integer`, `pointer` or `any`; an object that is a template names its placeholders behind
-    /// it. A `?` behind the name marks what may be left out, a `+` a placeholder that is appended where it is not named.
+    /// `string`, `object`, `integer`, `pointer`, `empty` or `any`; an object that is a template names its placeholders
+    /// behind it. A `?` behind the name marks what may be left out, a `+` a placeholder that is appended where it is not
+    /// named. Of names with `|` between them there is exactly one; `NAME_env` names the variable that holds the value.
     pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,
@@ -80,6 +81,15 @@ impl ConfigKey {
         Self { table: "features", name, values: &[], members, meaning }
     }
 
+    /// A feature that says nothing without these settings: it is off, or a table with them.
+    pub const fn told_feature(
+        name: &'static str,
+        members: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "features", name, values: &["false"], members, meaning }
+    }
+
     /// What the contract leaves open, with the values that it can have.
     pub const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> Self {
         Self { table: "choices", name, values, members: &[], meaning }
@@ -88,6 +98,15 @@ impl ConfigKey {
     /// A number that the contract lets a peer set.
     pub const fn limit(name: &'static str, meaning: &'static str) -> Self {
         Self { table: "limits", name, values: &[], members: &[], meaning }
+    }
+
+    /// The same with a lowest value, written `64..`.
+    pub const fn limit_from(
+        name: &'static str,
+        from: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "limits", name, values: from, members: &[], meaning }
     }
 }
 

@@ -126,8 +126,30 @@ impl Config {
     pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), String> {
         let key = vocabulary::find(self.boundary, "features", name)?;
         vocabulary::check_feature(&key, &value)?;
+        let value = self.with_variables(value)?;
         self.features.get_or_insert_default().insert(name.to_owned(), value);
         Ok(())
+    }
+
+    /// The value of a feature, where `NAME_env` stands for what a variable of the peer's environment holds. That of a
+    /// variable of our own is not repeated: it may be a secret.
+    fn with_variables(&self, mut value: Value) -> Result<Value, String> {
+        let Value::Object(members) = &mut value else { return Ok(value) };
+        let names: Vec<String> = members.keys().filter(|name| name.ends_with("_env")).cloned().collect();
+        for name in names {
+            let variable = members.get(&name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            if let Some(told) = self.env.get(&variable) {
+                members.remove(&name);
+                members.insert(name.trim_end_matches("_env").to_owned(), Value::from(told.as_str()));
+            } else if std::env::var(&variable).is_ok_and(|value| !value.is_empty()) {
+                continue;
+            } else {
+                return Err(format!(
+                    "the variable {variable}, which `{name}` names, is not set; export it first"
+                ));
+            }
+        }
+        Ok(value)
     }
 
     /// Maps a role.
@@ -157,7 +179,8 @@ impl Config {
     /// # Errors
     /// There is no such limit.
     pub fn set_limit(&mut self, name: &str, value: u64) -> Result<(), String> {
-        vocabulary::find(self.boundary, "limits", name)?;
+        let key = vocabulary::find(self.boundary, "limits", name)?;
+        vocabulary::check_limit(&key, value)?;
         self.limits.insert(name.to_owned(), value);
         Ok(())
     }
@@ -232,6 +255,9 @@ impl Config {
             }
             find_program(argv, path.as_deref(), self.folder.as_deref())
                 .map_err(|error| format!("the command `{name}` of the peer cannot be started: {error}"))?;
+        }
+        if side == Side::Provider {
+            vocabulary::refuse_untold(self.boundary, self.features.as_ref().unwrap_or(&BTreeMap::new()))?;
         }
         let mut facts = Facts::new(side);
         facts.commands.extend(commands.keys().cloned());

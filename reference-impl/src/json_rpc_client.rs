@@ -24,7 +24,7 @@ use crate::choices::choices;
 use crate::limits::Limits;
 use crate::machine::Machine;
 
-/// See [`Choices::id_null_error`].
+/// See [`Choices::null_id_error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdNullError {
     /// It ends the only call that waits.
@@ -33,7 +33,7 @@ pub enum IdNullError {
     Ignore,
 }
 
-/// See [`Choices::server_request`].
+/// See [`Choices::server_requests`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRequest {
     /// Dropped.
@@ -53,9 +53,9 @@ pub enum RetryPastTimeout {
 
 choices! {
     /// An error whose id is null, while one call waits (contract §7 "may end a lone pending call").
-    id_null_error: IdNullError = IdNullError::Ends, { "ends" => IdNullError::Ends, "ignore" => IdNullError::Ignore };
+    null_id_error: IdNullError = IdNullError::Ends, { "ends" => IdNullError::Ends, "ignore" => IdNullError::Ignore };
     /// A request from the server (contract §7 "may be ignored").
-    server_request: ServerRequest = ServerRequest::Ignore, {
+    server_requests: ServerRequest = ServerRequest::Ignore, {
         "ignore" => ServerRequest::Ignore, "answer" => ServerRequest::Answer
     };
     /// A call whose next attempt would come after its timeout.

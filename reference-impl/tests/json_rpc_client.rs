@@ -241,7 +241,7 @@ fn an_error_for_nobody_ends_the_only_call_that_waits() {
     client.says(&nobody);
     assert_eq!(client.results.len(), 0);
     let mut choices = Choices::default();
-    choices.set("id_null_error", "ignore").unwrap();
+    choices.set("null_id_error", "ignore").unwrap();
     let mut client = Driven::with(&one(json!({})), choices, Limits::default());
     client.says(&nobody);
     assert_eq!(client.results.len(), 0);
@@ -254,7 +254,7 @@ fn requests_from_the_server_are_dropped_or_refused() {
     client.says(&request);
     assert_eq!(client.sent.len(), 1);
     let mut choices = Choices::default();
-    choices.set("server_request", "answer").unwrap();
+    choices.set("server_requests", "answer").unwrap();
     let mut client = Driven::with(&one(json!({})), choices, Limits::default());
     client.says(&request);
     assert_eq!((&client.last_id(), &client.sent[1]["error"]["code"]), (&json!("s"), &json!(-32601)));

@@ -148,7 +148,7 @@ impl Boundary for JsonRpc {
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         match facts.side {
             Side::Provider => generate::conversation(facts, rng),
-            Side::Consumer => client::generate::conversation(rng),
+            Side::Consumer => client::generate::conversation(facts, rng),
         }
     }
 

@@ -198,12 +198,13 @@ impl Reader<'_> {
     }
 }
 
-/// The address, where one is given, and the command behind it.
+/// The address, where one is given, and the command behind it. What a server says or serves when it is ready is not
+/// needed: it is awaited until it takes a connection.
 fn http_command(table: &Table) -> Result<Vec<String>, String> {
     let mut argv = Vec::new();
-    if let Some(unknown) = table.keys().find(|key| !["command", "url"].contains(&key.as_str())) {
+    if let Some(unknown) = table.keys().find(|key| !["command", "url", "ready"].contains(&key.as_str())) {
         return Err(format!(
-            "`http` has no {unknown:?}; it is a list of strings, or a table with command and url"
+            "`http` has no {unknown:?}; it is a list of strings, or a table with command, url and ready"
         ));
     }
     if let Some(url) = table.get("url") {

@@ -101,6 +101,51 @@ fn the_folder_of_the_file_is_where_the_peer_runs() {
     assert!(error(bare).contains("did you mean ./host?"), "{}", error(bare));
 }
 
+#[test]
+fn features_of_json_rpc_are_told_whole() {
+    let config = || Config::new(boundary::find("json_rpc").unwrap());
+    let refused = |name: &str, value: Value| config().set_feature(name, value).unwrap_err();
+    for (name, members) in [("auth", "key|key_env"), ("rate_limit", "requests")] {
+        let mut server = config();
+        server.set_feature(name, json!(true)).unwrap();
+        let mut client = server.clone();
+        server.set_command("command", vec!["sh".to_owned()]).unwrap();
+        let error = server.peer(&BTreeMap::new()).err().unwrap();
+        assert!(error.contains(&format!("is false or a table with {members}")), "{error}");
+        // A client is told by its scenario.
+        let argv = ["sh", "{scenario}", "{results}"].map(str::to_owned).to_vec();
+        client.set_command("command", argv).unwrap();
+        assert!(!client.peer(&BTreeMap::new()).err().is_some_and(|error| error.contains("is false or")));
+    }
+    assert!(refused("auth", json!({})).contains("either key or key_env"));
+    assert!(refused("auth", json!({ "key": "k", "key_env": "PATH" })).contains("either key or key_env"));
+    let unset = refused("auth", json!({ "key_env": "PEERPROOF_NO_SUCH_VARIABLE" }));
+    assert!(unset.contains("PEERPROOF_NO_SUCH_VARIABLE") && unset.contains("is not set"), "{unset}");
+    for good in [json!(false), json!({ "key": "k", "key_id": "1" })] {
+        config().set_feature("auth", good).unwrap();
+    }
+    // A variable of ours stays a name: it may be a secret.
+    let mut ours = config();
+    ours.set_feature("auth", json!({ "key_env": "PATH" })).unwrap();
+    assert_eq!(ours.features.unwrap()["auth"], json!({ "key_env": "PATH" }));
+    let mut peers = config();
+    peers.env.insert("KEY".to_owned(), "k".to_owned());
+    peers.set_feature("auth", json!({ "key_env": "KEY" })).unwrap();
+    assert_eq!(peers.features.unwrap()["auth"], json!({ "key": "k" }));
+}
+
+#[test]
+fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
+    let mut config = Config::new(boundary::find("json_rpc").unwrap());
+    for role in ["fail", "counter"] {
+        config.set_role(role, json!({ "method": "m", "params": {} })).unwrap();
+        assert!(config.set_role(role, json!({ "method": "m", "params": { "a": 1 } })).is_err());
+    }
+    config.set_role("echo", json!({ "method": "m", "params": [1] })).unwrap();
+    assert!(config.set_limit("nesting_max", 63).unwrap_err().contains("64 at least"));
+    config.set_limit("nesting_max", 100).unwrap();
+}
+
 /// What the table of keys says, the parser takes: every key with every value of its set.
 #[test]
 fn the_parser_takes_every_key_of_the_table() {

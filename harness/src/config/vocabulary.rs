@@ -1,5 +1,7 @@
 //! The words of a configuration: which keys there are and which values they take.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::command::placeholders;
@@ -78,6 +80,36 @@ pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), String> {
     Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")))
 }
 
+/// Checks a number against the lowest that `key` can have.
+///
+/// # Errors
+/// It is lower.
+pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), String> {
+    let lowest = key.values.first().and_then(|from| from.strip_suffix("..")?.parse::<u64>().ok());
+    match lowest.filter(|lowest| value < *lowest) {
+        Some(lowest) => Err(format!("the limit {:?} cannot be {value}; it is {lowest} at least", key.name)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a feature of a server that is claimed without the settings that it cannot do without.
+///
+/// # Errors
+/// Names the first such feature.
+pub(super) fn refuse_untold(
+    boundary: &dyn Boundary,
+    features: &BTreeMap<String, Value>,
+) -> Result<(), String> {
+    for key in boundary.config_keys().iter().filter(|key| key.table == "features" && key.values == ["false"])
+    {
+        if features.get(key.name) == Some(&Value::Bool(true)) {
+            let (name, members) = (key.name, key.members.join(", "));
+            return Err(format!("the feature {name:?} is false or a table with {members}, not true"));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the value of a feature: a boolean, or its table where it has members.
 ///
 /// # Errors
@@ -107,12 +139,16 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
     let Value::Object(given) = value else {
         return Err(format!("{name:?} is a table with {}, not {value}", list()));
     };
+    let written = |member: &'static str| {
+        let (word, kind) = member.split_once(": ").unwrap_or((member, "any"));
+        (word.trim_end_matches('?'), word.ends_with('?'), kind)
+    };
     let known: Vec<(&str, bool, &str)> = key
         .members
         .iter()
-        .map(|member| {
-            let (word, kind) = member.split_once(": ").unwrap_or((member, "any"));
-            (word.trim_end_matches('?'), word.ends_with('?'), kind)
+        .flat_map(|member| {
+            let (words, optional, kind) = written(member);
+            words.split('|').map(move |word| (word, optional || words.contains('|'), kind))
         })
         .collect();
     for (member, value) in given {
@@ -126,6 +162,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
             "string" => value.as_str().is_some_and(|text| !text.is_empty()),
             "object" => value.is_object(),
             "integer" => value.is_u64(),
+            "empty" => value.as_object().is_some_and(serde_json::Map::is_empty),
             "pointer" => value.as_str().is_some_and(|text| text.starts_with('/')),
             _ => true,
         };
@@ -135,6 +172,12 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
         if !placeholders.is_empty() {
             check_template(value, &placeholders)
                 .map_err(|error| format!("{member:?} of {name:?}: {error}"))?;
+        }
+    }
+    for (words, _, _) in key.members.iter().map(|member| written(member)).filter(|it| it.0.contains('|')) {
+        if words.split('|').filter(|word| given.contains_key(*word)).count() != 1 {
+            let words = words.replace('|', " or ");
+            return Err(format!("{name:?} has either {words}; it is a table with {}", list()));
         }
     }
     match known.iter().find(|(member, optional, _)| !optional && !given.contains_key(*member)) {
@@ -168,6 +211,7 @@ fn described(kind: &str) -> &str {
         "string" => "a string that is not empty",
         "object" => "a table",
         "integer" => "a whole number",
+        "empty" => "an empty table: checks call this method without params",
         "pointer" => "a JSON Pointer such as \"/token_id\"",
         _ => kind,
     }

@@ -202,7 +202,7 @@ impl Client {
             }
             _ => {
                 if let (ServerRequest::Answer, Some(id)) =
-                    (self.config.choices.server_request, message.get("id"))
+                    (self.config.choices.server_requests, message.get("id"))
                 {
                     let mut text = b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32601,\"message\":\"Method not found\"},\"id\":".to_vec();
                     write_value(&mut text, id);
@@ -215,7 +215,7 @@ impl Client {
 
     /// An error that names no call: where one call waits, it may be meant.
     fn error_for_nobody(&mut self, message: &Value, now: Millis) {
-        if self.config.choices.id_null_error == IdNullError::Ignore {
+        if self.config.choices.null_id_error == IdNullError::Ignore {
             return;
         }
         if let Some(at) = self.lone()

@@ -3,7 +3,9 @@
 use crate::boundary::ConfigKey;
 use crate::carriage::HTTP;
 
-const METHOD: &[&str] = &["method: string"];
+/// Of roles whose params the table of roles gives: they may be repeated.
+const NO_PARAMS: &[&str] = &["method: string", "params?: empty"];
+
 /// Every key that a configuration for a JSON-RPC server may hold.
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command("command", &[], "argv of a server that reads one message or batch a line"),
@@ -17,16 +19,18 @@ pub const KEYS: &[ConfigKey] = &[
         HTTP,
         &["{port}?", "{addr}?"],
         "argv of a server that takes each message as the body of a POST, on the port of 127.0.0.1 that it is \
-                  given; or { command, url }, where a url without a command is that of a server which runs already",
+                  given; or { command, url, ready }, where a url without a command is that of a server which runs \
+                  already; a server is awaited until it takes a connection, whatever `ready` says",
     ),
     ConfigKey::feature("batch", "arrays of requests are answered by arrays"),
     ConfigKey::feature("streaming", "tasks whose `options.stream` is true say on the way what they have"),
-    ConfigKey::set_feature(
+    ConfigKey::told_feature(
         "auth",
-        &["key: string", "key_id?: string"],
-        "every message has to be signed with this key, one for tests: transcripts hold it",
+        &["key|key_env: string", "key_id?: string"],
+        "every message has to be signed with this key, one for tests: transcripts hold it; or with that of the \
+         variable `key_env`, which has to be set for replays as well",
     ),
-    ConfigKey::set_feature(
+    ConfigKey::told_feature(
         "rate_limit",
         &["requests: integer", "window_s: integer"],
         "so many requests pass in a fresh process, and in a window of so many seconds",
@@ -40,8 +44,16 @@ pub const KEYS: &[ConfigKey] = &[
         "gzip",
         "a line may wrap a message that is compressed; over HTTP a body may be compressed",
     ),
-    ConfigKey::role("echo", METHOD, "the result equals the params, whatever object or array they are"),
-    ConfigKey::role("fail", METHOD, "a method that raises, with params `{}`"),
+    ConfigKey::feature(
+        "retry",
+        "of a client: errors that may pass are tried again, as often as the scenario says",
+    ),
+    ConfigKey::role(
+        "echo",
+        &["method: string", "params?: any"],
+        "the result equals the params, whatever object or array they are; checks bring their own",
+    ),
+    ConfigKey::role("fail", NO_PARAMS, "a method that raises, with params `{}`"),
     ConfigKey::role(
         "named",
         &["method: string", "params: object", "expect?: string"],
@@ -57,7 +69,11 @@ pub const KEYS: &[ConfigKey] = &[
         &["method: string", "params?: any {bytes}"],
         "the result is {\"data\":\"xx…\"} of so many bytes",
     ),
-    ConfigKey::role("counter", METHOD, "the result is {\"count\":n}, one more at each call in this process"),
+    ConfigKey::role(
+        "counter",
+        NO_PARAMS,
+        "the result is {\"count\":n}, one more at each call in this process",
+    ),
     ConfigKey::role(
         "stream",
         &["method: string", "params: object"],
@@ -86,11 +102,11 @@ pub const KEYS: &[ConfigKey] = &[
         "a method whose name begins with `rpc.`",
     ),
     ConfigKey::choice(
-        "id_null_error",
+        "null_id_error",
         &["ends", "ignore"],
         "of a client: what an error for no id does to the only call that waits",
     ),
-    ConfigKey::choice("server_request", &["ignore", "answer"], "of a client: a request from the server"),
+    ConfigKey::choice("server_requests", &["ignore", "answer"], "of a client: a request from the server"),
     ConfigKey::choice("response_to_server", &["refuse", "silent"], "a response object sent to a server"),
     ConfigKey::choice("error_status", &["200", "400"], "HTTP status of a reply that is an error"),
     ConfigKey::choice(
@@ -98,5 +114,16 @@ pub const KEYS: &[ConfigKey] = &[
         &["413", "-32600"],
         "HTTP: what refuses a body over the limit, a status or a reply",
     ),
+    ConfigKey::choice(
+        "refused_counts",
+        &["true", "false"],
+        "whether requests beyond the rate limit count against it as well",
+    ),
+    ConfigKey::choice(
+        "refusal_burns_nonce",
+        &["true", "false"],
+        "whether the nonce of a request beyond the rate limit is used up",
+    ),
     ConfigKey::choice("gzip_over_http", &["accept", "415"], "HTTP: a body with `Content-Encoding: gzip`"),
+    ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that a message may have"),
 ];

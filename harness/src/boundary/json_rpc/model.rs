@@ -27,7 +27,7 @@ mod value;
 mod work;
 
 pub use allowed::{Allowed, Codes, Demand, IdRule, Misfit, What};
-pub use pins::Pins;
+pub use pins::{Pins, depth};
 pub use profile::{METHODS, Shape};
 pub use value::{Same, same};
 pub use work::{TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS, Work};
@@ -56,6 +56,8 @@ pub const LINE_BYTES_MAX: usize = 1_048_576;
 pub const DEPTH_CERTAIN: usize = 64;
 /// Nesting that every peer takes where the specification alone binds it.
 const DEPTH_CERTAIN_BY_SPEC: usize = 16;
+/// What is said to be more is tried up to here: signed messages are written no deeper.
+const DEPTH_TOLD_MAX: usize = 150;
 /// Most elements of a batch that every peer with batches takes.
 const BATCH_CERTAIN: usize = 10_000;
 /// Replies to lines below this length fit, however they are spelled.

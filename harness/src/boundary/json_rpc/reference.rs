@@ -76,6 +76,7 @@ pub fn facts(side: Side) -> Facts {
         }
     } else {
         facts.commands.insert(client::COMMAND.to_owned());
+        facts.features.insert("retry".to_owned(), json!(true));
     }
     facts
 }
@@ -84,7 +85,7 @@ pub fn facts(side: Side) -> Facts {
 /// exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     if let Some(args) = client::reference::arguments(args) {
-        return client::reference::run(args, env);
+        return client::reference::run(&args, env);
     }
     let (mutant, args) = match split_mutant(args, mutants::find) {
         Ok(split) => split,
@@ -122,16 +123,21 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 /// that it does not claim the methods of the profile, which it has all the same.
 fn without_stdio(args: &[String]) -> Vec<String> {
     let args: Vec<String> = args.iter().filter(|arg| *arg != "--stdio").cloned().collect();
-    match args.windows(2).position(|pair| pair == ["--without", "profile_methods"]) {
+    unclaimed(&args, "profile_methods")
+}
+
+/// The arguments without those that say that `feature` is not claimed.
+pub(super) fn unclaimed(args: &[String], feature: &str) -> Vec<String> {
+    match args.windows(2).position(|pair| pair == ["--without", feature]) {
         Some(at) => [&args[..at], &args[at + 2..]].concat(),
-        None => args,
+        None => args.to_vec(),
     }
 }
 
 /// The reference server as a machine, or a mutant of it.
 pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
     if let Some(args) = client::reference::arguments(args) {
-        return client::reference::machine(args);
+        return client::reference::machine(&args);
     }
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let mut config = io::json_rpc::parse(&without_stdio(&args)).ok()?;

@@ -59,7 +59,8 @@ fn generated() -> Vec<Check> {
     let one = |name: &str| {
         let title = "In any mixture each call ends as its answers say.";
         let clauses = ["RPC-CLIENT-09", "RPC-CLIENT-10", "RPC-CLIENT-11", "RPC-CLIENT-12", "RPC-CLIENT-17"];
-        let planner = |_: &Facts, rng: &mut Rng| -> Result<Plan, String> { Ok(generate::conversation(rng)) };
+        let planner =
+            |facts: &Facts, rng: &mut Rng| -> Result<Plan, String> { Ok(generate::conversation(facts, rng)) };
         Check::new(format!("json_rpc/client/mixture/{name}"), title, clauses, COMMAND, planner).vouched()
     };
     ["first", "second", "third", "fourth", "fifth"].map(one).into()

@@ -1,5 +1,6 @@
 //! Depth of nesting, and lengths that every server has to take.
 
+use super::super::model::{DEPTH_CERTAIN, depth};
 use super::super::talk::{Talk, call, good, quoted};
 use crate::check::Check;
 use crate::payload::Payload;
@@ -9,15 +10,16 @@ use crate::plan::Chunking;
 pub fn checks() -> Vec<Check> {
     let nested = Check::new(
         "json_rpc/stdio/nesting/sixty-four-levels",
-        "Params that make a message 64 levels deep arrive as they were sent, as objects and as arrays.",
+        "Params that make a message 64 levels deep (or as deep as the peer says) arrive as they were sent.",
         ["RPC-JSON-08"],
         "command",
         |facts, _| {
             let mut talk = Talk::about(facts, "RPC-JSON-08");
             let echo = talk.method("echo");
             // The message is the first level.
-            let arrays = format!("{}{}", "[".repeat(63), "]".repeat(63));
-            let objects = format!("{}1{}", "{\"a\":".repeat(63), "}".repeat(63));
+            let levels = depth(facts).max(DEPTH_CERTAIN) - 1;
+            let arrays = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+            let objects = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
             for (params, id) in [(arrays, "1"), (objects, "2")] {
                 talk.send(&call(&echo, Some(&params), Some(id)));
             }

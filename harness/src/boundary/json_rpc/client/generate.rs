@@ -4,6 +4,7 @@ use super::expect::Allowed;
 use super::scenario::Call;
 use super::scene::{Scene, usual_result};
 use super::script::{Deed, error, result};
+use crate::facts::Facts;
 use crate::plan::{Chunking, Plan};
 use crate::rng::Rng;
 
@@ -41,7 +42,7 @@ const NOISE: [&str; 7] = [
 ];
 
 /// A scenario with its server.
-pub fn conversation(rng: &mut Rng) -> Plan {
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut scene = Scene::about("RPC-CLIENT-09");
     let batches = rng.below(3);
     let count = rng.range(1..=CALLS_MAX);
@@ -59,13 +60,13 @@ pub fn conversation(rng: &mut Rng) -> Plan {
         if rng.chance(1, 8) {
             call = call.params(None);
         }
-        one(&mut scene, call, rng);
+        one(&mut scene, call, facts.claims("retry"), rng);
     }
     scene.takes_ms(3_000).plan()
 }
 
 /// Adds one call with what the server does about it.
-fn one(scene: &mut Scene, call: Call, rng: &mut Rng) {
+fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
     let name = call.name.clone();
     let mut deeds: Vec<Deed> = (0..rng.below(3)).map(|_| Deed::line(NOISE[rng.index(NOISE.len())])).collect();
     let later = |deed: Deed, rng: &mut Rng| deed.in_ms(if rng.chance(1, 2) { rng.below(60) } else { 0 });
@@ -83,7 +84,7 @@ fn one(scene: &mut Scene, call: Call, rng: &mut Rng) {
             deeds.push(later(Deed::line(&error(object)), rng));
             scene.on(&name, deeds);
         }
-        3 => {
+        3 if retries => {
             let object = *rng.pick(&TRANSIENT);
             let attempts = rng.range(2..=4);
             scene.call(call.retry(4, 10), [Allowed::result("1").attempts(attempts)]).under("RPC-CLIENT-12");

@@ -7,6 +7,7 @@ use peerproof_reference::io;
 use peerproof_reference::json_rpc_client::{self, Config, mutants};
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
+use super::super::reference::unclaimed;
 use crate::boundary::arguments::{refuse, split_mutant, variable};
 use crate::boundary::{Mutant, Reference};
 use crate::clause::Side;
@@ -32,9 +33,9 @@ pub fn command() -> Reference {
     }
 }
 
-/// The arguments of the client, where it is meant.
-pub fn arguments(args: &[String]) -> Option<&[String]> {
-    args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
+/// The arguments of the client, where it is meant. It tries again whether or not that is claimed.
+pub fn arguments(args: &[String]) -> Option<Vec<String>> {
+    args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| unclaimed(rest, "retry"))
 }
 
 /// Runs the client (or, with `--mutant ID`, a mutant of it) on the standard streams of this process.

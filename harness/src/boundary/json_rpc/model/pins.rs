@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::role::{ROLES, Role};
 use super::auth::Gate;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
-use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, Unit, methods, profile};
+use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, DEPTH_TOLD_MAX, Unit, methods, profile};
 use crate::facts::Facts;
 use crate::json::{self, Json};
 
@@ -30,6 +30,13 @@ pub struct Pins {
     pub gate: RefCell<Gate>,
 }
 
+/// Levels of nesting that a message may have: those of the contract, or more where the peer says so.
+pub fn depth(facts: &Facts) -> usize {
+    let told = facts.limits.get("nesting_max").and_then(|told| usize::try_from(*told).ok());
+    let certain = if facts.requirements == "spec" { DEPTH_CERTAIN_BY_SPEC } else { DEPTH_CERTAIN };
+    told.map_or(certain, |told| told.clamp(DEPTH_CERTAIN, DEPTH_TOLD_MAX))
+}
+
 impl Pins {
     /// Those of a peer.
     pub fn of(facts: &Facts) -> Self {
@@ -49,7 +56,7 @@ impl Pins {
             gate: RefCell::new(Gate::of(facts)),
             profile_methods: facts.claims("profile_methods"),
             // RFC 8259 §9 lets parsers set limits.
-            depth: if facts.requirements == "spec" { DEPTH_CERTAIN_BY_SPEC } else { DEPTH_CERTAIN },
+            depth: depth(facts),
         }
     }
 

@@ -10,7 +10,7 @@ const SIGNED: &str = "RPC-CLIENT-24";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![plain(), canonical(), batches_and_retries()]
+    vec![plain(), canonical(), batches(), retries()]
 }
 
 fn auth(key_id: Option<&str>) -> Auth {
@@ -50,18 +50,20 @@ fn canonical() -> Check {
     )
 }
 
-fn batches_and_retries() -> Check {
-    check(
-        "auth/batches-and-retries",
-        "Each element of a batch is signed by itself, and each attempt anew.",
-        &[SIGNED],
-        |scene, _| {
-            scene.auth(auth(Some("k1"))).usual(Call::new("a").batch("x"));
-            scene.usual(Call::new("n").batch("x").notify()).usual(Call::new("b").batch("x"));
-            let object = r#"{"code":-32001,"message":"Resource unavailable"}"#;
-            scene.call(Call::new("again").retry(3, 10), [Allowed::result("1").attempts(3)]);
-            scene.on_attempt("again", 3, [Deed::line(&result("1"))]);
-            scene.on("again", [Deed::line(&error(object))]).takes_ms(1_000);
-        },
-    )
+fn batches() -> Check {
+    check("auth/batches", "Each element of a batch is signed by itself.", &[SIGNED], |scene, _| {
+        scene.auth(auth(Some("k1"))).usual(Call::new("a").batch("x"));
+        scene.usual(Call::new("n").batch("x").notify()).usual(Call::new("b").batch("x"));
+    })
+}
+
+fn retries() -> Check {
+    check("auth/retries", "Each attempt of a call is signed anew.", &[SIGNED], |scene, _| {
+        let object = r#"{"code":-32001,"message":"Resource unavailable"}"#;
+        scene.auth(auth(Some("k1")));
+        scene.call(Call::new("again").retry(3, 10), [Allowed::result("1").attempts(3)]);
+        scene.on_attempt("again", 3, [Deed::line(&result("1"))]);
+        scene.on("again", [Deed::line(&error(object))]).takes_ms(1_000);
+    })
+    .feature("retry")
 }

@@ -80,7 +80,7 @@ pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> =
         BESIDES.iter().map(|(name, title, lines)| besides(name, title, lines)).collect();
     checks.extend([duplicates(), coalesced(), dribbled(), in_two_pieces(), batch_in_any_order()]);
-    checks.extend([invalid(), other_version(), id_null_error(), server_request()]);
+    checks.extend([invalid(), other_version(), null_id_error(), server_requests()]);
     checks.extend(harmless());
     checks
 }
@@ -218,7 +218,7 @@ fn other_version() -> Check {
     )
 }
 
-fn id_null_error() -> Check {
+fn null_id_error() -> Check {
     check(
         "open/error-for-no-id",
         "An error for no id ends the only call that waits, or is passed over.",
@@ -226,21 +226,21 @@ fn id_null_error() -> Check {
         |scene, _| {
             let object = r#"{"code":-32700,"message":"Parse error"}"#;
             let allowed = [Allowed::error(object).shows("ends"), Allowed::result("1").shows("ignore")];
-            scene.call(Call::new("a"), allowed).choice("id_null_error");
+            scene.call(Call::new("a"), allowed).choice("null_id_error");
             let line = format!("{{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":null}}");
             scene.on("a", [Deed::line(&line), Deed::line(&result("1")).in_ms(150)]);
         },
     )
 }
 
-fn server_request() -> Check {
+fn server_requests() -> Check {
     check(
         "open/request-from-the-server",
         "A request from the server is passed over or answered, and the client's own calls go on.",
         &["RPC-CLIENT-27"],
         |scene, _| {
             let request = r#"{"jsonrpc":"2.0","method":"peerproof.ask","params":{},"id":"from-the-server"}"#;
-            scene.call(Call::new("a"), [Allowed::result("1").shows("ignore")]).choice("server_request");
+            scene.call(Call::new("a"), [Allowed::result("1").shows("ignore")]).choice("server_requests");
             scene.on("a", [Deed::line(request), Deed::line(&result("1")).in_ms(150)]);
         },
     )

@@ -36,7 +36,7 @@ pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = TRANSIENT.into_iter().map(|(name, object)| again(name, object)).collect();
     checks.extend([used_up(), usual_of_the_scenario(), in_a_batch(), then_final()]);
     checks.extend([finals(), single(), delays(), jitter(), retry_after()]);
-    checks
+    checks.into_iter().map(|check| check.feature("retry")).collect()
 }
 
 fn again(name: &str, object: &'static str) -> Check {
