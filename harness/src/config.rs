@@ -126,30 +126,8 @@ impl Config {
     pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), String> {
         let key = vocabulary::find(self.boundary, "features", name)?;
         vocabulary::check_feature(&key, &value)?;
-        let value = self.with_variables(value)?;
         self.features.get_or_insert_default().insert(name.to_owned(), value);
         Ok(())
-    }
-
-    /// The value of a feature, where `NAME_env` stands for what a variable of the peer's environment holds. That of a
-    /// variable of our own is not repeated: it may be a secret.
-    fn with_variables(&self, mut value: Value) -> Result<Value, String> {
-        let Value::Object(members) = &mut value else { return Ok(value) };
-        let names: Vec<String> = members.keys().filter(|name| name.ends_with("_env")).cloned().collect();
-        for name in names {
-            let variable = members.get(&name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            if let Some(told) = self.env.get(&variable) {
-                members.remove(&name);
-                members.insert(name.trim_end_matches("_env").to_owned(), Value::from(told.as_str()));
-            } else if std::env::var(&variable).is_ok_and(|value| !value.is_empty()) {
-                continue;
-            } else {
-                return Err(format!(
-                    "the variable {variable}, which `{name}` names, is not set; export it first"
-                ));
-            }
-        }
-        Ok(value)
     }
 
     /// Maps a role.
@@ -262,6 +240,9 @@ impl Config {
         let mut facts = Facts::new(side);
         facts.commands.extend(commands.keys().cloned());
         facts.features = self.features.clone().unwrap_or_default();
+        for (name, value) in &mut facts.features {
+            self.fill_in(value, variables).map_err(|error| format!("the feature {name:?}: {error}"))?;
+        }
         facts.roles.clone_from(&self.roles);
         facts.choices.clone_from(&self.choices);
         facts.limits.clone_from(&self.limits);
@@ -278,6 +259,23 @@ impl Config {
             origin: Origin::Process { base_env, current_dir: self.folder.clone(), cpus: Vec::new() },
             latency_us: std::sync::Arc::default(),
         })
+    }
+
+    /// Puts what a variable holds, of the peer or of ours, in the place of its name under `NAME_env`.
+    fn fill_in(&self, value: &mut Value, variables: &BTreeMap<String, OsString>) -> Result<(), String> {
+        let Value::Object(members) = value else { return Ok(()) };
+        let names: Vec<String> = members.keys().filter(|name| name.ends_with("_env")).cloned().collect();
+        for name in names {
+            let variable = members.remove(&name);
+            let variable = variable.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let ours = || variables.get(variable).and_then(|value| value.to_str()).map(str::to_owned);
+            let held = self.env.get(variable).cloned().or_else(ours).filter(|held| !held.is_empty());
+            let held = held.ok_or_else(|| {
+                format!("the variable {variable}, which `{name}` names, is not set; export it first")
+            })?;
+            members.insert(name.trim_end_matches("_env").to_owned(), Value::from(held));
+        }
+        Ok(())
     }
 
     /// The name, or the program's.

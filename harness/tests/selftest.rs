@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use peerproof::boundary::{self, Boundary, Mutant};
 use peerproof::check::Check;
@@ -12,6 +13,7 @@ use peerproof::fixture::ActorExe;
 use peerproof::peer::{Origin, Peer};
 use peerproof::runner::{self, Options, Surroundings};
 use peerproof::selftest::Workshop;
+use peerproof::verdict::Verdict;
 
 /// MUST clauses of the provider's side that only a real process can break or show.
 const ON_PROCESS: &[&str] = &["TH-PROC-05", "TH-PROC-06"];
@@ -85,7 +87,7 @@ fn process_peer(mutant: &Mutant) -> Peer {
             current_dir: None,
             cpus: Vec::new(),
         },
-        latency_us: std::sync::Arc::default(),
+        latency_us: Arc::default(),
     }
 }
 
@@ -104,7 +106,7 @@ fn checks_of_processes_notice_theirs() {
             .take(6)
             .collect();
         let options = Options { confirm: 1, keep_going: true, ..Options::default() };
-        let failures = std::sync::Mutex::new(0);
+        let failures = Mutex::new(0);
         with_surroundings(|around| {
             runner::run(&process_peer(&mutant), &checks, &options, around, &|outcome| {
                 *failures.lock().unwrap() += usize::from(outcome.result.verdict.is_failure());
@@ -112,4 +114,34 @@ fn checks_of_processes_notice_theirs() {
         });
         assert!(*failures.lock().unwrap() > 0, "{id} survives");
     }
+}
+
+#[test]
+fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
+    let reference = toolhost().references().remove(0);
+    let peer = Peer {
+        name: "reference".to_owned(),
+        boundary: toolhost(),
+        commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
+        env: Vec::new(),
+        facts: toolhost().reference_facts(Side::Provider),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(|args, env| toolhost().reference_machine(args, env))),
+        latency_us: Arc::default(),
+    };
+    let panics = Check::new("toolhost/serve/panics", "t", ["TH-FRAME-01"], "serve", |_, _| {
+        panic!("byte index 39 is not a char boundary")
+    });
+    let is_good = |check: &&Check| check.command == "serve" && check.id.ends_with("plain-request");
+    let good = toolhost().checks().iter().find(is_good).unwrap();
+    let verdicts = Mutex::new(BTreeMap::new());
+    with_surroundings(|around| {
+        runner::run(&peer, &[&panics, good], &Options::default(), around, &|outcome| {
+            verdicts.lock().unwrap().insert(outcome.result.id, outcome.result.verdict);
+        });
+    });
+    let verdicts = verdicts.into_inner().unwrap();
+    let why = "peerproof panicked: byte index 39 is not a char boundary";
+    assert_eq!(verdicts["toolhost/serve/panics"], Verdict::HarnessError(why.to_owned()));
+    assert_eq!(verdicts[&good.id], Verdict::Pass);
 }

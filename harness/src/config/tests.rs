@@ -119,19 +119,22 @@ fn features_of_json_rpc_are_told_whole() {
     }
     assert!(refused("auth", json!({})).contains("either key or key_env"));
     assert!(refused("auth", json!({ "key": "k", "key_env": "PATH" })).contains("either key or key_env"));
-    let unset = refused("auth", json!({ "key_env": "PEERPROOF_NO_SUCH_VARIABLE" }));
-    assert!(unset.contains("PEERPROOF_NO_SUCH_VARIABLE") && unset.contains("is not set"), "{unset}");
     for good in [json!(false), json!({ "key": "k", "key_id": "1" })] {
         config().set_feature("auth", good).unwrap();
     }
-    // A variable of ours stays a name: it may be a secret.
-    let mut ours = config();
-    ours.set_feature("auth", json!({ "key_env": "PATH" })).unwrap();
-    assert_eq!(ours.features.unwrap()["auth"], json!({ "key_env": "PATH" }));
-    let mut peers = config();
-    peers.env.insert("KEY".to_owned(), "k".to_owned());
-    peers.set_feature("auth", json!({ "key_env": "KEY" })).unwrap();
-    assert_eq!(peers.features.unwrap()["auth"], json!({ "key": "k" }));
+    // The key may stand in a variable, of the peer or of ours.
+    let key_of = |own: Option<&str>, ours: &[(&str, &str)]| {
+        let mut config = config();
+        config.set_command("command", vec!["/bin/sh".to_owned()]).unwrap();
+        config.set_feature("auth", json!({ "key_env": "KEY", "key_id": "1" })).unwrap();
+        config.env.extend(own.map(|key| ("KEY".to_owned(), key.to_owned())));
+        let ours = ours.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
+        config.peer(&ours).map(|peer| peer.facts.features["auth"].clone())
+    };
+    assert_eq!(key_of(Some("k"), &[("KEY", "other")]), Ok(json!({ "key": "k", "key_id": "1" })));
+    assert_eq!(key_of(None, &[("KEY", "k")]), Ok(json!({ "key": "k", "key_id": "1" })));
+    let unset = key_of(None, &[]).unwrap_err();
+    assert!(unset.contains("KEY") && unset.contains("is not set"), "{unset}");
 }
 
 #[test]

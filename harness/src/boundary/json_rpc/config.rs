@@ -27,8 +27,8 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::told_feature(
         "auth",
         &["key|key_env: string", "key_id?: string"],
-        "every message has to be signed with this key, one for tests: transcripts hold it; or with that of the \
-         variable `key_env`, which has to be set for replays as well",
+        "every message has to be signed with this key, or that of the variable `key_env`: one for tests, transcripts \
+         hold it",
     ),
     ConfigKey::told_feature(
         "rate_limit",

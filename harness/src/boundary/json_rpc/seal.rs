@@ -39,8 +39,7 @@ pub fn seal(facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
         return None;
     }
     let mut out = Vec::with_capacity(bytes.len() + 256);
-    let mut sealer =
-        Sealer { key: key.as_deref().map(str::as_bytes), key_id: key_id(facts), moment, nonces: 0 };
+    let mut sealer = Sealer { key: key.map(str::as_bytes), key_id: key_id(facts), moment, nonces: 0 };
     let lines = bytes.split_inclusive(|byte| *byte == b'\n' && !moment.is_one_body);
     for line in lines {
         let end = line.strip_suffix(b"\n").unwrap_or(line);

@@ -1,6 +1,5 @@
 //! Signed messages: which of them a server has to accept, which to refuse, judged from what was really written.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -27,14 +26,9 @@ const NONCE_LATE_MS: u64 = 60_000;
 /// Characters of a nonce.
 const NONCE_CHARS_MAX: usize = 64;
 
-/// The key that a server is configured with, where it claims signatures: as it is told, or what the variable holds that
-/// is named.
-pub fn key(facts: &Facts) -> Option<Cow<'_, str>> {
-    let auth = facts.features.get("auth")?;
-    match auth.get("key").and_then(Value::as_str) {
-        Some(key) => Some(Cow::Borrowed(key)),
-        None => std::env::var(auth.get("key_env")?.as_str()?).ok().map(Cow::Owned),
-    }
+/// The key that a server is configured with, where it claims signatures.
+pub fn key(facts: &Facts) -> Option<&str> {
+    facts.features.get("auth")?.get("key").and_then(Value::as_str)
 }
 
 /// The name of the key, where it has one.
@@ -90,7 +84,7 @@ impl Gate {
     /// That of a server which has seen nothing.
     pub fn of(facts: &Facts) -> Self {
         Self {
-            key: key(facts).map(Cow::into_owned),
+            key: key(facts).map(str::to_owned),
             key_id: key_id(facts).map(str::to_owned),
             requests_max: rate::limit(facts).map(|limit| limit.requests),
             ..Self::default()
