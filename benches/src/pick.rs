@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use peerproof_reference::io::policy_exec;
 use peerproof_reference::json::Policy;
-use peerproof_reference::policy_driver::ResourceLimits;
+use peerproof_reference::limits::Limits;
+use peerproof_reference::policy_driver::SelectorChoices;
 use peerproof_reference::policy_driver::block::{BlockReader, Rules};
+use peerproof_reference::policy_driver::settings::Settings;
 
 use crate::pipe::Pipe;
 
@@ -185,14 +187,9 @@ pub fn selector(words: &[OsString], script_root: &Path) -> io::Result<Pipe> {
 /// # Errors
 /// `refpeer` is not built.
 pub fn limited(program: &OsStr) -> io::Result<Vec<OsString>> {
-    let limits = ResourceLimits {
-        cpu_s: 2,
-        address_space_bytes: 768 << 20,
-        file_bytes: 10 << 20,
-        open_files: 64,
-        processes: 32,
-    };
-    let shim = [refpeer()?.into(), policy_exec::WORD.into(), limits.encode().into()];
+    let documented = Settings::read(&|_| None, &Limits::default(), &SelectorChoices::default());
+    let limits = documented.map_err(io::Error::other)?.resources.encode();
+    let shim = [refpeer()?.into(), policy_exec::WORD.into(), limits.into()];
     Ok(shim.into_iter().chain([program.to_owned(), program.to_owned()]).collect())
 }
 

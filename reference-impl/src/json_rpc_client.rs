@@ -26,7 +26,7 @@ use crate::machine::Machine;
 
 /// See [`Choices::null_id_error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdNullError {
+pub enum NullIdError {
     /// It ends the only call that waits.
     Ends,
     /// Nobody is meant.
@@ -53,7 +53,7 @@ pub enum RetryPastTimeout {
 
 choices! {
     /// An error whose id is null, while one call waits (contract §7 "may end a lone pending call").
-    null_id_error: IdNullError = IdNullError::Ends, { "ends" => IdNullError::Ends, "ignore" => IdNullError::Ignore };
+    null_id_error: NullIdError = NullIdError::Ends, { "ends" => NullIdError::Ends, "ignore" => NullIdError::Ignore };
     /// A request from the server (contract §7 "may be ignored").
     server_requests: ServerRequest = ServerRequest::Ignore, {
         "ignore" => ServerRequest::Ignore, "answer" => ServerRequest::Answer

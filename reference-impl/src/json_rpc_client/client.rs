@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::call::{Call, Outcome, Phase};
 use super::stream::Stream;
-use super::{Components, Config, IdNullError, RetryPastTimeout, ServerRequest};
+use super::{Components, Config, NullIdError, RetryPastTimeout, ServerRequest};
 use crate::frame::{Frame, LineReader};
 use crate::json::{Value, write_str, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
@@ -215,7 +215,7 @@ impl Client {
 
     /// An error that names no call: where one call waits, it may be meant.
     fn error_for_nobody(&mut self, message: &Value, now: Millis) {
-        if self.config.choices.null_id_error == IdNullError::Ignore {
+        if self.config.choices.null_id_error == NullIdError::Ignore {
             return;
         }
         if let Some(at) = self.lone()

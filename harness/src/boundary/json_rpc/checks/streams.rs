@@ -121,20 +121,22 @@ fn params(facts: &Facts) -> Value {
 
 /// A call of the role's method, with the wish for a stream as it is or taken back.
 fn task(facts: &Facts, id: &str, streams: bool) -> String {
-    let method = role(facts, "stream").map(|role| role.method).unwrap_or_default();
-    let mut params = params(facts);
-    if let Some(stream) = params.pointer_mut("/options/stream").filter(|_| !streams) {
-        *stream = json!(false);
-    }
-    call(&method, Some(&params.to_string()), Some(id))
+    let wish = (!streams).then_some(("stream", json!(false)));
+    task_with(facts, id, wish)
 }
 
-/// The same with next to no time.
+/// One that streams and has next to no time.
 fn hurried(facts: &Facts, id: &str) -> String {
+    task_with(facts, id, Some(("timeout_ms", json!(1))))
+}
+
+/// A call of the role's method with an option set.
+fn task_with(facts: &Facts, id: &str, option: Option<(&str, Value)>) -> String {
     let method = role(facts, "stream").map(|role| role.method).unwrap_or_default();
     let mut params = params(facts);
-    if let Some(options) = params.pointer_mut("/options").and_then(Value::as_object_mut) {
-        options.insert("timeout_ms".to_owned(), json!(1));
+    let options = params.pointer_mut("/options").and_then(Value::as_object_mut);
+    if let (Some(options), Some((name, value))) = (options, option) {
+        options.insert(name.to_owned(), value);
     }
     call(&method, Some(&params.to_string()), Some(id))
 }
