@@ -27,6 +27,16 @@ pub(super) const fn outgoing(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming: forward, outgoing }))
 }
 
+pub(super) const fn both_ways(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    incoming: fn(&mut Memory, &[u8]) -> Pass,
+    outgoing: fn(&mut Memory, &[u8]) -> Vec<u8>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite { incoming, outgoing }))
+}
+
 fn forward(_: &mut Memory, _: &[u8]) -> Pass {
     Pass::Forward
 }
@@ -89,6 +99,15 @@ pub(super) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
         _ => {}
     }
     ended(text(&message))
+}
+
+/// The `options` in the params of a call.
+pub(super) fn options(call: &mut Object) -> Option<&mut Object> {
+    let Value::Object(params) = find_mut(call, "params")? else { return None };
+    match find_mut(params, "options")? {
+        Value::Object(options) => Some(options),
+        _ => None,
+    }
 }
 
 pub(super) fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Value> {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Mutant;
-use super::edit::{Object, find, has, incoming, remove, replaced, set, swap_all, text, value};
+use super::edit::{Object, find, has, incoming, options, remove, replaced, set, swap_all, text, value};
 use super::wire::Pass;
 use crate::json::Value;
 
@@ -122,6 +122,39 @@ pub const MUTANTS: &[Mutant] = &[
                 }
                 add
             })
+        },
+    ),
+    incoming(
+        "answers-notifications-with-a-timeout",
+        &["RPC-NOTE-01"],
+        "A notification that sets a timeout is answered.",
+        |_, line| {
+            edited(line, |object| {
+                let timed = options(object).is_some_and(|options| find(options, "timeout_ms").is_some());
+                let add = timed && find(object, "id").is_none();
+                if add {
+                    set(object, "id", Value::Null);
+                }
+                add
+            })
+        },
+    ),
+    incoming(
+        "no-timeouts-in-batches",
+        &["RPC-TIME-01"],
+        "`timeout_ms` means nothing in a batch.",
+        |_, line| match value(line) {
+            Some(Value::Array(mut calls)) => {
+                for call in &mut calls {
+                    if let Value::Object(call) = call
+                        && let Some(options) = options(call)
+                    {
+                        remove(options, "timeout_ms");
+                    }
+                }
+                replaced(line, text(&Value::Array(calls)))
+            }
+            _ => Pass::Forward,
         },
     ),
     incoming("runs-notifications-twice", &["RPC-NOTE-02"], "A notification is executed twice.", |_, line| {

@@ -2,9 +2,10 @@
 
 use super::Mutant;
 use super::edit::{
-    Object, ended, errors, find, find_mut, has, number, outgoing, remove, responses, set, swap_all, text,
-    value,
+    Object, both_ways, ended, errors, find, find_mut, has, number, options, outgoing, remove, responses, set,
+    swap_all, text, value,
 };
+use super::wire::Pass;
 use crate::json::Value;
 
 fn recode(line: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -61,6 +62,20 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
+    outgoing(
+        "normalises-ids",
+        &["RPC-ID-01"],
+        "A letter and its accent are one letter in ids.",
+        |_, line| {
+            responses(line, |response| {
+                let id = find(response, "id").and_then(Value::as_str);
+                if let Some(id) = id.filter(|id| id.contains("e\u{301}")) {
+                    let composed = Value::from(id.replace("e\u{301}", "\u{e9}").as_str());
+                    set(response, "id", composed);
+                }
+            })
+        },
+    ),
     outgoing("id-as-string", &["RPC-ID-02"], "Number ids come back as strings.", |_, line| {
         responses(line, |response| {
             if let Some(Value::Number(id)) = find(response, "id") {
@@ -285,6 +300,29 @@ pub const MUTANTS: &[Mutant] = &[
                 return Vec::new();
             }
             [ended(line.to_vec()), memory.kept.remove(&b"end"[..]).unwrap_or_default()].concat()
+        },
+    ),
+    both_ways(
+        "stream-left-open-by-errors",
+        &["RPC-STREAM-03"],
+        "A stream whose task runs out of time has no end.",
+        |_, line| {
+            let Some(Value::Object(mut call)) = value(line) else { return Pass::Forward };
+            let Some(options) = options(&mut call) else { return Pass::Forward };
+            if find(options, "timeout_ms") != Some(&number(1)) {
+                return Pass::Forward;
+            }
+            // It would be done at once.
+            set(options, "pace_ms", number(10));
+            Pass::Replace(vec![text(&Value::Object(call))])
+        },
+        |memory, line| {
+            if is_notice(line, "stream_end") {
+                memory.kept.insert(b"end".to_vec(), ended(line.to_vec()));
+                return Vec::new();
+            }
+            let end = memory.kept.remove(&b"end"[..]).filter(|_| !has(line, "\"error\":"));
+            [end.unwrap_or_default(), ended(line.to_vec())].concat()
         },
     ),
     outgoing("stream-goes-on", &["RPC-STREAM-05"], "A chunk follows the end.", |memory, line| {

@@ -179,8 +179,8 @@ pub const MUTANTS: &[Mutant] = &[
     config("nesting-of-60", &["RPC-JSON-08"], "60 levels are the limit.", |config| {
         config.limits.nesting_max = 60;
     }),
-    config("batch-of-100", &["RPC-BATCH-05"], "100 elements are the limit.", |config| {
-        config.limits.rpc_batch_elements_max = 100;
+    config("batch-of-1000", &["RPC-BATCH-05"], "1,000 elements are the limit.", |config| {
+        config.limits.rpc_batch_elements_max = 1_000;
     }),
     config("no-batches", &["RPC-BATCH-01"], "Arrays are refused though batches are claimed.", |config| {
         config.features.batch = false;
@@ -288,6 +288,10 @@ pub const MUTANTS: &[Mutant] = &[
         "A nonce is remembered for as long as a timestamp is accepted.",
         |config| config.limits.rpc_nonce_ttl_ms = 300_000,
     )
+    .needing("auth"),
+    parts("counts-nonces-in-bytes", &["RPC-AUTH-03"], "A nonce may have 64 bytes.", |_, components| {
+        look(components, |_, verified| verified.filter(|nonce| nonce.len() <= 64));
+    })
     .needing("auth"),
     config("never-forgets-nonces", &["RPC-AUTH-03"], "A nonce is remembered for a day.", |config| {
         config.limits.rpc_nonce_ttl_ms = 86_400_000;
