@@ -183,4 +183,9 @@ mod tests {
         assert!(nonces.is_known("b", 149) && nonces.remember("c", 149));
         assert!(!nonces.is_known("b", 150));
     }
+    #[test]
+    fn a_key_is_not_shown() {
+        let shown = format!("{:?}", AuthConfig { key: b"secret".to_vec(), key_id: Some("k1".into()) });
+        assert_eq!(shown, "AuthConfig { key_id: Some(\"k1\"), .. }");
+    }
 }

@@ -17,11 +17,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// How many members a section (`file`, `dependency` or `state`) has.
-    pub fn count(&self, context_type: &str) -> usize {
-        self.section(context_type).map_or(0, BTreeMap::len)
-    }
-
     /// The names of the members of a section.
     pub fn names(&self, context_type: &str) -> impl Iterator<Item = &Text> {
         self.section(context_type).into_iter().flat_map(BTreeMap::keys)
@@ -89,7 +84,7 @@ pub(super) fn update_context(call: &Call<'_>, world: &mut World) -> Outcome {
             changes.push((name, Some(text)));
         }
     }
-    if bytes_after > call.limits.rpc_context_bytes_max && bytes_after > *bytes {
+    if bytes_after > call.limits.rpc_context_bytes_max {
         return Err(Failure::new(FailureKind::Unavailable, "the context would grow too large"));
     }
     let changed = changes.len();

@@ -37,7 +37,8 @@ fn reserve(id: &str) -> usize {
 
 impl BatchReply {
     pub fn new(bytes_max: usize) -> Self {
-        Self { text: Vec::new(), bytes_max, reserved: 2 }
+        // The bracket at the end; the first one stands where others have their comma.
+        Self { text: Vec::new(), bytes_max, reserved: 1 }
     }
 
     /// Keeps room for the answer under this id.
@@ -55,10 +56,9 @@ impl BatchReply {
     pub fn answer(&mut self, id: &str, outcome: Outcome) {
         let room = self.room(id);
         self.reserved = self.reserved.saturating_sub(reserve(id));
-        let fits = outcome.as_ref().map_or(true, |value| value.len() <= room);
         let kind = reply::give_way(&outcome);
-        let mut reply = if fits { reply::response(id, outcome, self.bytes_max) } else { Vec::new() };
-        if !fits || reply.len() + 1 > room {
+        let mut reply = reply::response(id, outcome, self.bytes_max);
+        if reply.len() + 1 > room {
             let failure = Failure::new(kind, "");
             reply = reply::error(id, &failure, false);
             if reply.len() > self.bytes_max {
@@ -109,5 +109,36 @@ mod tests {
         }
         let (results, given_way) = (text.matches("xxx\",\"id\"").count(), text.matches("-32603").count());
         assert!(results > 0 && given_way > 0 && results + given_way == 5, "{text}");
+    }
+    fn answered(bytes_max: usize, ids: [&str; 2], first: usize) -> (String, usize) {
+        let mut batch = BatchReply::new(bytes_max);
+        ids.iter().for_each(|id| batch.expect(id));
+        batch.answer(ids[0], Ok("1".repeat(first).into()));
+        let held = batch.held_bytes();
+        batch.answer(ids[1], Err(Failure::new(FailureKind::MethodNotFound, "")));
+        (String::from_utf8(batch.finish().unwrap()).unwrap(), held)
+    }
+
+    #[test]
+    fn what_leaves_room_for_the_others_to_the_byte_is_whole() {
+        let id = format!("\"{}\"", "i".repeat(100));
+        let bare = format!("{{\"jsonrpc\":\"2.0\",\"result\":,\"id\":{id}}}").len();
+        let room = 1_000 - "[".len() - reserve(&id) - "]".len() - bare;
+        let (text, held) = answered(1_000, [&id, &id], room);
+        assert_eq!(text.matches("\"result\"").count(), 1);
+        assert_eq!(held, "[".len() + bare + room);
+        let (text, _) = answered(1_000, [&id, &id], room + 1);
+        assert!(text.contains("-32603") && !text.contains("\"result\""), "{text}");
+    }
+
+    #[test]
+    fn an_id_that_fills_a_message_is_given_up() {
+        let error = reply::error(NULL, &Failure::new(FailureKind::ResultTooLarge, ""), false).len();
+        let id = "1".repeat(200);
+        let whole = error - NULL.len() + id.len();
+        // The second error is longer by two letters.
+        for (bytes_max, ids) in [(whole + 2, 2), (whole + 1, 1), (whole, 1), (whole - 1, 0)] {
+            assert_eq!(answered(bytes_max, [&id, &id], 1_000).0.matches(&id).count(), ids, "{bytes_max}");
+        }
     }
 }

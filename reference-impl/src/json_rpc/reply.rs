@@ -21,8 +21,6 @@ pub enum FailureKind {
     MethodNotFound,
     /// The params do not fit the method.
     InvalidParams,
-    /// The server itself failed.
-    InternalError,
     /// The result has more bytes than a message may have.
     ResultTooLarge,
     /// The call was not done in its time.
@@ -47,7 +45,6 @@ impl FailureKind {
             Self::NestedTooDeeply => (-32600, "Invalid Request", "NESTED_TOO_DEEPLY"),
             Self::MethodNotFound => (-32601, "Method not found", "METHOD_NOT_FOUND"),
             Self::InvalidParams => (-32602, "Invalid params", "INVALID_PARAMS"),
-            Self::InternalError => (-32603, "Internal error", "INTERNAL_ERROR"),
             Self::ResultTooLarge => (-32603, "Internal error", "RESULT_TOO_LARGE"),
             Self::Timeout => (-32000, "Execution timeout", "TIMEOUT"),
             Self::ExecutionError => (-32000, "Execution failed", "EXECUTION_ERROR"),
@@ -129,11 +126,6 @@ impl<T: AsRef<[u8]>> From<T> for ResultText {
 }
 
 impl ResultText {
-    /// Bytes of the text.
-    pub(super) fn len(&self) -> usize {
-        self.0.len() - HEAD.len()
-    }
-
     /// The response with this result.
     fn close(self, id: &str) -> Vec<u8> {
         close(self.0, id)

@@ -141,6 +141,43 @@ fn held_bytes_are_bounded() {
 }
 
 #[test]
+fn what_tasks_and_batches_hold_counts() {
+    let task = |prompt: &str| {
+        let options = json!({ "stream": true, "pace_ms": 1_000 });
+        request("execute_task", json!({ "task_type": "analysis", "prompt": prompt, "options": options }))
+    };
+    let blob = |bytes: usize| {
+        let call = |method: &str, params: Value| -> Value {
+            json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": 1 })
+        };
+        let (blob, sleep) = (json!({ "bytes": bytes }), json!({ "ms": 50 }));
+        json!([call("peerproof.blob", blob), call("peerproof.sleep", sleep)]).to_string()
+    };
+    for (line, wants_more) in
+        [(task("analyse"), true), (task(&"x".repeat(10_000)), false), (blob(10), true), (blob(10_000), false)]
+    {
+        let mut peer = Peer::with(|config| config.limits.rpc_pending_bytes_max = 10_000);
+        peer.write(format!("{line}\n").as_bytes());
+        assert_eq!(peer.wants_stdin(), wants_more, "{line:.200}");
+        peer.sleep(60_000);
+        assert!(peer.wants_stdin());
+        assert!(!peer.messages().is_empty());
+    }
+}
+
+#[test]
+fn what_tasks_say_at_one_time_is_handed_over_as_it_comes() {
+    let mut peer = Peer::with(|config| config.limits.output_batch_bytes = 2_000);
+    let options = json!({ "stream": true, "pace_ms": 10 });
+    let task = json!({ "task_type": "analysis", "prompt": "analyse", "options": options });
+    peer.write((request("execute_task", task) + "\n").repeat(50).as_bytes());
+    peer.sleep(1_000);
+    let done = peer.messages().iter().filter(|message| message.get("result").is_some()).count();
+    assert_eq!(done, 50);
+    assert!(peer.write_bytes_max < 10_000, "{}", peer.write_bytes_max);
+}
+
+#[test]
 fn termination_ends_it() {
     let mut peer = Peer::plain();
     peer.write(format!("{}\n", request("peerproof.sleep", json!({ "ms": 100 }))).as_bytes());

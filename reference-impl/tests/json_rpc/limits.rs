@@ -84,6 +84,9 @@ fn compressed_requests_are_answered_plainly() {
     assert_eq!(peer.line(&wrapped(&packed(batch.as_bytes()))).as_array().unwrap().len(), 2);
     let spread = request("peerproof.echo", json!([1, 2])).replace("[1,2]", "[1,\n2]");
     assert_eq!(peer.line(&wrapped(&packed(spread.as_bytes())))["result"], json!([1, 2]));
+    // What has a method is a request, whatever else it has.
+    let request = wrapped(b"").replacen('{', r#"{"method":"peerproof.counter","id":1,"#, 1);
+    assert_eq!(peer.line(&request)["result"], json!({ "count": 4 }));
 }
 
 #[test]
@@ -100,6 +103,7 @@ fn wrappers_that_are_wrong_are_refused() {
         (wrapped(&good).replace("\"gzip\"", "\"br\""), -32600),
         (wrapped(&good).replace("\"gzip\"", "1"), -32600),
         (wrapped(&good).replace("\"body\"", "\"text\""), -32600),
+        (r#"{"jsonrpc":"2.0","encoding":"gzip","body":[]}"#.to_owned(), -32600),
         (wrapped(&flipped), -32700),
         (wrapped(&trailing), -32700),
         (wrapped(&good[..good.len() - 1]), -32700),
@@ -158,4 +162,20 @@ fn calls_are_logged_as_the_protocol_says() {
     );
     assert_eq!((&lines[1]["level"], &lines[1]["data"]["code"]), (&json!("WARN"), &json!(-32601)));
     assert_eq!((lines.len(), &lines[2]["data"]["duration_ms"]), (3, &json!(25)));
+}
+
+#[test]
+fn notifications_have_their_time_as_well() {
+    let mut peer = Peer::with(|config| config.logging = true);
+    for timeout_ms in [10, 100] {
+        let params = json!({ "ms": 25, "options": { "timeout_ms": timeout_ms } });
+        let note = json!({ "jsonrpc": "2.0", "method": "peerproof.sleep", "params": params });
+        assert_eq!(peer.exchange(&note.to_string()), Vec::<Value>::new());
+    }
+    peer.sleep(100);
+    let text = String::from_utf8(std::mem::take(&mut peer.stderr)).unwrap();
+    let data = |line: &str| serde_json::from_str::<Value>(line).unwrap()["data"].clone();
+    let (late, done) = (data(text.lines().next().unwrap()), data(text.lines().nth(1).unwrap()));
+    assert_eq!((&late["duration_ms"], &late["code"]), (&json!(10), &json!(-32000)));
+    assert_eq!((&done["duration_ms"], &done["status"]), (&json!(25), &json!("success")));
 }

@@ -90,6 +90,41 @@ fn tasks_are_executed() {
     assert!(code.as_str().unwrap().contains("function detailed_task_description()"), "{code}");
     let valid = json!({ "code": code, "language": "javascript", "rules": ["no-console"] });
     assert_eq!(Peer::plain().result("validate_code", valid)["valid"], true);
+    let mut bound = example("refactoring");
+    bound["context"]["constraints"] = json!(["a", "b"]);
+    for (task, steps, constraints) in [(example("refactoring"), 3, false), (bound, 3, true)] {
+        let code = Peer::plain().result("execute_task", task)["output"]["code"].clone();
+        let code = code.as_str().unwrap();
+        assert_eq!(code.matches("// step: ").count(), steps, "{code}");
+        assert_eq!(code.contains("constraints: 2"), constraints, "{code}");
+        assert_eq!(code.contains("constraints"), constraints, "{code}");
+    }
+}
+
+#[test]
+fn tasks_answer_in_the_language_they_are_asked_for() {
+    for (task_type, language, expected) in [
+        ("code_generation", "python", "# Detailed task description\ndef detailed_task_description():\n"),
+        ("testing", "Rust", "// Detailed task description\nfn test_detailed_task_description() {\n"),
+        ("testing", "toml", "# test_detailed_task_description: to be written in toml\n"),
+        ("analysis", "python", "# the prompt has 3 words on 1 lines\n# files: file1.js, file2.js\n"),
+    ] {
+        let mut task = example(task_type);
+        task["options"]["language"] = json!(language);
+        let result = Peer::plain().result("execute_task", task);
+        let code = result["output"]["code"].as_str().unwrap();
+        assert!(code.contains(expected), "{code}");
+        assert_eq!(result["metadata"]["tokens_used"], 3 + code.split_whitespace().count());
+    }
+}
+
+#[test]
+fn what_looks_at_code_waits_for_its_last_change() {
+    let user_request = "Create a parser. Test it. Review it. Rename it.";
+    let plan = Peer::plain().result("create_plan", json!({ "user_request": user_request }))["plan"].clone();
+    let on = |task: usize| plan["tasks"][task]["dependencies"].as_array().unwrap().clone();
+    let id = |task: usize| plan["tasks"][task]["id"].clone();
+    assert_eq!((on(0), on(1), on(2), on(3)), (vec![], vec![id(0)], vec![id(0)], vec![id(2)]));
 }
 
 #[test]
@@ -189,4 +224,16 @@ fn the_context_is_bounded() {
     peer.result("update_context", add("a"));
     let context = peer.result("peerproof.context", json!({}));
     assert_eq!(context["state"].as_object().unwrap().len(), 2);
+}
+
+#[test]
+fn names_and_values_of_the_context_count() {
+    let mut peer = Peer::with(|config| config.limits.rpc_context_bytes_max = 10);
+    let of = |action: &str, data: Value| json!({ "action": action, "context_type": "state", "data": data });
+    assert_eq!(peer.code("update_context", of("add", json!({ "ab": 123_456_789 }))), -32001);
+    peer.result("update_context", of("add", json!({ "ab": 12_345_678 })));
+    peer.result("update_context", of("modify", json!({ "ab": 87_654_321 })));
+    assert_eq!(peer.code("update_context", of("add", json!({ "c": 1 }))), -32001);
+    peer.result("update_context", of("remove", json!({ "ab": null })));
+    peer.result("update_context", of("add", json!({ "c": 1 })));
 }

@@ -80,6 +80,15 @@ fn timeouts_out_of_range_are_refused() {
 }
 
 #[test]
+fn sleep_is_bounded() {
+    let mut peer = Peer::with(|config| config.limits.sleep_ms_max = 50);
+    assert_eq!(peer.code("peerproof.sleep", json!({ "ms": 51 })), -32602);
+    peer.write(slow(50, 1_000).as_bytes());
+    peer.sleep(50);
+    assert_eq!(peer.messages()[0]["result"], json!({ "slept_ms": 50 }));
+}
+
+#[test]
 fn at_the_end_short_work_is_finished_and_long_work_is_refused() {
     let mut peer = Peer::plain();
     for (ms, timeout_ms) in [(900, 5_000), (1_000, 5_000), (1_001, 5_000), (60_000, 300), (60_000, 30_000)] {
@@ -93,4 +102,23 @@ fn at_the_end_short_work_is_finished_and_long_work_is_refused() {
     assert_eq!(peer.exit, None);
     peer.sleep(200);
     assert_eq!((peer.messages().len(), peer.exit), (2, Some(0)));
+}
+
+#[test]
+fn paced_work_takes_its_time_and_is_finished_at_the_end_where_that_is_soon() {
+    let task = |pace_ms: u64| {
+        let options = json!({ "pace_ms": pace_ms });
+        request("execute_task", json!({ "task_type": "analysis", "prompt": "x", "options": options })) + "\n"
+    };
+    let mut peer = Peer::plain();
+    peer.write(task(10).as_bytes());
+    assert_eq!(peer.lines().len(), 0);
+    peer.write(task(10_000).as_bytes());
+    peer.close();
+    assert_eq!(peer.messages().iter().map(code).collect::<Vec<_>>(), [-32001]);
+    peer.sleep(1_000);
+    let done = peer.messages().remove(0);
+    let took_ms = done["result"]["metadata"]["execution_time_ms"].as_u64().unwrap();
+    assert!(took_ms > 0 && took_ms.is_multiple_of(10), "{done}");
+    assert_eq!(peer.exit, Some(0));
 }
