@@ -9,6 +9,7 @@
 mod edit;
 pub mod http;
 mod incoming;
+mod incoming_profile;
 mod machines;
 mod outgoing;
 mod parts;
@@ -32,7 +33,15 @@ impl Mutant {
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    [outgoing::MUTANTS, incoming::MUTANTS, parts::MUTANTS, machines::MUTANTS, http::MUTANTS].concat()
+    [
+        outgoing::MUTANTS,
+        incoming::MUTANTS,
+        incoming_profile::MUTANTS,
+        parts::MUTANTS,
+        machines::MUTANTS,
+        http::MUTANTS,
+    ]
+    .concat()
 }
 
 /// The mutant called `id`.

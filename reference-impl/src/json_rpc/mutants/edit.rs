@@ -133,3 +133,27 @@ pub(super) fn remove(object: &mut Object, name: &str) {
 pub(super) fn number(value: i64) -> Value {
     Value::Number(value.into())
 }
+
+pub(super) const INVALID: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"Invalid Request\"},\"id\":null}";
+
+pub(super) fn method(message: &Value) -> Option<&str> {
+    message.get("method").and_then(Value::as_str)
+}
+
+/// The line as an object, edited.
+pub(super) fn edited(line: &[u8], edit: impl Fn(&mut Object) -> bool) -> Pass {
+    let Some(Value::Object(mut object)) = value(line) else { return Pass::Forward };
+    if edit(&mut object) { Pass::Replace(vec![text(&Value::Object(object))]) } else { Pass::Forward }
+}
+
+/// Edits the params of calls of one method.
+pub(super) fn with_params(object: &mut Object, method: &str, edit: impl Fn(&mut Object) -> bool) -> bool {
+    if find(object, "method").and_then(Value::as_str) != Some(method) {
+        return false;
+    }
+    match find_mut(object, "params") {
+        Some(Value::Object(params)) => edit(params),
+        _ => false,
+    }
+}

@@ -1,17 +1,12 @@
 //! Mutants that misread what is sent.
 
-use std::hint::black_box;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::Mutant;
-use super::edit::{Object, find, has, incoming, options, remove, replaced, set, swap_all, text, value};
+use super::edit::{
+    INVALID, edited, find, find_mut, has, incoming, method, options, remove, replaced, set, swap_all, text,
+    value, with_params,
+};
 use super::wire::Pass;
 use crate::json::Value;
-
-const INVALID: &[u8] =
-    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"Invalid Request\"},\"id\":null}";
 
 /// A notification that does what a request would do.
 fn unseen(method: &str) -> Vec<u8> {
@@ -21,36 +16,8 @@ fn unseen(method: &str) -> Vec<u8> {
     out
 }
 
-fn method(message: &Value) -> Option<&str> {
-    message.get("method").and_then(Value::as_str)
-}
-
 fn is_notification(message: &Value) -> bool {
     method(message).is_some() && message.get("id").is_none()
-}
-
-/// The data in a wrapper.
-fn wrapped(wrapper: &Value) -> Option<Vec<u8>> {
-    STANDARD.decode(wrapper.get("body")?.as_str()?).ok()
-}
-
-/// What a wrapper holds.
-fn inflated(wrapper: &Value) -> Option<Vec<u8>> {
-    super::super::gzip::inflate(&wrapped(wrapper)?, 1 << 20).ok()
-}
-
-fn is_unsigned(message: &Value) -> bool {
-    method(message).is_some() && message.get("auth").is_none_or(|auth| auth.get("signature").is_none())
-}
-
-fn is_unknown(message: &Value) -> bool {
-    method(message).is_some_and(|method| !super::super::methods().names().any(|name| name == method))
-}
-
-/// The line as an object, edited.
-fn edited(line: &[u8], edit: impl Fn(&mut Object) -> bool) -> Pass {
-    let Some(Value::Object(mut object)) = value(line) else { return Pass::Forward };
-    if edit(&mut object) { Pass::Replace(vec![text(&Value::Object(object))]) } else { Pass::Forward }
 }
 
 fn depth(line: &[u8]) -> usize {
@@ -66,32 +33,12 @@ fn depth(line: &[u8]) -> usize {
     deepest
 }
 
-/// Edits the params of calls of one method.
-fn with_params(object: &mut Object, method: &str, edit: impl Fn(&mut Object) -> bool) -> bool {
-    if find(object, "method").and_then(Value::as_str) != Some(method) {
-        return false;
-    }
-    match super::edit::find_mut(object, "params") {
-        Some(Value::Object(params)) => edit(params),
-        _ => false,
-    }
-}
-
-/// Adds a member that is missing.
-fn filled(params: &mut Object, name: &str, value: &str) -> bool {
-    let missing = find(params, name).is_none();
-    if missing {
-        set(params, name, Value::from(value));
-    }
-    missing
-}
-
 /// The id of a request as a key.
 fn id_key(line: &[u8]) -> Option<Vec<u8>> {
     value(line).as_ref().and_then(|message| message.get("id")).map(text)
 }
 
-/// The mutants of this seam.
+/// The mutants of this seam that break the specification, or how it is carried.
 pub const MUTANTS: &[Mutant] = &[
     incoming(
         "answers-notifications",
@@ -137,24 +84,6 @@ pub const MUTANTS: &[Mutant] = &[
                 }
                 add
             })
-        },
-    ),
-    incoming(
-        "no-timeouts-in-batches",
-        &["RPC-TIME-01"],
-        "`timeout_ms` means nothing in a batch.",
-        |_, line| match value(line) {
-            Some(Value::Array(mut calls)) => {
-                for call in &mut calls {
-                    if let Value::Object(call) = call
-                        && let Some(options) = options(call)
-                    {
-                        remove(options, "timeout_ms");
-                    }
-                }
-                replaced(line, text(&Value::Array(calls)))
-            }
-            _ => Pass::Forward,
         },
     ),
     incoming("runs-notifications-twice", &["RPC-NOTE-02"], "A notification is executed twice.", |_, line| {
@@ -317,7 +246,7 @@ pub const MUTANTS: &[Mutant] = &[
         &["RPC-PARAMS-02"],
         "Positional params arrive in the opposite order.",
         |_, line| {
-            edited(line, |object| match super::edit::find_mut(object, "params") {
+            edited(line, |object| match find_mut(object, "params") {
                 Some(Value::Array(params)) => {
                     params.reverse();
                     true
@@ -367,7 +296,7 @@ pub const MUTANTS: &[Mutant] = &[
         &["RPC-PARAMS-01"],
         "Params by name are taken by their order.",
         |_, line| {
-            edited(line, |object| match super::edit::find_mut(object, "params") {
+            edited(line, |object| match find_mut(object, "params") {
                 Some(Value::Object(params)) if params.len() == 2 && find(params, "minuend").is_some() => {
                     for (member, name) in params.iter_mut().zip(["minuend", "subtrahend"]) {
                         member.0 = name.into();
@@ -396,123 +325,6 @@ pub const MUTANTS: &[Mutant] = &[
             _ => Pass::Forward,
         },
     ),
-    incoming(
-        "takes-unknown-task-type",
-        &["RPC-EXEC-01"],
-        "An unknown `task_type` is an analysis.",
-        |_, line| {
-            let known = ["code_generation", "refactoring", "analysis", "testing"];
-            edited(line, |object| {
-                let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else {
-                    return false;
-                };
-                let unknown =
-                    find(params, "task_type").and_then(Value::as_str).is_some_and(|it| !known.contains(&it));
-                if unknown {
-                    set(params, "task_type", Value::from("analysis"));
-                }
-                unknown
-            })
-        },
-    ),
-    incoming("defaults-missing-prompt", &["RPC-EXEC-01"], "A missing `prompt` is empty.", |_, line| {
-        edited(line, |object| {
-            let task = find(object, "method").and_then(Value::as_str) == Some("execute_task");
-            let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else { return false };
-            let missing = task && find(params, "prompt").is_none();
-            if missing {
-                set(params, "prompt", Value::from(""));
-            }
-            missing
-        })
-    }),
-    incoming("streams-unasked", &["RPC-STREAM-06"], "`stream: false` is read as true.", |_, line| {
-        replaced(line, swap_all(line, "\"stream\":false", "\"stream\":true"))
-    }),
-    incoming(
-        "answers-unsigned-notifications",
-        &["RPC-AUTH-05"],
-        "A notification without a signature is answered with id null.",
-        |_, line| {
-            edited(line, |object| {
-                let add = find(object, "id").is_none()
-                    && find(object, "method").is_some()
-                    && find(object, "auth").is_none();
-                if add {
-                    set(object, "id", Value::Null);
-                }
-                add
-            })
-        },
-    )
-    .needing("auth"),
-    incoming(
-        "refuses-batches-for-one-signature",
-        &["RPC-AUTH-06"],
-        "One element without a signature refuses its batch.",
-        |_, line| match value(line) {
-            Some(Value::Array(elements)) if elements.iter().any(is_unsigned) => {
-                Pass::Answer(swap_all(INVALID, "-32600", "-32003"))
-            }
-            _ => Pass::Forward,
-        },
-    )
-    .needing("auth"),
-    incoming(
-        "tells-methods-to-strangers",
-        &["RPC-AUTH-10"],
-        "The method is looked at before the signature.",
-        |_, line| match value(line) {
-            Some(message) if is_unsigned(&message) && is_unknown(&message) && message.get("id").is_some() => {
-                let id = message.get("id").map(text).unwrap_or_default();
-                let mut answer = swap_all(INVALID, "-32600", "-32601");
-                answer.truncate(answer.len() - b"null}".len());
-                Pass::Answer([answer, id, b"}".to_vec()].concat())
-            }
-            _ => Pass::Forward,
-        },
-    )
-    .needing("auth"),
-    incoming("knows-three-task-types", &["RPC-EXEC-01"], "`testing` is no task type.", |_, line| {
-        edited(line, |object| {
-            with_params(object, "execute_task", |params| {
-                let testing = find(params, "task_type").and_then(Value::as_str) == Some("testing");
-                if testing {
-                    set(params, "task_type", Value::from("tests"));
-                }
-                testing
-            })
-        })
-    }),
-    incoming("ignores-max-tasks", &["RPC-PLAN-02"], "`max_tasks` means nothing.", |_, line| {
-        edited(line, |object| {
-            with_params(object, "create_plan", |params| {
-                let there = find(params, "constraints").is_some();
-                remove(params, "constraints");
-                there
-            })
-        })
-    }),
-    incoming("plans-without-request", &["RPC-PLAN-04"], "A missing `user_request` is empty.", |_, line| {
-        edited(line, |object| with_params(object, "create_plan", |params| filled(params, "user_request", "")))
-    }),
-    incoming("guesses-language", &["RPC-VALID-02"], "A missing `language` is JavaScript.", |_, line| {
-        let default = |params: &mut Object| filled(params, "language", "javascript");
-        edited(line, |object| with_params(object, "validate_code", default))
-    }),
-    incoming("takes-unknown-action", &["RPC-CTX-02"], "An unknown `action` is an addition.", |_, line| {
-        edited(line, |object| {
-            with_params(object, "update_context", |params| {
-                let unknown = find(params, "action")
-                    .and_then(Value::as_str)
-                    .is_some_and(|action| !["add", "remove", "modify"].contains(&action));
-                if unknown {
-                    set(params, "action", Value::from("add"));
-                }
-                unknown
-            })
-        })
-    }),
     incoming(
         "dies-of-odd-params",
         &["RPC-PARAMS-07"],
@@ -545,60 +357,12 @@ pub const MUTANTS: &[Mutant] = &[
             _ => Pass::Forward,
         },
     ),
-    incoming("zero-is-no-timeout", &["RPC-TIME-05"], "A timeout below 1 is none.", |_, line| {
-        edited(line, |object| {
-            let Some(Value::Object(params)) = super::edit::find_mut(object, "params") else { return false };
-            let Some(Value::Object(options)) = super::edit::find_mut(params, "options") else { return false };
-            let none = find(options, "timeout_ms").and_then(Value::as_i64).is_some_and(|ms| ms < 1);
-            if none {
-                remove(options, "timeout_ms");
-            }
-            none
-        })
-    }),
     incoming(
         "dies-between-the-limits",
         &["RPC-SIZE-03"],
         "A line that may be accepted or refused ends the server.",
         |_, line| if (1_000_001..=1 << 20).contains(&line.len()) { Pass::Abort } else { Pass::Forward },
     ),
-    incoming(
-        "unwraps-before-refusing",
-        &["RPC-GZIP-05"],
-        "A wrapped message is inflated whole before its size is looked at.",
-        |_, line| {
-            let packed = value(line).as_ref().and_then(wrapped);
-            drop(black_box(packed.map(|packed| super::super::gzip::inflate(&packed, usize::MAX - 1))));
-            Pass::Forward
-        },
-    )
-    .needing("gzip"),
-    incoming("unwraps-twice", &["RPC-GZIP-04"], "A wrapper within a wrapper is unwrapped.", |_, line| {
-        let inner = value(line).as_ref().and_then(inflated);
-        match inner.filter(|inner| value(inner).as_ref().is_some_and(|inner| inflated(inner).is_some())) {
-            Some(inner) => Pass::Replace(vec![inner]),
-            None => Pass::Forward,
-        }
-    })
-    .needing("gzip"),
-    incoming(
-        "takes-any-encoding",
-        &["RPC-GZIP-04"],
-        "The name of the encoding is not looked at.",
-        |_, line| replaced(line, swap_all(line, "\"encoding\":\"br\"", "\"encoding\":\"gzip\"")),
-    )
-    .needing("gzip"),
-    incoming("unwraps-in-batches", &["RPC-GZIP-04"], "A wrapper in a batch is unwrapped.", |_, line| {
-        let Some(Value::Array(mut elements)) = value(line) else { return Pass::Forward };
-        let mut any = false;
-        for element in &mut elements {
-            if let Some(inner) = inflated(element).and_then(|inner| value(&inner)) {
-                (*element, any) = (inner, true);
-            }
-        }
-        if any { Pass::Replace(vec![text(&Value::Array(elements))]) } else { Pass::Forward }
-    })
-    .needing("gzip"),
     incoming("answers-empty-batch-with-empty", &["RPC-BATCH-02"], "`[]` is answered by `[]`.", |_, line| {
         if line.trim_ascii() == b"[]" { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
     }),
