@@ -9,7 +9,7 @@ pub trait Backoff: Send {
 /// The correct delays: base·2^k times something in [0.5, 1.5], and never less than the server asks for.
 #[derive(Debug)]
 pub struct Exponential {
-    state: u64,
+    rng: fastrand::Rng,
 }
 
 /// Delays are no longer than this, in ms.
@@ -18,24 +18,15 @@ const DELAY_MS_MAX: u64 = 600_000;
 impl Exponential {
     /// Delays that depend on a seed.
     pub fn new(rng_seed: u64) -> Self {
-        Self { state: rng_seed }
-    }
-
-    /// A number below `bound` (SplitMix64).
-    fn below(&mut self, bound: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
+        Self { rng: fastrand::Rng::with_seed(rng_seed) }
     }
 }
 
 impl Backoff for Exponential {
     fn delay_ms(&mut self, retry: u32, base_ms: u64, asked_ms: Option<u64>) -> u64 {
         let middle = base_ms.saturating_mul(1_u64.checked_shl(retry).unwrap_or(u64::MAX)).min(DELAY_MS_MAX);
-        let delay = middle.div_ceil(2) + self.below(middle + 1);
-        delay.min(middle + middle / 2).max(asked_ms.unwrap_or_default())
+        let delay = self.rng.u64(middle.div_ceil(2)..=middle + middle / 2);
+        delay.max(asked_ms.unwrap_or_default())
     }
 }
 

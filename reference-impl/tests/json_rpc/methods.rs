@@ -181,6 +181,12 @@ fn code_is_validated() {
         ("a = 1\n[b]\nc = [1,\n2]", "toml", true),
         ("a = 1\na = 2", "toml", false),
         ("def f(:\n  pass", "python", false),
+        ("fn f<'a>(x: &'a str) {}", "rust", true),
+        ("fn f<'a>(x: &'a str) {", "rs", false),
+        ("char c = '(';", "C++", true),
+        ("char c = ('a';", "java", false),
+        ("f(1) # :(", "ruby", true),
+        ("f(1 # :)", "elixir", false),
         ("anything (goes", "prose", true),
     ] {
         let result = validate(code, language, json!([]));
@@ -192,6 +198,15 @@ fn code_is_validated() {
     let result = validate("const a = 1;", "javascript", json!(["no-unused-vars", "no-such-rule"]));
     assert_eq!(result["errors"][0]["rule"], "no-unused-vars");
     assert_eq!(result["warnings"][0]["rule"], "undefined-rule");
+    let result = validate("{\n  \"é\": \"\t\"\n}", "json", json!([]));
+    assert_eq!((&result["errors"][0]["line"], &result["errors"][0]["column"]), (&json!(2), &json!(9)));
+    let result = validate("f(];", "javascript", json!(["no-var", "no-such-rule", "no-such-other"]));
+    let rules = |kind: &str| -> Vec<String> {
+        let problems = result[kind].as_array().unwrap();
+        problems.iter().map(|problem| problem["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(rules("errors").iter().all(|rule| rule == "syntax"), "{result}");
+    assert_eq!(rules("warnings"), ["undefined-rule", "undefined-rule"]);
     let deep = validate(&"[".repeat(500_000), "toml", json!([]));
     assert_eq!(deep["valid"], false);
 }
