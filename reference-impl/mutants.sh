@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Mutates the source of the reference peers of a boundary and judges every mutant from outside, by the checks of a harness
-# that is built first from the code as it is.
+# Mutates the source of the reference peers of a boundary and judges every mutant.
 #
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver [ARGUMENT…]
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver own-tests MISSED.TXT [ARGUMENT…]
+#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver [LIST.TXT] [ARGUMENT…]
+#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver own-tests [LIST.TXT] [ARGUMENT…]
 #
-# The second form asks the reference's own tests about those that no check noticed: what a method answers, beyond its shape,
-# is no matter of a contract.
+# The first form judges from outside, by the checks of a harness that is built first from the code as it is. The second
+# asks the reference's own tests, which take a second or two a mutant: what a method answers, beyond its shape, is no
+# matter of a contract.
 #
-# Arguments go to cargo-mutants, such as `--shard 0/4`, `--in-place`, or `--file FILE` for less than all of the boundary.
-# Mutants about which nothing can be said are among the missed: `grep -l ^undecided mutants.out/log/*` names them.
+# LIST.TXT has the names of the mutants that are asked about, such as the `mutants.out/missed.txt` of the other form; all
+# are without it. Arguments go to cargo-mutants, such as `--shard 0/4`, `--in-place`, or `--file FILE` for less than all
+# of the boundary. Mutants about which nothing can be said are among the missed: `grep -l ^undecided mutants.out/log/*`
+# names them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver [own-tests MISSED.TXT] [ARGUMENT...]" >&2
+    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver [own-tests] [LIST.TXT] [ARGUMENT...]" >&2
     exit 2
 }
 
@@ -23,32 +25,44 @@ export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0
 
 boundary=${1:-}
 case $boundary in
-toolhost) timeout_s=120 tests=(--test toolhost --test dispatch) ;;
-json_rpc) timeout_s=120 tests=(--test json_rpc --test json_rpc_client) ;;
+toolhost) timeout_s=120 tests=(--test=toolhost --test=dispatch) ;;
+json_rpc) timeout_s=120 tests=(--test=json_rpc --test=json_rpc_client) ;;
 # All of its peers are processes: one that nothing is found about takes a minute or two.
-policy_driver) timeout_s=400 tests=(--test policy) ;;
+policy_driver) timeout_s=400 tests=(--test=policy) ;;
 *) usage ;;
 esac
 shift
 
-files=(--file "reference-impl/src/$boundary*.rs" --file "reference-impl/src/$boundary*/**/*.rs")
+by=checks
 if [ "${1:-}" = own-tests ]; then
-    [ -r "${2:-}" ] || usage
-    names=()
-    while IFS= read -r name; do names+=(--re "$name"); done < <(sed 's/[][\.*^$+?(){}|]/\\&/g; s/^/^/; s/$/$/' "$2")
-    shift 2
-    cargo test --quiet -p peerproof-reference --target-dir target/mutants --lib "${tests[@]}"
-    # cargo-mutants 27.1 adds each "delete field" of these files, whatever the names say.
-    exec cargo mutants --no-config --package peerproof-reference --test-package peerproof-reference --baseline skip \
-        --timeout "$timeout_s" "${files[@]}" --exclude 'reference-impl/src/*/mutants*' \
-        --exclude 'reference-impl/src/*/mutants/**' "${names[@]}" "$@" -- --lib "${tests[@]}"
+    by=own-tests
+    shift
 fi
+names=()
+case ${1:-} in
+'' | -*) ;;
+*)
+    [ -r "$1" ] || usage
+    # cargo-mutants 27.1 adds each "delete field" of the files, whatever the names say.
+    while IFS= read -r name; do names+=(--re "$name"); done < <(sed 's/[][\.*^$+?(){}|]/\\&/g; s/^/^/; s/$/$/' "$1")
+    shift
+    ;;
+esac
 
+files=(--file "reference-impl/src/$boundary*.rs" --file "reference-impl/src/$boundary*/**/*.rs")
 for argument in "$@"; do
     case $argument in
     -f | -f* | --file | --file=*) files=() ;;
     esac
 done
+chosen=(--package peerproof-reference --baseline skip ${files[@]+"${files[@]}"} ${names[@]+"${names[@]}"} "$@")
+
+if [ $by = own-tests ]; then
+    built=(--config=profile.dev.package.peerproof-reference.opt-level=0 --lib "${tests[@]}")
+    cargo test --quiet -p peerproof-reference --target-dir target/mutants "${built[@]}"
+    exec cargo mutants --no-config --test-package peerproof-reference --timeout 60 "${built[@]/#/--cargo-arg=}" \
+        --exclude 'reference-impl/src/*/mutants*' --exclude 'reference-impl/src/*/mutants/**' "${chosen[@]}"
+fi
 
 cargo build --release --quiet -p peerproof --example judge
 JUDGE="$PWD/target/release/examples/judge"
@@ -60,4 +74,4 @@ JUDGE_UNDECIDED=$(mktemp -d)/undecided
 export JUDGE_UNDECIDED
 cargo test --quiet -p peerproof-reference --test black_box --target-dir target/mutants -- --ignored
 [ -e "$JUDGE_UNDECIDED" ] || { echo "the reference without a mutant cannot be judged here" >&2; exit 1; }
-exec cargo mutants --package peerproof-reference --baseline skip --timeout "$timeout_s" ${files[@]+"${files[@]}"} "$@"
+exec cargo mutants --timeout "$timeout_s" "${chosen[@]}"
