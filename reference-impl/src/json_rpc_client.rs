@@ -18,7 +18,7 @@ pub use answer::{Answer, ErrorAnswer, Reader, StrictReader};
 pub use backoff::{Backoff, Exponential};
 pub use client::Client;
 pub use parts::{Components, Counter, HmacSigner, Ids, Signer};
-pub use scenario::{AuthKey, CallSpec, Retry, Scenario};
+pub use scenario::{CallSpec, Retry, Scenario};
 
 use crate::choices::choices;
 use crate::limits::Limits;

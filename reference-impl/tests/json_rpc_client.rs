@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
+use peerproof_reference::json_rpc::{AuthConfig, HmacVerifier, Verifier};
 use peerproof_reference::json_rpc_client::{Choices, Config, Scenario, machine};
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
@@ -311,4 +312,26 @@ fn sigterm_ends_it() {
     let mut client = Driven::new(&one(json!({})));
     client.event(Event::Terminate);
     assert_eq!(client.exit, Some(143));
+}
+
+#[test]
+fn signed_requests_are_those_that_a_server_accepts() {
+    let key = "a shared secret";
+    let calls = json!([
+        { "ref": "a", "method": "peerproof.counter", "params": {}, "timeout_ms": 1_000 },
+        { "ref": "b", "method": "peerproof.echo", "params": ["é", 1.5], "timeout_ms": 1_000 }
+    ]);
+    for key_id in [None, Some("k1")] {
+        let driven = Driven::new(&json!({ "auth": { "key": key, "key_id": key_id }, "calls": calls }));
+        let config = AuthConfig { key: key.into(), key_id: key_id.map(str::to_owned) };
+        let verifier = HmacVerifier::new(config, &Limits::default());
+        let sent = driven.sent.iter().map(Value::to_string);
+        // The client began at this second.
+        let nonces: Vec<_> =
+            sent.map(|text| verifier.verify(text.as_bytes(), 1_634_567_890).unwrap()).collect();
+        assert!(nonces.len() == 2 && nonces[0] != nonces[1], "{nonces:?}");
+        let auth = driven.sent[0]["auth"].as_object().unwrap();
+        assert_eq!(auth["timestamp"], 1_634_567_890);
+        assert_eq!(auth.get("key_id"), key_id.map(Value::from).as_ref());
+    }
 }

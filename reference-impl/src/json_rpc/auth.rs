@@ -21,12 +21,12 @@ const NONCE_CHARS_MAX: usize = 64;
 /// Levels of nesting of a message; it was checked before.
 const NESTING_MAX: usize = 1024;
 
-/// Who may call.
+/// The key that messages are signed with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AuthConfig {
     /// The secret that both sides share.
     pub key: Vec<u8>,
-    /// The only `auth.key_id` that is accepted where a message names one; any is where this is `None`.
+    /// Its name. A client says it; a server accepts no other where a message names one, and any where this is `None`.
     pub key_id: Option<String>,
 }
 

@@ -3,9 +3,8 @@
 use super::Config;
 use super::answer::{Reader, StrictReader};
 use super::backoff::{Backoff, Exponential};
-use super::scenario::AuthKey;
 use crate::json::Value;
-use crate::json_rpc::signature;
+use crate::json_rpc::{AuthConfig, signature};
 
 /// Gives ids to requests.
 pub trait Ids: Send {
@@ -33,21 +32,16 @@ pub trait Signer: Send {
 }
 
 /// The correct signer.
+#[derive(Debug)]
 pub struct HmacSigner {
-    key: AuthKey,
+    key: AuthConfig,
     nonce_seed: u64,
     count: u64,
 }
 
-impl std::fmt::Debug for HmacSigner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HmacSigner").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
 impl HmacSigner {
     /// Signs with `key`; nonces come from the seed.
-    pub fn new(key: AuthKey, nonce_seed: u64) -> Self {
+    pub fn new(key: AuthConfig, nonce_seed: u64) -> Self {
         Self { key, nonce_seed, count: 0 }
     }
 }
@@ -90,7 +84,7 @@ impl Components {
     /// The correct parts.
     pub fn new(config: &Config) -> Self {
         let signer =
-            |key: &AuthKey| Box::new(HmacSigner::new(key.clone(), config.rng_seed)) as Box<dyn Signer>;
+            |key: &AuthConfig| Box::new(HmacSigner::new(key.clone(), config.rng_seed)) as Box<dyn Signer>;
         Self {
             ids: Box::new(Counter::default()),
             backoff: Box::new(Exponential::new(config.rng_seed)),

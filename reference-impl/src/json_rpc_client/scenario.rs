@@ -1,6 +1,7 @@
 //! What a client is told to do.
 
 use crate::json::{Policy, Value};
+use crate::json_rpc::AuthConfig;
 
 /// Levels of nesting of a scenario.
 const NESTING_MAX: usize = 256;
@@ -18,21 +19,6 @@ pub struct Retry {
 impl Default for Retry {
     fn default() -> Self {
         Self { max_attempts: 1, base_ms: 100 }
-    }
-}
-
-/// The key that requests are signed with.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AuthKey {
-    /// The secret.
-    pub key: Vec<u8>,
-    /// Its name, which goes out.
-    pub key_id: Option<String>,
-}
-
-impl std::fmt::Debug for AuthKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AuthKey").field("key_id", &self.key_id).finish_non_exhaustive()
     }
 }
 
@@ -61,7 +47,7 @@ pub struct CallSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scenario {
     /// Requests are signed with it.
-    pub auth: Option<AuthKey>,
+    pub auth: Option<AuthConfig>,
     /// The calls, in the order of the file.
     pub calls: Vec<CallSpec>,
 }
@@ -78,7 +64,7 @@ impl Scenario {
             Some(auth) => {
                 let key = auth.get("key").and_then(Value::as_str).ok_or("auth has no key")?;
                 let key_id = auth.get("key_id").and_then(Value::as_str).map(str::to_owned);
-                Some(AuthKey { key: key.as_bytes().to_vec(), key_id })
+                Some(AuthConfig { key: key.as_bytes().to_vec(), key_id })
             }
         };
         let usual = retry(value.get("retry"), Retry::default())?;
