@@ -290,9 +290,11 @@ fn a_gone_server_ends_everything() {
 #[test]
 fn streams_are_counted() {
     let tell = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
-    let told = |sequences: &[u64], total: u64| {
+    let told_after = |starts: usize, sequences: &[u64], total: u64| {
         let mut client = Driven::new(&one(json!({})));
-        client.says(&tell("stream_start", json!({"stream_id": "s", "task_id": 1})));
+        for _ in 0..starts {
+            client.says(&tell("stream_start", json!({"stream_id": "s", "task_id": 1})));
+        }
         for sequence in sequences {
             client.says(&tell("stream_data", json!({"stream_id": "s", "sequence": sequence, "chunk": "x"})));
             client.says(&tell("stream_data", json!({"stream_id": "t", "sequence": 1, "chunk": "x"})));
@@ -301,6 +303,8 @@ fn streams_are_counted() {
         client.says(&json!({"jsonrpc": "2.0", "id": 1, "result": 1}));
         (client.results[0]["chunks"].as_u64().unwrap(), client.results[0]["stream_ok"].as_bool().unwrap())
     };
+    assert_eq!(told_after(2, &[1], 1), (1, false));
+    let told = |sequences: &[u64], total: u64| told_after(1, sequences, total);
     assert_eq!(told(&[1, 2, 3], 3), (3, true));
     assert_eq!(told(&[], 0), (0, true));
     assert_eq!(told(&[1, 3], 2), (2, false));

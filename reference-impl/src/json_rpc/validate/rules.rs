@@ -181,6 +181,17 @@ mod tests {
         assert_eq!(found("a === b; a !== b; a <= b; c = d", JS, &["eqeqeq"]), []);
         assert_eq!(found(&"x".repeat(121), JS, &["max-len"]), [("max-len", Some(0))]);
         assert_eq!(found(&"é".repeat(120), JS, &["max-len"]), []);
+        assert_eq!(found(&format!("x\n{}", "x".repeat(121)), JS, &["max-len"]), [("max-len", Some(2))]);
+        assert_eq!(found("a\nb  \n", JS, &["no-trailing-spaces"]), [("no-trailing-spaces", Some(3))]);
+        assert_eq!(found("a >= b; /* == */ a != b", JS, &["eqeqeq"]), [("eqeqeq", Some(19))]);
+    }
+
+    #[test]
+    fn names_are_whole() {
+        for name in ["a_", "a$", "a1", "aé"] {
+            let code = format!("let {name} = 1; f(a)");
+            assert_eq!(found(&code, JS, &["no-unused-vars"]), [("no-unused-vars", Some(4))], "{name}");
+        }
     }
 
     #[test]
