@@ -124,7 +124,7 @@ fn the_time_is_that_of_all_attempts() {
         if client.exit.is_none() {
             client.wakes();
             attempts += 1;
-            assert_eq!(client.sent.len(), attempts);
+            assert!(client.sent.len() == attempts && attempts < 99);
         }
     }
     assert!(client.now < 1_000 && attempts > 2, "{attempts} until {}", client.now);

@@ -67,7 +67,10 @@ impl Peer {
 
     /// Lets the clock run to `time`, with every wake on the way.
     pub fn run_until(&mut self, time: u64) {
+        let mut wakes = 0;
         while let Some(at) = self.wake_at.filter(|at| *at <= time && self.exit.is_none()) {
+            wakes += 1;
+            assert!(wakes < 100_000, "it wants to go on for ever");
             self.now = self.now.max(at);
             self.wake_at = None;
             self.event(Event::Wake);

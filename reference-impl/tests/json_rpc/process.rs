@@ -2,31 +2,38 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::peer::request;
 
-fn start(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_refpeer"))
+/// A peer, and what keeps it from being killed for hanging as long as the test goes on.
+fn start(arguments: &[&str]) -> (Child, Sender<()>) {
+    let child = Command::new(env!("CARGO_BIN_EXE_refpeer"))
         .arg("json-rpc")
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap()
-}
-
-fn terminate(child: &Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    let (under_way, ended) = channel();
+    thread::spawn(move || {
+        if ended.recv_timeout(Duration::from_secs(30)) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    });
+    (child, under_way)
 }
 
 #[test]
 fn answers_until_the_end_of_input() {
-    let mut child = start(&[]);
+    let (mut child, _under_way) = start(&[]);
     let mut stdin = child.stdin.take().unwrap();
     let writer = thread::spawn(move || {
         for ms in [300, 0, 100] {
@@ -45,7 +52,7 @@ fn answers_until_the_end_of_input() {
 
 #[test]
 fn a_slow_call_is_answered_while_the_input_is_open() {
-    let mut child = start(&[]);
+    let (mut child, _under_way) = start(&[]);
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     writeln!(stdin, "{}", request("peerproof.sleep", json!({ "ms": 200 }))).unwrap();
@@ -59,7 +66,7 @@ fn a_slow_call_is_answered_while_the_input_is_open() {
 #[test]
 fn termination_ends_it_at_rest_and_at_work() {
     for slow in [false, true] {
-        let mut child = start(&[]);
+        let (mut child, _under_way) = start(&[]);
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         if slow {
@@ -67,7 +74,7 @@ fn termination_ends_it_at_rest_and_at_work() {
         }
         writeln!(stdin, "{}", request("peerproof.counter", json!({}))).unwrap();
         stdout.read_line(&mut String::new()).unwrap();
-        terminate(&child);
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0));
         assert_eq!(stdout.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
@@ -76,7 +83,8 @@ fn termination_ends_it_at_rest_and_at_work() {
 #[test]
 fn misuse_is_explained() {
     for arguments in [&["x"][..], &["--without", "speed"], &["--choice", "bom=x"], &["--limit", "x"]] {
-        let output = start(arguments).wait_with_output().unwrap();
+        let (child, _under_way) = start(arguments);
+        let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(output.stderr.iter().filter(|byte| **byte == b'\n').count(), 1);
     }
