@@ -157,6 +157,9 @@ mod tests {
             (RUST, "fn f<'a>(x: &'a str) -> char { '{' } // )"),
             (RUST, "let s = \"multi\nline (\"; let c = '\\''; let d = 'é';"),
             (PYTHON, "x = [1, # (\n '''}\n''', \"(\"]"),
+            (PYTHON, "x = (a // 2) + (b /* 2)"),
+            (JS, "x /*/ ( */"),
+            (JS, "x = 'a\\'(b'"),
             (JS, ""),
         ] {
             assert_eq!(unbalanced(code, family), [], "{code}");
@@ -173,9 +176,17 @@ mod tests {
             (JS, "x = 'ab\ny'", 4),
             (PYTHON, "x = '''ab", 4),
             (RUST, "'a' (", 4),
+            (RUST, "'é'('x", 4),
+            (RUST, "'€'('x", 5),
+            (RUST, "'😀'('x", 6),
+            (RUST, "`(`", 1),
+            (JS, "# (", 2),
+            (JS, "/* x */(", 7),
         ] {
             let found = unbalanced(code, family);
             assert_eq!(found.first().map(|(_, at)| *at), Some(at), "{code}: {found:?}");
         }
+        assert_eq!(unbalanced("/* x", JS), [("the comment has no end".to_owned(), 0)]);
+        assert_eq!(unbalanced("'x", JS), [("the string has no end".to_owned(), 0)]);
     }
 }
