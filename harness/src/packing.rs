@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Bytes of padding that are compressed at a time, so that what inflates to much is small here.
 const BLOCK_BYTES: u64 = 64 << 10;
 
+/// Bytes at the end of a gzip stream: its check sum and its size.
+const SUM_BYTES: usize = 8;
+
 /// A gzip form of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +20,8 @@ pub enum Packing {
     PaddedTo(u64),
     /// The text with a wrong check sum.
     WrongSum,
+    /// The stream without its check sum and size.
+    NoSum,
     /// The first half of the stream.
     Cut,
     /// The text as it is: no gzip stream at all.
@@ -24,11 +29,12 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// Reads the part of a word that names a form: ``, `-padded-to-N`, `-wrong-sum`, `-cut`, `-not`.
+    /// Reads the part of a word that names a form: ``, `-padded-to-N`, `-wrong-sum`, `-no-sum`, `-cut`, `-not`.
     pub fn of_word(word: &str) -> Option<Self> {
         Some(match word {
             "" => Self::Whole,
             "-wrong-sum" => Self::WrongSum,
+            "-no-sum" => Self::NoSum,
             "-cut" => Self::Cut,
             "-not" => Self::Not,
             _ => Self::PaddedTo(word.strip_prefix("-padded-to-")?.parse().ok()?),
@@ -41,6 +47,7 @@ impl Packing {
             Self::Whole => String::new(),
             Self::PaddedTo(bytes) => format!("-padded-to-{bytes}"),
             Self::WrongSum => "-wrong-sum".to_owned(),
+            Self::NoSum => "-no-sum".to_owned(),
             Self::Cut => "-cut".to_owned(),
             Self::Not => "-not".to_owned(),
         }
@@ -79,11 +86,11 @@ impl Packing {
         let mut packed = encoder.finish()?;
         match self {
             Self::WrongSum => {
-                // The last eight bytes are the check sum and the size.
-                if let Some(byte) = packed.len().checked_sub(8).and_then(|at| packed.get_mut(at)) {
+                if let Some(byte) = packed.len().checked_sub(SUM_BYTES).and_then(|at| packed.get_mut(at)) {
                     *byte ^= 1;
                 }
             }
+            Self::NoSum => packed.truncate(packed.len() - SUM_BYTES),
             Self::Cut => packed.truncate(packed.len() / 2),
             _ => {}
         }
@@ -111,6 +118,7 @@ mod tests {
             Packing::PaddedTo(3),
             Packing::PaddedTo(200_001),
             Packing::WrongSum,
+            Packing::NoSum,
             Packing::Cut,
             Packing::Not,
         ] {

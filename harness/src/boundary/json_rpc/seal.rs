@@ -7,6 +7,7 @@
 //! | | |
 //! |---|---|
 //! | `"@now"`, `"@now-299"`, `"@now+302"` | seconds since 1970, as a number |
+//! | `"@now-text"` | the same as a string |
 //! | `"@nonce"` | a nonce that was never used |
 //! | `"@nonce:NAME"` | the same nonce wherever the name is the same in this conversation |
 //! | `"@signature"` | the signature of the message it stands in |
@@ -150,9 +151,12 @@ impl Sealer<'_> {
         }
         strings(text, &mut |content| {
             if let Some(offset) = content.strip_prefix("@now") {
-                let offset: i64 = if offset.is_empty() { 0 } else { offset.parse().ok()? };
                 let now = i64::try_from(self.moment.unix_ms / 1_000).ok()?;
-                return Some((now + offset).to_string());
+                return match offset {
+                    "" => Some(now.to_string()),
+                    "-text" => Some(quoted(&now.to_string())),
+                    offset => Some((now + offset.parse::<i64>().ok()?).to_string()),
+                };
             }
             match content.strip_prefix("@nonce")? {
                 "" => Some(quoted(&self.fresh())),
@@ -266,6 +270,12 @@ mod tests {
             "{text}"
         );
         assert!(is_signed(&lines[1].parse().unwrap()));
+    }
+
+    #[test]
+    fn the_time_can_be_a_string() {
+        let text = sealed("{\"auth\":{\"timestamp\":\"@now-text\",\"signature\":\"@signature\"}}");
+        assert!(text.contains("\"timestamp\":\"1000\"") && is_signed(&text.parse().unwrap()), "{text}");
     }
 
     #[test]

@@ -159,6 +159,36 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     input(
+        "client-takes-ids-of-any-type",
+        &["RPC-CLIENT-19"],
+        "An id that is the text of a number is that number.",
+        |_, line| {
+            each_message(line, |members| {
+                let id = members.iter().find(|(name, _)| name == "id").and_then(|(_, id)| id.as_str());
+                if let Some(id) = id.and_then(|id| id.parse::<i64>().ok()) {
+                    put(members, "id", Value::Number(id.into()));
+                }
+            })
+        },
+    ),
+    input(
+        "client-reads-the-beginning-of-lines",
+        &["RPC-CLIENT-19"],
+        "What follows the last brace of a line is not looked at.",
+        |_, line| {
+            let end = memchr::memrchr(b'}', &line).map_or(line.len(), |end| end + 1);
+            vec![line[..end].to_vec()]
+        },
+    ),
+    input(
+        "client-wants-braces-first",
+        &["RPC-CLIENT-19"],
+        "A line that begins with white space is lost.",
+        |_, line| {
+            if line.starts_with(b"\t") || line.starts_with(b" ") { Vec::new() } else { vec![line] }
+        },
+    ),
+    input(
         "client-orders-batch-replies",
         &["RPC-CLIENT-19"],
         "Answers to a batch are taken in the order of the ids.",

@@ -187,6 +187,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         waits!(|retry, base, _, _| base << retry),
     ),
     parts(
+        "client-waits-as-asked-once",
+        &["RPC-CLIENT-16"],
+        "`retry_after_ms` means nothing from the second answer on.",
+        waits!(|retry, base, asked, _| if retry == 0 { asked.unwrap_or(base) } else { base << retry }),
+    ),
+    parts(
         "client-takes-both-for-result",
         &["RPC-CLIENT-17"],
         "A response with result and error counts as a result.",

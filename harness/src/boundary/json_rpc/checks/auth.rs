@@ -68,7 +68,7 @@ pub fn checks() -> Vec<Check> {
                     r#"{"timestamp":"@now","nonce":"@nonce","signature":""}"#.to_owned(),
                     r#"{"timestamp":"@now","nonce":"@nonce","signature":"no base64"}"#.to_owned(),
                     r#"{"timestamp":"@now","nonce":"@nonce","signature":null}"#.to_owned(),
-                    r#"{"timestamp":"1700000000","nonce":"@nonce","signature":"@signature"}"#.to_owned(),
+                    r#"{"timestamp":"@now-text","nonce":"@nonce","signature":"@signature"}"#.to_owned(),
                     r#"{"timestamp":null,"nonce":"@nonce","signature":"@signature"}"#.to_owned(),
                     r#"{"timestamp":"@now","nonce":"","signature":"@signature"}"#.to_owned(),
                     r#"{"timestamp":"@now","nonce":7,"signature":"@signature"}"#.to_owned(),

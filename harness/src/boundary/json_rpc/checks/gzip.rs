@@ -106,7 +106,7 @@ pub fn checks() -> Vec<Check> {
                 "Compressed data that is cut, changed, no gzip, or wraps no JSON is answered -32700.",
                 "RPC-GZIP-03",
                 |talk, facts, way| {
-                    for packing in [Packing::WrongSum, Packing::Cut, Packing::Not] {
+                    for packing in [Packing::WrongSum, Packing::NoSum, Packing::Cut, Packing::Not] {
                         way.send(talk, &good(facts, 1, &quoted(&packing.word())), packing);
                         talk.canary();
                     }

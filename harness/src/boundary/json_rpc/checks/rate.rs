@@ -60,6 +60,7 @@ pub fn checks() -> Vec<Check> {
                 burst(&mut talk, facts, 2 * limit.requests + 1);
                 // Too early for most, unless they told a shorter wait.
                 talk.act(Act::Wait { ms: 60 }).send(&good(facts, 0, "\"early\""));
+                talk.act(Act::Wait { ms: limit.window_s * 500 }).send(&good(facts, 1, "\"half-way\""));
                 talk.act(Act::Wait { ms: limit.window_s * 1_100 + 300 });
                 Ok(talk.canary().finish())
             },

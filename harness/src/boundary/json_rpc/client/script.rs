@@ -56,7 +56,8 @@ pub struct Deed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Write. Variables: `id` is the id of the request that made the rule apply, `id:REF` the last one of that call,
+    /// Write. Variables: `id` is the id of the request that made the rule apply, `id-of-the-other-type` the same as text
+    /// where it is an integer and as a number where it is the text of one, `id:REF` the last one of that call,
     /// `id:REF:N` that of its `N`th attempt; all as JSON texts. Without a value for one nothing is written.
     Write {
         /// The bytes.

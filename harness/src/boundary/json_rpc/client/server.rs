@@ -57,10 +57,12 @@ impl Server {
 
     /// Does what rule `at` says; `id` is that of the request at hand.
     fn apply(&mut self, at: usize, id: Option<&Json>, now_us: u64) {
-        match id {
-            Some(id) => self.vars.insert("id".to_owned(), id.to_text()),
-            None => self.vars.remove("id"),
-        };
+        for (name, id) in [("id", id.cloned()), ("id-of-the-other-type", id.and_then(of_the_other_type))] {
+            match id {
+                Some(id) => self.vars.insert(name.to_owned(), id.to_text()),
+                None => self.vars.remove(name),
+            };
+        }
         for deed in self.rules[at].deeds.clone() {
             let due_us = now_us + deed.after_ms * 1_000;
             match deed.what {
@@ -170,4 +172,31 @@ fn filled(payload: &Payload, vars: &Vars) -> Option<Payload> {
         other => Some(other.clone()),
     };
     payload.0.iter().map(fill).collect::<Option<_>>().map(Payload)
+}
+
+/// An id that who does not look at types takes for the same: an integer as text, the text of one as a number.
+fn of_the_other_type(id: &Json) -> Option<Json> {
+    match id {
+        Json::Number(_) => id.as_i64().map(|number| Json::from(number.to_string().as_str())),
+        Json::String(text) => {
+            let number: i64 = text.parse().ok()?;
+            (number.to_string() == *text).then(|| Json::from(number))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_another_type_where_it_is_an_integer() {
+        let other = |text: &str| of_the_other_type(&text.parse().unwrap()).map(|id| id.to_text());
+        assert_eq!(other("7").as_deref(), Some("\"7\""));
+        assert_eq!(other("\"-7\"").as_deref(), Some("-7"));
+        for id in ["\"07\"", "\"a-1\"", "1.5", "null", "\"\""] {
+            assert_eq!(other(id), None, "{id}");
+        }
+    }
 }

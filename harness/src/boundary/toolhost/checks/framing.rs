@@ -64,7 +64,8 @@ fn flushed_at_once() -> Check {
             let mut talk = Talk::serve(facts);
             for _ in 0..2 {
                 let (request, expect) = talk.good("TH-FRAME-03");
-                talk.send(request.line(), expect).counts_as_canary();
+                // It has its whole time: one that comes only when more is written came too late.
+                talk.send(request.line(), expect).counts_as_canary().allow_ms(1);
             }
             talk.finish().plan()
         },

@@ -35,6 +35,7 @@ const BESIDES: &[(&str, &str, &[&str])] = &[
             "{\"jsonrpc\":\"2.0\",",
             "\"",
             "}{",
+            "{\"jsonrpc\":\"2.0\",\"result\":\"not yours\",\"id\":$id } and more",
         ],
     ),
     (
@@ -56,12 +57,13 @@ const BESIDES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "ids-of-other-types",
-        "Answers whose id is a truth value, an array, an object or missing are passed over.",
+        "Answers whose id is a truth value, an array, an object, missing, or the call's as text or as number are passed over.",
         &[
             r#"{"jsonrpc":"2.0","result":"not yours","id":true}"#,
             r#"{"jsonrpc":"2.0","result":"not yours","id":[1]}"#,
             r#"{"jsonrpc":"2.0","result":"not yours","id":{}}"#,
             r#"{"jsonrpc":"2.0","result":"not yours"}"#,
+            r#"{"jsonrpc":"2.0","result":"not yours","id":$id-of-the-other-type}"#,
         ],
     ),
 ];
@@ -79,7 +81,14 @@ const NO_RESPONSE: &[(&str, &str)] = &[
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> =
         BESIDES.iter().map(|(name, title, lines)| besides(name, title, lines)).collect();
-    checks.extend([duplicates(), coalesced(), dribbled(), in_two_pieces(), batch_in_any_order()]);
+    checks.extend([
+        other_spelling(),
+        duplicates(),
+        coalesced(),
+        dribbled(),
+        in_two_pieces(),
+        batch_in_any_order(),
+    ]);
     checks.extend([invalid(), other_version(), null_id_error(), server_requests()]);
     checks.extend(harmless());
     checks
@@ -108,6 +117,19 @@ fn duplicates() -> Check {
             scene.call(Call::new("b").after("a"), [Allowed::result("3").attempts(1)]);
             let again = "{\"jsonrpc\":\"2.0\",\"result\":4,\"id\":$id:a}";
             scene.on("b", [Deed::line(again), Deed::line(&result("3")).in_ms(100)]);
+        },
+    )
+}
+
+fn other_spelling() -> Check {
+    check(
+        "hostile/other-spelling",
+        "An answer with white space around it, its members in another order and a name with an escape is understood.",
+        &[UNHARMED],
+        |scene, _| {
+            scene.call(Call::new("a"), [Allowed::result("1").attempts(1)]);
+            let text = "\t { \"id\" : $id , \"r\\u0065sult\" : 1 , \"jsonrpc\" : \"2.0\" } ";
+            scene.on("a", [Deed::line(text)]);
         },
     )
 }

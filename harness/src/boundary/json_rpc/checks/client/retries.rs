@@ -164,13 +164,17 @@ fn jitter() -> Check {
 fn retry_after() -> Check {
     check(
         "retry/not-before-retry-after",
-        "A retry waits as long as the server asks for, also where its own delay is shorter.",
+        "Each retry waits as long as the server asks for, also where its own delay is shorter.",
         &["RPC-CLIENT-16"],
         |scene, _| {
-            let object = r#"{"code":-32002,"message":"Rate limit exceeded","data":{"retry_after_ms":600}}"#;
-            scene.call(Call::new("a").retry(3, 10), [Allowed::result("1").attempts(2)]);
-            scene.on_attempt("a", 1, [Deed::line(&error(object))]);
-            scene.on("a", [Deed::line(&result("1"))]).takes_ms(2_000);
+            scene.call(Call::new("a").retry(4, 10), [Allowed::result("1").attempts(3)]);
+            for (attempt, wait_ms) in [(1, 600), (2, 400)] {
+                let data = format!("{{\"retry_after_ms\":{wait_ms}}}");
+                let object =
+                    format!("{{\"code\":-32002,\"message\":\"Rate limit exceeded\",\"data\":{data}}}");
+                scene.on_attempt("a", attempt, [Deed::line(&error(&object))]);
+            }
+            scene.on("a", [Deed::line(&result("1"))]).takes_ms(3_000);
         },
     )
     .waits()

@@ -11,7 +11,7 @@ const TIMEOUT: &str = "RPC-CLIENT-11";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![no_answer(), several(), late(), over_retries(), in_a_batch(), chatty()]
+    vec![no_answer(), is_final(), several(), late(), over_retries(), in_a_batch(), chatty()]
 }
 
 fn no_answer() -> Check {
@@ -24,6 +24,20 @@ fn no_answer() -> Check {
             scene.on("a", []);
         },
     )
+    .waits()
+}
+
+fn is_final() -> Check {
+    check(
+        "timeout/is-final",
+        "A call that is never answered is not sent again, whatever its retry says.",
+        &[TIMEOUT],
+        |scene, _| {
+            scene.call(Call::new("a").timeout_ms(400).retry(3, 20), [Allowed::timeout(400).attempts(1)]);
+            scene.on("a", []).takes_ms(1_000);
+        },
+    )
+    .feature("retry")
     .waits()
 }
 
@@ -65,8 +79,9 @@ fn over_retries() -> Check {
         &[TIMEOUT],
         |scene, _| {
             let object = r#"{"code":-32001,"message":"Resource unavailable"}"#;
-            // Where the next attempt would come too late, the last error may be the outcome.
-            let allowed = [Allowed::timeout(700), Allowed::error(object)];
+            // Where the next attempt would come too late, nothing has to be waited for: the last error may be the outcome,
+            // and so may the timeout, though not before such an attempt can be at hand.
+            let allowed = [Allowed::timeout(300), Allowed::error(object)];
             scene.call(Call::new("a").timeout_ms(700).retry(40, 20), allowed);
             scene.on("a", [Deed::line(&error(object)).in_ms(60)]);
         },

@@ -7,6 +7,7 @@ use crate::sizes::Fill;
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::{Request, Talk};
+use super::super::super::talk_state::Artifact;
 use super::{INPUT_BYTES_MAX, OVERLONG_LINE, line_refusal, padded};
 
 /// The checks of over-limit lines.
@@ -148,7 +149,6 @@ fn next_line_in_the_same_write() -> Check {
 }
 
 fn state_survives() -> Check {
-    const ARTIFACT: &str = r#"{"type":"t","provenance":"p","content_json":"{}","size_bytes":2}"#;
     Check::new(
         "toolhost/serve/limits/over-limit-keeps-state",
         "A line over the limit that would replace the state leaves it as it was.",
@@ -156,15 +156,13 @@ fn state_survives() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            let put = talk.ask("put", &format!("{{\"slot\":3,\"artifact\":{ARTIFACT}}}"));
-            talk.send(put.line(), Expect::ok("TH-LIMIT-05"));
+            let artifact = Artifact::new("{}");
+            talk.put("TH-LIMIT-05", 3, &artifact);
             let (request, _) = talk.good("TH-LIMIT-05");
             let emptying = request.state("{\"slots\":{}}").body();
             let line = emptying.repeat(" ", INPUT_BYTES_MAX as u64).then(Payload::text("\n"));
             talk.send_as(line, Chunking::Whole, 0, line_refusal());
-            let get = talk.ask("get", "{\"slot\":3}");
-            let kept = Expect::output("TH-LIMIT-05", format!("{{\"artifact\":{ARTIFACT}}}"));
-            talk.send(get.line(), kept.reason("state_changed"));
+            talk.get_is("TH-LIMIT-05", 3, Some(&artifact));
             Ok(talk.canary().finish().plan())
         },
     )
