@@ -121,7 +121,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     for key in of("roles") {
         let _ = match facts.roles.get(key.name) {
             Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
-            None => writeln!(out, "# {}\n# {} = {{ aid = \"…\" }}", key.meaning, key.name),
+            None => writeln!(out, "# {}\n# {} = {{ {} }}", key.meaning, key.name, blanks(key.members)),
         };
     }
     if of("choices").next().is_some() {
@@ -141,6 +141,17 @@ fn choice(key: &ConfigKey, facts: &Facts) -> String {
         Some(value) => format!("{}\n{} = {}", key.meaning, key.name, toml(&Value::from(value.as_str()))),
         None => format!("{} = \"{}\"   # {}", key.name, key.values.join(" | "), key.meaning),
     }
+}
+
+/// The members that a role must have, to be filled in.
+fn blanks(members: &[&str]) -> String {
+    let needed = members.iter().filter_map(|member| member.split_once(": "));
+    let needed = needed.filter(|(name, _)| !name.ends_with('?'));
+    let blank = |(name, kind): (&str, &str)| match kind {
+        "string" => format!("{name} = \"…\""),
+        _ => format!("{name} = {{ … }}"),
+    };
+    needed.map(blank).collect::<Vec<_>>().join(", ")
 }
 
 /// The command line as it has to stand in a file at `path`, whose folder is the peer's working directory.
@@ -205,5 +216,11 @@ mod tests {
         assert_eq!(read.choices, facts.choices);
         assert_eq!(read.features.unwrap(), facts.features);
         assert_eq!(read.name.as_deref(), Some("my peer"));
+    }
+
+    #[test]
+    fn blanks_are_for_what_a_role_must_have() {
+        let members = ["method: string", "params: object", "expect?: string"];
+        assert_eq!(blanks(&members), "method = \"…\", params = { … }");
     }
 }

@@ -73,7 +73,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     incoming(
         "answers-notifications-with-a-timeout",
-        &["RPC-NOTE-01"],
+        &["RPC-TIME-02"],
         "A notification that sets a timeout is answered.",
         |_, line| {
             edited(line, |object| {

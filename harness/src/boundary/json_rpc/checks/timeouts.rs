@@ -112,7 +112,7 @@ fn once() -> Check {
     check(
         "timeouts/no-second-answer",
         "A call that timed out is not answered again when its work is done, and a notification not at all.",
-        &["RPC-TIME-02", "RPC-NOTE-01"],
+        &["RPC-TIME-02"],
         |facts| {
             let mut talk = Talk::about(facts, "RPC-TIME-02");
             send(&mut talk, facts, 1_700, Some("100"), "\"too-long\"")?;
