@@ -78,7 +78,7 @@ pub(super) fn responses(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
 /// Edits each error object of a line.
 pub(super) fn errors(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     messages(line, |object| {
-        if let Some(Value::Object(error)) = find_mut(object, "error") {
+        if let Some(error) = object_mut(object, "error") {
             edit(error);
         }
     })
@@ -103,9 +103,13 @@ pub(super) fn messages(line: &[u8], edit: impl Fn(&mut Object)) -> Vec<u8> {
 
 /// The `options` in the params of a call.
 pub(super) fn options(call: &mut Object) -> Option<&mut Object> {
-    let Value::Object(params) = find_mut(call, "params")? else { return None };
-    match find_mut(params, "options")? {
-        Value::Object(options) => Some(options),
+    object_mut(object_mut(call, "params")?, "options")
+}
+
+/// A member that is an object.
+pub(super) fn object_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
+    match find_mut(object, name)? {
+        Value::Object(inner) => Some(inner),
         _ => None,
     }
 }
@@ -152,8 +156,5 @@ pub(super) fn with_params(object: &mut Object, method: &str, edit: impl Fn(&mut 
     if find(object, "method").and_then(Value::as_str) != Some(method) {
         return false;
     }
-    match find_mut(object, "params") {
-        Some(Value::Object(params)) => edit(params),
-        _ => false,
-    }
+    object_mut(object, "params").is_some_and(edit)
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Mutant;
 use super::edit::{
-    INVALID, Object, edited, find, find_mut, incoming, method, options, remove, replaced, set, swap_all,
+    INVALID, Object, edited, find, incoming, method, object_mut, options, remove, replaced, set, swap_all,
     text, value, with_params,
 };
 use super::wire::Pass;
@@ -67,7 +67,7 @@ pub const MUTANTS: &[Mutant] = &[
         |_, line| {
             let known = ["code_generation", "refactoring", "analysis", "testing"];
             edited(line, |object| {
-                let Some(Value::Object(params)) = find_mut(object, "params") else {
+                let Some(params) = object_mut(object, "params") else {
                     return false;
                 };
                 let unknown =
@@ -82,7 +82,7 @@ pub const MUTANTS: &[Mutant] = &[
     incoming("defaults-missing-prompt", &["RPC-EXEC-01"], "A missing `prompt` is empty.", |_, line| {
         edited(line, |object| {
             let task = find(object, "method").and_then(Value::as_str) == Some("execute_task");
-            let Some(Value::Object(params)) = find_mut(object, "params") else { return false };
+            let Some(params) = object_mut(object, "params") else { return false };
             let missing = task && find(params, "prompt").is_none();
             if missing {
                 set(params, "prompt", Value::from(""));
@@ -179,8 +179,8 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     incoming("zero-is-no-timeout", &["RPC-TIME-05"], "A timeout below 1 is none.", |_, line| {
         edited(line, |object| {
-            let Some(Value::Object(params)) = find_mut(object, "params") else { return false };
-            let Some(Value::Object(options)) = find_mut(params, "options") else { return false };
+            let Some(params) = object_mut(object, "params") else { return false };
+            let Some(options) = object_mut(params, "options") else { return false };
             let none = find(options, "timeout_ms").and_then(Value::as_i64).is_some_and(|ms| ms < 1);
             if none {
                 remove(options, "timeout_ms");

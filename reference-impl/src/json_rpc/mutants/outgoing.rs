@@ -2,8 +2,8 @@
 
 use super::Mutant;
 use super::edit::{
-    Object, both_ways, ended, errors, find, find_mut, has, number, options, outgoing, remove, responses, set,
-    swap_all, text, value,
+    Object, both_ways, ended, errors, find, find_mut, has, number, object_mut, options, outgoing, remove,
+    responses, set, swap_all, text, value,
 };
 use super::wire::Pass;
 use crate::json::Value;
@@ -19,7 +19,7 @@ fn is_notice(line: &[u8], method: &str) -> bool {
 /// Edits the result of each response that has the member `name` in it.
 fn results(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
     super::edit::messages(line, |response| {
-        if let Some(Value::Object(result)) = find_mut(response, "result") {
+        if let Some(result) = object_mut(response, "result") {
             edit(result);
         }
     })
@@ -27,11 +27,8 @@ fn results(line: &[u8], edit: fn(&mut Object)) -> Vec<u8> {
 
 /// The tasks of a plan.
 fn tasks(result: &mut Object) -> Option<&mut Vec<Value>> {
-    match find_mut(result, "plan")? {
-        Value::Object(plan) => match find_mut(plan, "tasks")? {
-            Value::Array(tasks) => Some(tasks),
-            _ => None,
-        },
+    match find_mut(object_mut(result, "plan")?, "tasks")? {
+        Value::Array(tasks) => Some(tasks),
         _ => None,
     }
 }
@@ -430,7 +427,7 @@ pub const MUTANTS: &[Mutant] = &[
         "`retry_after_ms` is in seconds.",
         |_, line| {
             errors(line, |error| {
-                if let Some(Value::Object(data)) = find_mut(error, "data")
+                if let Some(data) = object_mut(error, "data")
                     && find(data, "retry_after_ms").is_some()
                 {
                     set(data, "retry_after_ms", number(1));
@@ -441,7 +438,7 @@ pub const MUTANTS: &[Mutant] = &[
     .needing("rate_limit"),
     outgoing("rate-limit-waits-for-nothing", &["RPC-RATE-02"], "`retry_after_ms` is 0.", |_, line| {
         errors(line, |error| {
-            if let Some(Value::Object(data)) = find_mut(error, "data")
+            if let Some(data) = object_mut(error, "data")
                 && find(data, "retry_after_ms").is_some()
             {
                 set(data, "retry_after_ms", number(0));
