@@ -42,7 +42,7 @@ names=()
 case ${1:-} in
 '' | -*) ;;
 *)
-    [ -r "$1" ] || usage
+    [ -r "$1" ] || { echo "the list of mutants $1 cannot be read" >&2; exit 2; }
     # cargo-mutants 27.1 adds each "delete field" of the files, whatever the names say.
     while IFS= read -r name; do names+=(--re "$name"); done < <(sed 's/[][\.*^$+?(){}|]/\\&/g; s/^/^/; s/$/$/' "$1")
     shift
