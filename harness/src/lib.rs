@@ -22,6 +22,7 @@ pub mod lines;
 pub mod lint;
 pub mod matrix;
 pub mod memory;
+pub mod near_miss;
 pub mod packing;
 pub mod payload;
 pub mod peer;

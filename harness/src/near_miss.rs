@@ -1,0 +1,129 @@
+//! Near misses of a secret or a name: texts that a careless comparison takes for the right one.
+//!
+//! A peer that compares a prefix, folds case, trims blanks, stops at NUL, decodes once too often or normalises Unicode
+//! accepts one of them. Every boundary draws on this one list for tokens, signatures, nonces, methods, aids, SIDs and
+//! file names.
+
+/// One text that differs from the right one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearMiss {
+    /// How it differs, in kebab case: part of a check's id.
+    pub kind: &'static str,
+    /// The text, never the right one.
+    pub text: String,
+}
+
+/// Look-alikes of ASCII characters: Cyrillic letters, full-width digits, other hyphens and dots.
+const LOOK_ALIKES: &[(char, char)] = &[
+    ('a', '\u{430}'),
+    ('e', '\u{435}'),
+    ('o', '\u{43e}'),
+    ('c', '\u{441}'),
+    ('p', '\u{440}'),
+    ('x', '\u{445}'),
+    ('A', '\u{410}'),
+    ('E', '\u{415}'),
+    ('O', '\u{41e}'),
+    ('C', '\u{421}'),
+    ('P', '\u{420}'),
+    ('S', '\u{405}'),
+    ('I', '\u{406}'),
+    ('0', '\u{ff10}'),
+    ('1', '\u{ff11}'),
+    ('-', '\u{2010}'),
+    ('.', '\u{ff0e}'),
+    ('_', '\u{ff3f}'),
+];
+
+/// Every near miss of `right`, each once, in a fixed order. Kinds that `right` has no place for are left out: a text
+/// without letters has no other case, one of one character no half.
+pub fn near_misses(right: &str) -> Vec<NearMiss> {
+    let mut misses: Vec<NearMiss> = Vec::new();
+    let mut add = |kind: &'static str, text: String| {
+        if text != right && misses.iter().all(|miss| miss.text != text) {
+            misses.push(NearMiss { kind, text });
+        }
+    };
+    let chars: Vec<char> = right.chars().collect();
+    let take = |count: usize| chars[..count].iter().collect::<String>();
+    if chars.len() > 1 {
+        add("shorter-by-one", take(chars.len() - 1));
+        add("shorter-by-half", take(chars.len() / 2));
+        add("first-missing", chars[1..].iter().collect());
+    }
+    if let Some(last) = chars.last() {
+        add("longer-by-one", format!("{right}{last}"));
+        add("twice", format!("{right}{right}"));
+    }
+    add("upper-case", right.to_ascii_uppercase());
+    add("lower-case", right.to_ascii_lowercase());
+    if let Some(at) = chars.iter().position(char::is_ascii_alphabetic) {
+        let mut other = chars.clone();
+        other[at] = if other[at].is_ascii_lowercase() {
+            other[at].to_ascii_uppercase()
+        } else {
+            other[at].to_ascii_lowercase()
+        };
+        add("one-letter-of-other-case", other.into_iter().collect());
+    }
+    add("other-alphabet", swapped(right, &[('+', '-'), ('/', '_')]));
+    add("without-padding", right.trim_end_matches('=').to_owned());
+    add("more-padding", format!("{right}="));
+    add("blank-before", format!(" {right}"));
+    add("blank-behind", format!("{right} "));
+    add("tab-behind", format!("{right}\t"));
+    add("line-feed-behind", format!("{right}\n"));
+    add("nul-behind", format!("{right}\0"));
+    add("nul-and-more-behind", format!("{right}\0x"));
+    if let Some(first) = right.bytes().next().filter(u8::is_ascii) {
+        add("percent-encoded", format!("%{first:02X}{}", &right[1..]));
+    }
+    let alike = |known: &&char| LOOK_ALIKES.iter().any(|(ascii, _)| ascii == *known);
+    if let Some(known) = chars.iter().find(alike) {
+        let other = LOOK_ALIKES.iter().find(|(ascii, _)| ascii == known).map_or(*known, |(_, other)| *other);
+        add("look-alike", right.replacen(*known, &other.to_string(), 1));
+    }
+    add("zero-width-behind", format!("{right}\u{200b}"));
+    misses
+}
+
+/// `text` with the characters of each pair changed for each other.
+fn swapped(text: &str, pairs: &[(char, char)]) -> String {
+    let other = |c: char| {
+        let from = pairs.iter().find(|(a, b)| c == *a || c == *b);
+        from.map_or(c, |&(a, b)| if c == a { b } else { a })
+    };
+    text.chars().map(other).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_near_miss_is_the_right_text_or_another_one() {
+        for right in ["", "a", "é", "\u{1F600}", "AID.MY.ECHO.v1", "SID0001", "ab+/cd==", "n-1", "run.sh"] {
+            let misses = near_misses(right);
+            let texts: BTreeSet<&str> = misses.iter().map(|miss| miss.text.as_str()).collect();
+            let kinds: BTreeSet<&str> = misses.iter().map(|miss| miss.kind).collect();
+            assert_eq!((texts.len(), kinds.len()), (misses.len(), misses.len()), "{right:?}");
+            assert!(!texts.contains(right), "{right:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_have_every_kind_and_names_most() {
+        let text = |right: &str, kind: &str| {
+            near_misses(right).into_iter().find(|miss| miss.kind == kind).map(|miss| miss.text)
+        };
+        assert_eq!(text("ab+/cd==", "other-alphabet").as_deref(), Some("ab-_cd=="));
+        assert_eq!(text("ab+/cd==", "without-padding").as_deref(), Some("ab+/cd"));
+        assert_eq!(text("aBc", "one-letter-of-other-case").as_deref(), Some("ABc"));
+        assert_eq!(text("echo", "percent-encoded").as_deref(), Some("%65cho"));
+        assert_eq!(text("echo", "look-alike").as_deref(), Some("\u{435}cho"));
+        assert_eq!(text("echo", "nul-and-more-behind").as_deref(), Some("echo\0x"));
+        assert_eq!(text("123", "upper-case"), None);
+    }
+}
