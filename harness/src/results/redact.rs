@@ -12,12 +12,14 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// Replaces the secrets in a configuration: values under secret names that are no JSON Pointers into replies or
-/// templates (those say where a secret is, not what it is), and secret assignments and options in lists of strings.
+/// templates (those say where a secret is, not what it is), and secret assignments and options in lists of strings. Values
+/// of choices are words of the contract, whatever their names.
 pub fn redact(config: &mut Value) {
     match config {
         Value::Object(members) => {
             for (name, value) in members {
                 match value {
+                    _ if name == "choices" => {}
                     Value::String(text) if is_secret_name(name) && !is_place(text) => {
                         *text = REDACTED.to_owned();
                     }
@@ -86,12 +88,14 @@ mod tests {
             "env": {"API_TOKEN": "t0psecret", "my_key": 7, "LANG": "C"},
             "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
             "serve": ["./host", "--api-key", "abc", "SECRET_X=1", "--port=8", "a=b"],
+            "choices": {"duplicate_keys": "last", "empty_lease_token": "lease_required"},
         });
         redact(&mut config);
         let expected = serde_json::json!({
             "env": {"API_TOKEN": REDACTED, "my_key": REDACTED, "LANG": "C"},
             "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
             "serve": ["./host", "--api-key", REDACTED, "SECRET_X=[redacted]", "--port=8", "a=b"],
+            "choices": {"duplicate_keys": "last", "empty_lease_token": "lease_required"},
         });
         assert_eq!(config, expected);
     }
