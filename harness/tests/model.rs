@@ -239,6 +239,48 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+fn send(line: &str) -> Step {
+    let payload = peerproof::payload::Payload::text(format!("{line}\n"));
+    Step::new(Act::Send { payload, chunking: Default::default(), await_frames: 1 })
+}
+
+fn serve(steps: Vec<Step>) -> Plan {
+    let session = Session { command: "serve".to_owned(), ..Session::default() };
+    Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }
+}
+
+/// A request that is refused without right is one finding: it ran nothing, so that the counter, the key and the slots of
+/// the requests behind it are what they were.
+#[test]
+fn a_request_refused_without_right_ran_nothing() {
+    struct Refuses(Box<dyn Machine>);
+    impl Machine for Refuses {
+        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+            match event {
+                Event::Stdin(bytes) if memchr(bytes, b"\"note\"") => {
+                    let refusal = b"{\"ok\":false,\"error\":\"malformed request\"}\n";
+                    actions.push(Action::Stdout(refusal.to_vec()));
+                }
+                other => self.0.handle(other, now, actions),
+            }
+        }
+        fn wants_stdin(&self) -> bool {
+            self.0.wants_stdin()
+        }
+    }
+    let count = r#"{"aid":"AID.PEERPROOF.COUNTER.v1","input_json":"{}"}"#;
+    let keyed = r#"{"aid":"AID.PEERPROOF.COUNTER.v1","input_json":"{}","idempotency_key":"k"}"#;
+    let get = r#"{"aid":"AID.PEERPROOF.GET.v1","input_json":"{\"slot\":0}"}"#;
+    let state = r#","note":1,"ds_state":{"slots":{"0":{"type":"t","provenance":"p","content_json":"{}","size_bytes":2}}}}"#;
+    let odd = format!("{}{state}", keyed.strip_suffix('}').unwrap());
+    let make = correct(&[]);
+    let peer = peer(&[], Arc::new(move |args, env| Some(Box::new(Refuses(make(args, env)?)))));
+    let steps = [count, odd.as_str(), count, get, keyed, keyed, count].map(send).to_vec();
+    let (_, findings) = judged(&peer, &serve(steps));
+    let found: Vec<_> = findings.iter().map(|finding| (finding.step, finding.reason.as_str())).collect();
+    assert_eq!(found, [(Some(1), "refused")], "{findings:#?}");
+}
+
 /// Generates conversations until the peer is found out; gives the transcript and the first finding.
 fn found_out(peer: &Peer) -> (Transcript, Finding) {
     for seed in 0..200 {

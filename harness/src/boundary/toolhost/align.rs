@@ -2,7 +2,8 @@
 //!
 //! Replies come in the order of the requests, but some requests may stay unanswered by right, and a faulty peer loses
 //! replies or makes extra ones. Where the numbers agree there is nothing to decide. Where they do not, the assignment
-//! that keeps the order and fits the most expectations is taken, so that one lost reply is one finding.
+//! that keeps the order and fits the most expectations is taken, so that one lost reply is one finding. Whatever their
+//! numbers, a frame that came before a line was sent never answers it.
 //!
 //! The search is that of an edit distance, in a band around the diagonal: replies that are left out by right drift to
 //! one side only, and by no more than the numbers differ, so every right assignment lies inside it.
@@ -16,6 +17,17 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// The strict JSON value, or why it is none.
     pub value: Result<Json, String>,
+    /// Place of the event that completed it among those of its session.
+    pub place: usize,
+}
+
+/// One line that was sent: what it may be answered with, and the place of the event that began it.
+#[derive(Clone, Copy)]
+pub struct Due<'a> {
+    /// What may come.
+    pub expect: &'a Expect,
+    /// No frame that came before this place answers the line.
+    pub sent: usize,
 }
 
 /// For each expectation the index of the frame that answers it; and the frames that answer nothing.
@@ -34,10 +46,17 @@ const SLACK: usize = 32;
 const SEARCH_CELLS_MAX: usize = 4_000_000;
 
 /// Assigns frames to expectations.
-pub fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
-    let fits =
-        |e: usize, f: usize| frames[f].value.as_ref().is_ok_and(|value| expects[e].fit(value).is_some());
-    if expects.len() == frames.len() && !expects.iter().any(|expect| expect.may_be_silent()) {
+pub fn align(dues: &[Due<'_>], frames: &[Frame]) -> Alignment {
+    let can = |e: usize, f: usize| frames[f].place >= dues[e].sent;
+    let fits = |e: usize, f: usize| {
+        can(e, f) && frames[f].value.as_ref().is_ok_and(|value| dues[e].expect.fit(value).is_some())
+    };
+    let expects: Vec<&Expect> = dues.iter().map(|due| due.expect).collect();
+    let expects = expects.as_slice();
+    if expects.len() == frames.len()
+        && !expects.iter().any(|expect| expect.may_be_silent())
+        && (0..frames.len()).all(|at| can(at, at))
+    {
         return Alignment { answers: (0..frames.len()).map(Some).collect(), extra: Vec::new() };
     }
     if let Some(answers) = straight(expects, frames.len(), &fits) {
@@ -66,10 +85,23 @@ pub fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
     let band = Band::new(rows, columns);
     if band.cells() > SEARCH_CELLS_MAX {
         // Far out of step: in order, as far as the frames go.
-        answers.extend((0..rows).map(|row| (row < columns).then_some(head + row)));
-        extra.extend((rows..columns).map(|column| head + column));
+        let mut next = head;
+        for row in head..e_end {
+            while next < f_end && !can(row, next) {
+                extra.push(next);
+                next += 1;
+            }
+            answers.push((next < f_end).then_some(next));
+            next += usize::from(next < f_end);
+        }
+        extra.extend(next..f_end);
     } else {
-        search(&band, &expects[head..e_end], head, &fits, &mut answers, &mut extra);
+        let pair = |e: usize, f: usize| match (can(e, f), fits(e, f)) {
+            (false, _) => OUTSIDE,
+            (true, true) => FIT,
+            (true, false) => MISFIT,
+        };
+        search(&band, &expects[head..e_end], head, &pair, &mut answers, &mut extra);
     }
     answers.extend((0..expects.len() - e_end).map(|n| Some(f_end + n)));
     Alignment { answers, extra }
@@ -157,7 +189,7 @@ fn search(
     band: &Band,
     expects: &[&Expect],
     head: usize,
-    fits: &dyn Fn(usize, usize) -> bool,
+    pair_weight: &dyn Fn(usize, usize) -> i64,
     answers: &mut Vec<Option<usize>>,
     extra: &mut Vec<usize>,
 ) {
@@ -184,7 +216,7 @@ fn search(
                 let rest = weight(&best, row + 1, column + 1);
                 // A pair that could not win even if it fitted needs no look.
                 if FIT + rest >= value.0 {
-                    let pair = rest + if fits(head + row, head + column) { FIT } else { MISFIT };
+                    let pair = rest.saturating_add(pair_weight(head + row, head + column));
                     if pair >= value.0 {
                         value = (pair, Move::Pair);
                     }
@@ -223,7 +255,12 @@ mod tests {
     use super::*;
 
     fn frame(text: &str) -> Frame {
-        Frame { bytes: text.as_bytes().to_vec(), value: Ok(parse(text).unwrap()) }
+        Frame { bytes: text.as_bytes().to_vec(), value: Ok(parse(text).unwrap()), place: 0 }
+    }
+
+    fn align(expects: &[&Expect], frames: &[Frame]) -> Alignment {
+        let dues: Vec<Due<'_>> = expects.iter().map(|expect| Due { expect, sent: 0 }).collect();
+        super::align(&dues, frames)
     }
 
     fn echo(n: u32) -> (Expect, Frame) {
@@ -293,7 +330,7 @@ mod tests {
                 let (is_blank, is_answered) = (lines >> bit & 1 == 1, answered >> bit & 1 == 1);
                 expects.push(if is_blank { &blank } else { expect });
                 if !is_blank {
-                    frames.push(Frame { bytes: frame.bytes.clone(), value: frame.value.clone() });
+                    frames.push(Frame { bytes: frame.bytes.clone(), value: frame.value.clone(), place: 0 });
                 } else if is_answered {
                     frames.push(refusal());
                 }
@@ -303,7 +340,8 @@ mod tests {
             let Some(found) = straight(&expects, frames.len(), &fits) else { continue };
             let (mut answers, mut extra) = (Vec::new(), Vec::new());
             let band = Band::new(expects.len(), frames.len());
-            search(&band, &expects, 0, &fits, &mut answers, &mut extra);
+            let pair = |e: usize, f: usize| if fits(e, f) { FIT } else { MISFIT };
+            search(&band, &expects, 0, &pair, &mut answers, &mut extra);
             assert_eq!((found, Vec::new()), (answers, extra), "{lines:b} {answered:b}");
         }
     }
@@ -315,5 +353,29 @@ mod tests {
         let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));
         let alignment = align(&[&first, &blank, &last], &[first_frame, last_frame]);
         assert_eq!(alignment.answers, [Some(0), None, Some(1)]);
+    }
+    /// A banner that looks like a refusal and a refusal that never came: the numbers agree, the times do not.
+    #[test]
+    fn a_frame_from_before_a_line_does_not_answer_it() {
+        let refused = Expect::refused("C");
+        let early = || frame(r#"{"ok":false,"error":"banner"}"#);
+        let alignment = super::align(&[Due { expect: &refused, sent: 1 }], &[early()]);
+        assert_eq!((alignment.answers, alignment.extra), (vec![None], vec![0]));
+
+        let (good, mut answer) = echo(1);
+        answer.place = 2;
+        let dues = [Due { expect: &good, sent: 1 }, Due { expect: &refused, sent: 3 }];
+        let alignment = super::align(&dues, &[early(), answer]);
+        assert_eq!((alignment.answers, alignment.extra), (vec![Some(1), None], vec![0]));
+    }
+
+    /// The answer to a line fits a blank one that was sent later just as well.
+    #[test]
+    fn a_line_that_may_stay_silent_takes_no_earlier_answer() {
+        let blank = Expect::refused("C").or(Allowed::of(Outcome::Silence));
+        let (good, _) = echo(1);
+        let wrong = Frame { place: 2, ..frame(r#"{"ok":false,"error":"no"}"#) };
+        let dues = [Due { expect: &good, sent: 1 }, Due { expect: &blank, sent: 3 }];
+        assert_eq!(super::align(&dues, &[wrong]).answers, [Some(0), None]);
     }
 }

@@ -4,7 +4,7 @@ use super::align::align;
 use super::expect::{Expect, Outcome};
 use super::frames;
 use super::model;
-use super::oracle::requests_max;
+use super::oracle;
 use crate::json::Json;
 use crate::lines;
 use crate::matrix::canonical::canonical;
@@ -19,18 +19,15 @@ const CHARS_MAX: usize = 240;
 pub fn of(transcript: &Transcript) -> Vec<Exchange> {
     let mut all = Vec::new();
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
-        let out = transcript.stdout(session);
-        let (frames, sent) = match spec.command.as_str() {
+        let sent = match spec.command.as_str() {
             // What a dispatcher asks is not ours to compare.
             "command" => continue,
-            "run" => (frames::whole(&out), lines::of_run(transcript, session).into_iter().collect()),
-            _ => (
-                frames::lines(&out, requests_max(transcript, session)).0,
-                lines::of_serve(transcript, session),
-            ),
+            "run" => lines::of_run(transcript, session).into_iter().collect(),
+            _ => lines::of_serve(transcript, session),
         };
+        let (frames, _) = frames::of(transcript, session);
         let asked = model::expected(transcript, session, &frames).asked;
-        let alignment = align(&asked.iter().map(|asked| &asked.expect).collect::<Vec<_>>(), &frames);
+        let alignment = align(&oracle::dues(&asked), &frames);
         for ((asked, answer), line) in asked.iter().zip(&alignment.answers).zip(&sent) {
             let expect = &asked.expect;
             let (came, fault) = match answer.map(|frame| &frames[frame].value) {

@@ -129,6 +129,11 @@ impl Expect {
         Self::new(clause, Allowed::output(output))
     }
 
+    /// Success with an output that has at least the members of this JSON object.
+    pub fn holding(clause: &str, output: &str) -> Self {
+        Self::new(clause, Allowed::holding(output))
+    }
+
     /// Success with `{"count":n}`: the `count`th execution of a counting tool.
     pub fn count(clause: &str, count: u64) -> Self {
         Self::new(clause, Allowed::count(count))
@@ -241,6 +246,15 @@ impl Allowed {
     /// Success with this output.
     pub fn output(output: impl Into<String>) -> Self {
         Self { output: Some(output.into()), ..Self::of(Outcome::Ok) }
+    }
+
+    /// Success with an output that has at least the members of this JSON object: a role says what its tool answers, not
+    /// that it answers nothing else.
+    pub fn holding(output: &str) -> Self {
+        let members = parse(output).and_then(|output| output.into_object().ok()).unwrap_or_default();
+        members.into_iter().fold(Self::of(Outcome::Ok), |allowed, (name, value)| {
+            allowed.output_member(&format!("/{name}"), Match::Equals(value.to_text()))
+        })
     }
 
     /// Success with an output (JSON text) that is described by a recipe.

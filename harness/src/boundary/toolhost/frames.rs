@@ -1,9 +1,12 @@
 //! What standard output of a toolhost falls into: reply frames, and what is no frame.
 
+use std::collections::BTreeMap;
+
 use super::align::Frame;
 use crate::finding::Finding;
 use crate::json::{self, DecodeErrorKind, DecodeLimits};
-use crate::payload::shorten;
+use crate::payload::{Segment, shorten};
+use crate::transcript::{Kind, Transcript};
 
 /// Replies are strict JSON in strict UTF-8.
 const STRICT_JSON: &str = "TH-REPLY-01";
@@ -20,17 +23,65 @@ pub fn decode(bytes: &[u8]) -> Frame {
     let value = json::decode(bytes, &DecodeLimits::default())
         .map(|decoded| decoded.value)
         .map_err(|error| error.to_string());
-    Frame { bytes: bytes.to_vec(), value }
+    Frame { bytes: bytes.to_vec(), value, place: 0 }
+}
+
+/// The frames of a session and what follows the last of them. In run mode a frame is not tied to a place: all of
+/// standard input is one request.
+pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
+    let out = transcript.stdout(session);
+    if transcript.plan.sessions[session].command == "run" {
+        let mut frames = whole(&out);
+        frames.iter_mut().for_each(|frame| frame.place = usize::MAX);
+        return (frames, Vec::new());
+    }
+    let mut requests = 1;
+    let mut places = Vec::new();
+    for (place, event) in transcript.of(session).enumerate() {
+        match &event.kind {
+            Kind::Sent { payload, .. } => requests += payload.lines(),
+            Kind::Received { bytes } => {
+                places.extend(std::iter::repeat_n(place, memchr::memchr_iter(b'\n', &bytes.0).count()));
+            }
+            _ => {}
+        }
+    }
+    let (frames, rest) = lines(&out, &places, requests);
+    (frames, rest.to_vec())
+}
+
+/// For each step that was sent the places of the events that began its first line and its others: the first may have
+/// begun in an earlier step.
+pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize, usize)> {
+    let mut begun = BTreeMap::new();
+    let mut open = None;
+    for (place, event) in transcript.of(session).enumerate() {
+        let Kind::Sent { step, payload } = &event.kind else { continue };
+        let first = open.unwrap_or(place);
+        begun.entry(*step).or_insert((first, place));
+        let is_ended = matches!(payload.0.last(), Some(Segment::Text(text)) if text.ends_with('\n'));
+        open = match payload.lines() {
+            _ if is_ended => None,
+            0 => Some(first),
+            _ => Some(place),
+        };
+    }
+    begun
 }
 
 /// The complete lines of serve mode, as many as `requests` make it worth, and what follows the last line feed. An
-/// object that a peer spreads over several lines is one frame: [`shape`] says so.
-pub fn lines(out: &[u8], requests: usize) -> (Vec<Frame>, &[u8]) {
+/// object that a peer spreads over several lines is one frame: [`shape`] says so. `places` has the place of each line
+/// feed.
+pub fn lines<'a>(out: &'a [u8], places: &[usize], requests: usize) -> (Vec<Frame>, &'a [u8]) {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let frames: Vec<Frame> = out[..end]
         .split_inclusive(|byte| *byte == b'\n')
         .map(|line| &line[..line.len() - 1])
-        .map(|line| decode(line.strip_suffix(b"\r").unwrap_or(line)))
+        .zip(places)
+        .map(|(line, place)| {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            Frame { place: *place, ..decode(line) }
+        })
         .take(requests * 2 + FRAMES_SPARE)
         .collect();
     let broken = frames.iter().any(|frame| frame.value.is_err());
@@ -43,8 +94,8 @@ fn joined(lines: Vec<Frame>) -> Vec<Frame> {
     while at < lines.len() {
         let spread = starts_object(&lines[at]).then(|| spread_object(&lines[at..])).flatten();
         let (frame, used) = spread.unwrap_or_else(|| (decode(&lines[at].bytes), 1));
-        frames.push(frame);
         at += used;
+        frames.push(Frame { place: lines[at - 1].place, ..frame });
     }
     frames
 }
@@ -141,7 +192,7 @@ mod tests {
     #[test]
     fn an_object_over_several_lines_is_one_frame() {
         let out = format!("{REPLY}\n{{\n  \"ok\": false,\n  \"error\": \"e\"\n}}\n{REPLY}\n");
-        let (frames, rest) = lines(out.as_bytes(), 3);
+        let (frames, rest) = lines(out.as_bytes(), &[0; 9], 3);
         assert_eq!(frames.len(), 3, "{:?}", texts(&frames));
         assert!(rest.is_empty());
         assert_eq!(shape(&frames[1], true).unwrap().reason, "line_feed_inside");
@@ -151,7 +202,7 @@ mod tests {
     #[test]
     fn lines_that_only_begin_like_objects_stay_apart() {
         let out = format!("{{ broken\nx\n{REPLY}\n{{\n");
-        let (frames, _) = lines(out.as_bytes(), 1);
+        let (frames, _) = lines(out.as_bytes(), &[0; 9], 1);
         assert_eq!(texts(&frames), ["{ broken", "x", REPLY, "{"]);
     }
 

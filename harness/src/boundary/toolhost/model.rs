@@ -129,10 +129,11 @@ fn hint(step: Option<&Step>, of_step: usize) -> Option<Expect> {
     }
 }
 
-fn asked(transcript: &Transcript, line: &Line, judged: Judged) -> Asked {
+fn asked(transcript: &Transcript, line: &Line, sent: usize, judged: Judged) -> Asked {
     let step = transcript.plan.steps.get(line.step);
     Asked {
         step: line.step,
+        sent,
         expect: judged.expect,
         canary: step.is_some_and(|step| step.canary),
         clauses: judged.clauses,
@@ -161,6 +162,8 @@ struct Follow<'a> {
     low: usize,
     /// Whether blank lines are answered, where the number of frames shows it.
     blanks_answered: Option<bool>,
+    /// A reply was lost or is wrong: what became of a line whose reply is not known is not known either.
+    lost: bool,
 }
 
 impl<'a> Follow<'a> {
@@ -174,16 +177,30 @@ impl<'a> Follow<'a> {
             count if count == others => Some(false),
             _ => None,
         };
-        Self { frames, next: Some(0), low: 0, blanks_answered }
+        Self { frames, next: Some(0), low: 0, blanks_answered, lost: false }
     }
 
     fn value(&self, at: usize) -> Option<&'a Json> {
         self.frames.get(at).and_then(|frame| frame.value.as_ref().ok())
     }
 
-    /// The frame that answers the next line, where it is certain.
-    fn take(&mut self, expect: &Expect, is_blank: bool) -> Option<usize> {
-        let Some(at) = self.next else { return self.find(expect) };
+    /// The frame that answers the next line, where it is certain. What came after the line was sent and before the one
+    /// behind it answers no other line, right or wrong.
+    fn take(&mut self, expect: &Expect, is_blank: bool, (sent, next_sent): (usize, usize)) -> Option<usize> {
+        let Some(mut at) = self.next else { return self.find(expect) };
+        while self.frames.get(at).is_some_and(|frame| frame.place < sent) {
+            at += 1;
+        }
+        self.next = Some(at);
+        let own = self.frames[at.min(self.frames.len())..].iter().take_while(|frame| frame.place < next_sent);
+        let own = own.count();
+        if own > 0 {
+            let fits = |at: &usize| self.value(*at).is_some_and(|value| expect.fit(value).is_some());
+            let answer = (at..at + own).find(fits).unwrap_or(at);
+            self.next = Some(at + own);
+            self.low = at + own;
+            return Some(answer);
+        }
         if is_blank {
             let is_answered = self.blanks_answered.or_else(|| match self.value(at) {
                 None => Some(false),
@@ -202,6 +219,7 @@ impl<'a> Follow<'a> {
         if !fits {
             // A reply was lost, or it is wrong: later ones are no longer certain.
             self.next = None;
+            self.lost = true;
             return self.find(expect);
         }
         self.next = Some(at + 1);
@@ -242,9 +260,14 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         .collect();
     let mut follow = Follow::new(frames, &readings, all_ended);
     let mut expected = Expected { asked: Vec::with_capacity(lines.len()), findings: Vec::new() };
+    let begun = super::frames::begun(transcript, session);
+    let sent = |line: &Line| {
+        let (first, other) = begun.get(&line.step).copied().unwrap_or_default();
+        if line.of_step == 0 { first } else { other }
+    };
     let exit = transcript.exit(session);
     let mut over: Option<Outcome> = None;
-    for (line, (reading, span)) in lines.iter().zip(&readings) {
+    for (index, (line, (reading, span))) in lines.iter().zip(&readings).enumerate() {
         // The reply that is next in order came no earlier than the line was looked at.
         let to_us = follow.next.and_then(|at| times.get(at)).map_or(end_us, |at_us| *at_us);
         let span = Span { to_us: to_us.max(span.from_us), ..*span };
@@ -258,7 +281,11 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         if let Some(end) = over {
             judged.expect.allowed.push(Allowed::of(end));
         }
-        let frame = if line.ended && over.is_none() { follow.take(&judged.expect, is_blank) } else { None };
+        let window = (sent(line), lines.get(index + 1).map_or(usize::MAX, sent));
+        let frame = match line.ended && over.is_none() {
+            true => follow.take(&judged.expect, is_blank, window),
+            false => None,
+        };
         if frame.is_some() {
             judged.expect.allowed.retain(|allowed| !is_silent(allowed.outcome));
         } else if is_blank && line.ended && over.is_none() && follow.next.is_some() {
@@ -271,7 +298,8 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
             over = judged.expect.allowed.iter().map(|allowed| allowed.outcome).find(ends);
         }
         let reply = frame.and_then(|at| follow.value(at));
-        if let Some(finding) = world.settle(&judged, reply, to_us) {
+        let lost = follow.lost || frame.is_some();
+        if let Some(finding) = world.settle(&judged, reply, lost, to_us) {
             expected.findings.push(Finding { step: Some(line.step), ..finding });
         }
         if let Reading::Request(request) = reading
@@ -281,7 +309,7 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         } else if line.has_variable && judged.is_refusal() {
             world.doubt_leases();
         }
-        expected.asked.push(asked(transcript, line, judged));
+        expected.asked.push(asked(transcript, line, window.0, judged));
     }
     expected
 }

@@ -3,7 +3,7 @@
 
 use serde::Deserialize as _;
 
-use super::align::{Frame, align};
+use super::align::{Due, Frame, align};
 use super::dispatch;
 use super::expect::{Allowed, Expect, Outcome};
 use super::frames::{self, decode};
@@ -37,6 +37,8 @@ mod clause {
 /// What was expected of one line of one step.
 pub(super) struct Asked {
     pub step: usize,
+    /// Place of the event that began the line among those of its session.
+    pub sent: usize,
     pub expect: Expect,
     pub canary: bool,
     /// Clauses by reason code, where they differ from the one of `expect`.
@@ -52,6 +54,11 @@ impl Asked {
         }
         finding.at(self.step)
     }
+}
+
+/// The lines as they are assigned to frames.
+pub(super) fn dues(asked: &[Asked]) -> Vec<Due<'_>> {
+    asked.iter().map(|asked| Due { expect: &asked.expect, sent: asked.sent }).collect()
 }
 
 /// What was expected of a session.
@@ -111,14 +118,10 @@ pub(super) struct Answer {
 /// Which reply answered which line, in the order of sending within each session.
 pub(super) fn answers(transcript: &Transcript) -> Vec<Answer> {
     let mut answers = Vec::new();
-    for (session, spec) in transcript.plan.sessions.iter().enumerate() {
+    for session in 0..transcript.plan.sessions.len() {
         let asked = asked(transcript, session);
-        let out = transcript.stdout(session);
-        let mut frames = match spec.command.as_str() {
-            "run" => frames::whole(&out),
-            _ => frames::lines(&out, requests_max(transcript, session)).0,
-        };
-        let alignment = align(&asked.iter().map(|asked| &asked.expect).collect::<Vec<_>>(), &frames);
+        let (mut frames, _) = frames::of(transcript, session);
+        let alignment = align(&dues(&asked), &frames);
         for (asked, answer) in asked.into_iter().zip(alignment.answers) {
             let reply =
                 answer.and_then(|frame| std::mem::replace(&mut frames[frame].value, Err(String::new())).ok());
@@ -135,17 +138,11 @@ fn judge_session(
     judgement: &mut Judgement,
 ) {
     let serve = transcript.plan.sessions[session].command != "run";
-    let out = transcript.stdout(session);
-    let (frames, rest) = if serve {
-        frames::lines(&out, requests_max(transcript, session))
-    } else {
-        (frames::whole(&out), &[][..])
-    };
+    let (frames, rest) = frames::of(transcript, session);
     let Expected { asked, findings } = expectations(transcript, session, &frames);
     let stray = asked.iter().find_map(|asked| asked.expect.stray.as_ref()).map(|clause| clause.0.as_str());
     let ending = Ending::of(transcript, session);
-    let expects: Vec<&Expect> = asked.iter().map(|asked| &asked.expect).collect();
-    let alignment = align(&expects, &frames);
+    let alignment = align(&dues(&asked), &frames);
     let last_answered = alignment.answers.iter().rposition(Option::is_some);
     let mut own = Judgement { findings, ..Judgement::default() };
     // What ended the session, rightly or not, explains every silence after it.
@@ -190,7 +187,7 @@ fn judge_session(
         }
         finding
     }));
-    if !serve && frames::has_blank_lines(&out) {
+    if !serve && frames::has_blank_lines(&transcript.stdout(session)) {
         own.findings.push(Finding::new(
             clause::PROTOCOL_ONLY,
             "blank_line",
@@ -199,7 +196,7 @@ fn judge_session(
         ));
     }
     if serve && !rest.is_empty() && ending.exit.is_some() && !ending.cut && !asked.is_empty() {
-        let got = shorten(&String::from_utf8_lossy(rest), 200).into_owned();
+        let got = shorten(&String::from_utf8_lossy(&rest), 200).into_owned();
         own.findings.push(Finding::new(
             clause::PROTOCOL_ONLY,
             "unfinished_line",
@@ -216,7 +213,12 @@ fn judge_session(
     for (frame, step) in frames.iter().zip(step_of) {
         own.findings.extend(frames::shape(frame, serve).map(|finding| Finding { step, ..finding }));
         if let Ok(value) = &frame.value {
-            for finding in reply_rules::violations(transcript, serve, value, frame.bytes.len()) {
+            // Only the reply to a request for a lease has something secret taken out of it.
+            let asks_lease = step
+                .and_then(|step: usize| transcript.plan.steps.get(step)?.capture.as_ref())
+                .is_some_and(|capture| capture.secret);
+            let bytes = frame.bytes.len();
+            for finding in reply_rules::violations(transcript, serve, asks_lease, value, bytes) {
                 own.findings.push(Finding { step, ..finding });
             }
         }
@@ -243,16 +245,19 @@ fn judge_session(
 /// The lines that were sent with what each lets one expect.
 fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     let mut asked = Vec::new();
+    let begun = frames::begun(transcript, session);
     for event in transcript.of(session) {
         let Kind::Sent { step: index, .. } = event.kind else { continue };
+        let (first, other) = begun.get(&index).copied().unwrap_or_default();
         let Some(step) = transcript.plan.steps.get(index) else { continue };
         let expects: Vec<Expect> = match &step.expect {
             several @ serde_json::Value::Array(_) => Vec::deserialize(several).unwrap_or_default(),
             serde_json::Value::Null => Vec::new(),
             one => Expect::deserialize(one).map(|expect| vec![expect]).unwrap_or_default(),
         };
-        asked.extend(expects.into_iter().map(|expect| Asked {
+        asked.extend(expects.into_iter().enumerate().map(|(of_step, expect)| Asked {
             step: index,
+            sent: if of_step == 0 { first } else { other },
             expect,
             canary: step.canary,
             clauses: Vec::new(),
@@ -260,17 +265,6 @@ fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
         }));
     }
     asked
-}
-
-/// No fewer than the requests of a session.
-pub(super) fn requests_max(transcript: &Transcript, session: usize) -> usize {
-    let mut count = 1;
-    for event in transcript.of(session) {
-        if let Kind::Sent { payload, .. } = &event.kind {
-            count += payload.lines();
-        }
-    }
-    count
 }
 
 fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judgement) {

@@ -83,7 +83,7 @@ pub fn run(data: &[u8]) {
     let out = stdout(&actions);
     let reply = decode(&out);
     let transcript = transcript("run", &[(data.to_vec(), out.clone())]);
-    let faults = reply_rules::violations(&transcript, false, &reply, out.len().saturating_sub(1));
+    let faults = reply_rules::violations(&transcript, false, false, &reply, out.len().saturating_sub(1));
     assert!(faults.is_empty(), "{faults:?} in {:?}", String::from_utf8_lossy(&out));
     assert!(matches!(actions.last(), Some(Action::Exit(0))), "{actions:?}");
     let ok = reply.get("ok").and_then(Json::as_bool) == Some(true);
@@ -130,7 +130,7 @@ pub fn serve_small(data: &[u8]) {
     let transcript = transcript("serve", &[]);
     for reply in replies {
         assert!(reply.len() <= small().reply_bytes_max, "a reply of {} bytes", reply.len());
-        let faults = reply_rules::violations(&transcript, true, &decode(reply), reply.len() - 1);
+        let faults = reply_rules::violations(&transcript, true, false, &decode(reply), reply.len() - 1);
         assert!(faults.is_empty(), "{faults:?} in {:?}", String::from_utf8_lossy(reply));
     }
 }

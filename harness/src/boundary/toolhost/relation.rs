@@ -78,6 +78,22 @@ pub enum Relation {
         /// The control.
         of: usize,
     },
+    /// The reply to `step` holds the token of a lease. Where it is a success with something else, the place that the
+    /// configuration names is wrong: nothing can be decided.
+    Issued {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Judged step.
+        step: usize,
+        /// JSON Pointer to the token.
+        pointer: String,
+    },
+    /// The reply to `step` is a success: a request that nothing forbids is let through. Where it is not, a refusal elsewhere
+    /// in the conversation may have any reason, and nothing can be decided.
+    Control {
+        /// The control.
+        step: usize,
+    },
     /// A further demand, of another clause, on the reply to `step`.
     Member {
         /// Broken clause.
@@ -214,6 +230,24 @@ impl<'a> Scene<'a> {
                     self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
                 } else if let Some(reply) = self.refusal(step) {
                     self.add(&clause, step, "refused", "ok:true", reply);
+                }
+            }
+            Relation::Issued { clause, step, pointer } => {
+                let Some(reply) = self.reply(step) else { return };
+                let token = reply.pointer(&pointer);
+                if token.is_none() && is_ok(reply) {
+                    self.cannot_decide(&format!(
+                        "wrong_pointer: the lease was issued, but its reply holds nothing at {pointer}; check `token` \
+                         under [features] lease"
+                    ));
+                } else if !Match::NonEmptyString.holds(token) {
+                    let expected = format!("{pointer} {}", Match::NonEmptyString.phrase());
+                    self.add(&clause, step, "wrong_member", expected, reply);
+                }
+            }
+            Relation::Control { step } => {
+                if !self.reply(step).is_some_and(is_ok) {
+                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
                 }
             }
             Relation::Member { clause, step, pointer, what } => {

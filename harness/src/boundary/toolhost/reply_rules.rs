@@ -18,7 +18,14 @@ const STATUSES: [&str; 4] = ["OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"]
 const REPLY_BYTES_MAX: usize = 1 << 20;
 
 /// All rules that one reply breaks; each rule is a clause of its own.
-pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_bytes: usize) -> Vec<Finding> {
+/// `asks_lease`: the request asked for a lease, whose reply carries no tool result.
+pub fn violations(
+    transcript: &Transcript,
+    serve: bool,
+    asks_lease: bool,
+    reply: &Json,
+    frame_bytes: usize,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let text = || shorten(&reply.to_text(), 240).into_owned();
     let mut add = |clause: &str, reason: &str, expected: &str| {
@@ -33,8 +40,7 @@ pub fn violations(transcript: &Transcript, serve: bool, reply: &Json, frame_byte
         return findings;
     };
     let status = reply.get("status");
-    // A reply that issues a lease carries no tool result.
-    let lease_issue = issues_lease(transcript, reply);
+    let lease_issue = asks_lease || issues_lease(transcript, reply);
     match status.map(|status| (status, status.as_str())) {
         None if ok && !lease_issue => add("TH-REPLY-06", "member_missing", "`status` in a success reply"),
         None => {}
@@ -167,7 +173,7 @@ mod tests {
             events: Vec::new(),
         };
         let reply: Json = reply.parse().unwrap();
-        violations(&transcript, serve, &reply, 100)
+        violations(&transcript, serve, false, &reply, 100)
             .into_iter()
             .map(|finding| format!("{} {}", finding.clause, finding.reason))
             .collect()

@@ -238,7 +238,7 @@ fn pipelining() -> Vec<Check> {
                 let mut talk = Talk::serve(facts);
                 let slow = talk.ask("sleep", "{\"ms\":300}").line();
                 let (lines, mut expects) = good_lines(&mut talk, "TH-FRAME-02", 5);
-                expects.insert(0, Expect::output("TH-FRAME-02", "{\"slept_ms\":300}"));
+                expects.insert(0, Expect::holding("TH-FRAME-02", "{\"slept_ms\":300}"));
                 let bad = Payload::text("not json\n");
                 expects.insert(1, Expect::refused("TH-FRAME-02"));
                 talk.send_all(slow.then(bad).then(lines), Chunking::Whole, expects).allow_ms(300);
@@ -257,7 +257,8 @@ fn pipelining() -> Vec<Check> {
                     let (request, expect) = talk.good("TH-FRAME-02");
                     let input = format!("{{\"ms\":{ms}}}");
                     lines = lines.then(talk.ask("sleep", &input).line()).then(request.line());
-                    expects.extend([Expect::output("TH-FRAME-02", format!("{{\"slept_ms\":{ms}}}")), expect]);
+                    expects
+                        .extend([Expect::holding("TH-FRAME-02", &format!("{{\"slept_ms\":{ms}}}")), expect]);
                 }
                 talk.send_all(lines, Chunking::Whole, expects).allow_ms(240);
                 talk.canary().finish().plan()
@@ -277,7 +278,7 @@ fn pipelining() -> Vec<Check> {
                     let fail = talk.ask("fail", "{\"message\":\"no luck\"}");
                     lines = lines.then(fail.line()).then(noise.line()).then(request.line());
                     let tool_error = Expect::new("TH-FRAME-02", Allowed::of(Outcome::ToolError));
-                    expects.extend([tool_error, Expect::output("TH-FRAME-02", "{}"), expect]);
+                    expects.extend([tool_error, Expect::ok("TH-FRAME-02"), expect]);
                 }
                 talk.send_all(lines, Chunking::Whole, expects);
                 talk.canary().finish().plan()
@@ -295,7 +296,7 @@ fn pipelining() -> Vec<Check> {
                 for _ in 0..50 {
                     lines = lines.then(line.clone());
                 }
-                let count = |n: u32| Expect::output("TH-FRAME-02", format!("{{\"count\":{n}}}"));
+                let count = |n: u64| Expect::count("TH-FRAME-02", n);
                 talk.send_all(lines, Chunking::Whole, (1..=50).map(count).collect()).counts_as_canary();
                 talk.finish().plan()
             },

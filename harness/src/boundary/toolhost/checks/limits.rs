@@ -230,8 +230,8 @@ fn full_line_after_full_line() -> Check {
 }
 
 /// Delivered whole, or refused as too large a result; never cut, altered or dropped.
-fn whole_or_tool_error(clause: &str, output: Payload) -> Expect {
-    Expect::new(clause, Allowed::large_output(output)).or(Allowed::of(Outcome::ToolError))
+fn whole_or_tool_error(clause: &str, whole: Allowed) -> Expect {
+    Expect::new(clause, whole).or(Allowed::of(Outcome::ToolError))
 }
 
 #[cfg(test)]

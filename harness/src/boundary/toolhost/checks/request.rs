@@ -26,7 +26,7 @@ fn unclaimed_key() -> Check {
             let mut talk = Talk::serve(facts);
             for count in 1..=2 {
                 let request = talk.ask("counter", "{}").key("unclaimed");
-                let ran = Allowed::output(format!("{{\"count\":{count}}}")).hit(false);
+                let ran = Allowed::count(count).hit(false);
                 talk.send(request.line(), Expect::new("TH-REQ-16", ran)).counts_as_canary();
             }
             Ok(talk.finish().plan())

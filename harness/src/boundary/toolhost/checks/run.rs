@@ -271,7 +271,7 @@ fn slow_tool() -> Check {
             let mut talk = Talk::runs(facts);
             let aid = talk.role("sleep").aid;
             let body = Request::empty().input("{\"ms\":300}").body();
-            talk.run(&aid, body, &[], Expect::output("TH-RUN-04", "{\"slept_ms\":300}")).allow_ms(300);
+            talk.run(&aid, body, &[], Expect::holding("TH-RUN-04", "{\"slept_ms\":300}")).allow_ms(300);
             Ok(talk.run_canary().plan())
         },
     )

@@ -7,6 +7,7 @@ use super::pins::{Pins, Tool};
 use super::request::Input;
 use super::slots::{self, Slot, Slots};
 use crate::json::Json;
+use crate::payload::Payload;
 
 /// Results whose replies certainly fit stay below this many bytes (36 bytes for each code unit, and the rest of the
 /// reply).
@@ -103,7 +104,9 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
             Some(slot) => {
                 let mut run = Run { shows: Some(slot), ..Run::certain("TH-STATE-01") };
                 match &seen[slot] {
-                    Slot::Empty => run.output = Some("{\"artifact\":null}".to_owned()),
+                    Slot::Empty => {
+                        run.parts.insert("/artifact".to_owned(), Match::Equals("null".to_owned()));
+                    }
                     Slot::Holds(artifact) => {
                         let members = artifact.to_json();
                         run.fails = members.to_text().len() > CERTAIN_BYTES_MAX - 64;
@@ -114,7 +117,6 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
                     Slot::Unknown => run.fails = true,
                 }
                 if !pins.ds_state {
-                    run.output = None;
                     run.parts.clear();
                 }
                 run
@@ -132,8 +134,9 @@ pub(super) fn run(tool: &Tool, input: &Input, seen: &Slots, pins: &Pins) -> Run 
         }
         "blob" if only(&["bytes"]) => match value.get("bytes").and_then(Json::as_u64) {
             Some(bytes) if bytes <= CERTAIN_BYTES_MAX as u64 => {
-                let data = "x".repeat(usize::try_from(bytes).unwrap_or(0));
-                Run { output: Some(format!("{{\"data\":\"{data}\"}}")), ..Run::certain("TH-LIMIT-08") }
+                let data = Match::Text(Payload::default().repeat("x", bytes));
+                let parts = BTreeMap::from([("/data".to_owned(), data)]);
+                Run { parts, ..Run::certain("TH-LIMIT-08") }
             }
             _ => Run { fails: true, refuses: true, ..Run::certain("TH-LIMIT-07") },
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::super::expect::{Allowed, Expect, Outcome};
+use super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::cache::{Cache, Entry, Life};
 use super::lease::{Gate, Lease, Leases};
 use super::pins::Pins;
@@ -88,6 +88,7 @@ struct Reply<'a> {
     hit: bool,
     output: Option<&'a str>,
     state: Option<&'a Json>,
+    failed: bool,
 }
 
 impl<'a> Reply<'a> {
@@ -97,6 +98,7 @@ impl<'a> Reply<'a> {
             hit: value.get("idempotent_hit").and_then(Json::as_bool) == Some(true),
             output: value.get("output_json").and_then(Json::as_str),
             state: value.get("ds_state"),
+            failed: value.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
         })
     }
 }
@@ -373,7 +375,7 @@ impl<'a> World<'a> {
         let count = self.count(aid);
         match count.high {
             Some(high) if high - count.low < COUNTS_MAX => (count.low..=high)
-                .map(|n| Allowed { output: Some(format!("{{\"count\":{}}}", n + 1)), ..success.clone() })
+                .map(|n| success.clone().output_member("/count", Match::Equals((n + 1).to_string())))
                 .collect(),
             _ => vec![success],
         }
@@ -383,11 +385,20 @@ impl<'a> World<'a> {
         self.counts.get(aid).copied().unwrap_or(Count { low: 0, high: Some(0) })
     }
 
-    /// Learns from what came (`None`: it is not known which reply that was). Gives back what is wrong with the state
-    /// in the reply.
-    pub fn settle(&mut self, judged: &Judged, reply: Option<&Json>, at_us: u64) -> Option<Finding> {
+    /// Learns from what came (`None`: it is not known which reply that was; `lost`: nor whether a right one). Gives back
+    /// what is wrong with the state in the reply.
+    pub fn settle(
+        &mut self,
+        judged: &Judged,
+        reply: Option<&Json>,
+        lost: bool,
+        at_us: u64,
+    ) -> Option<Finding> {
         let reply = reply.and_then(Reply::of);
         let mut cases = judged.cases.clone();
+        if reply.is_none() && lost && !cases.contains(&Case::Aside) {
+            cases.push(Case::Refused);
+        }
         if let Some(reply) = &reply {
             cases.retain(|case| match case {
                 Case::Refused => !reply.ok && !reply.hit,
@@ -400,6 +411,10 @@ impl<'a> World<'a> {
         if cases.contains(&Case::Anything) {
             self.blur();
             return None;
+        }
+        if cases.is_empty() && reply.as_ref().is_some_and(|reply| !reply.ok && !reply.hit && !reply.failed) {
+            // Refused without right, which is found elsewhere: a host error runs no tool and changes nothing.
+            cases.push(Case::Refused);
         }
         if cases.is_empty() {
             // The reply fits nothing, which is found elsewhere; what follows from it is anybody's guess.

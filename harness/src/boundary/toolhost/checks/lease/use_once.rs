@@ -62,12 +62,7 @@ fn issued() -> Check {
             let step = talk.at();
             let pointer = facts.features.get(FEATURE).and_then(|lease| lease.get("token")?.as_str());
             let pointer = pointer.unwrap_or_default().to_owned();
-            talk.relate(Relation::Member {
-                clause: CLAUSE.into(),
-                step,
-                pointer,
-                what: Match::NonEmptyString,
-            });
+            talk.relate(Relation::Issued { clause: CLAUSE.into(), step, pointer });
             Ok(talk.canary().finish().plan())
         },
     )
@@ -234,6 +229,12 @@ fn expired() -> Check {
             let rejected = Expect::new("TH-LEASE-04", Allowed::of(Outcome::LeaseRejected));
             talk.send(talk.ask_with("tier1", "token").line(), rejected);
             let step = talk.at();
+            // One that lives is taken, or it is not its age that the other one is refused for.
+            talk.issue("TH-LEASE-04", Lease::of(facts, "tier1"), "living")?;
+            let taken = Expect::ok("TH-LEASE-04").or(Allowed::of(Outcome::Refused));
+            talk.send(talk.ask_with("tier1", "living").line(), taken);
+            let control = talk.at();
+            talk.relate(Relation::Control { step: control });
             talk.relate(Relation::Member {
                 clause: "TH-LEASE-05".into(),
                 step,

@@ -4,7 +4,7 @@ use crate::check::Check;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
-use super::super::super::expect::{Allowed, Expect, Outcome};
+use super::super::super::expect::{Allowed, Expect, Match, Outcome};
 use super::super::super::relation::Relation;
 use super::super::super::talk::{Request, Talk};
 use super::whole_or_tool_error;
@@ -35,8 +35,8 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-fn blob(bytes: u64) -> Payload {
-    Payload::text("{\"data\":\"").repeat("x", bytes).then(Payload::text("\"}"))
+fn blob(bytes: u64) -> Allowed {
+    Allowed::of(Outcome::Ok).output_member("/data", Match::Text(Payload::default().repeat("x", bytes)))
 }
 
 fn tool_error(clause: &str) -> Expect {
@@ -53,7 +53,7 @@ fn serve_blobs_that_fit() -> Check {
             let mut talk = Talk::serve(facts);
             for bytes in [0_u64, 1, 1_023, 4_096, 16_384, 28_000] {
                 let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
-                let expect = Expect::new("TH-LIMIT-08", Allowed::large_output(blob(bytes)));
+                let expect = Expect::new("TH-LIMIT-08", blob(bytes));
                 talk.send(request.line(), expect);
             }
             Ok(talk.canary().finish().plan())
@@ -168,7 +168,7 @@ fn run_blob(name: &str, bytes: u64, fits: Fits) -> Check {
             let aid = talk.role("blob").aid;
             let body = Request::empty().input(&format!("{{\"bytes\":{bytes}}}")).body();
             let expect = match fits {
-                Fits::Surely => Expect::new(clause, Allowed::large_output(blob(bytes))),
+                Fits::Surely => Expect::new(clause, blob(bytes)),
                 Fits::Perhaps => whole_or_tool_error(clause, blob(bytes)),
             };
             talk.run(&aid, body, &[], expect);
@@ -266,7 +266,7 @@ fn large_echo(shape: &'static Shape) -> Check {
         move |facts, _| {
             let mut talk = Talk::serve(facts);
             let request = shape.request(&talk.role("echo").aid, shape.large);
-            talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", shape.text(shape.large)));
+            talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", Allowed::large_output(shape.text(shape.large))));
             talk.canary();
             talk.act(Act::Finish);
             Ok(talk.plan())
