@@ -180,11 +180,13 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
 }
 
 /// Whether a step is worth a process of its own. Where a peer has serve mode too, which shares its parser in all
-/// likelihood and sees every variant there, the first and the last of a family stand for it.
+/// likelihood and sees every variant there, the first and the last of a family stand for it. What only run mode sees is
+/// sent whole.
 fn is_run_sample(case: &Case<Row>, index: usize, facts: &Facts) -> bool {
     let family = |at: usize| case.families.get(at);
     let is_inner = index > 0 && family(index - 1) == family(index) && family(index + 1) == family(index);
-    !(is_inner && facts.commands.contains("serve"))
+    let serve_sees_it = facts.commands.contains("serve") && modes(case).contains(&"serve");
+    !(is_inner && serve_sees_it)
 }
 
 /// Values of the placeholders of one step.
@@ -274,6 +276,12 @@ impl Row {
         let clause = self.clause.clone().unwrap_or_else(|| case.clauses[0].clone());
         let mut expect = Expect::new(clause, Allowed::of(Outcome::Any));
         expect.allowed.clone_from(&self.expect.allowed);
+        let role = self.role.as_deref().or(case.roles.first().map(String::as_str)).unwrap_or("any");
+        for allowed in expect.allowed.iter_mut().filter(|_| role != "echo") {
+            if let Some(output) = allowed.output.take() {
+                allowed.output_members.append(&mut Allowed::holding(&output).output_members);
+            }
+        }
         expect.reason.clone_from(&self.reason);
         expect.stray = self.stray.then(|| expect.clause.clone());
         expect.choice.clone_from(&self.expect.choice);

@@ -32,6 +32,15 @@ pub const MEMBER_MUTANTS: &[Mutant] = &[
             refusing(bad_state || any_artifact(text, |artifact| !only_known(Some(artifact), ARTIFACT)))
         },
     ),
+    incoming(
+        "run-refuses-keys-that-are-numbers",
+        &["TH-REQ-13"],
+        "In run mode a key that is a number makes the request malformed.",
+        |memory, text| {
+            let is_number = |request: Value| matches!(request.get("idempotency_key"), Some(Value::Number(_)));
+            refusing(memory.run_mode && value(text).is_some_and(is_number))
+        },
+    ),
     incoming("loses-nulls", &["TH-REQ-15"], "A null inside an array of the input is lost.", |_, text| {
         swaps(text, &[(",null,", ",")])
     }),
