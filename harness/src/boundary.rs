@@ -1,5 +1,7 @@
 //! The table of boundaries: the one place where a new one is added.
 
+use std::collections::BTreeMap;
+
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
@@ -180,6 +182,12 @@ pub trait Boundary: Sync {
 
     /// Command that `-- COMMAND` stands for.
     fn main_command(&self, argv: &[String]) -> (&'static str, Side);
+
+    /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
+    /// in their places.
+    fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
+        (argv.to_vec(), BTreeMap::new())
+    }
 
     /// The name under which a command that a configuration calls `name` is known: that of another side, where sides
     /// share a word. `side` is what the configuration says of it so far.

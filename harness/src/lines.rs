@@ -100,32 +100,38 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
     lines
 }
 
-/// All of standard input of a run, which is one request however often it was written to.
+/// All of standard input of a run, which is one request however often it was written to, and even where nothing was.
 pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
-    let mut line: Option<Line> = None;
+    let mut steps = transcript.plan.steps.iter();
+    let mut line = Line {
+        step: steps.position(|step| step.session == session).unwrap_or(0),
+        of_step: 0,
+        last_of_step: true,
+        bytes: Vec::new(),
+        has_variable: false,
+        ended: false,
+        at_us: 0,
+    };
+    let mut sent = false;
     let mut closed = false;
+    let mut signalled = false;
     for event in transcript.of(session) {
         match &event.kind {
             Kind::Sent { step, payload } => {
-                let line = line.get_or_insert_with(|| Line {
-                    step: *step,
-                    of_step: 0,
-                    last_of_step: true,
-                    bytes: Vec::new(),
-                    has_variable: false,
-                    ended: false,
-                    at_us: event.at_us,
-                });
+                line.step = if sent { line.step } else { *step };
                 line.bytes.extend(expand(payload));
                 line.has_variable |= payload.variables().next().is_some();
                 line.at_us = event.at_us;
+                sent = true;
             }
             // A run that ended before its input did has read as much as it wanted.
             Kind::StdinClosed | Kind::StdinBroken { .. } => closed = true,
+            Kind::Signalled { .. } => signalled = true,
+            Kind::Exited { .. } if transcript.plan.recorded => closed |= !signalled,
             _ => {}
         }
     }
-    line.filter(|_| closed)
+    (closed && (sent || transcript.plan.recorded)).then_some(line)
 }
 
 fn marked(bytes: &[u8]) -> bool {

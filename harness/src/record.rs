@@ -4,6 +4,7 @@
 //! One thread for each direction blocks in reading and writing, so that nothing waits for a turn; a bounded channel
 //! brings what they saw to the one that writes the file. Nobody looks into the bytes.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub facts: Facts,
     /// Command of the boundary that the server plays.
     pub command: String,
+    /// What stood in the places of its placeholders.
+    pub placeholders: BTreeMap<String, String>,
     /// Variables of the server that the boundary gives a meaning.
     pub variables: Vec<(String, String)>,
     /// Who asks; `None`: whoever is at the other end of the recorder's own standard streams.
@@ -175,6 +178,7 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
 fn header(settings: &Settings) -> Transcript {
     let session = Session {
         command: settings.command.clone(),
+        placeholders: settings.placeholders.clone(),
         env: settings.variables.iter().cloned().collect(),
         ..Session::default()
     };

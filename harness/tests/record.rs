@@ -179,6 +179,63 @@ fn toolhosts_and_dispatchers_are_judged_as_well() {
 }
 
 #[test]
+fn a_run_is_judged_by_the_rules_of_run_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let role = ["--role", "echo=AID.PEERPROOF.ECHO.v1"];
+    let host = |extra: &[&'static str]| {
+        [&[BINARY, "peer", "toolhost", "--run", "AID.PEERPROOF.ECHO.v1"][..], extra].concat()
+    };
+    let hear = "exec >&-; cat >/dev/null";
+    let call = format!(r#"printf '%s\n%s' '{{' '"input_json":"{{\"x\":1}}"}}'; {hear}"#);
+    let transcript = recorded(folder.path(), "toolhost", &call, &host(&[]), 0);
+    assert_eq!(blamed(folder.path(), &transcript, &role), []);
+    peerproof(folder.path()).arg("replay").arg(&transcript).assert().code(0);
+    let mut live = peerproof(folder.path());
+    live.args(["replay", "--live"]).arg(&transcript).arg("--").args(host(&[])).assert().code(0);
+    let transcript = recorded(folder.path(), "toolhost", &format!("printf '{{oops'; {hear}"), &host(&[]), 0);
+    let found = blamed(folder.path(), &transcript, &role);
+    assert_eq!(found, [("consumer".to_owned(), "TH-DISP-03".to_owned(), "not_json".to_owned())]);
+    for (mutant, clause, script) in [
+        ("exit-status-after-success", "TH-RUN-02", call.as_str()),
+        ("delta-in-run-mode", "TH-REPLY-09", &call),
+        ("silent-in-run-mode", "TH-RUN-04", &call),
+        ("runs-empty-stdin", "TH-RUN-01", hear),
+    ] {
+        let server = host(&["--mutant", mutant]);
+        let transcript = recorded(folder.path(), "toolhost", script, &server, 0);
+        let found = blamed(folder.path(), &transcript, &[&role[..], &["--side", "provider"]].concat());
+        assert_eq!(
+            found.iter().map(|(_, clause, _)| clause.as_str()).collect::<Vec<_>>(),
+            [clause],
+            "{mutant}"
+        );
+        let mut shrink = peerproof(folder.path());
+        shrink.arg("shrink").arg(&transcript).arg("--").args(server).assert().code(1);
+    }
+}
+
+#[test]
+fn which_command_a_server_is_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"printf '{"input_json":"{}"}'; exec >&-; cat >/dev/null"#;
+    fs::write(folder.path().join("client.sh"), script).unwrap();
+    let aid = "AID.PEERPROOF.ECHO.v1";
+    fs::write(folder.path().join("host.sh"), format!("exec {BINARY} peer toolhost --run {aid}")).unwrap();
+    let record = |extra: &[&str], file: &str| {
+        let mut command = peerproof(folder.path());
+        command.args(["record", "--boundary", "toolhost"]).args(extra);
+        command.args(["--", "sh", "client.sh", "---", "sh", "host.sh"]).assert().code(0);
+        blamed(folder.path(), &folder.path().join("peerproof-out/recorded").join(file), &[])
+    };
+    assert!(!record(&[], "transcript.ndjson").is_empty(), "nothing tells that it is a run");
+    assert_eq!(record(&["--as", "run", "--aid", aid], "transcript-2.ndjson"), []);
+    assert_eq!(record(&["--as", "run"], "transcript-3.ndjson"), []);
+    let mut command = peerproof(folder.path());
+    command.args(["record", "--boundary", "toolhost", "--as", "ran", "--", "sh", "host.sh"]);
+    command.assert().code(2).stderr(contains("the servers of toolhost are run, serve"));
+}
+
+#[test]
 fn in_the_place_of_the_server_nothing_changes() {
     let folder = tempfile::tempdir().unwrap();
     let sent =

@@ -1,6 +1,7 @@
 //! The toolhost boundary: a process that runs tools (`--run`) or serves them line by line (`--serve`), and the
 //! dispatcher that starts it.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use peerproof_reference::machine::Machine;
@@ -85,6 +86,22 @@ impl Boundary for Toolhost {
         } else {
             ("serve", Side::Provider)
         }
+    }
+
+    fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
+        let mut argv = argv.to_vec();
+        let mut values = BTreeMap::new();
+        // `--run <plugin> <aid>`: the plugin may be left out by who has only one.
+        if let Some(run) = argv.iter().position(|word| word == "--run")
+            && !argv.iter().any(|word| word.contains("{aid}"))
+        {
+            let operands = argv[run + 1..].iter().take_while(|word| !word.starts_with('-')).count();
+            if operands > 0 {
+                let aid = std::mem::replace(&mut argv[run + operands.min(2)], "{aid}".to_owned());
+                values.insert("aid".to_owned(), aid);
+            }
+        }
+        (argv, values)
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {

@@ -174,7 +174,13 @@ impl PeerArgs {
 
     fn apply(&self, config: &mut Config) -> Result<(), String> {
         if !self.command.is_empty() {
-            config.set_main_command(self.command.clone())?;
+            config.set_main_command(self.command.clone()).map_err(|error| {
+                let (argv, values) = config.boundary.unfilled(&self.command);
+                match values.is_empty() {
+                    true => error,
+                    false => format!("{error}: -- {}", quoted_line(&argv)),
+                }
+            })?;
             // Words of the command line mean what they mean where it was typed.
             config.folder = None;
         }
@@ -225,6 +231,11 @@ impl PeerArgs {
         }
         Ok(())
     }
+}
+
+/// A command line as a shell takes it.
+pub fn quoted_line(argv: &[String]) -> String {
+    argv.iter().map(|word| crate::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {

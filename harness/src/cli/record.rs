@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::peer_args::PeerArgs;
 use super::run_args::duration;
-use super::{Context, Done, Exit, Stop};
+use super::{Context, Done, Exit, Stop, boundary_named};
 use crate::boundary;
 use crate::carriage::HTTP;
 use crate::clause::Side;
+use crate::config::{Config, commands_by_side};
 use crate::record::{self, Settings};
 use crate::report::recorded;
 
@@ -32,6 +33,10 @@ pub struct Args {
     /// The boundary between the two [default: that of the configuration].
     #[arg(long, value_name = "BOUNDARY")]
     boundary: Option<String>,
+    /// Which of the boundary's commands the server is, such as run or serve of toolhost, where its command line does not
+    /// tell.
+    #[arg(long = "as", value_name = "COMMAND")]
+    played: Option<String>,
     /// Folder for the transcript [default: peerproof-out/recorded].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -87,17 +92,36 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
             "which peers? peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to stand in its place",
         ));
     }
-    let peer_args = PeerArgs { command: server, ..args.peer.clone() };
-    let config = match &args.boundary {
-        None if args.peer.config.is_none() => {
+    let boundary = match (&args.boundary, args.peer.file(context)) {
+        (Some(name), _) => boundary_named(name)?,
+        (None, Some(file)) => Config::load(&file).map_err(Stop::usage)?.boundary,
+        (None, None) => {
             let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
             return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
         }
-        boundary => peer_args.config(boundary.as_deref(), context)?,
     };
-    let config = config.ok_or_else(|| Stop::usage("which peers?"))?;
-    let boundary = config.boundary;
-    let (command, side) = boundary.main_command(&peer_args.command);
+    // What is recorded is one process: the placeholders of its command line are filled in.
+    let (argv, mut placeholders) = boundary.unfilled(&server);
+    let peer_args = PeerArgs { command: argv, ..args.peer.clone() };
+    let config = peer_args.config(Some(boundary.name()), context)?;
+    let mut config = config.ok_or_else(|| Stop::usage("which peers?"))?;
+    let (mut command, side) = boundary.main_command(&peer_args.command);
+    if let Some(name) = &args.played {
+        let commands = commands_by_side(boundary).into_iter().filter(|(side, _)| *side == Side::Provider);
+        let commands: Vec<&str> =
+            commands.flat_map(|(_, names)| names).filter(|name| *name != HTTP).collect();
+        command = commands.iter().copied().find(|known| known == name).ok_or_else(|| {
+            Stop::usage(format!(
+                "--as {name:?}: the servers of {} are {}",
+                boundary.name(),
+                commands.join(", ")
+            ))
+        })?;
+        config.commands = [(command.to_owned(), peer_args.command.clone())].into();
+        if let Some(aid) = args.peer.aid.as_ref().filter(|_| placeholders.is_empty()) {
+            placeholders.insert("aid".to_owned(), aid.clone());
+        }
+    }
     if command == HTTP {
         return Err(Stop::usage(
             "HTTP is not recorded: `record` stands between standard streams; a server that listens is checked by \
@@ -121,9 +145,10 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         boundary: boundary.name(),
         facts: peer.facts,
         command: command.to_owned(),
+        placeholders,
         variables: boundary.variables().iter().filter_map(variable).collect(),
         client: client.map(|argv| record::Side { argv, env: Vec::new() }),
-        server: record::Side { argv: peer_args.command.clone(), env },
+        server: record::Side { argv: server, env },
         stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,
         stderr: stderr.map_err(|error| Stop::usage(format!("standard error is closed: {error}")))?,
         grace: duration(&args.grace).map_err(Stop::usage)?,

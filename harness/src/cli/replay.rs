@@ -110,6 +110,9 @@ pub(super) fn peer(
     boundary: &'static dyn Boundary,
     context: &Context,
 ) -> Result<Peer, Stop> {
+    // A recorded command line is filled in, and the conversation fills it in again.
+    let (command, _) = boundary.unfilled(&args.command);
+    let args = &PeerArgs { command, ..args.clone() };
     let peers = args.peers_or_references(Some(boundary.name()), context)?;
     let side = stored.facts.side;
     let only = peers.len() == 1;

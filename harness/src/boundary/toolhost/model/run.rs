@@ -23,6 +23,7 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
     let enforced = pins.lease && spec.env.contains_key("MACHINA_LEASE_ENFORCE");
     let (expect, after) = match request::read(&line, pins, false) {
         Reading::Malformed(clause) => (Expect::refused(clause), None),
+        Reading::Blank { .. } => (Expect::refused("TH-RUN-01"), None),
         Reading::TooLong => (Expect::refused("TH-LIMIT-02"), None),
         // What a variable stood for in a run is not known.
         Reading::Request(request) if !line.has_variable => of_request(&request, aid, pins, enforced),
@@ -34,7 +35,7 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
     {
         expected.findings.push(finding.at(line.step));
     }
-    expected.asked.push(asked(transcript, &line, 0, Judged::of_run(expect)));
+    expected.asked.push(asked(transcript, &line, 0, Judged::of_run(expect.once("TH-RUN-04"))));
     expected
 }
 
