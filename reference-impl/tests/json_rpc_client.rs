@@ -300,6 +300,8 @@ fn streams_are_counted() {
             client.says(&tell("stream_data", json!({"stream_id": "t", "sequence": 1, "chunk": "x"})));
         }
         client.says(&tell("stream_end", json!({"stream_id": "s", "total_chunks": total})));
+        // What follows the end changes nothing.
+        client.says(&tell("stream_data", json!({"stream_id": "s", "sequence": total + 1, "chunk": "x"})));
         client.says(&json!({"jsonrpc": "2.0", "id": 1, "result": 1}));
         (client.results[0]["chunks"].as_u64().unwrap(), client.results[0]["stream_ok"].as_bool().unwrap())
     };
@@ -307,7 +309,8 @@ fn streams_are_counted() {
     let told = |sequences: &[u64], total: u64| told_after(1, sequences, total);
     assert_eq!(told(&[1, 2, 3], 3), (3, true));
     assert_eq!(told(&[], 0), (0, true));
-    assert_eq!(told(&[1, 3], 2), (2, false));
+    assert_eq!(told(&[1, 3], 2), (1, false));
+    assert_eq!(told(&[2, 1, 3], 3), (1, false));
     assert_eq!(told(&[1, 2], 3), (2, false));
 }
 

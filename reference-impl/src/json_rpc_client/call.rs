@@ -25,7 +25,7 @@ pub struct Call {
     pub spec: CallSpec,
     /// How far it is.
     pub phase: Phase,
-    /// Requests that were sent.
+    /// Requests that were handed over to be written.
     pub attempts: u32,
     /// When it began.
     pub began: Millis,

@@ -7,7 +7,7 @@ use crate::json::Value;
 pub struct Stream {
     /// Its id.
     pub id: Value,
-    /// Chunks so far.
+    /// Chunks that came in order.
     pub chunks: u64,
     in_order: bool,
     /// `stream_end` has come.
@@ -20,12 +20,17 @@ impl Stream {
         Self { id, chunks: 0, in_order: true, ended: false }
     }
 
-    /// Takes `stream_data`.
+    /// Takes `stream_data`. What follows the end changes nothing.
     pub fn data(&mut self, params: &Value) {
-        self.chunks += 1;
+        if self.ended {
+            return;
+        }
         let sequence = params.get("sequence").and_then(Value::as_i64);
-        let next = i64::try_from(self.chunks).ok();
-        self.in_order &= sequence == next && !self.ended;
+        if sequence == i64::try_from(self.chunks + 1).ok() {
+            self.chunks += 1;
+        } else {
+            self.in_order = false;
+        }
     }
 
     /// Takes `stream_end`.

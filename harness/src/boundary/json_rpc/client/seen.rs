@@ -81,13 +81,13 @@ pub struct Noted {
     pub name: String,
     /// How it ended.
     pub outcome: String,
-    /// Requests that were sent.
+    /// Requests that were written whole.
     pub attempts: u64,
     /// Time from its beginning to its end, ms.
     pub elapsed_ms: u64,
     /// `result` or `error`.
     pub value: Option<Json>,
-    /// Number of chunks; a client may as well list them.
+    /// Number of chunks that came in order; a client may as well list them.
     pub chunks: Option<u64>,
     /// Whether the stream was whole.
     pub stream_ok: Option<bool>,

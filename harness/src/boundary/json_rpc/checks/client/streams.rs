@@ -10,7 +10,8 @@ const STREAM: &str = "RPC-CLIENT-21";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![whole("three-chunks", 3), whole("no-chunk", 0), failed(), two(), afterwards()];
+    let mut checks =
+        vec![whole("three-chunks", 3), whole("no-chunk", 0), failed(), two(), afterwards(), stray()];
     checks.extend(BROKEN.iter().map(|(name, lines)| broken(name, lines)));
     checks
 }
@@ -109,8 +110,21 @@ const BROKEN: &[(&str, &str)] = &[
     ("chunks-out-of-order", "s213e3"),
     ("wrong-total", "s12e3"),
     ("without-end", "s12"),
-    ("chunk-after-the-end", "s1e12"),
 ];
+
+/// A chunk between a correct end and the response: a stream that is whole all the same, or one that is not.
+fn stray() -> Check {
+    check(
+        "stream/chunk-after-the-end",
+        "A stray chunk after a correct end does not take the result away.",
+        &[STREAM],
+        |scene, _| {
+            let whole = |chunks: u64| Allowed::result("1").streamed(chunks, true);
+            scene.call(Call::new("s"), [whole(1), whole(2), Allowed::result("1").stream_broken()]);
+            scene.on("s", deeds(&lines_of("s1e12")));
+        },
+    )
+}
 
 fn broken(name: &str, form: &'static str) -> Check {
     check(
@@ -119,19 +133,22 @@ fn broken(name: &str, form: &'static str) -> Check {
         &[STREAM],
         |scene, _| {
             scene.call(Call::new("s"), [Allowed::result("1").stream_broken()]);
-            let mut said = Vec::new();
-            let mut signs = form.chars();
-            while let Some(sign) = signs.next() {
-                said.push(match sign {
-                    's' => start("x"),
-                    'e' => {
-                        end("x", signs.next().and_then(|total| total.to_digit(10)).unwrap_or_default().into())
-                    }
-                    number => data("x", number.to_digit(10).unwrap_or_default().into()),
-                });
-            }
-            said.push(result("1"));
-            scene.on("s", deeds(&said));
+            scene.on("s", deeds(&lines_of(form)));
         },
     )
+}
+
+/// The messages of a stream of this form, and a result.
+fn lines_of(form: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut signs = form.chars();
+    while let Some(sign) = signs.next() {
+        said.push(match sign {
+            's' => start("x"),
+            'e' => end("x", signs.next().and_then(|total| total.to_digit(10)).unwrap_or_default().into()),
+            number => data("x", number.to_digit(10).unwrap_or_default().into()),
+        });
+    }
+    said.push(result("1"));
+    said
 }

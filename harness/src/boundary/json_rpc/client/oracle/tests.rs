@@ -13,6 +13,7 @@ use crate::counterpart::Counterpart as _;
 use crate::facts::Facts;
 use crate::payload::Payload;
 use crate::plan::{Act, Plan};
+use crate::rng::Rng;
 use crate::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
 /// A conversation by hand: `→` lines of ours, `←` lines of the client's, `=` lines of its results, each after so many ms.
@@ -166,4 +167,64 @@ fn what_is_read_late_went_out_in_time() {
     };
     assert!(!early(300));
     assert!(early(100));
+}
+
+#[test]
+fn a_call_that_ended_before_it_was_written_has_no_attempts() {
+    let plan = || {
+        let mut scene = Scene::about("RPC-CLIENT-11");
+        scene.without_canary().call(Call::new("a").timeout_ms(400), [Allowed::timeout(400).attempts(1)]);
+        scene.plan()
+    };
+    let noted = |attempts: u64| {
+        format!("= {{\"ref\":\"a\",\"outcome\":\"timeout\",\"attempts\":{attempts},\"elapsed_ms\":410}}")
+    };
+    assert_eq!(reasons(plan(), &[(500, &noted(0))]), [""; 0]);
+    assert_eq!(reasons(plan(), &[(500, &noted(1))]), ["other_attempts"]);
+    assert_eq!(reasons(plan(), &[(10, ASKED), (500, &noted(1))]), [""; 0]);
+    assert_eq!(reasons(plan(), &[(10, ASKED), (500, &noted(0))]), ["other_attempts"]);
+}
+
+#[test]
+fn a_stray_chunk_between_a_correct_end_and_the_response_breaks_nothing() {
+    let check = super::super::super::checks::all()
+        .into_iter()
+        .find(|check| check.id == "json_rpc/client/stream/chunk-after-the-end")
+        .unwrap();
+    let found = |told: &str| {
+        let plan = (check.planner)(&Facts::new(Side::Consumer), &mut Rng::new(1)).unwrap();
+        let of = |name: &str, id: u64| {
+            let text =
+                ASKED.replace("call.a", &format!("call.{name}")).replace("\"a\"", &format!("\"{name}\""));
+            text.replace("\"id\":7", &format!("\"id\":{id}"))
+        };
+        let result = |name: &str, value: &str, more: &str| {
+            format!(
+                "= {{\"ref\":\"{name}\",\"outcome\":\"result\",\"result\":{value},\"attempts\":1,\"elapsed_ms\":2{more}}}"
+            )
+        };
+        let canary = "{\"answer\":\"canary\"}";
+        let answer = ANSWER.replace(":1,", &format!(":{canary},")).replace(":7", ":8");
+        reasons(
+            plan,
+            &[
+                (1, &of("s", 7)),
+                (2, ANSWER),
+                (3, &of("canary", 8)),
+                (4, &answer),
+                (5, &result("s", "1", told)),
+                (5, &result("canary", canary, "")),
+            ],
+        )
+    };
+    for told in [
+        ",\"chunks\":1,\"stream_ok\":true",
+        ",\"chunks\":2,\"stream_ok\":true",
+        ",\"chunks\":2,\"stream_ok\":false",
+        ",\"chunks\":[\"part 1\"],\"stream_ok\":true",
+    ] {
+        assert_eq!(found(told), [""; 0], "{told}");
+    }
+    assert_eq!(found(",\"chunks\":3,\"stream_ok\":true").len(), 1);
+    assert_eq!(found("").len(), 1);
 }
