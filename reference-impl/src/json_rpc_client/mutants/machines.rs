@@ -289,6 +289,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ShellFault::LeavesFile,
     ),
     mutant(
+        "client-clock-is-slow",
+        &["RPC-CLIENT-11"],
+        "Its clock takes six seconds for one: every time is over late, and is told as if it were not.",
+        |inner| Box::new(SlowClock(inner)),
+    ),
+    mutant(
         "client-fails-in-the-end",
         &["RPC-CLIENT-22"],
         "It exits with 1 when every call has finished.",
@@ -302,3 +308,31 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Box::new(Around { stays: true, ..around(inner, pass) })
     }),
 ];
+
+/// Seconds that a slow clock takes for one.
+const SLOW: Millis = 6;
+
+struct SlowClock(Box<dyn Machine + Send>);
+
+impl SlowClock {
+    fn hand_on(inner: Vec<Action>, actions: &mut Vec<Action>) {
+        actions.extend(inner.into_iter().map(|action| match action {
+            Action::WakeAt(at) => Action::WakeAt(at.saturating_mul(SLOW)),
+            other => other,
+        }));
+    }
+}
+
+impl Machine for SlowClock {
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner = Vec::new();
+        self.0.begin(now / SLOW, &mut inner);
+        Self::hand_on(inner, actions);
+    }
+
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut inner = Vec::new();
+        self.0.handle(event, now / SLOW, &mut inner);
+        Self::hand_on(inner, actions);
+    }
+}

@@ -105,11 +105,34 @@ impl Client<'_> {
         let (noted, fault) = seen::results(self.transcript, self.session);
         let asked = self.wire(&lines, &rest);
         self.retries(&lines, &asked);
+        self.lateness(&asked);
         self.results(&noted, fault, &asked);
         self.end(&noted);
         let mut left = left_behind(self.transcript, self.session, clause::NOTHING_LEFT, clause::NOTHING_LEFT);
         self.own.findings.append(&mut left);
         self.choice(&lines, &noted);
+    }
+
+    /// Whether the client, whatever it says of its calls, did nothing when the times of all that it had sent were over.
+    ///
+    /// They count from the first request of each call: how long the client took to start is no part of them.
+    fn lateness(&mut self, asked: &[Asked]) {
+        let mut over_us: Vec<Option<u64>> = vec![None; self.scenario.calls.len()];
+        let late_us = self.transcript.stretched_ms(LATE_MS) * 1_000;
+        for request in asked {
+            let all_over_us = over_us.iter().flatten().max();
+            if let Some(over_us) = all_over_us.filter(|over_us| request.at_us > **over_us + late_us) {
+                let name = &self.scenario.calls[request.call].name;
+                let late_ms = (request.at_us - over_us) / 1_000;
+                let got =
+                    format!("nothing until {name:?} went out {late_ms} ms after the last of these times");
+                let expected = "no call is pending when its time is over";
+                self.add(clause::TIMEOUT, "pending_too_long", expected, got);
+                return;
+            }
+            let timeout_us = self.scenario.calls[request.call].timeout_ms * 1_000;
+            over_us[request.call].get_or_insert(request.at_us + timeout_us);
+        }
     }
 
     /// How the calls ended.

@@ -228,3 +228,20 @@ fn a_stray_chunk_between_a_correct_end_and_the_response_breaks_nothing() {
     assert_eq!(found(",\"chunks\":3,\"stream_ok\":true").len(), 1);
     assert_eq!(found("").len(), 1);
 }
+
+#[test]
+fn a_client_that_sleeps_over_its_times_is_late_whatever_it_says() {
+    let plan = || {
+        let mut scene = Scene::about("RPC-CLIENT-11");
+        scene.without_canary().call(Call::new("a").timeout_ms(400), [Allowed::timeout(400)]);
+        scene.call(Call::new("b").after("a"), [Allowed::result("1")]);
+        scene.plan()
+    };
+    let next = ASKED.replace("\"id\":7", "\"id\":8").replace("call.a", "call.b").replace(":\"a\"", ":\"b\"");
+    let is_late = |start_ms: u64, ms: u64| {
+        let reasons = reasons(plan(), &[(start_ms, ASKED), (start_ms + ms, &next)]);
+        reasons.contains(&"pending_too_long".to_owned())
+    };
+    assert!(!is_late(10, 1_800) && !is_late(20_000, 1_800));
+    assert!(is_late(10, 2_000) && is_late(20_000, 2_000));
+}
