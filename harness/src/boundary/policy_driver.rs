@@ -114,14 +114,15 @@ impl Boundary for PolicyDriver {
         false
     }
 
-    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
-        Vec::new()
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        if facts.side == Side::Consumer { vec![select::probe::plan()] } else { Vec::new() }
     }
 
-    fn complete(&self, facts: &mut Facts, features_given: bool, _probes: &[Transcript]) {
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
         if !features_given {
-            for feature in config::FEATURES {
-                facts.features.insert((*feature).to_owned(), true.into());
+            facts.features.insert("patches".to_owned(), true.into());
+            if probes.iter().any(select::probe::shows_merged_inputs) {
+                facts.features.insert("merged_inputs".to_owned(), true.into());
             }
         }
     }

@@ -97,5 +97,5 @@ pub const KEYS: &[ConfigKey] = &[
     ),
 ];
 
-/// Features that a peer is taken to have where its configuration does not say.
+/// Every feature of this boundary; the reference selector has all.
 pub const FEATURES: &[&str] = &["patches", "merged_inputs"];

@@ -13,6 +13,7 @@ pub mod generate;
 pub mod given;
 pub mod model;
 pub mod oracle;
+pub mod probe;
 pub mod provided;
 pub mod selection;
 pub mod talk;

@@ -1,9 +1,10 @@
 //! The requests that were sent, each with what was expected and what happened until the next one.
 
-use super::super::block;
+use super::super::block::{self, Block};
 use super::super::request::FALLBACK_ONLY;
 use super::expect::{Allowed, Expect};
 use super::selection::Selection;
+use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Vars};
 use crate::transcript::{Kind, Transcript};
@@ -85,13 +86,16 @@ mod clause {
     pub const OF_PATCHES: [&str; 5] = ["PD-GRAM-08", "PD-GRAM-09", "PD-GRAM-12", "PD-GRAM-17", "PD-SEL-17"];
     pub const RAW: &str = "PD-SELN-04";
     pub const SAME_AS_FALLBACK: &str = "PD-SELN-05";
-    pub const RAW_TELLS: &str = "PD-SELN-06";
+    pub const RAW_NO_BLOCK: &str = "PD-SELN-06";
     pub const MERGED: &str = "PD-SELN-07";
     pub const MERGED_SPECIAL: &str = "PD-SELN-08";
     pub const MERGED_MEMBER: &str = "PD-SELN-09";
-    pub const MALFORMED: &str = "PD-SEL-05";
+    pub const RAW_TELLS: &str = "PD-SELN-10";
     pub const DISALLOWED: &str = "PD-ALLOW-03";
 }
+
+/// Most that a block with a patch of 4 KiB has, the words around it included: up to there merged inputs are promised.
+const MERGED_BYTES_MAX: usize = 4_096 + "<PICK><SID0000><INP></INP><END>".len();
 
 impl Asked {
     /// Place of the request, among all, that showed what the internal selector says to this one: the same with
@@ -119,17 +123,7 @@ impl Asked {
     ) -> Result<usize, Misfit> {
         let mut nearest: Option<Misfit> = None;
         for (place, allowed) in self.expect.allowed.iter().enumerate() {
-            let misfit = match allowed {
-                Allowed::Taken(block) => self.taken(block, selection, transcript),
-                Allowed::Fallback if self.expect.is_about_fallback => {
-                    fell_back(selection, fallback).map_err(|(_, reason)| (None, reason))
-                }
-                Allowed::Fallback => fell_back(selection, fallback),
-                Allowed::Invalid if selection.kind == "INVALID" => self.reason_given(selection),
-                Allowed::Invalid => Err((None, "not_invalid")),
-                Allowed::Anything => Ok(()),
-                Allowed::Nothing => Err((None, "answered")),
-            };
+            let misfit = self.fit_one(allowed, selection, fallback, transcript);
             match misfit {
                 Ok(()) => return Ok(place),
                 // One that names a clause of its own came closer.
@@ -140,10 +134,40 @@ impl Asked {
         Err(nearest.unwrap_or((None, "nothing_allowed")))
     }
 
+    fn fit_one(
+        &self,
+        allowed: &Allowed,
+        selection: &Selection,
+        fallback: Option<&Selection>,
+        transcript: &Transcript,
+    ) -> Result<(), Misfit> {
+        match allowed {
+            Allowed::Taken(block) => self.taken(block, selection, transcript),
+            Allowed::Fallback if self.expect.is_about_fallback => {
+                fell_back(selection, fallback).map_err(|(_, reason)| (None, reason))
+            }
+            Allowed::Fallback => fell_back(selection, fallback),
+            Allowed::Invalid if selection.kind == "INVALID" => self.reason_given(selection),
+            Allowed::Invalid => Err((None, "not_invalid")),
+            Allowed::Anything => Ok(()),
+            Allowed::Nothing => Err((None, "answered")),
+            Allowed::Undecided { came, .. } => self.fit_one(came, selection, fallback, transcript),
+        }
+    }
+
     /// Whether an INVALID Selection tells why, where it has to.
     fn reason_given(&self, selection: &Selection) -> Result<(), Misfit> {
-        let has_to = [clause::MALFORMED, clause::DISALLOWED].contains(&self.expect.clause.0.as_str());
-        if has_to && selection.raw.is_empty() { Err((None, "raw_tells_nothing")) } else { Ok(()) }
+        let has_to = self.expect.clause.0 == clause::DISALLOWED;
+        if has_to && !selection.tells_why() { Err((None, "tells_no_reason")) } else { Ok(()) }
+    }
+
+    /// A fallback that does not tell why, although a driver ran of which there is something to tell.
+    pub fn tells_nothing(&self, place: usize, selection: &Selection) -> Option<Finding> {
+        let fell_back = self.expect.allowed.get(place) == Some(&Allowed::Fallback);
+        (fell_back && self.starts > 0 && selection.raw.is_empty()).then(|| {
+            let expected = "`raw` that tells why the internal selector answers";
+            Finding::new(clause::RAW_TELLS, "raw_tells_nothing", expected, selection.text.clone())
+        })
     }
 
     /// Whether the Selection is what the driver's block spells.
@@ -166,16 +190,12 @@ impl Asked {
         {
             return Err((Some(clause::RAW), "raw_without_block"));
         }
-        self.merged(block.patch.as_ref(), selection, transcript)
+        self.merged(&block, selection, transcript)
     }
 
     /// Whether the merged inputs are those of the request with the patch.
-    fn merged(
-        &self,
-        patch: Option<&Json>,
-        selection: &Selection,
-        transcript: &Transcript,
-    ) -> Result<(), Misfit> {
+    fn merged(&self, block: &Block, selection: &Selection, transcript: &Transcript) -> Result<(), Misfit> {
+        let patch = block.patch.as_ref();
         // Where peers may read other inputs in the request, what they merge onto is open.
         if self.expect.given.as_ref().is_some_and(|given| !given.inputs.is_empty()) {
             return Ok(());
@@ -204,10 +224,12 @@ impl Asked {
                 };
                 Err((Some(clause), "other_inputs"))
             }
-            (None, Some(_)) if transcript.facts.claims("merged_inputs") => {
-                Err((Some(clause::MERGED), "no_inputs"))
+            (None, Some(_)) => {
+                let is_promised =
+                    block.span.len() <= MERGED_BYTES_MAX && transcript.facts.claims("merged_inputs");
+                if is_promised { Err((Some(clause::MERGED), "no_inputs")) } else { Ok(()) }
             }
-            (None, _) => Ok(()),
+            (None, None) => Ok(()),
         }
     }
 }
@@ -231,8 +253,74 @@ pub(super) fn fell_back(selection: &Selection, fallback: Option<&Selection>) -> 
     if selection.patch.is_some() {
         return Err((Some(clause::SAME_AS_FALLBACK), "patch_in_fallback"));
     }
-    if is_block || selection.raw.is_empty() {
-        return Err((Some(clause::RAW_TELLS), "raw_tells_nothing"));
+    if is_block { Err((Some(clause::RAW_NO_BLOCK), "raw_is_a_block")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::Request;
+    use super::*;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+
+    fn selection(text: &str) -> Selection {
+        Selection::of(text.parse().unwrap(), text.as_bytes())
     }
-    Ok(())
+
+    fn asked(expect: Expect, starts: u32) -> Asked {
+        let request = Some(Request::plain().0);
+        Asked { step: 0, canary: false, expect, request, at_us: 0, starts, from: 0, to: 0 }
+    }
+
+    fn transcript() -> Transcript {
+        let mut facts = Facts::new(Side::Consumer);
+        facts.features.insert("merged_inputs".to_owned(), true.into());
+        Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: facts.into(),
+            plan: crate::plan::Plan::default().into(),
+            timeout_scale: 1.0,
+            events: Vec::new().into(),
+        }
+    }
+
+    #[test]
+    fn raw_of_a_fallback_may_be_empty_and_is_missed_only_where_a_driver_ran() {
+        let fallback = selection(r#"{"kind":"NOOP","raw":"why"}"#);
+        let empty = selection(r#"{"kind":"NOOP","raw":""}"#);
+        let block = selection(r#"{"kind":"NOOP","raw":" <NOOP><END>\n"}"#);
+        assert_eq!(fell_back(&empty, Some(&fallback)), Ok(()));
+        assert_eq!(fell_back(&block, Some(&fallback)), Err((Some("PD-SELN-06"), "raw_is_a_block")));
+        let missed = |starts| asked(Expect::fallback("C"), starts).tells_nothing(0, &empty);
+        assert_eq!(missed(0), None);
+        assert_eq!(missed(1).map(|finding| finding.clause.0), Some("PD-SELN-10".to_owned()));
+    }
+
+    #[test]
+    fn merged_inputs_are_promised_for_patches_of_4_kib() {
+        let fit = |bytes: usize| {
+            let patch = format!("{{\"k\":\"{}\"}}", "x".repeat(bytes - 8));
+            let block = format!("<PICK><SID0042><INP>{patch}</INP><END>");
+            let texts = [patch, block.clone()].map(|text| Json::from(text).to_text());
+            let [patch, raw] = texts;
+            let text = format!(
+                "{{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"input_patch_json\":{patch},\"raw\":{raw}}}"
+            );
+            asked(Expect::taken("C", block), 1).fit(&selection(&text), None, &transcript())
+        };
+        assert_eq!(fit(4_096), Err((Some("PD-SELN-07"), "no_inputs")));
+        assert_eq!(fit(4_097), Ok(0));
+    }
+
+    #[test]
+    fn a_reason_may_stand_in_a_member_of_its_own() {
+        let fit =
+            |text: &str| asked(Expect::refused("PD-ALLOW-03"), 0).fit(&selection(text), None, &transcript());
+        assert_eq!(fit(r#"{"kind":"INVALID","raw":"","error":"x"}"#), Ok(0));
+        assert_eq!(fit(r#"{"kind":"INVALID","raw":"x"}"#), Ok(0));
+        assert_eq!(fit(r#"{"kind":"INVALID","raw":""}"#), Err((None, "tells_no_reason")));
+        let malformed = asked(Expect::invalid("PD-SEL-05"), 0);
+        assert_eq!(malformed.fit(&selection(r#"{"kind":"INVALID","raw":""}"#), None, &transcript()), Ok(0));
+    }
 }

@@ -92,6 +92,13 @@ pub enum Allowed {
     Anything,
     /// No Selection at all.
     Nothing,
+    /// An outcome that leaves the matter open.
+    Undecided {
+        /// What came.
+        came: Box<Allowed>,
+        /// Why nothing is decided then: a code and a sentence.
+        why: String,
+    },
 }
 
 impl Allowed {
@@ -107,6 +114,7 @@ impl Allowed {
             Self::Invalid => "a Selection of kind INVALID".to_owned(),
             Self::Anything => "a Selection".to_owned(),
             Self::Nothing => "nothing".to_owned(),
+            Self::Undecided { came, .. } => came.phrase(),
         }
     }
 }
@@ -159,6 +167,12 @@ impl Expect {
     pub fn or(mut self, allowed: Allowed) -> Self {
         self.allowed.push(allowed);
         self
+    }
+
+    /// Adds an outcome with which the conversation decides nothing, and why.
+    #[must_use]
+    pub fn or_undecided(self, came: Allowed, why: &str) -> Self {
+        self.or(Allowed::Undecided { came: Box::new(came), why: why.to_owned() })
     }
 
     /// Sets the reason code for a Selection that does not fit.
@@ -266,6 +280,7 @@ mod tests {
     fn survives_storage() {
         let expect = Expect::as_fallback("C")
             .or(Allowed::taken("<NOOP><END>"))
+            .or_undecided(Allowed::Invalid, "code: why")
             .choice("k", &["a", "b"])
             .starts("D", 1)
             .within_ms("E", 1_500)

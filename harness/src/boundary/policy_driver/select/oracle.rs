@@ -2,7 +2,7 @@
 
 use super::super::SELECTOR;
 use super::asked::{Asked, asked, fell_back};
-use super::expect::Expect;
+use super::expect::{Allowed, Expect};
 use super::model::walk;
 use super::provided;
 use super::selection::{self, Selection};
@@ -216,7 +216,7 @@ impl Asked {
     /// A request that no Selection came for; true where that is right.
     fn silence(&self, ending: &Ending, judgement: &mut Judgement) -> bool {
         if self.expect.may_be_silent() {
-            let place = self.expect.allowed.iter().position(|way| *way == super::expect::Allowed::Nothing);
+            let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
             self.note(place, judgement);
             self.count(judgement);
             return true;
@@ -252,8 +252,12 @@ impl Asked {
         match self.fit(selection, fallback, transcript) {
             Ok(place) => {
                 let found = judgement.findings.len() > before;
-                judgement.canaries_answered += usize::from(self.canary && !found);
+                match &self.expect.allowed[place] {
+                    Allowed::Undecided { why, .. } => judgement.untestable = Some(why.clone()),
+                    _ => judgement.canaries_answered += usize::from(self.canary && !found),
+                }
                 self.note(Some(place), judgement);
+                judgement.findings.extend(self.tells_nothing(place, selection));
             }
             // A Selection that is none says enough, but where that is the very matter.
             Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
@@ -343,7 +347,6 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::super::super::request::Request;
-    use super::super::expect::Allowed;
     use super::super::talk::Talk;
     use super::*;
     use crate::clause::Side;

@@ -86,7 +86,7 @@ fn frame(bytes: Vec<u8>, at_us: u64) -> Frame {
 }
 
 impl Selection {
-    fn of(value: Json, bytes: &[u8]) -> Self {
+    pub(super) fn of(value: Json, bytes: &[u8]) -> Self {
         let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
         let patch = text("input_patch_json").and_then(|text| {
             json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
@@ -105,6 +105,15 @@ impl Selection {
     /// Kind and SID.
     pub fn gist(&self) -> String {
         self.sid.as_ref().map_or_else(|| self.kind.clone(), |sid| format!("{} {sid}", self.kind))
+    }
+
+    /// Whether it says why there is no choice: in `raw`, or in a member beyond those of the contract.
+    pub fn tells_why(&self) -> bool {
+        const OTHERS: [&str; 4] = ["kind", "sid", "input_patch_json", "inputs"];
+        let members = self.value.as_object().unwrap_or_default();
+        members.iter().any(|(name, value)| {
+            !OTHERS.contains(&name.as_str()) && value.as_str().is_some_and(|text| !text.is_empty())
+        })
     }
 
     /// What is wrong with it whatever was asked; `request` is the request where it is strict JSON.

@@ -1,7 +1,8 @@
 //! Mutants that start what is not allowed, or refuse what is.
 
 use super::super::super::guard::{Admitted, Denied, FileKind, Files, Guard};
-use super::selections::{raw_has, retold};
+use super::super::tree::put;
+use super::selections::{changed, raw_has, retold};
 use super::{Mutant, Rewiring, wire};
 use crate::mutant::config;
 
@@ -216,6 +217,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A command that is not allowed is answered by NOOP.",
         Rewiring::Selection(|line| {
             if raw_has(line, "the policy is not started") { retold(line, "NOOP") } else { line.to_vec() }
+        }),
+    ),
+    wire(
+        "select-disallowed-without-reason",
+        &["PD-ALLOW-03"],
+        "`raw` of an INVALID Selection for a command that is not allowed is empty.",
+        Rewiring::Selection(|line| {
+            if raw_has(line, "the policy is not started") {
+                changed(line, |members| put(members, "raw", "".into()))
+            } else {
+                line.to_vec()
+            }
         }),
     ),
     wire(

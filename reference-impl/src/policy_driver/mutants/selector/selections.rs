@@ -339,7 +339,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-fallback-without-reason",
-        &["PD-SELN-06"],
+        &["PD-SELN-10"],
         "`raw` of a fallback is empty.",
         Rewiring::Selection(|line| {
             let is_fallback = raw(line).starts_with("fallback: ");
@@ -371,6 +371,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
             } else {
                 line.to_vec()
             }
+        }),
+    ),
+    wire(
+        "select-hides-large-merges",
+        &["PD-SELN-07"],
+        "Merged inputs are not shown for patches of 4,096 bytes and more.",
+        Rewiring::Selection(|line| {
+            changed(line, |members| {
+                let patch = get(members, "input_patch_json").and_then(|patch| patch.as_str());
+                if patch.is_some_and(|patch| patch.len() >= 4_096) {
+                    take(members, "inputs");
+                }
+            })
         }),
     ),
     parts(

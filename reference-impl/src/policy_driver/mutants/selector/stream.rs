@@ -1,7 +1,7 @@
 //! Mutants whose stream of lines is wrong: framing, order, what is refused, how it ends.
 
-use super::super::tree::{self, edited, get, members, put, take};
-use super::selections::{changed, retold};
+use super::super::tree::{self, edited, get, members, take};
+use super::selections::retold;
 use super::{Mutant, Rewiring, wire};
 use crate::json::Value;
 use crate::machine::{Action, Event, Machine, Millis};
@@ -216,18 +216,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-SEL-01", "PD-SEL-05"],
         "A malformed line is not answered.",
         Rewiring::Selection(|line| if is_refusal(line) { Vec::new() } else { line.to_vec() }),
-    ),
-    wire(
-        "select-invalid-without-reason",
-        &["PD-SEL-05"],
-        "`raw` of an INVALID Selection for a malformed line is empty.",
-        Rewiring::Selection(|line| {
-            if is_refusal(line) {
-                changed(line, |members| put(members, "raw", "".into()))
-            } else {
-                line.to_vec()
-            }
-        }),
     ),
     machine("select-ends-at-malformed", &["PD-SEL-05"], "A malformed line ends the selector.", |inner| {
         counted(inner, |_, line, actions| {

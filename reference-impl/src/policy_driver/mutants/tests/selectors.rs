@@ -221,6 +221,7 @@ fn outputs() -> Vec<Vec<u8>> {
         "<PICK><SID00002><END>",
         "<PICK><SID+002><END>",
         "<PICK><SID000\u{662}><END>",
+        "<PICK><SID0002\0x><END>",
         "<PICK><SID0002>",
         "<NOOP></END>",
         "<ASK><END>",
@@ -288,6 +289,8 @@ fn outputs() -> Vec<Vec<u8>> {
 fn conversations() -> Vec<Conversation> {
     let good = |out: &[u8]| driven(out, ChildExit::Code(0));
     let mut all: Vec<Conversation> = outputs().iter().map(|output| conversation(&[], good(output))).collect();
+    let long = format!("<PICK><SID0002><INP>{{\"k\":\"{}\"}}</INP><END>", "x".repeat(4_096));
+    all.push(conversation(&[], good(long.as_bytes())));
     // Chunks of a driver's output.
     let cut = "<PICK><SID0002><INP>{\"a\":\"é é\"}</INP><END>".as_bytes();
     for at in 1..cut.len() {

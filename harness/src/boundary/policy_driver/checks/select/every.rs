@@ -8,7 +8,7 @@ use crate::check::Check;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![first_canary(), well_formed(), fallback(), leaves_nothing(), ends()]
+    vec![first_canary(), well_formed(), fallback(), fallback_tells(), leaves_nothing(), ends()]
 }
 
 fn first_canary() -> Check {
@@ -48,11 +48,26 @@ fn well_formed() -> Check {
 fn fallback() -> Check {
     check(
         "every-request/fallback",
-        "Where a driver fails, the Selection is that of FALLBACK_ONLY, without a patch, and its raw tells why.",
+        "Where a driver fails, the Selection is that of FALLBACK_ONLY, without a patch, and its raw is no block.",
         &["PD-SELN-05", "PD-SELN-06"],
         |talk, _| {
             talk.canary("PD-SELN-05");
             talk.play(&Request::plain(), says("no block"), Expect::fallback("PD-SELN-05"));
+        },
+    )
+    .ambient()
+}
+
+fn fallback_tells() -> Check {
+    check(
+        "every-request/fallback-tells-why",
+        "Where a driver ran and failed, `raw` is not empty.",
+        &["PD-SELN-10"],
+        |talk, _| {
+            talk.canary("PD-SELN-10");
+            for output in ["no block", ""] {
+                talk.play(&Request::plain(), says(output), Expect::fallback("PD-SELN-10"));
+            }
         },
     )
     .ambient()

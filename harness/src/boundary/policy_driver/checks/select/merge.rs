@@ -109,6 +109,9 @@ fn values() -> Check {
                 r#"{"t":"\u0000\ud83d\ude00\u2028"}"#,
             ];
             merged(talk, "PD-SELN-07", inputs, &patches);
+            // As long as patches whose merge is promised: 4,096 bytes.
+            let longest = format!("{{\"k\":\"{}\"}}", "x".repeat(4_096 - "{\"k\":\"\"}".len()));
+            merged(talk, "PD-SELN-07", inputs, &[&longest]);
         },
     )
 }

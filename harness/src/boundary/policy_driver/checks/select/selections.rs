@@ -21,7 +21,7 @@ pub fn checks() -> Vec<Check> {
         fallback_is_of_the_request(),
         fallback_without_a_start(),
         fallback_after_a_timeout(),
-        fallback_tells(),
+        fallback_is_no_block(),
     ]
 }
 
@@ -243,10 +243,10 @@ fn fallback_after_a_timeout() -> Check {
     .vouched()
 }
 
-fn fallback_tells() -> Check {
+fn fallback_is_no_block() -> Check {
     check(
         "selections/raw-of-a-fallback",
-        "`raw` of a fallback is not empty and no valid block, though the driver printed one before it failed.",
+        "`raw` of a fallback is no valid block, though the driver printed one before it failed.",
         &["PD-SELN-06"],
         |talk, _| {
             talk.canary("PD-SELN-06");
