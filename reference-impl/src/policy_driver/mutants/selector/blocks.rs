@@ -311,6 +311,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A SID may have a sign or a space among its four characters.",
         |text| with_digits(text, |digits| (digits.len() >= 4).then(|| number(digits))?),
     ),
+    reads("select-sid-ends-at-nul", &["PD-GRAM-06"], "A SID ends at a NUL.", |text| {
+        with_digits(text, |digits| {
+            let end = memchr::memchr(0, digits)?;
+            std::str::from_utf8(&digits[..end]).ok().map(str::to_owned)
+        })
+    }),
     reads("select-any-digits", &["PD-GRAM-06"], "Digits of any script make a SID.", |text| {
         with_digits(text, |digits| {
             let plain = |letter: char| match letter {

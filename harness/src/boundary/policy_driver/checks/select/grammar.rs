@@ -10,11 +10,26 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{Talk, prints};
 use super::check;
 use crate::check::Check;
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    [forms::checks(), cases::checks(), patches::checks(), base64::checks()].into_iter().flatten().collect()
+    let checks = [forms::checks(), cases::checks(), patches::checks(), base64::checks(), vec![sids()]];
+    checks.into_iter().flatten().collect()
+}
+
+fn sids() -> Check {
+    refusals(
+        "grammar/sid-near-misses",
+        "A SID that is shorter, longer, of other letters, or with NUL, a blank or a mark behind it is invalid.",
+        "PD-GRAM-06",
+        &["<PICK><SID0042><END>"],
+        || {
+            let misses = near_misses("SID0042").into_iter();
+            misses.map(|miss| format!("<PICK><{}><END>", miss.text).into_bytes()).collect()
+        },
+    )
 }
 
 /// Plays drivers that print these: each is taken as the Selection that it spells.
