@@ -27,7 +27,7 @@ pub const STDOUT_MAX: &str = "MACHINA_POLICY_STDOUT_MAX";
 pub const PROFILE: &str = "MACHINA_PROFILE";
 
 /// Name of the scripted driver among the fixtures.
-pub const DRIVER: &str = "policies/driver";
+pub const DRIVER: &str = "policies/driver.sh";
 
 /// Time that drivers get where a conversation is not about time, milliseconds: starts can be slow on a busy machine.
 const USUAL_TIMEOUT_MS: &str = "20000";

@@ -169,18 +169,18 @@ fn operators() -> Check {
         "What ends, joins and redirects commands of a shell are words like others, and no second program starts.",
         &[NOT_EXPANDED],
         |talk, _| {
-            program(talk, "policies/second");
+            program(talk, "policies/second.sh");
             talk.driver(says(PICKED));
-            const SECOND: &str = "{{policies/second.path}}";
+            const SECOND: &str = "{{policies/second.sh.path}}";
             for operator in [";", "|", "&", "&&", "||"] {
                 let command = format!("sh {SCRIPT} {operator} sh {SECOND}");
-                let own = words(NOT_EXPANDED, &[operator, "sh", "{{folder}}/policies/second"]);
+                let own = words(NOT_EXPANDED, &[operator, "sh", "{{folder}}/policies/second.sh"]);
                 accepts_as(talk, &[], &command, own);
             }
             let others = format!("sh {SCRIPT} $({SECOND}) `{SECOND}` > /dev/null 2>&1 < /dev/null (a) #b;c");
             let own = [
-                "$({{folder}}/policies/second)",
-                "`{{folder}}/policies/second`",
+                "$({{folder}}/policies/second.sh)",
+                "`{{folder}}/policies/second.sh`",
                 ">",
                 "/dev/null",
                 "2>&1",

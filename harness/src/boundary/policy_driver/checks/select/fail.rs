@@ -173,7 +173,7 @@ fn missing_program() -> Check {
         &[LAUNCH],
         |talk, _| {
             sensitive(talk);
-            as_program(talk, "driver");
+            as_program(talk, "driver.sh");
             hidden_at_times(talk, LAUNCH);
         },
     )
@@ -223,7 +223,7 @@ fn alike() -> Check {
          Selection is that of FALLBACK_ONLY.",
         &[SAME_AS_FALLBACK],
         |talk, _| {
-            as_program(talk, "driver");
+            as_program(talk, "driver.sh");
             talk.env(TIMEOUT, &SHORT_MS.to_string()).env(STDOUT_MAX, "1000");
             let expect = Expect::taken(SAME_AS_FALLBACK, BLOCK).certain_for_ms(SHORT_MS);
             talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(SHORT_MS).counts_as_canary();

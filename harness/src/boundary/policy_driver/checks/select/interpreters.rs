@@ -4,7 +4,7 @@ use super::super::super::select::expect::Expect;
 use super::super::super::select::provided::Provided;
 use super::super::super::select::talk::{ALLOWED_EXE, Talk, says};
 use super::check;
-use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, program, refuses, shell};
+use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, opens, program, refuses, script_for, shell};
 use crate::check::Check;
 
 const BEFORE: &str = "PD-ALLOW-11";
@@ -33,12 +33,15 @@ fn options() -> Check {
 /// Puts a shell under the name of each other interpreter into the path that is returned, so that what a selector lets through
 /// would run; the twin that is accepted comes first.
 fn pretended(talk: &mut Talk) -> [(&'static str, &'static str); 1] {
-    for name in ["bash", "python3", "node"] {
-        shell(talk, &format!("bin/{name}"));
-    }
+    let path = [("PATH", "{{folder}}/bin:{{PATH}}")];
     talk.driver(says(PICKED));
     accepts(talk, BEFORE, &[], &format!("sh {SCRIPT}"));
-    [("PATH", "{{folder}}/bin:{{PATH}}")]
+    for name in ["bash", "python3", "node"] {
+        shell(talk, &format!("bin/{name}"));
+        let script = script_for(talk, name);
+        opens(talk, BEFORE, &path, &format!("{name} {script}"));
+    }
+    path
 }
 
 fn other_interpreters() -> Check {
@@ -55,10 +58,10 @@ fn other_interpreters() -> Check {
                 format!("bash -s {SCRIPT}"),
                 format!("python3 -c {print}"),
                 "python3 -m http.server".to_owned(),
-                format!("python3 -u {SCRIPT}"),
-                format!("python3 - {SCRIPT}"),
+                "python3 -u {{policies/python3/driver.py.path}}".to_owned(),
+                "python3 - {{policies/python3/driver.py.path}}".to_owned(),
                 format!("node -e {print}"),
-                format!("node -r {SCRIPT} {SCRIPT}"),
+                "node -r {{policies/node/driver.js.path}} {{policies/node/driver.js.path}}".to_owned(),
             ] {
                 refuses(talk, BEFORE, &path, &command);
             }

@@ -5,7 +5,7 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::provided::Provided;
 use super::super::super::select::talk::{SCRIPT_ROOT, Talk, says};
 use super::check;
-use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, program, refuses, selector};
+use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, opens, program, refuses, selector};
 use crate::check::Check;
 use crate::plan::{Fixture, PathKind};
 
@@ -41,8 +41,8 @@ pub fn checks() -> Vec<Check> {
 
 /// A driver under the root, one in a folder below, and one outside.
 fn drivers(talk: &mut Talk) {
-    program(talk, "outside/driver");
-    program(talk, "policies/deep/er/driver");
+    program(talk, "outside/driver.sh");
+    program(talk, "policies/deep/er/driver.sh");
     talk.driver(says(PICKED));
 }
 
@@ -53,22 +53,25 @@ fn outside() -> Check {
         &[UNDER_ROOT],
         |talk, _| {
             drivers(talk);
-            program(talk, "above");
-            for script in [SCRIPT, "{{policies/deep/er/driver.path}}"] {
+            program(talk, "above.sh");
+            for script in [SCRIPT, "{{policies/deep/er/driver.sh.path}}"] {
                 accepts(talk, UNDER_ROOT, &[], &format!("sh {script}"));
             }
             for script in [
-                "{{outside/driver.path}}",
-                "{{above.path}}",
+                "{{outside/driver.sh.path}}",
+                "{{above.sh.path}}",
                 "{{folder}}/outside/nothing",
                 "{{folder}}/outside/nothing.sh",
                 "{{folder}}/outside/nothing.py",
             ] {
                 refuses(talk, UNDER_ROOT, &[], &format!("sh {script}"));
             }
+            for script in ["{{outside/driver.sh.path}}", "{{above.sh.path}}"] {
+                opens(talk, UNDER_ROOT, &[(SCRIPT_ROOT, "{{folder}}")], &format!("sh {script}"));
+            }
             let deep = [(SCRIPT_ROOT, "{{folder}}/policies/deep")];
             refuses(talk, UNDER_ROOT, &deep, &format!("sh {SCRIPT}"));
-            accepts(talk, UNDER_ROOT, &deep, "sh {{policies/deep/er/driver.path}}");
+            accepts(talk, UNDER_ROOT, &deep, "sh {{policies/deep/er/driver.sh.path}}");
         },
     )
 }
@@ -83,8 +86,8 @@ fn relative() -> Check {
             // However deep the working directory is, this is the root of the file system.
             let top = [".."; 64].join("/");
             accepts(talk, UNDER_ROOT, &[], &format!("sh {top}{SCRIPT}"));
-            refuses(talk, UNDER_ROOT, &[], &format!("sh {top}{{{{outside/driver.path}}}}"));
-            refuses(talk, UNDER_ROOT, &[], "sh driver");
+            refuses(talk, UNDER_ROOT, &[], &format!("sh {top}{{{{outside/driver.sh.path}}}}"));
+            refuses(talk, UNDER_ROOT, &[], "sh driver.sh");
         },
     )
 }
@@ -97,15 +100,17 @@ fn dots() -> Check {
         |talk, _| {
             drivers(talk);
             for path in [
-                "policies/../outside/driver",
-                "policies/deep/../../outside/driver",
-                "policies/./../outside/driver",
+                "policies/../outside/driver.sh",
+                "policies/deep/../../outside/driver.sh",
+                "policies/./../outside/driver.sh",
             ] {
                 refuses(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
             }
-            for path in
-                ["policies/../policies/driver", "outside/../policies/driver", "policies/deep/../driver"]
-            {
+            for path in [
+                "policies/../policies/driver.sh",
+                "outside/../policies/driver.sh",
+                "policies/deep/../driver.sh",
+            ] {
                 accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
             }
         },
@@ -119,16 +124,18 @@ fn links() -> Check {
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
-            link(talk, "policies/out", "{{outside/driver.path}}");
-            link(talk, "policies/relative", "../outside/driver");
-            link(talk, "policies/twice", "out");
+            link(talk, "policies/out.sh", "{{outside/driver.sh.path}}");
+            link(talk, "policies/relative.sh", "../outside/driver.sh");
+            link(talk, "policies/twice.sh", "out.sh");
             link(talk, "policies/folder", "{{folder}}/outside");
-            link(talk, "policies/within", "deep/er/driver");
-            link(talk, "outside/in", "{{policies/driver.path}}");
-            for name in ["policies/out", "policies/relative", "policies/twice", "policies/folder/driver"] {
+            link(talk, "policies/within.sh", "deep/er/driver.sh");
+            link(talk, "outside/in.sh", "{{policies/driver.sh.path}}");
+            for name in
+                ["policies/out.sh", "policies/relative.sh", "policies/twice.sh", "policies/folder/driver.sh"]
+            {
                 refuses(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{name}"));
             }
-            for name in ["policies/within", "outside/in", "policies/folder/in"] {
+            for name in ["policies/within.sh", "outside/in.sh", "policies/folder/in.sh"] {
                 accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{name}"));
             }
         },
@@ -147,8 +154,8 @@ fn dots_behind_links() -> Check {
             link(talk, "policies/side", "{{outside/sub.path}}");
             link(talk, "policies/back", "{{folder}}/policies/deep");
             link(talk, "in", "{{folder}}/policies/deep");
-            refuses(talk, RESOLVED, &[], "sh {{folder}}/policies/side/../driver");
-            for path in ["policies/back/../driver", "in/../driver"] {
+            refuses(talk, RESOLVED, &[], "sh {{folder}}/policies/side/../driver.sh");
+            for path in ["policies/back/../driver.sh", "in/../driver.sh"] {
                 accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
             }
         },
@@ -162,12 +169,12 @@ fn neighbours() -> Check {
         &[RESOLVED],
         |talk, _| {
             drivers(talk);
-            program(talk, "policies-old/driver");
-            program(talk, "policiesx");
+            program(talk, "policies-old/driver.sh");
+            program(talk, "policiesx.sh");
             for root in ["{{folder}}/policies", "{{folder}}/policies/"] {
                 let variables = [(SCRIPT_ROOT, root)];
-                refuses(talk, RESOLVED, &variables, "sh {{policies-old/driver.path}}");
-                refuses(talk, RESOLVED, &variables, "sh {{policiesx.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{policies-old/driver.sh.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{policiesx.sh.path}}");
                 accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
             }
         },
@@ -185,9 +192,9 @@ fn spelled_root() -> Check {
             for root in ["{{folder}}/outside/root", "{{folder}}/outside/../policies"] {
                 let variables = [(SCRIPT_ROOT, root)];
                 accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
-                accepts(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/driver");
-                refuses(talk, RESOLVED, &variables, "sh {{outside/driver.path}}");
-                refuses(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/../outside/driver");
+                accepts(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/driver.sh");
+                refuses(talk, RESOLVED, &variables, "sh {{outside/driver.sh.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/../outside/driver.sh");
             }
         },
     )
@@ -200,17 +207,17 @@ fn default_root() -> Check {
         &[DEFAULT_ROOT, REPO_ROOT],
         |talk, _| {
             drivers(talk);
-            program(talk, "other/policies/driver");
+            program(talk, "other/policies/driver.sh");
             let here = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")];
             let there = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}/other")];
             accepts(talk, DEFAULT_ROOT, &here, &format!("sh {SCRIPT}"));
-            refuses(talk, DEFAULT_ROOT, &here, "sh {{outside/driver.path}}");
-            refuses(talk, REPO_ROOT, &here, "sh {{other/policies/driver.path}}");
-            accepts(talk, REPO_ROOT, &there, "sh {{other/policies/driver.path}}");
+            refuses(talk, DEFAULT_ROOT, &here, "sh {{outside/driver.sh.path}}");
+            refuses(talk, REPO_ROOT, &here, "sh {{other/policies/driver.sh.path}}");
+            accepts(talk, REPO_ROOT, &there, "sh {{other/policies/driver.sh.path}}");
             refuses(talk, REPO_ROOT, &there, &format!("sh {SCRIPT}"));
             // The variable of the root itself has the last word.
             let outside = [(SCRIPT_ROOT, "{{folder}}/outside"), (ROOT, "{{folder}}")];
-            accepts(talk, DEFAULT_ROOT, &outside, "sh {{outside/driver.path}}");
+            accepts(talk, DEFAULT_ROOT, &outside, "sh {{outside/driver.sh.path}}");
             refuses(talk, DEFAULT_ROOT, &outside, &format!("sh {SCRIPT}"));
         },
     )
@@ -224,7 +231,7 @@ fn no_root() -> Check {
         |talk, _| {
             drivers(talk);
             refuses(talk, DEFAULT_ROOT, &[(SCRIPT_ROOT, "")], &format!("sh {SCRIPT}"));
-            refuses(talk, REPO_ROOT, &[(SCRIPT_ROOT, "")], "sh {{outside/driver.path}}");
+            refuses(talk, REPO_ROOT, &[(SCRIPT_ROOT, "")], "sh {{outside/driver.sh.path}}");
             accepts(talk, DEFAULT_ROOT, &[(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")], &format!("sh {SCRIPT}"));
         },
     )
@@ -238,10 +245,10 @@ fn working_directory() -> Check {
         &[DEFAULT_ROOT, REPO_ROOT, EXAMPLES],
         |talk, _| {
             drivers(talk);
-            program(talk, "other/policies/driver");
-            program(talk, "examples/policy_drivers/hello");
+            program(talk, "other/policies/driver.sh");
+            program(talk, "examples/policy_drivers/hello.sh");
             // Whether the selector is there at all.
-            selector(talk, &[], "sh policies/driver");
+            selector(talk, &[], "sh policies/driver.sh");
             talk.works_in("{{folder}}", &[ROOT]);
             talk.ask(&Request::plain(), Expect::new(REPO_ROOT, Allowed::Anything));
             let mut here = |root: &str, script: &str, is_taken: bool, clause: &str| {
@@ -254,12 +261,12 @@ fn working_directory() -> Check {
                     talk.ask(&Request::plain(), Expect::refused(clause));
                 }
             };
-            here("", "policies/driver", true, DEFAULT_ROOT);
-            here("", "policies/driver", true, REPO_ROOT);
-            here("", "outside/driver", false, DEFAULT_ROOT);
-            here("", "other/policies/driver", false, REPO_ROOT);
-            here(EXAMPLES_FOLDER, "examples/policy_drivers/hello", true, EXAMPLES);
-            here(EXAMPLES_FOLDER, "policies/driver", false, EXAMPLES);
+            here("", "policies/driver.sh", true, DEFAULT_ROOT);
+            here("", "policies/driver.sh", true, REPO_ROOT);
+            here("", "outside/driver.sh", false, DEFAULT_ROOT);
+            here("", "other/policies/driver.sh", false, REPO_ROOT);
+            here(EXAMPLES_FOLDER, "examples/policy_drivers/hello.sh", true, EXAMPLES);
+            here(EXAMPLES_FOLDER, "policies/driver.sh", false, EXAMPLES);
         },
     )
 }
@@ -271,12 +278,12 @@ fn examples() -> Check {
         &[EXAMPLES],
         |talk, _| {
             drivers(talk);
-            program(talk, "examples/policy_drivers/hello");
+            program(talk, "examples/policy_drivers/hello.sh");
             let at_examples = [(SCRIPT_ROOT, EXAMPLES_FOLDER), (ROOT, "{{folder}}")];
-            accepts(talk, EXAMPLES, &at_examples, &format!("sh {EXAMPLES_FOLDER}/hello"));
+            accepts(talk, EXAMPLES, &at_examples, &format!("sh {EXAMPLES_FOLDER}/hello.sh"));
             refuses(talk, EXAMPLES, &at_examples, &format!("sh {SCRIPT}"));
             let usual = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")];
-            refuses(talk, EXAMPLES, &usual, &format!("sh {EXAMPLES_FOLDER}/hello"));
+            refuses(talk, EXAMPLES, &usual, &format!("sh {EXAMPLES_FOLDER}/hello.sh"));
         },
     )
 }
@@ -289,10 +296,10 @@ fn example() -> Check {
         |talk, _| {
             // A program of that name that tells its words; it lies where a script may lie, as it begins with `#!`.
             program(talk, "examples/policy_drivers/bin/python3");
-            program(talk, "examples/policy_drivers/hello_policy");
+            program(talk, "examples/policy_drivers/hello_policy.py");
             let path = format!("{EXAMPLES_FOLDER}/bin:{{{{PATH}}}}");
             let variables = [(SCRIPT_ROOT, EXAMPLES_FOLDER), ("PATH", path.as_str())];
-            let script = format!("{EXAMPLES_FOLDER}/hello_policy");
+            let script = format!("{EXAMPLES_FOLDER}/hello_policy.py");
             let words = Provided::Words { clause: EXAMPLE.into(), words: vec![script.clone()] };
             let expect = Expect::taken(EXAMPLE, PICKED).starts(EXAMPLE, 1).provided(words);
             accepts_as(talk, &variables, &format!("python3 {script}"), expect);

@@ -1,7 +1,7 @@
 //! Commands that a selector starts or refuses: as a command is fixed for the life of a selector, each has one of its own.
 
 use super::super::super::request::Request;
-use super::super::super::select::expect::Expect;
+use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, Talk, says};
 use crate::payload::Payload;
 use crate::plan::{ActorStep, Fixture, PathKind};
@@ -10,7 +10,7 @@ use crate::plan::{ActorStep, Fixture, PathKind};
 pub const PICKED: &str = "<PICK><SID0042><END>";
 
 /// The scripted driver as the script of a command.
-pub const SCRIPT: &str = "{{policies/driver.path}}";
+pub const SCRIPT: &str = "{{policies/driver.sh.path}}";
 
 /// Variables with their values.
 pub type Variables<'a> = &'a [(&'a str, &'a str)];
@@ -24,6 +24,17 @@ pub fn accepts(talk: &mut Talk, clause: &str, variables: Variables<'_>, command:
 pub fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expect: Expect) {
     selector(talk, variables, command);
     talk.ask(&Request::plain(), expect).counts_as_canary();
+}
+
+/// Why a refusal shows nothing without its control.
+const NO_CONTROL: &str = "no_control: without what should be refused, the same command is not started either";
+
+/// A selector with this command and these variables shows that the way is open: if it does not take the block of what it
+/// starts, refusals of what differs by little have another reason and show nothing.
+pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+    selector(talk, variables, command);
+    let expect = Expect::taken(clause, PICKED).or_undecided(Allowed::Anything, NO_CONTROL);
+    talk.ask(&Request::plain(), expect);
 }
 
 /// A selector with this command and these variables refuses it.
@@ -53,6 +64,18 @@ pub fn program(talk: &mut Talk, name: &str) {
 /// A program that does this at each start.
 pub fn actor(talk: &mut Talk, name: &str, script: Vec<ActorStep>) {
     talk.fixture(Fixture::Actor { name: name.to_owned(), script, later: Vec::new() });
+}
+
+/// A script for this interpreter, by the usual extension of its name. It is made where it is not there yet: ask once.
+pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
+    let extension = match interpreter {
+        "python" | "python3" => "py",
+        "node" => "js",
+        _ => return SCRIPT.to_owned(),
+    };
+    let name = format!("policies/{interpreter}/driver.{extension}");
+    program(talk, &name);
+    format!("{{{{{name}.path}}}}")
 }
 
 /// A link.

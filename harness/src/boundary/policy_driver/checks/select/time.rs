@@ -184,9 +184,9 @@ fn daemons() -> Check {
         &[GONE],
         |talk, _| {
             let content = Payload::text(DAEMON);
-            let name = "policies/daemon".to_owned();
+            let name = "policies/daemon.sh".to_owned();
             talk.fixture(Fixture::File { name, content, mode: None, kept: false });
-            talk.env(COMMAND, "sh {{policies/daemon.path}}");
+            talk.env(COMMAND, "sh {{policies/daemon.sh.path}}");
             for _ in 0..10 {
                 // For a moment the child has the output, too.
                 let expect = Expect::taken(GONE, BLOCK).or(Allowed::Fallback);
@@ -313,10 +313,10 @@ fn dev_to_its_end() -> Check {
         |talk, _| {
             // No actor lives that long.
             let content = Payload::text("sleep 65\necho '<PICK><SID0042><END>'\n");
-            let name = "policies/long".to_owned();
+            let name = "policies/long.sh".to_owned();
             talk.fixture(Fixture::File { name, content, mode: None, kept: false });
             talk.unset(TIMEOUT).env(PROFILE, "dev");
-            talk.env(COMMAND, "sh {{policies/long.path}}");
+            talk.env(COMMAND, "sh {{policies/long.sh.path}}");
             let expect = Expect::fallback(OF_PROFILE).within_ms(IN_TIME, 60_000 + ANSWER_MS);
             talk.ask(&Request::plain(), expect).allow_ms(65_000).counts_as_canary();
         },
