@@ -281,7 +281,7 @@ mod tests {
             facts: facts.into(),
             plan: crate::plan::Plan::default().into(),
             timeout_scale: 1.0,
-            events: Vec::new().into(),
+            events: Vec::new(),
         }
     }
 
