@@ -1,5 +1,9 @@
 //! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
 
+mod ambient;
+mod confirm;
+mod skip;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::boundary;
 use crate::budget::Budget;
-use crate::carriage::HTTP;
 use crate::check::Check;
-use crate::clause::{Clause, ClauseId, Level};
+use crate::clause::{ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
 use crate::lab::Lab;
@@ -18,6 +21,9 @@ use crate::peer::Peer;
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
+
+use ambient::Routed;
+pub use skip::skip_reason;
 
 /// How a run is done.
 #[derive(Debug, Clone)]
@@ -159,52 +165,6 @@ pub fn run(
     .run(checks);
 }
 
-/// Whether and why a check is not carried out on this peer.
-pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
-    if !peer.commands.contains_key(&check.command) {
-        // HTTP stands beside another way to speak to a peer: which of them it has is its own claim.
-        if check.command == HTTP || peer.commands.contains_key(HTTP) {
-            let claim = if check.command == HTTP { HTTP } else { STREAMS };
-            return Some(Verdict::NotClaimed(claim.to_owned()));
-        }
-        return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
-    }
-    for feature in check.feature.iter().chain(&check.features_too) {
-        if !peer.facts.claims(feature) {
-            return Some(Verdict::NotClaimed(feature.clone()));
-        }
-    }
-    if let Some(set) = beyond(peer, check) {
-        return Some(Verdict::NotClaimed(set));
-    }
-    for role in &check.roles {
-        if !peer.facts.roles.contains_key(role) {
-            return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
-        }
-    }
-    if check.needs_process && !peer.is_process() {
-        return Some(Verdict::Untestable("in_process: needs a real process".to_owned()));
-    }
-    if check.very_slow && !options.very_slow {
-        return Some(Verdict::NotRun("slow: run it with --very-slow".to_owned()));
-    }
-    if check.slow && !options.slow && !options.very_slow {
-        return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
-    }
-    None
-}
-
-/// What a peer does not claim that is spoken to over HTTP alone.
-const STREAMS: &str = "stdio";
-
-/// The set of requirements that a check is about, where the peer is held to a smaller one.
-fn beyond(peer: &Peer, check: &Check) -> Option<String> {
-    let mut clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
-    let is_beyond = |clause: &Clause| boundary::is_beyond(peer.boundary, &peer.facts.requirements, clause);
-    let first = clauses.next().filter(|clause| is_beyond(clause))?;
-    clauses.all(is_beyond).then(|| first.set.clone()).flatten()
-}
-
 /// How the id of the first canary of a command ends.
 const FIRST_CANARY: &str = "/canary/plain-request";
 
@@ -234,15 +194,6 @@ impl<'a> Queue<'a> {
     fn new(checks: Vec<&'a Check>) -> Self {
         Self { checks, next: AtomicUsize::new(0) }
     }
-}
-
-/// A finding of one check's conversation about a clause that an ambient check watches over.
-struct Routed {
-    /// The ambient check.
-    owner: String,
-    failure: Failure,
-    /// `seen/total` where it did not show again each time.
-    flaky: Option<String>,
 }
 
 struct Round<'a> {
@@ -397,46 +348,6 @@ impl Round<'_> {
         Ok((judgement, transcript))
     }
 
-    /// The check that watches `clause` in every conversation: the one that runs the same command, where there is one.
-    fn owner(&self, clause: &ClauseId, command: &str) -> Option<&String> {
-        let owners = self.owners.get(clause)?;
-        owners.iter().find(|(runs, _)| runs == command).or(owners.first()).map(|(_, id)| id)
-    }
-
-    /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
-    /// is: by the same conversation.
-    fn route(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
-        let mut own = Vec::new();
-        for finding in std::mem::take(&mut judgement.findings) {
-            match self.owner(&finding.clause, &check.command) {
-                Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
-                    let known = |routed: &[Routed]| {
-                        routed.iter().any(|routed| {
-                            routed.owner == *owner
-                                && routed.flaky.is_none()
-                                && routed.failure.finding.key() == finding.key()
-                        })
-                    };
-                    if known(&lock(&self.routed)) {
-                        continue;
-                    }
-                    let flaky = match self.confirm(check, Verdict::Fail, std::slice::from_ref(&finding)) {
-                        Verdict::Flaky(times) => Some(times),
-                        _ => None,
-                    };
-                    let mut routed = lock(&self.routed);
-                    if !known(&routed) {
-                        let (owner, transcript) = (owner.clone(), transcript.clone());
-                        let failure = Failure { check: check.id.clone(), transcript, finding };
-                        routed.push(Routed { owner, failure, flaky });
-                    }
-                }
-                _ => own.push(finding),
-            }
-        }
-        judgement.findings = own;
-    }
-
     fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {
         if let Some(verdict) = Verdict::of_findings(&judgement.findings) {
             return verdict;
@@ -457,28 +368,6 @@ impl Round<'_> {
 
     fn all_open(&self, check: &Check) -> bool {
         check.clauses.iter().all(|clause| self.levels.get(clause) == Some(&Level::Open))
-    }
-
-    /// Runs a failing check again until it failed as often as asked for, with the same first finding.
-    fn confirm(&self, check: &Check, verdict: Verdict, findings: &[Finding]) -> Verdict {
-        let Some(first) = findings.first() else { return verdict };
-        let mut total = self.options.confirm.max(1);
-        if is_first_canary(check) && verdict == Verdict::Hang {
-            // Each time costs two deadlines, and everything waits for it.
-            total = total.min(2);
-        }
-        let mut seen = 1;
-        for _ in 1..total {
-            if self.around.interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-            if let Ok((judgement, _)) = self.attempt(check)
-                && judgement.findings.iter().any(|finding| finding.repeats(first))
-            {
-                seen += 1;
-            }
-        }
-        if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) }
     }
 
     fn finish(
@@ -524,44 +413,6 @@ impl Round<'_> {
 
     fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {
         ClauseRef { id: clause.clone(), level: self.levels.get(clause).copied().unwrap_or(Level::Must) }
-    }
-
-    /// Hands the held-back checks the findings of all other conversations and reports them.
-    fn settle_ambient(&self) {
-        let routed = std::mem::take(&mut *lock(&self.routed));
-        for mut outcome in std::mem::take(&mut *lock(&self.ambient)) {
-            let is_known = |outcome: &Outcome, routed: &Routed| {
-                let key = routed.failure.finding.key();
-                outcome.result.findings.iter().any(|finding| finding.key() == key)
-            };
-            let mine = || routed.iter().filter(|routed| routed.owner == outcome.result.id);
-            let (confirmed, flaky): (Vec<_>, Vec<_>) = mine().partition(|routed| routed.flaky.is_none());
-            for routed in confirmed {
-                if is_known(&outcome, routed) {
-                    continue;
-                }
-                outcome.result.findings.push(routed.failure.finding.clone());
-                if outcome.failure.is_none() {
-                    outcome.failure = Some(routed.failure.clone());
-                }
-            }
-            if !outcome.result.verdict.is_failure()
-                && !matches!(outcome.result.verdict, Verdict::Flaky(_))
-                && let Some(verdict) = Verdict::of_findings(&outcome.result.findings)
-            {
-                outcome.result.verdict = verdict;
-                outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
-            }
-            if outcome.result.verdict.is_good()
-                && let Some(routed) = flaky.first()
-            {
-                outcome.result.verdict = Verdict::Flaky(routed.flaky.clone().unwrap_or_default());
-                outcome.result.reason = Some(routed.failure.finding.reason.clone());
-                outcome.result.findings.push(routed.failure.finding.clone());
-                outcome.failure = Some(routed.failure.clone());
-            }
-            (self.done)(outcome);
-        }
     }
 }
 

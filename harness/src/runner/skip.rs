@@ -1,0 +1,55 @@
+//! Which checks are not carried out on a peer, and why.
+
+use super::Options;
+use crate::boundary;
+use crate::carriage::HTTP;
+use crate::check::Check;
+use crate::clause::Clause;
+use crate::peer::Peer;
+use crate::verdict::Verdict;
+
+/// Whether and why a check is not carried out on this peer.
+pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
+    if !peer.commands.contains_key(&check.command) {
+        // HTTP stands beside another way to speak to a peer: which of them it has is its own claim.
+        if check.command == HTTP || peer.commands.contains_key(HTTP) {
+            let claim = if check.command == HTTP { HTTP } else { STREAMS };
+            return Some(Verdict::NotClaimed(claim.to_owned()));
+        }
+        return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
+    }
+    for feature in check.feature.iter().chain(&check.features_too) {
+        if !peer.facts.claims(feature) {
+            return Some(Verdict::NotClaimed(feature.clone()));
+        }
+    }
+    if let Some(set) = beyond(peer, check) {
+        return Some(Verdict::NotClaimed(set));
+    }
+    for role in &check.roles {
+        if !peer.facts.roles.contains_key(role) {
+            return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
+        }
+    }
+    if check.needs_process && !peer.is_process() {
+        return Some(Verdict::Untestable("in_process: needs a real process".to_owned()));
+    }
+    if check.very_slow && !options.very_slow {
+        return Some(Verdict::NotRun("slow: run it with --very-slow".to_owned()));
+    }
+    if check.slow && !options.slow && !options.very_slow {
+        return Some(Verdict::NotRun("slow: run it with --slow".to_owned()));
+    }
+    None
+}
+
+/// What a peer does not claim that is spoken to over HTTP alone.
+const STREAMS: &str = "stdio";
+
+/// The set of requirements that a check is about, where the peer is held to a smaller one.
+fn beyond(peer: &Peer, check: &Check) -> Option<String> {
+    let mut clauses = peer.boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
+    let is_beyond = |clause: &Clause| boundary::is_beyond(peer.boundary, &peer.facts.requirements, clause);
+    let first = clauses.next().filter(|clause| is_beyond(clause))?;
+    clauses.all(is_beyond).then(|| first.set.clone()).flatten()
+}
