@@ -75,8 +75,12 @@ impl Context {
         })
     }
 
-    /// From here on Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130.
+    /// From here on Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130. A
+    /// guardian ends the peers of a process that was ended before it could.
     pub fn catch_interrupts(&self) {
+        if let Some(exe) = &self.exe {
+            crate::transport::child::guardian::start(exe);
+        }
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             let flag = &self.interrupted;
             // Where a handler cannot be set the default stays: the process ends.
@@ -127,13 +131,16 @@ enum Command {
 /// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
 /// [`main`]. Whoever's binary runs checks calls it before anything else.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
-    use crate::transport::child::shim;
+    use crate::transport::child::{guardian, shim};
 
     if let Some(status) = crate::fixture::actor::dispatch(args.iter().cloned()) {
         return Some(status);
     }
     if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {
         shim::main(args[2..].iter().cloned());
+    }
+    if args.get(1).is_some_and(|first| first == guardian::GUARDIAN_ARGUMENT) {
+        return Some(guardian::main(args[2..].iter().cloned()));
     }
     if args.get(1).is_some_and(|first| first == crate::bench::echo::ECHO_ARGUMENT) {
         return Some(crate::bench::echo::main(args.get(2)?.to_str()?));

@@ -19,7 +19,7 @@ use crate::config::find_program;
 use crate::facts::Facts;
 use crate::fixture::spawn_guard;
 use crate::plan::Session;
-use crate::transport::child::{ChildConnection, ChildSpec};
+use crate::transport::child::{ChildConnection, ChildSpec, guardian};
 use crate::transport::http;
 use crate::transport::in_process::InProcessConnection;
 use crate::transport::{Connection, Log};
@@ -154,7 +154,7 @@ impl Peer {
             let configured = current_dir.replace(folder.into()).unwrap_or_default();
             argv.iter_mut().enumerate().for_each(|(at, word)| stays(word, at > 0, &configured));
         }
-        let mut spec = ChildSpec::new(argv, temp_dir.to_owned(), marker());
+        let mut spec = ChildSpec::new(argv, temp_dir.to_owned(), guardian::mark());
         spec.env = env;
         spec.current_dir = current_dir;
         spec.cpus.clone_from(cpus);
@@ -251,13 +251,6 @@ const START_TRIES: u32 = 3;
 
 fn is_url(word: &OsString) -> bool {
     word.to_str().is_some_and(|word| word.starts_with(http::URL_PREFIX))
-}
-
-/// A variable that no other peer of this or another harness has with this value.
-fn marker() -> (String, String) {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    ("PEERPROOF_PEER".to_owned(), format!("{}-{count}", std::process::id()))
 }
 
 /// Fills `{name}` from `values`; `{{` and `}}` are braces.

@@ -26,6 +26,7 @@ use crate::peer::Peer;
 use crate::report::console;
 use crate::report::printer::Printer;
 use crate::runner::{self, Options, Outcome, Surroundings};
+use crate::transport::child::guardian;
 use crate::verdict::Verdict;
 
 /// Runs the checks for the peer of `config`, a `peerproof.toml` relative to the package, as tests, and ends the
@@ -106,6 +107,7 @@ fn prepare(
         timeout_scale: number("PEERPROOF_TIMEOUT_SCALE").unwrap_or(1.0),
         ..Options::default()
     };
+    guardian::start(&exe);
     let actor_exe = ActorExe::new(exe);
     let interrupted = AtomicBool::new(false);
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };

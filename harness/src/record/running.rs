@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use super::Side;
 use super::relay::{Teller, What};
 use crate::transcript::Exit;
+use crate::transport::child::guardian;
 
 /// A peer that was started. It is not reaped before the end, so that its process id stays its own.
 pub(super) struct Running {
@@ -26,6 +27,8 @@ pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
         side.argv.split_first().ok_or_else(|| io::Error::other("the command line is empty"))?;
     let mut command = Command::new(program);
     command.args(args).envs(side.env.iter().map(|(name, value)| (name, value)));
+    let (name, value) = guardian::mark();
+    command.env(name, value);
     // A group of its own: what a terminal sends to the recorder reaches a peer when the recorder passes it on.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let child = command.spawn()?;

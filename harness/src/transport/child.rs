@@ -5,11 +5,12 @@
 //! session is finished: its process id, and with it the group's, can so far belong to nobody else.
 
 mod finish;
+pub mod guardian;
 mod pump;
 pub mod shim;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(crate) mod tree;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -20,7 +21,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -126,8 +127,6 @@ impl ChildSpec {
         if self.cpus.is_empty() {
             return command.spawn();
         }
-        // A child inherits the placement of the thread that starts it.
-        let before = rustix::thread::sched_getaffinity(None)?;
         let mut cpus = CpuSet::new();
         for &cpu in &self.cpus {
             if cpu >= CpuSet::MAX_CPU {
@@ -138,10 +137,15 @@ impl ChildSpec {
             }
             cpus.set(cpu);
         }
-        rustix::thread::sched_setaffinity(None, &cpus)?;
-        let child = command.spawn();
-        rustix::thread::sched_setaffinity(None, &before)?;
-        child
+        // A child inherits the placement of the thread that starts it. A thread that ends then needs no placement back.
+        let starter = std::thread::Builder::new().name("starter".to_owned());
+        std::thread::scope(|scope| {
+            let placed = starter.spawn_scoped(scope, || {
+                rustix::thread::sched_setaffinity(None, &cpus)?;
+                command.spawn()
+            })?;
+            placed.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
+        })
     }
 }
 
@@ -221,6 +225,8 @@ pub struct ChildConnection {
     /// environment.
     family: Vec<tree::Process>,
     sampled_at: Instant,
+    /// Whether its process id may be somebody else's; held while somebody relies on that it is not.
+    reaped: Arc<Mutex<bool>>,
     finished: bool,
 }
 
@@ -270,6 +276,7 @@ impl ChildConnection {
             kill_sent: false,
             family: Vec::new(),
             sampled_at: started,
+            reaped: Arc::default(),
             finished: false,
         };
         for pipe in [&connection.stdin, &connection.stdout, &connection.stderr].into_iter().flatten() {
@@ -315,7 +322,7 @@ impl ChildConnection {
 
     /// Ends the family from another thread, while this one waits for the peer.
     pub fn killer(&self) -> Killer {
-        Killer { pid: self.pid, marker: self.marker.clone() }
+        Killer { pid: self.pid, reaped: Arc::clone(&self.reaped), marker: self.marker.clone() }
     }
 
     fn raw_pid(&self) -> i32 {
@@ -341,16 +348,21 @@ impl ChildConnection {
     }
 }
 
-/// Ends a peer that hangs. Valid until the connection is finished: until then its process id is not given away.
+/// Ends a peer that hangs. It may outlive the connection: once the peer was reaped it kills nothing.
 #[derive(Debug, Clone)]
 pub struct Killer {
     pid: Pid,
+    reaped: Arc<Mutex<bool>>,
     marker: Vec<u8>,
 }
 
 impl Killer {
     /// Kills the peer, its group, its descendants and those that left it.
     pub fn kill(&self) {
+        let is_reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_reaped {
+            return;
+        }
         let mut family = tree::descendants(self.pid.as_raw_nonzero().get());
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -358,11 +370,7 @@ impl Killer {
             family.extend(tree::descendants(orphan));
             family.extend(tree::look_at(orphan));
         }
-        for process in family.iter().filter(|process| process.still_lives()) {
-            if let Some(pid) = Pid::from_raw(process.pid) {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-        }
+        family.iter().for_each(finish::kill);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -55,7 +56,9 @@ impl ChildConnection {
             }
         }
         if self.ended.is_some() {
-            // It is dead already: this only reaps it.
+            // It is dead already: this only reaps it. From here on its id may be somebody else's.
+            let mut is_reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+            *is_reaped = true;
             let _ = self.child.wait();
         }
         (self.stdin, self.stdout, self.stderr) = (None, None, None);
@@ -97,10 +100,7 @@ impl ChildConnection {
                 }
             }
             let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
-            for process in &living {
-                kill(process);
-            }
-            wait_for_all(&living, KILL_GRACE);
+            end_all(&living);
             for process in living {
                 if let Some(pid) = Pid::from_raw(process.pid) {
                     // Its ancestors up to the peer are dead, so it is ours by adoption; nobody else waits for it.
@@ -168,7 +168,13 @@ fn handle(process: &Process) -> Option<OwnedFd> {
     process.still_lives().then_some(pidfd)
 }
 
-fn kill(process: &Process) {
+/// Kills exactly these processes and waits until they are dead.
+pub(super) fn end_all(processes: &[Process]) {
+    processes.iter().for_each(kill);
+    wait_for_all(processes, KILL_GRACE);
+}
+
+pub(super) fn kill(process: &Process) {
     if let Some(pidfd) = handle(process) {
         let _ = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
     } else if let Some(pid) = Pid::from_raw(process.pid).filter(|_| process.still_lives()) {

@@ -439,3 +439,21 @@ fn connections_on_several_threads_do_not_touch_each_other() {
         }
     });
 }
+
+#[test]
+fn a_killer_that_outlives_its_peer_kills_nothing() {
+    let mut peer = start(&["true"]);
+    let killer = peer.connection.killer();
+    assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
+    peer.finish();
+    // Whoever has the id now, as a process or as a group, is not the peer.
+    let mut stranger = Command::new("/bin/sleep");
+    stranger.arg("1000").process_group(0);
+    let mut stranger = stranger.spawn().unwrap();
+    let killer = Killer { pid: Pid::from_child(&stranger), ..killer };
+    killer.kill();
+    let lived = is_alive(killer.pid.as_raw_nonzero().get()) && stranger.try_wait().unwrap().is_none();
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    assert!(lived);
+}

@@ -17,31 +17,31 @@ const MS_PER_TICK: u64 = 10;
 
 /// One process, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    pub(super) command: String,
-    pub(super) state: u8,
-    pub(super) parent: i32,
-    pub(super) group: i32,
-    pub(super) session: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) command: String,
+    pub(crate) state: u8,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
     /// Start time in clock ticks: tells the process from a later one with the same id.
-    pub(super) start: u64,
+    pub(crate) start: u64,
 }
 
 impl Process {
     /// Dead and waiting to be reaped, or about to be.
-    pub(super) fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
     /// Whether this very process still lives.
-    pub(super) fn still_lives(&self) -> bool {
+    pub(crate) fn still_lives(&self) -> bool {
         look_at(self.pid).is_some_and(|now| now.start == self.start && !now.is_dead())
     }
 }
 
 /// Reads `/proc/PID/stat`; `None` where there is no such process.
-pub(super) fn look_at(pid: i32) -> Option<Process> {
+pub(crate) fn look_at(pid: i32) -> Option<Process> {
     parse_stat(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -82,14 +82,17 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
 }
 
 fn scan_for_children(pid: i32) -> Vec<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&id| look_at(id).is_some_and(|process| process.parent == pid))
-        .collect()
+    pids().filter(|&id| look_at(id).is_some_and(|process| process.parent == pid)).collect()
+}
+
+/// All living processes of this machine that can be seen.
+pub(super) fn all() -> Vec<Process> {
+    pids().filter_map(look_at).filter(|process| !process.is_dead()).collect()
+}
+
+fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The living descendants of `root`, without `root` itself.
@@ -124,10 +127,19 @@ pub(super) fn carries(pid: i32, entry: &[u8]) -> bool {
         }
         std::thread::sleep(EXEC_PATIENCE / 100);
     };
-    memmem::find_iter(&environment, entry).any(|at| {
-        (at == 0 || environment[at - 1] == 0)
-            && environment.get(at + entry.len()).is_none_or(|&byte| byte == 0)
-    })
+    entries_that_begin(&environment, entry).any(|rest| rest.first().is_none_or(|&byte| byte == 0))
+}
+
+/// Whether the environment that `pid` was started with holds an entry that begins with `begin`; only one look.
+pub(super) fn carries_now(pid: i32, begin: &[u8]) -> bool {
+    environment(pid).is_some_and(|environment| entries_that_begin(&environment, begin).next().is_some())
+}
+
+/// What follows `begin` wherever an entry of `environment` begins with it.
+fn entries_that_begin<'a>(environment: &'a [u8], begin: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    memmem::find_iter(environment, begin)
+        .filter(|&at| at == 0 || environment[at - 1] == 0)
+        .map(|at| &environment[at + begin.len()..])
 }
 
 /// The variables that `pid` was started with, each with a NUL behind it.
@@ -141,9 +153,13 @@ fn environment(pid: i32) -> Option<Vec<u8>> {
 
 /// Peak resident memory of one process in bytes; `None` where it is gone or dead.
 pub(super) fn hwm_bytes(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    hwm_in(&fs::read(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn hwm_in(status: &[u8]) -> Option<u64> {
+    // The name of the process stands before it and may be cut within a character.
+    let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"))?;
+    let kib: u64 = std::str::from_utf8(line).ok()?.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1_024)
 }
 
@@ -168,6 +184,13 @@ mod tests {
         assert_eq!(process.command, "a) b (c");
         assert_eq!((process.state, process.parent, process.group, process.session), (b'S', 7, 8, 9));
         assert_eq!(process.start, 777);
+    }
+
+    #[test]
+    fn a_name_that_is_cut_within_a_character_hides_nothing() {
+        let stat = b"42 (caf\xc3) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0\n";
+        assert_eq!(parse_stat(42, stat).unwrap().start, 777);
+        assert_eq!(hwm_in(b"Name:\tcaf\xc3\nVmHWM:\t     412 kB\n"), Some(412 * 1_024));
     }
 
     #[test]

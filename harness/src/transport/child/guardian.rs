@@ -1,0 +1,148 @@
+//! The guardian: a small process that outlives the harness and then ends its peers.
+//!
+//! A harness that ends in the ordinary way has ended its peers before. One that is killed, or exits at a second Ctrl-C,
+//! has not. The guardian is our own binary, called with a hidden argument; its standard input is a pipe whose other end
+//! only the harness holds. The pipe closes when the harness is gone, however it went. The guardian then kills every
+//! process that carries the mark of this harness, the groups that such processes lead, and all their descendants.
+//!
+//! It costs one process a run and nothing a peer. Where our binary is not at hand, nothing watches: peers then end by the
+//! end of their input, or not at all. It misses what cleared its environment, left its group and outlived its parent.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{finish, tree};
+
+/// First argument that tells our binary to act as the guardian. See [`main`].
+pub const GUARDIAN_ARGUMENT: &str = "__end-what-outlives";
+
+/// Variable that marks the peers of a harness and what they start.
+const MARK: &str = "PEERPROOF_PEER";
+/// Pause between two looks: a program that takes the place of another one has no environment for a moment.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Looks without a find after which nothing is left.
+const EMPTY_LOOKS: u32 = 2;
+/// Most looks: a fork bomb must not keep the guardian for ever.
+const LOOKS_MAX: u32 = 64;
+
+/// A variable that no other peer of this or another harness has with this value.
+pub(crate) fn mark() -> (String, String) {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    (MARK.to_owned(), format!("{}-{count}", std::process::id()))
+}
+
+/// Starts the guardian of this process, once. `exe` is our own binary, or one whose `main` hands over the arguments behind
+/// [`GUARDIAN_ARGUMENT`] to [`main`].
+pub fn start(exe: &Path) {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        let guarded = format!("{MARK}={}-", std::process::id());
+        let mut command = Command::new(exe);
+        // It holds none of our streams, and a Ctrl-C for our group does not reach it. Its environment is that of no peer,
+        // and not empty: an empty one is looked at twice.
+        command.arg(GUARDIAN_ARGUMENT).arg(guarded).env_clear().env("PEERPROOF_GUARDIAN", "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.current_dir("/");
+        let _guard = crate::fixture::spawn_guard();
+        // Without one, peers are as safe as they were before.
+        if let Ok(guardian) = command.spawn() {
+            // Neither waited for nor closed: the end of this process closes the pipe.
+            std::mem::forget(guardian);
+        }
+    });
+}
+
+/// Waits for the end of standard input, then ends what carries the mark in the first of `args`. Gives the exit status.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let Some(mark) = args.into_iter().next().filter(|mark| is_mark(mark)) else { return 2 };
+    let mut byte = [0];
+    let mut stdin = std::io::stdin();
+    while !matches!(stdin.read(&mut byte), Ok(0)) {}
+    let mut empty = 0;
+    for _ in 0..LOOKS_MAX {
+        let living = marked(mark.as_encoded_bytes());
+        finish::end_all(&living);
+        empty = if living.is_empty() { empty + 1 } else { 0 };
+        if empty == EMPTY_LOOKS {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    0
+}
+
+/// A shorter one would fit processes of others.
+fn is_mark(mark: &OsStr) -> bool {
+    let pid = mark.to_str().and_then(|mark| mark.strip_prefix(MARK)?.strip_prefix('=')?.strip_suffix('-'));
+    pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
+}
+
+/// The living processes that carry a mark that begins with `mark`, those in groups that they lead, and their descendants.
+fn marked(mark: &[u8]) -> Vec<tree::Process> {
+    let all = tree::all();
+    let mut pids: BTreeSet<i32> = all
+        .iter()
+        .filter(|process| tree::carries_now(process.pid, mark))
+        .map(|process| process.pid)
+        .collect();
+    let leaders = pids.clone();
+    pids.extend(all.iter().filter(|process| leaders.contains(&process.group)).map(|process| process.pid));
+    loop {
+        let children = all.iter().filter(|process| pids.contains(&process.parent));
+        let before = pids.len();
+        let children: Vec<i32> = children.map(|process| process.pid).collect();
+        pids.extend(children);
+        if pids.len() == before {
+            break;
+        }
+    }
+    all.into_iter().filter(|process| pids.contains(&process.pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_names_one_harness() {
+        for good in ["PEERPROOF_PEER=1-", "PEERPROOF_PEER=4194304-"] {
+            assert!(is_mark(OsStr::new(good)), "{good}");
+        }
+        for bad in ["", "PEERPROOF_PEER=", "PEERPROOF_PEER=-", "PEERPROOF_PEER=1", "PATH=1-"] {
+            assert!(!is_mark(OsStr::new(bad)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_a_marked_process_leads_or_started_is_found_and_nothing_else() {
+        let script = "env -i /bin/sleep 1000 & exec /bin/sleep 1000";
+        let mut peer = Command::new("/bin/sh")
+            .args(["-c", script])
+            .env("PEERPROOF_TEST_MARK", "7-1")
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(peer.id()).unwrap();
+        // Both have become `sleep`: a moment before, one has no environment yet.
+        let found = loop {
+            let found = marked(b"PEERPROOF_TEST_MARK=7-");
+            if found.len() == 2 && found.iter().all(|process| process.command == "sleep") {
+                break found;
+            }
+            std::thread::yield_now();
+        };
+        assert!(found.iter().any(|process| process.pid == pid));
+        assert!(marked(b"PEERPROOF_TEST_MARK=8-").is_empty());
+        finish::end_all(&found);
+        peer.wait().unwrap();
+        assert!(marked(b"PEERPROOF_TEST_MARK=7-").is_empty());
+    }
+}
