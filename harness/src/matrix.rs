@@ -95,7 +95,10 @@ impl Cell {
             }
         }
         let why = match &result.verdict {
-            Verdict::Untestable(why) | Verdict::NotRun(why) | Verdict::HarnessError(why) => Some(why.clone()),
+            Verdict::Untestable(why)
+            | Verdict::NotRun(why)
+            | Verdict::Masked(why)
+            | Verdict::HarnessError(why) => Some(why.clone()),
             _ => None,
         };
         Self {

@@ -3,6 +3,7 @@
 mod ambient;
 mod confirm;
 mod skip;
+mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -181,6 +182,13 @@ pub fn is_first_canary(check: &Check) -> bool {
     check.id.ends_with(FIRST_CANARY)
 }
 
+/// What came instead of the answer to the first canary.
+fn instead(result: &CheckResult) -> String {
+    let finding = result.findings.first().map(|finding| finding.got.as_str());
+    let said = finding.or_else(|| result.verdict.detail()).unwrap_or(result.verdict.word());
+    said.trim_start_matches("no_working_reply: ").to_owned()
+}
+
 /// Most threads for checks that wait for the contract's own times.
 const SLOW_WORKERS_MAX: usize = 32;
 
@@ -208,8 +216,8 @@ struct Round<'a> {
     ambient: Mutex<Vec<Outcome>>,
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
     routed: Mutex<Vec<Routed>>,
-    /// Commands whose first canary failed.
-    dead_commands: Mutex<BTreeSet<String>>,
+    /// Commands whose first canary failed, with what came instead of its answer.
+    dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
     working_commands: Mutex<BTreeSet<String>>,
 }
@@ -248,7 +256,7 @@ impl Round<'_> {
             .filter(|check| check.vouched && skip_reason(self.peer, check, self.options).is_none());
         let commands: BTreeSet<&str> = resting.map(|check| check.command.as_str()).collect();
         for canary in self.peer.boundary.checks().iter().filter(|check| is_first_canary(check)) {
-            let asked = lock(&self.dead_commands).contains(&canary.command)
+            let asked = lock(&self.dead_commands).contains_key(&canary.command)
                 || lock(&self.working_commands).contains(&canary.command);
             if !asked
                 && commands.contains(canary.command.as_str())
@@ -268,12 +276,9 @@ impl Round<'_> {
 
     fn one(&self, check: &Check) {
         let outcome = self.outcome(check);
-        if is_first_canary(check) {
-            if outcome.result.verdict.is_good() {
-                lock(&self.working_commands).insert(check.command.clone());
-            } else if !self.options.keep_going {
-                lock(&self.dead_commands).insert(check.command.clone());
-            }
+        let is_asked = || lock(&self.working_commands).contains(&check.command);
+        if is_first_canary(check) && !self.options.keep_going && !is_asked() {
+            lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
         }
         if check.ambient {
             lock(&self.ambient).push(outcome);
@@ -287,9 +292,11 @@ impl Round<'_> {
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
             Some(Verdict::Untestable("interrupted".to_owned()))
         } else {
-            let is_dead = || lock(&self.dead_commands).contains(&check.command);
-            let dead = || Verdict::Untestable("no_working_reply: the first canary failed".to_owned());
-            skip_reason(self.peer, check, self.options).or_else(|| is_dead().then(dead))
+            let dead = || {
+                let instead = lock(&self.dead_commands).get(&check.command).cloned()?;
+                Some(Verdict::Untestable(format!("no_working_reply: the first canary failed: {instead}")))
+            };
+            skip_reason(self.peer, check, self.options).or_else(dead)
         };
         if let Some(verdict) = verdict {
             return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
@@ -301,9 +308,16 @@ impl Round<'_> {
             }
         };
         let elapsed = began.elapsed();
+        if is_first_canary(check) && judgement.canaries_answered > 0 {
+            // How the process ended afterwards is no reason to ask it nothing else.
+            lock(&self.working_commands).insert(check.command.clone());
+        }
         let mut judgement = judgement;
-        self.route(check, &mut judgement, &transcript);
-        let verdict = self.verdict(check, &judgement);
+        let masked = self.route(check, &mut judgement, &transcript);
+        let verdict = match masked {
+            Some(cause) if judgement.findings.is_empty() => Verdict::Masked(cause),
+            _ => self.verdict(check, &judgement),
+        };
         if !verdict.is_failure() {
             return self.finish(check, verdict, judgement, None, elapsed);
         }
@@ -324,6 +338,9 @@ impl Round<'_> {
     fn attempt_unguarded(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
+        if let Some(reason) = self.nothing_tried(check, &plan) {
+            return Err(Verdict::Untestable(reason));
+        }
         let transcript = lab(self.peer, self.options, self.around)
             .execute_shared(&check.id, &Arc::new(plan))
             .map_err(Verdict::HarnessError)?;
@@ -333,6 +350,9 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
+        if judgement.untestable.is_none() && judgement.choice.is_none() {
+            judgement.untestable = trial::left_out(&transcript);
+        }
         if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
         {

@@ -220,7 +220,10 @@ impl Shared {
         self.expectations.apply(&mut result);
         match &result.verdict {
             Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(Completion::Completed),
-            Verdict::Untestable(reason) | Verdict::NotClaimed(reason) | Verdict::NotRun(reason) => {
+            Verdict::Untestable(reason)
+            | Verdict::NotClaimed(reason)
+            | Verdict::NotRun(reason)
+            | Verdict::Masked(reason) => {
                 let sentence = format!("{}: {reason}", result.verdict.word());
                 if self.nextest { Err(sentence.into()) } else { Ok(Completion::ignored_with(sentence)) }
             }

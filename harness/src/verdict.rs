@@ -27,6 +27,8 @@ pub enum Verdict {
     NotClaimed(String),
     /// It was asked not to run: its time to live needs `--slow`.
     NotRun(String),
+    /// A fault that another check tells of showed in its conversation: the fault, and that check.
+    Masked(String),
     /// It failed as the expectations file says.
     Expected(String),
     /// It failed in some runs only: `k/n`.
@@ -58,6 +60,7 @@ impl Verdict {
             Self::Untestable(_) => "untestable",
             Self::NotClaimed(_) => "not_claimed",
             Self::NotRun(_) => "not_run",
+            Self::Masked(_) => "masked",
             Self::Expected(_) => "expected",
             Self::Flaky(_) => "flaky",
             Self::HarnessError(_) => "harness_error",
@@ -71,9 +74,20 @@ impl Verdict {
             | Self::Untestable(text)
             | Self::NotClaimed(text)
             | Self::NotRun(text)
+            | Self::Masked(text)
             | Self::Expected(text)
             | Self::Flaky(text)
             | Self::HarnessError(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Why nothing was decided, if that is so.
+    pub fn undecided(&self) -> Option<&str> {
+        match self {
+            Self::Untestable(why) | Self::NotClaimed(why) | Self::NotRun(why) | Self::Masked(why) => {
+                Some(why)
+            }
             _ => None,
         }
     }

@@ -68,6 +68,7 @@ fn all_verdicts() -> Vec<CheckResult> {
         Verdict::Untestable(text()),
         Verdict::NotClaimed(text()),
         Verdict::NotRun(text()),
+        Verdict::Masked(text()),
         Verdict::Expected(text()),
         Verdict::Flaky(text()),
         Verdict::HarnessError(text()),

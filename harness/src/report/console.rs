@@ -220,10 +220,7 @@ impl Report<'_> {
     fn undecided(&self, out: &mut String) {
         let mut reasons: BTreeMap<(&'static str, &str), Vec<&CheckResult>> = BTreeMap::new();
         for check in &self.run.checks {
-            let detail = match &check.verdict {
-                Verdict::Untestable(detail) | Verdict::NotClaimed(detail) | Verdict::NotRun(detail) => detail,
-                _ => continue,
-            };
+            let Some(detail) = check.verdict.undecided() else { continue };
             reasons.entry((check.verdict.word(), detail)).or_default().push(check);
         }
         if reasons.is_empty() {
@@ -234,6 +231,7 @@ impl Report<'_> {
             let (code, sentence) = detail.split_once(": ").unwrap_or(("", detail));
             let sentence = match *word {
                 "not_claimed" => format!("the feature `{detail}` is not claimed"),
+                "masked" => format!("masked by {code}, {sentence}"),
                 _ => sentence.to_owned(),
             };
             let hint = match code {
@@ -353,6 +351,7 @@ const GROUPS: &[(&str, Tone)] = &[
     ("harness errors", Tone::Warn),
     ("expected to fail", Tone::Warn),
     ("untestable", Tone::Warn),
+    ("masked", Tone::Warn),
     ("not claimed", Tone::Dim),
     ("not run", Tone::Dim),
 ];
@@ -369,6 +368,7 @@ fn group(verdict: &Verdict) -> &'static str {
         Verdict::HarnessError(_) => "harness errors",
         Verdict::Expected(_) => "expected to fail",
         Verdict::Untestable(_) => "untestable",
+        Verdict::Masked(_) => "masked",
         Verdict::NotClaimed(_) => "not claimed",
         Verdict::NotRun(_) => "not run",
     }

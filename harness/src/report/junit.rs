@@ -69,6 +69,7 @@ fn case(check: &CheckResult) -> TestCase {
         Verdict::Untestable(reason)
         | Verdict::NotClaimed(reason)
         | Verdict::NotRun(reason)
+        | Verdict::Masked(reason)
         | Verdict::Expected(reason) => {
             let mut status = TestCaseStatus::skipped();
             status.set_type(check.verdict.word());

@@ -127,9 +127,7 @@ fn clauses(run: &Run, out: &mut String) {
 fn undecided(run: &Run, out: &mut String) {
     let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for check in &run.checks {
-        if let Verdict::Untestable(detail) | Verdict::NotClaimed(detail) | Verdict::NotRun(detail) =
-            &check.verdict
-        {
+        if let Some(detail) = check.verdict.undecided() {
             reasons.entry((check.verdict.word(), detail)).or_default().push(&check.id);
         }
     }

@@ -121,7 +121,7 @@ fn notifications(run: &Run, incomplete: Option<&str>) -> Vec<Value> {
     for check in &run.checks {
         let level = match check.verdict {
             Verdict::HarnessError(_) => "error",
-            Verdict::Untestable(_) | Verdict::NotRun(_) => "note",
+            Verdict::Untestable(_) | Verdict::NotRun(_) | Verdict::Masked(_) => "note",
             _ => continue,
         };
         let text =

@@ -24,12 +24,21 @@ impl Round<'_> {
     }
 
     /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
-    /// is: by the same conversation.
-    pub(super) fn route(&self, check: &Check, judgement: &mut Judgement, transcript: &Transcript) {
+    /// is: by the same conversation. Returns what masks this check, which is no pass without them.
+    pub(super) fn route(
+        &self,
+        check: &Check,
+        judgement: &mut Judgement,
+        transcript: &Transcript,
+    ) -> Option<String> {
         let mut own = Vec::new();
+        let mut masked = None;
         for finding in std::mem::take(&mut judgement.findings) {
             match self.owner(&finding.clause, &check.command) {
                 Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
+                    masked.get_or_insert_with(|| {
+                        format!("{} {}: told by {owner}", finding.clause, finding.reason)
+                    });
                     let known = |routed: &[Routed]| {
                         routed.iter().any(|routed| {
                             routed.owner == *owner
@@ -55,6 +64,7 @@ impl Round<'_> {
             }
         }
         judgement.findings = own;
+        masked
     }
 
     /// Hands the held-back checks the findings of all other conversations and reports them.

@@ -1,0 +1,133 @@
+//! What a run makes of conversations: what was not tried is not proved, and one fault is one red line.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
+use peerproof::boundary::toolhost::talk::{Request, Talk, refused};
+use peerproof::boundary::{self, Boundary, Reference};
+use peerproof::check::Check;
+use peerproof::fixture::ActorExe;
+use peerproof::payload::Payload;
+use peerproof::peer::{Origin, Peer};
+use peerproof::runner::{self, Options, Surroundings};
+use peerproof::verdict::{CheckResult, Verdict};
+
+/// A reference in this process with arguments beyond the usual ones.
+fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
+    let extra: Vec<String> = extra.iter().map(|word| (*word).to_owned()).collect();
+    Peer {
+        name: "reference".to_owned(),
+        boundary,
+        facts: boundary.facts_of(&reference),
+        commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
+        env: Vec::new(),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            boundary.reference_machine(&[args, &extra].concat(), env)
+        })),
+        latency_us: Arc::default(),
+    }
+}
+
+fn toolhost(extra: &[&str]) -> Peer {
+    let toolhost = boundary::find("toolhost").unwrap();
+    peer_of(toolhost, toolhost.references().remove(0), extra)
+}
+
+fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
+    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let scratch = tempfile::tempdir().unwrap();
+    let interrupted = AtomicBool::new(false);
+    let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
+    let results = Mutex::new(BTreeMap::new());
+    let options = Options { slow: true, very_slow: true, confirm: 1, keep_going: true, ..Options::default() };
+    runner::run(peer, checks, &options, around, &|outcome| {
+        results.lock().unwrap().insert(outcome.result.id.clone(), outcome.result);
+    });
+    results.into_inner().unwrap()
+}
+
+fn check(id: &str) -> &'static Check {
+    let all = boundary::all().into_iter().flat_map(Boundary::checks);
+    all.into_iter().find(|check| check.id == id).unwrap()
+}
+
+#[test]
+fn what_was_not_carried_out_is_not_proved() {
+    let check = Check::new("toolhost/serve/left-out", "t", ["TH-FRAME-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        let ends = [Outcome::Silence, Outcome::EndsInOrder].map(Allowed::of);
+        let may_end = Expect { allowed: ends.to_vec(), ..Expect::new("TH-FRAME-01", refused()) };
+        talk.send(Payload::text("\n"), may_end);
+        let unknown = Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1").input("{}");
+        talk.send(unknown.line(), Expect::new("TH-FRAME-01", refused()));
+        Ok(talk.canary().finish().plan())
+    });
+    assert_eq!(run(&toolhost(&[]), &[&check])[&check.id].verdict, Verdict::Pass);
+    let found = &run(&toolhost(&["--choice", "blank_line=end"]), &[&check])[&check.id];
+    let Verdict::Untestable(why) = &found.verdict else { panic!("{:?}", found.verdict) };
+    assert!(why.starts_with("step_left_out: "), "{why}");
+    assert!(why.ends_with("the peer had ended (exit status 0)"), "{why}");
+}
+
+#[test]
+fn a_plan_that_tries_nothing_is_no_pass() {
+    let check = Check::new("toolhost/serve/no-role", "t", ["TH-FRAME-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        if talk.has("fail") {
+            let ask = talk.ask("fail", "{\"message\":\"m\"}");
+            talk.send(ask.line(), Expect::new("TH-FRAME-01", refused()));
+        }
+        Ok(talk.finish().plan())
+    });
+    let mut peer = toolhost(&[]);
+    assert_eq!(run(&peer, &[&check])[&check.id].verdict, Verdict::Pass);
+    peer.facts.roles.remove("fail");
+    let Verdict::Untestable(why) = &run(&peer, &[&check])[&check.id].verdict else { panic!("decided") };
+    assert!(why.starts_with("nothing_to_try: "), "{why}");
+}
+
+#[test]
+fn correct_peers_are_asked_everything() {
+    let mut left_out = Vec::new();
+    for boundary in boundary::all() {
+        for reference in boundary.references() {
+            let is_light = |id: &str| !id.contains("/limits/") && !id.contains("size");
+            let checks: Vec<&Check> = boundary
+                .checks()
+                .iter()
+                .filter(|check| reference.commands.iter().any(|(name, _)| *name == check.command))
+                .filter(|check| !check.needs_process && is_light(&check.id))
+                .collect();
+            for (id, result) in run(&peer_of(boundary, reference, &[]), &checks) {
+                if let Verdict::Untestable(why) = result.verdict
+                    && ["step_left_out", "nothing_to_try"].iter().any(|code| why.starts_with(code))
+                {
+                    left_out.push(format!("{id}: {why}"));
+                }
+            }
+        }
+    }
+    assert_eq!(left_out, Vec::<String>::new());
+}
+
+const OTHER: &str = "toolhost/serve/request/aid-missing";
+const OWNER: &str = "toolhost/serve/replies/status-is-documented";
+
+/// A fault in every reply is told by the check that watches replies; no other is green in whose conversation it shows.
+#[test]
+fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
+    let peer = toolhost(&["--mutant", "status-in-lower-case"]);
+    let (other, owner) = (check(OTHER), check(OWNER));
+    assert_eq!(run(&peer, &[other])[OTHER].verdict, Verdict::Fail);
+    let both = run(&peer, &[other, owner]);
+    assert_eq!(both[OWNER].verdict, Verdict::Fail);
+    let Verdict::Masked(cause) = &both[OTHER].verdict else { panic!("{:?}", both[OTHER].verdict) };
+    assert!(cause.ends_with(&format!("told by {OWNER}")), "{cause}");
+}
