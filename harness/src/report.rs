@@ -18,3 +18,4 @@ pub mod recorded;
 pub mod render;
 pub mod sarif;
 pub mod text;
+pub mod verdicts;

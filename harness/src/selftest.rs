@@ -20,6 +20,7 @@ use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::Verdict;
 
 mod correct;
+mod golden;
 pub mod null_peers;
 pub mod presentation;
 

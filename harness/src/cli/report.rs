@@ -58,6 +58,9 @@ struct Forms {
     /// Write Markdown here.
     #[arg(long, value_name = "FILE")]
     md: Option<PathBuf>,
+    /// Write a line a check here: its verdict, reason and clause, without what changes from run to run.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
 }
 
 impl Forms {
@@ -67,6 +70,7 @@ impl Forms {
             Form::Html => &self.html,
             Form::Sarif => &self.sarif,
             Form::Markdown => &self.md,
+            Form::Verdicts => &self.verdicts,
         };
         Form::ALL.into_iter().filter_map(|form| Some((form, file(form).clone()?))).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
 
@@ -11,6 +11,7 @@ use super::{Context, Done, Exit, Stop};
 use crate::boundary::{self, Boundary};
 use crate::fixture::ActorExe;
 use crate::report::progress::Progress;
+use crate::report::render;
 use crate::runner::{Options, Surroundings};
 use crate::selftest::{Proof, Workshop};
 
@@ -28,6 +29,10 @@ pub struct Args {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Form::Plain)]
     format: Form,
+    /// Instead of the proof: write what every check says of the correct peers and of every mutant into this folder, a file
+    /// a boundary.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "filter")]
+    golden: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,6 +69,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let options = Options { jobs: args.jobs, ..Options::default() };
     let mut exit = Exit::Good;
+    if let Some(folder) = &args.golden {
+        return golden(folder, &boundaries, context, &options, around);
+    }
     for boundary in boundaries {
         let proof = prove(boundary, args, context, &options, around);
         let text = match args.format {
@@ -81,6 +89,23 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(exit)
 }
 
+/// Writes the golden record of each boundary.
+fn golden(
+    folder: &Path,
+    boundaries: &[&'static dyn Boundary],
+    context: &Context,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Done {
+    for boundary in boundaries {
+        let record = in_workshop(*boundary, context, options, around, |workshop, say| workshop.golden(say));
+        let path = folder.join(format!("{}.txt", boundary.name()));
+        render::write(&path, &record.map_err(Stop::harness)?).map_err(Stop::usage)?;
+        context.printer.out(&format!("{}\n", path.display()));
+    }
+    Ok(Exit::Good)
+}
+
 fn prove(
     boundary: &'static dyn Boundary,
     args: &Args,
@@ -88,6 +113,19 @@ fn prove(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Proof {
+    in_workshop(boundary, context, options, around, |workshop, say| {
+        workshop.prove(args.filter.as_deref(), say)
+    })
+}
+
+/// Does `work` in a workshop of `boundary`, with a progress line.
+fn in_workshop<R>(
+    boundary: &'static dyn Boundary,
+    context: &Context,
+    options: &Options,
+    around: Surroundings<'_>,
+    work: impl FnOnce(&Workshop<'_>, &(dyn Fn(String) + Sync)) -> R,
+) -> R {
     let progress = Progress::new(boundary.mutants().len(), &context.printer);
     let workshop = Workshop {
         boundary,
@@ -97,9 +135,9 @@ fn prove(
         options,
         around,
     };
-    let proof = workshop.prove(args.filter.as_deref(), &|phrase| progress.say(phrase));
+    let result = work(&workshop, &|phrase| progress.say(phrase));
     progress.clear();
-    proof
+    result
 }
 
 fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {

@@ -15,11 +15,13 @@ pub enum Form {
     Sarif,
     /// Markdown for pull requests and wikis.
     Markdown,
+    /// A line a check, the same in every run, to be kept and compared.
+    Verdicts,
 }
 
 impl Form {
     /// All of them, in the order in which help names them.
-    pub const ALL: [Self; 4] = [Self::Junit, Self::Html, Self::Sarif, Self::Markdown];
+    pub const ALL: [Self; 5] = [Self::Junit, Self::Html, Self::Sarif, Self::Markdown, Self::Verdicts];
 
     /// The word in `--report WORD=FILE`.
     pub fn word(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Form {
             Self::Html => "html",
             Self::Sarif => "sarif",
             Self::Markdown => "md",
+            Self::Verdicts => "verdicts",
         }
     }
 
@@ -42,6 +45,7 @@ impl Form {
             }
             Self::Sarif => super::sarif::sarif(file),
             Self::Markdown => Ok(super::markdown::markdown(file)),
+            Self::Verdicts => Ok(super::verdicts::verdicts(file)),
         }
     }
 }

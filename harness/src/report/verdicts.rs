@@ -1,0 +1,36 @@
+//! Results as text to be kept and compared: a line a check, without what changes from run to run.
+
+use crate::results::ResultsFile;
+use crate::verdict::{CheckResult, Verdict};
+
+/// One check: its id, its verdict with the choice or the code of the reason, and the reason and clause of each finding.
+pub fn line(result: &CheckResult) -> String {
+    let mut line = format!("{} {}", result.id, result.verdict.word());
+    if let Some(detail) = detail(&result.verdict) {
+        line.push('(');
+        line.push_str(detail);
+        line.push(')');
+    }
+    let mut findings: Vec<String> =
+        result.findings.iter().map(|finding| format!(" {} {}", finding.clause.0, finding.reason)).collect();
+    findings.sort();
+    findings.dedup();
+    line.extend(findings);
+    line
+}
+
+/// What stands behind a verdict and is the same in every run: times, paths and counts follow a colon.
+fn detail(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Flaky(_) => None,
+        other => other.detail().map(|detail| detail.split(':').next().unwrap_or(detail)),
+    }
+}
+
+/// All checks of a file, sorted.
+pub fn verdicts(file: &ResultsFile) -> String {
+    let mut lines: Vec<String> = file.checks().map(line).collect();
+    lines.sort();
+    lines.push(String::new());
+    lines.join("\n")
+}
