@@ -48,7 +48,7 @@ impl Engine {
             facts: reference::facts(Side::Provider),
             features_given: true,
             origin,
-            latency_us: Arc::default(),
+            pace: Arc::default(),
         };
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program: PathBuf = std::env::current_exe().map_err(|error| error.to_string())?;

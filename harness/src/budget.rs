@@ -9,6 +9,9 @@ pub struct Budget {
     pub stdout_bytes_max: usize,
     /// Most bytes of standard error kept; the rest is drained and counted.
     pub stderr_bytes_kept: usize,
+    /// Longest time that a peer may take to start, as long as nothing is known of it. Other times count from its first
+    /// answer.
+    pub start_up: Duration,
     /// Longest wait for a reply to a small request.
     pub reply: Duration,
     /// Added to `reply` for every MiB that is written before the reply.
@@ -32,6 +35,7 @@ impl Default for Budget {
         Self {
             stdout_bytes_max: 64 << 20,
             stderr_bytes_kept: 16 << 10,
+            start_up: Duration::from_secs(30),
             reply: Duration::from_millis(4_000),
             reply_per_mib: Duration::from_millis(1_000),
             exit: Duration::from_millis(2_000),
@@ -42,8 +46,9 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Scales the times (never the sizes) by `--timeout-scale`.
+    /// Scales the times (never the sizes) by `--timeout-scale`. The time for a start is measured, and gets no longer.
     pub fn scaled(mut self, timeout_scale: f64) -> Self {
+        self.start_up = self.start_up.mul_f64(timeout_scale.min(1.0));
         for time in [&mut self.reply, &mut self.reply_per_mib, &mut self.exit, &mut self.connection] {
             *time = time.mul_f64(timeout_scale);
         }

@@ -257,7 +257,7 @@ impl Config {
             facts,
             features_given: self.features.is_some(),
             origin: Origin::Process { base_env, current_dir: self.folder.clone(), cpus: Vec::new() },
-            latency_us: std::sync::Arc::default(),
+            pace: std::sync::Arc::default(),
         })
     }
 

@@ -1,6 +1,9 @@
 //! How a session came to its end, and what it left behind.
 
+use std::time::Duration;
+
 use crate::finding::{Finding, Nature};
+use crate::pace::written;
 use crate::transcript::{Awaited, Exit, Kind, Transcript};
 
 /// How the process of a session ended, and which deadlines passed before.
@@ -20,6 +23,8 @@ pub struct Ending {
     pub late: bool,
     /// In a recorded conversation somebody else ended the peer, or the end was not recorded: it owes no more replies.
     pub cut: bool,
+    /// How long was waited for what did not come first.
+    pub waited: Option<Duration>,
     /// The budget it exceeded: reason code and phrase.
     pub flood: Option<(&'static str, &'static str)>,
 }
@@ -49,7 +54,19 @@ impl Ending {
             unanswered: passed(Awaited::Frames),
             unread: passed(Awaited::Writing),
             late: passed(Awaited::Exit),
+            waited: transcript.of(session).find_map(|event| match event.kind {
+                Kind::DeadlinePassed { waited_ms, .. } => Some(Duration::from_millis(waited_ms)),
+                _ => None,
+            }),
             flood,
+        }
+    }
+
+    /// `what` and for how long it was waited: `no reply within 4.0 s`.
+    pub fn in_vain(&self, what: &str) -> String {
+        match self.waited {
+            Some(waited) => format!("{what} within {}", written(waited)),
+            None => what.to_owned(),
         }
     }
 

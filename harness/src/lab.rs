@@ -54,10 +54,14 @@ struct Recorder<'a> {
     session: usize,
     offset_us: u64,
     frames: &'a mut u64,
+    first_us: &'a mut Option<u64>,
 }
 
 impl Log for Recorder<'_> {
     fn record(&mut self, at_us: u64, kind: Kind) {
+        if let Kind::Received { .. } | Kind::HttpReply { .. } = &kind {
+            self.first_us.get_or_insert(at_us);
+        }
         if let Kind::Received { bytes } = &kind {
             *self.frames += memchr::memchr_iter(b'\n', &bytes.0).count() as u64;
         }
@@ -76,6 +80,8 @@ struct Live {
     offset_us: u64,
     /// The time of its connection when that ended.
     ended_us: u64,
+    /// When the first thing came from the peer: since then it is known to be ready.
+    first_us: Option<u64>,
     /// Complete frames received so far.
     frames: u64,
     /// Frames asked for so far.
@@ -90,7 +96,6 @@ struct Live {
     lines_pending: usize,
     /// A wait was cut short: the next canary has to tell whether a reply was lost.
     short_of_frames: bool,
-    answered_once: bool,
     temp_dir: Option<PathBuf>,
 }
 
@@ -171,12 +176,6 @@ impl Lab<'_> {
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         format!("{:x}-{:x}", since.as_micros(), RUNS.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// How long to wait for a reply before a canary is sent after it.
-    fn patience(&self) -> Duration {
-        let latency = self.peer.latency();
-        (latency * 20).max(Duration::from_millis(300)).mul_f64(self.timeout_scale).min(self.budget.reply)
     }
 }
 
@@ -260,9 +259,9 @@ impl Run<'_> {
                 self.let_pass(session, Duration::from_millis(*ms));
             }
             Act::Flush => {
-                let deadline = self.deadline(session, step);
+                let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
                 if let Pumped::Deadline(_) = self.pump(session, Until::Written, deadline) {
-                    self.deadline_passed(session, Awaited::Writing, deadline);
+                    self.deadline_passed(session, Awaited::Writing, since_us);
                     self.live[session].over = true;
                 }
             }
@@ -312,7 +311,8 @@ impl Run<'_> {
         let is_planned = || self.plan.steps.iter().any(|step| step.allow_ms > 0);
         self.plan.by_model
             && !is_planned()
-            && self.begun.elapsed() > self.lab.budget.connection / GENERATED_SHARE + self.waits()
+            && self.begun.elapsed()
+                > self.lab.budget.connection / GENERATED_SHARE + self.waits() + self.start_ups()
     }
 
     /// Opens a session at its first step; false where it could not be started.
@@ -350,6 +350,7 @@ impl Run<'_> {
             session,
             offset_us: live.offset_us,
             frames: &mut live.frames,
+            first_us: &mut live.first_us,
         };
         match self.lab.peer.open(&spec, &temp_dir, &self.lab.actor_exe.program, &budget, &mut recorder) {
             Ok(connection) => {
@@ -372,7 +373,9 @@ impl Run<'_> {
         let canary_follows =
             self.plan.steps.get(index + 1).is_some_and(|next| next.canary && next.session == session);
         let target = Until::Frames(self.live[session].frames_awaited);
-        let before = (!self.live[session].answered_once).then(|| self.now_us(session));
+        let since_us = self.now_us(session);
+        let live = &self.live[session];
+        let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
         let pumped = if self.live[session].short_of_frames {
             self.await_canary(step, self.live[session].frames_awaited, deadline)
         } else if canary_follows && step.allow_ms == 0 {
@@ -397,16 +400,13 @@ impl Run<'_> {
                     live.lines_pending = 0;
                 }
                 live.short_of_frames = false;
-                if let Some(before) = before {
-                    live.answered_once = true;
-                    let now = self.now_us(session);
-                    if self.lab.peer.is_process() && step.canary {
-                        self.lab.peer.saw_latency_us(now.saturating_sub(before));
-                    }
+                if shows_latency && self.lab.peer.is_process() {
+                    let took = Duration::from_micros(self.now_us(session).saturating_sub(since_us));
+                    self.lab.peer.pace.saw_latency(&self.plan.sessions[session].command, took);
                 }
             }
             Pumped::Deadline(awaited) => {
-                self.deadline_passed(session, awaited, deadline);
+                self.deadline_passed(session, awaited, since_us);
                 self.live[session].over = true;
             }
             Pumped::Gone | Pumped::OverBudget => self.live[session].over = true,
@@ -422,7 +422,7 @@ impl Run<'_> {
             .filter(|step| step.session == session && matches!(step.act, Act::Send { .. }))
             .take(count)
             .collect();
-        let deadline = self.deadline(session, step);
+        let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
         let mut next = self.live[session].frames_answered;
         loop {
             while next < self.frame_count(session) {
@@ -439,7 +439,7 @@ impl Run<'_> {
             match self.pump_replies(session, Until::Frames(next + 1), deadline) {
                 Pumped::Reached => {}
                 Pumped::Deadline(awaited) => {
-                    self.deadline_passed(session, awaited, deadline);
+                    self.deadline_passed(session, awaited, since_us);
                     self.live[session].over = true;
                     return;
                 }
@@ -518,6 +518,7 @@ impl Run<'_> {
         let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
         let frames = self.frame_count(session);
         let mut deadline = self.lab.budget.exit + allow;
+        let mut since_us = self.now_us(session);
         // A peer that has missed a deadline already is not given that time again.
         let missed = self
             .events
@@ -526,13 +527,17 @@ impl Run<'_> {
         if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {
-                self.pump_replies(session, Until::Frames(frames + 1), reply + allow);
+                let deadline = reply + allow + self.until_ready(session);
+                if self.pump_replies(session, Until::Frames(frames + 1), deadline) == Pumped::Reached {
+                    since_us = self.now_us(session);
+                }
             } else {
                 deadline += reply;
             }
         }
+        let deadline = deadline + self.until_ready(session);
         if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
-            self.deadline_passed(session, Awaited::Exit, deadline);
+            self.deadline_passed(session, Awaited::Exit, since_us);
         }
     }
 
@@ -595,9 +600,19 @@ impl Run<'_> {
         self.events.push(Event { at_us, session, kind });
     }
 
-    fn deadline_passed(&mut self, session: usize, awaited: Awaited, waited: Duration) {
-        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    /// Records that something was awaited in vain since `since_us` on the clock of the session.
+    fn deadline_passed(&mut self, session: usize, awaited: Awaited, since_us: u64) {
+        let waited_ms = self.now_us(session).saturating_sub(since_us) / 1_000;
         self.record(session, Kind::DeadlinePassed { awaited, waited_ms });
+        if self.live[session].first_us.is_none() && self.shows_start(session) {
+            self.lab.peer.pace.gave_up(&self.plan.sessions[session].command);
+        }
+    }
+
+    /// Whether the first thing that a peer says in this session comes as soon as it is ready.
+    fn shows_start(&self, session: usize) -> bool {
+        let first = self.plan.steps.iter().find(|step| step.session == session);
+        first.is_some_and(|step| is_plain(step) || matches!(step.act, Act::Play { .. }))
     }
 
     fn with_log(&mut self, session: usize, act: impl FnOnce(&mut dyn Connection, &mut dyn Log)) {
@@ -608,6 +623,7 @@ impl Run<'_> {
                 session,
                 offset_us: live.offset_us,
                 frames: &mut live.frames,
+                first_us: &mut live.first_us,
             };
             act(connection.as_mut(), &mut recorder);
         }
@@ -622,6 +638,13 @@ impl Run<'_> {
     fn end(&mut self, session: usize) {
         self.with_log(session, |connection, log| connection.finish(log));
         let ended_us = self.now_us(session);
+        if let Some(first_us) = self.live[session].first_us
+            && self.live[session].connection.is_some()
+            && self.shows_start(session)
+        {
+            let took = Duration::from_micros(first_us);
+            self.lab.peer.pace.saw_start_up(&self.plan.sessions[session].command, took);
+        }
         let live = &mut self.live[session];
         live.ended_us = ended_us;
         live.connection = None;
@@ -636,6 +659,11 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the step asks for nothing but a quick answer. The end of a one-shot peer is the answer to its input.
+fn is_plain(step: &Step) -> bool {
+    step.canary && (step.allow_ms == 0 || step.act == Act::Finish)
 }
 
 /// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.

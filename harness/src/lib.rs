@@ -23,6 +23,7 @@ pub mod lint;
 pub mod matrix;
 pub mod memory;
 pub mod near_miss;
+pub mod pace;
 pub mod packing;
 pub mod payload;
 pub mod peer;

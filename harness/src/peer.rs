@@ -7,7 +7,6 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use peerproof_reference::machine::Machine;
 use serde_json::Value;
@@ -18,6 +17,7 @@ use crate::carriage::HTTP;
 use crate::config::find_program;
 use crate::facts::Facts;
 use crate::fixture::spawn_guard;
+use crate::pace::Pace;
 use crate::plan::Session;
 use crate::transport::child::{ChildConnection, ChildSpec, guardian};
 use crate::transport::http;
@@ -65,24 +65,14 @@ pub struct Peer {
     pub features_given: bool,
     /// Process or machine.
     pub origin: Origin,
-    /// Slowest answer to a first request seen so far, microseconds; waits are measured by it.
-    pub latency_us: Arc<AtomicU64>,
+    /// How quick it is, as measured so far; deadlines follow from it.
+    pub pace: Arc<Pace>,
 }
 
 impl Peer {
     /// Whether its sessions are real processes.
     pub fn is_process(&self) -> bool {
         matches!(self.origin, Origin::Process { .. })
-    }
-
-    /// Remembers how long a first answer took.
-    pub fn saw_latency_us(&self, us: u64) {
-        self.latency_us.fetch_max(us, Ordering::Relaxed);
-    }
-
-    /// How long its slowest first answer took so far; zero before the first.
-    pub fn latency(&self) -> Duration {
-        Duration::from_micros(self.latency_us.load(Ordering::Relaxed))
     }
 
     /// The folders that its processes look for programs in, as `PATH` has them.

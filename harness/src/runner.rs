@@ -112,7 +112,11 @@ pub fn prepare(
     /// Nothing that probes ask for is larger.
     const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
     let mut probes = Vec::new();
-    for plan in peer.boundary.probes(&peer.facts) {
+    for mut plan in peer.boundary.probes(&peer.facts) {
+        if let Some(first) = plan.steps.first_mut() {
+            // Its answer shows how long the peer takes to start, whatever it is.
+            first.canary = true;
+        }
         let mut lab = lab(peer, options, around);
         lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
         let transcript = lab.execute("probe", &plan)?;

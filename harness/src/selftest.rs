@@ -490,7 +490,7 @@ impl Workshop<'_> {
                 let machine = boundary.reference_machine(args, env)?;
                 Some(presentation::wrap_as(machine, how))
             })),
-            latency_us: std::sync::Arc::default(),
+            pace: std::sync::Arc::default(),
         })
     }
 

@@ -233,7 +233,8 @@ impl<'a> Shrinker<'a> {
         let mut budget = lab.budget.clone();
         if failure.finding.nature != Nature::Hang {
             // Waiting less can end a try early, never make this finding; a hang needs the full time to be one.
-            let latency = lab.peer.latency();
+            let commands = plan.sessions.iter().map(|session| lab.peer.pace.of(&session.command).latency);
+            let latency = commands.max().flatten().unwrap_or_default();
             let patience = (latency * 20).max(Duration::from_secs(1)).mul_f64(lab.timeout_scale);
             budget.reply = budget.reply.min(patience);
         }

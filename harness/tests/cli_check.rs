@@ -197,7 +197,7 @@ fn a_configuration_is_written_once_and_can_be_checked() {
     assert_eq!(fs::read(folder.path().join("peerproof.toml")).unwrap(), written);
     peerproof(folder.path()).args(["check", "-k", "toolhost/serve/chunking"]).assert().code(0);
     let assert = peerproof(folder.path()).arg("doctor").assert().code(0);
-    assert.stdout(contains("First answer after").and(contains("no command `run` is configured")));
+    assert.stdout(contains("serve  start-up").and(contains("no command `run` is configured")));
 }
 
 #[test]

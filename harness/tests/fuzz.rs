@@ -40,7 +40,7 @@ fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T
         origin: Origin::InProcess(Arc::new(move |args, env| {
             boundary.reference_machine(&[args, &extra].concat(), env)
         })),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     };
     let scratch = tempfile::tempdir().unwrap();
     let lab = Lab {

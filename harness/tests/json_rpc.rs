@@ -41,7 +41,7 @@ fn reference(choices: &[(&str, &str)]) -> Peer {
         origin: Origin::InProcess(Arc::new(move |args, env| {
             json_rpc().reference_machine(&[args, &options].concat(), env)
         })),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     }
 }
 

@@ -44,7 +44,7 @@ fn peer(choices: &[(&str, &str)], make: MakeMachine) -> Peer {
         facts,
         features_given: true,
         origin: Origin::InProcess(make),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     }
 }
 

@@ -87,7 +87,7 @@ fn process_peer(mutant: &Mutant) -> Peer {
             current_dir: None,
             cpus: Vec::new(),
         },
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     }
 }
 
@@ -127,7 +127,7 @@ fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
         facts: toolhost().reference_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(|args, env| toolhost().reference_machine(args, env))),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     };
     let panics = Check::new("toolhost/serve/panics", "t", ["TH-FRAME-01"], "serve", |_, _| {
         panic!("byte index 39 is not a char boundary")

@@ -51,7 +51,7 @@ fn in_process(mutant: Option<&str>) -> Peer {
         origin: Origin::InProcess(Arc::new(move |args, env| {
             boundary.reference_machine(&[args, &extra].concat(), env)
         })),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     }
 }
 

@@ -136,7 +136,7 @@ impl Pass {
             facts: self.facts(boundary, judged, reference),
             features_given: true,
             origin,
-            latency_us: Arc::default(),
+            pace: Arc::default(),
         })
     }
 

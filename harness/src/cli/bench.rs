@@ -296,7 +296,7 @@ fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Resul
         facts: Facts::new(Side::Provider),
         features_given: true,
         origin: crate::peer::Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
-        latency_us: std::sync::Arc::default(),
+        pace: std::sync::Arc::default(),
     })
 }
 

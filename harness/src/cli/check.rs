@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::peer_args::PeerArgs;
@@ -117,12 +117,14 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let began = Instant::now();
         let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
         canaries.extend(first.map(|check| check.id.as_str()));
+        let pace = Arc::clone(&part.peer.pace);
         let run = work.one(part)?;
         if form != Format::Ndjson && !run.checks.is_empty() {
             let beside = Beside {
                 elapsed: Some(began.elapsed()),
                 folder: Some(folder.display().to_string()),
                 strict: args.strict,
+                pace: pace.all(),
             };
             printer.out(&console::render(&run, &beside, &printer));
         }

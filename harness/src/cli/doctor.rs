@@ -73,7 +73,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         environment: environment(&peer),
         conversation: probes.first().map(excerpt).unwrap_or_default(),
         stderr: probes.first().map(stderr).unwrap_or_default(),
-        latency_us: probes.first().and_then(latency_us),
+        pace: peer.pace.all(),
         roles: roles(&peer, &said, &checks),
         features: features(&peer, &said),
         choices: peer.facts.choices.clone(),
@@ -100,13 +100,6 @@ fn stderr(transcript: &Transcript) -> Vec<String> {
     });
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     text.lines().take(8).map(|line| crate::payload::shorten(line, 160).into_owned()).collect()
-}
-
-/// From the first byte written to the first byte read, microseconds; it holds the start of the peer.
-fn latency_us(transcript: &Transcript) -> Option<u64> {
-    let sent = transcript.events.iter().find(|event| matches!(event.kind, Kind::Sent { .. }))?;
-    let read = transcript.of(sent.session).find(|event| matches!(event.kind, Kind::Received { .. }))?;
-    read.at_us.checked_sub(sent.at_us)
 }
 
 fn commands(peer: &Peer) -> Vec<(String, String)> {

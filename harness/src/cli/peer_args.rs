@@ -283,6 +283,6 @@ pub fn reference_peer(
         facts,
         features_given: true,
         origin: Origin::Process { base_env: inherited.collect(), current_dir: None, cpus: Vec::new() },
-        latency_us: std::sync::Arc::default(),
+        pace: std::sync::Arc::default(),
     })
 }

@@ -26,11 +26,19 @@ impl Run<'_> {
         let mut counterpart = boundary
             .counterpart(self.plan, script)
             .ok_or_else(|| format!("{} cannot play the script of step {step}", boundary.name()))?;
-        let start_up = self.lab.budget.reply;
-        let life = self.stretched(life_ms) + start_up;
-        let end_us = self.now_us(session).saturating_add(micros(life));
+        // What a busy machine may need beside the scenario.
+        let life = self.stretched(life_ms) + self.lab.budget.reply;
+        let mut since_us = self.now_us(session);
+        let mut end_us = since_us.saturating_add(micros(life + self.until_ready(session)));
+        let mut is_ready = false;
         let mut taken = 0;
         loop {
+            if !is_ready && let Some(first_us) = self.live[session].first_us {
+                // The times of a scenario count from the first request.
+                is_ready = true;
+                since_us = first_us;
+                end_us = first_us.saturating_add(micros(life));
+            }
             while taken < self.frame_count(session).min(FRAMES_MAX) {
                 if let Some(frame) = self.frame(session, taken) {
                     counterpart.take(&frame, self.now_us(session));
@@ -42,7 +50,7 @@ impl Run<'_> {
             }
             let now_us = self.now_us(session);
             if now_us >= end_us {
-                self.deadline_passed(session, Awaited::Exit, life);
+                self.deadline_passed(session, Awaited::Exit, since_us);
                 break;
             }
             let until_us = counterpart.due_us().unwrap_or(end_us).clamp(now_us, end_us);
@@ -53,8 +61,9 @@ impl Run<'_> {
                 Pumped::Gone => {
                     // It may have closed its output and live on.
                     let exit = self.lab.budget.exit;
+                    let since_us = self.now_us(session);
                     if let Pumped::Deadline(_) = self.pump(session, Until::Exited, exit) {
-                        self.deadline_passed(session, Awaited::Exit, exit);
+                        self.deadline_passed(session, Awaited::Exit, since_us);
                     }
                     break;
                 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::budget;
+use crate::pace::Measured;
 use crate::plan::{Act, Step};
 use crate::transcript::Kind;
 use crate::transport::{Pumped, Until};
@@ -11,6 +12,12 @@ use crate::transport::{Pumped, Until};
 /// A reply is awaited for this many times as long as the slowest answer to a canary took, where that is more than the
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
+
+/// A message may take this many times as long as the slowest canary before a canary is sent after it.
+const LATENCIES_PER_PATIENCE: u32 = 20;
+
+/// The same where no canary was answered yet, and at least.
+const PATIENCE_MIN: Duration = Duration::from_millis(300);
 
 /// How many replies of a slow peer fit into the life of a connection, a quarter of a second each: a conversation that
 /// asks for more may last longer in proportion.
@@ -38,28 +45,63 @@ impl Run<'_> {
         times.sum()
     }
 
-    /// How long a session may live: the budget, and more where very many replies are due or time is let pass.
+    /// What was measured of the command of a session.
+    fn measured(&self, session: usize) -> Measured {
+        self.lab.peer.pace.of(&self.plan.sessions[session].command)
+    }
+
+    /// What is left of the time for the start of a session whose peer has said nothing yet.
+    pub(super) fn until_ready(&self, session: usize) -> Duration {
+        let live = &self.live[session];
+        if live.first_us.is_some() {
+            return Duration::ZERO;
+        }
+        let most = self.measured(session).start_up_max(self.lab.budget.start_up);
+        most.saturating_sub(Duration::from_micros(self.now_us(session)))
+    }
+
+    /// The time that the starts of the plan's sessions may take together.
+    pub(super) fn start_ups(&self) -> Duration {
+        let sessions = 0..self.plan.sessions.len();
+        sessions.map(|session| self.measured(session).start_up_max(self.lab.budget.start_up)).sum()
+    }
+
+    /// How long a session may live: the budget, and more where very many replies are due, time is let pass, or the peer
+    /// is slow.
     pub(super) fn life(&self, session: usize) -> Duration {
         let awaited =
             self.plan.steps.iter().filter(|step| step.session == session).map(|step| match step.act {
                 Act::Send { await_frames, .. } => await_frames,
                 _ => 0,
             });
-        let share = f64::from(awaited.sum::<u32>()) / f64::from(REPLIES_PER_LIFE);
-        self.lab.budget.connection.mul_f64(share.max(1.0)) + self.waits()
+        let awaited = awaited.sum::<u32>();
+        let share = f64::from(awaited) / f64::from(REPLIES_PER_LIFE);
+        let Measured { latency, .. } = self.measured(session);
+        self.lab.budget.connection.mul_f64(share.max(1.0))
+            + latency.unwrap_or_default() * awaited
+            + self.waits()
+            + self.start_ups()
     }
 
-    /// The time after which a canary is asked instead: that of the lab, and more where much was written.
+    /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
+        let Measured { start_up, latency, .. } = self.measured(session);
+        let patience = (latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(PATIENCE_MIN);
         let written = self.live[session].bytes_pending as f64 / 1e6;
-        self.lab.patience() + self.lab.budget.reply_per_mib.mul_f64(written)
+        let is_starting = self.live[session].first_us.is_none();
+        let starts = start_up.filter(|_| is_starting).unwrap_or_default();
+        patience.mul_f64(self.lab.timeout_scale).min(self.lab.budget.reply)
+            + self.lab.budget.reply_per_mib.mul_f64(written)
+            + starts.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
-    /// How long a reply may take: the budget, and more for a peer that was slow with its canaries.
+    /// How long a reply may take: the budget, more for a peer that was slow with its canaries, and what is left of the
+    /// time to start.
     pub(super) fn deadline(&self, session: usize, step: &Step) -> Duration {
-        let latency = self.lab.peer.latency();
+        let latency = self.measured(session).latency.unwrap_or_default();
         let slow_peer = (latency * LATENCIES_PER_REPLY).min(self.lab.budget.reply * 4);
         self.lab.budget.reply_to(self.live[session].bytes_pending).max(slow_peer)
+            + self.until_ready(session)
             + self.stretched(step.allow_ms)
     }
 

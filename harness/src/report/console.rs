@@ -9,6 +9,7 @@ use super::text::{one_line, wrap};
 use crate::boundary::{self, Boundary};
 use crate::check::topic_of;
 use crate::clause::{Clause, Level};
+use crate::pace::Measured;
 use crate::results::{self, Run, Standing};
 use crate::runner;
 use crate::verdict::{CheckResult, Verdict};
@@ -25,6 +26,8 @@ pub struct Beside {
     pub folder: Option<String>,
     /// A broken SHOULD decides.
     pub strict: bool,
+    /// How quick the peer was, by command.
+    pub pace: BTreeMap<String, Measured>,
 }
 
 /// Renders everything about one run: topics, failures, what was proved, and what was not decided and why.
@@ -279,6 +282,9 @@ impl Report<'_> {
         let missing = self.run.missing().len();
         if missing > 0 {
             parts.push(self.printer.paint(Tone::Warn, &format!("{missing} missing")));
+        }
+        for (command, measured) in &self.beside.pace {
+            let _ = writeln!(out, "{command}: {measured}");
         }
         let time = self.beside.elapsed.map(|time| format!(" in {:.1} s", time.as_secs_f64()));
         let _ = writeln!(

@@ -9,6 +9,7 @@ use super::printer::{Printer, Tone};
 use super::text::wrap;
 use crate::boundary;
 use crate::clause::Side;
+use crate::pace::Measured;
 use crate::verdict::CheckResult;
 
 /// A conformance role and the tool that plays it.
@@ -60,8 +61,8 @@ pub struct Diagnosis {
     pub conversation: Vec<String>,
     /// The first lines of its standard error.
     pub stderr: Vec<String>,
-    /// Time to its first answer, its start included, microseconds.
-    pub latency_us: Option<u64>,
+    /// How quick it was, by command.
+    pub pace: BTreeMap<String, Measured>,
     /// Roles of the boundary.
     pub roles: Vec<Role>,
     /// Features of the boundary.
@@ -110,8 +111,11 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
             let _ = writeln!(out, "  {line}");
         }
     }
-    if let Some(us) = diagnosis.latency_us {
-        let _ = writeln!(out, "\n{}  {:.1} ms, start included", head("First answer after"), us as f64 / 1e3);
+    if !diagnosis.pace.is_empty() {
+        let _ = writeln!(out, "\n{}", head("Times"));
+    }
+    for (command, measured) in &diagnosis.pace {
+        let _ = writeln!(out, "  {}  {measured}", name(command));
     }
     if !diagnosis.roles.is_empty() {
         let _ = writeln!(out, "\n{}", head("Roles"));

@@ -1,5 +1,8 @@
 //! A transcript as short lines for humans.
 
+use std::time::Duration;
+
+use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
 
@@ -115,11 +118,14 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::Signalled { signal } => format!("· SIG{signal} sent"),
         Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
         Kind::Exited { exit } => format!("✗ {exit}"),
-        Kind::DeadlinePassed { awaited, waited_ms } => match awaited {
-            Awaited::Frames => format!("✗ no reply within {waited_ms} ms"),
-            Awaited::Writing => format!("✗ does not read its input, {waited_ms} ms waited"),
-            Awaited::Exit => format!("✗ still running after {waited_ms} ms"),
-        },
+        Kind::DeadlinePassed { awaited, waited_ms } => {
+            let waited = written(Duration::from_millis(*waited_ms));
+            match awaited {
+                Awaited::Frames => format!("✗ no reply within {waited}"),
+                Awaited::Writing => format!("✗ does not read its input within {waited}"),
+                Awaited::Exit => format!("✗ still running after {waited}"),
+            }
+        }
         Kind::Killed => "· killed".to_owned(),
         Kind::Waited { ms } => format!("· {ms} ms pass"),
         Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),

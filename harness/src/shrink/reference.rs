@@ -108,6 +108,6 @@ fn reference_peer(lab: &Lab<'_>, extra: Vec<String>) -> Option<Peer> {
         origin: Origin::InProcess(Arc::new(move |argv, env| {
             boundary.reference_machine(&[argv, &extra].concat(), env)
         })),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     })
 }

@@ -337,7 +337,7 @@ impl<'a> Session<'a> {
             let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
             Finding::new(unit.clause, reason, expected, format!("no reply, {exit}")).of_nature(Nature::Crash)
         } else if (ending.unanswered || ending.unread) && !ending.in_order() || ending.late {
-            Finding::new(unit.clause, "hung", expected, "no reply in time").of_nature(Nature::Hang)
+            Finding::new(unit.clause, "hung", expected, ending.in_vain("no reply")).of_nature(Nature::Hang)
         } else {
             self.over = false;
             Finding::new(unit.clause, "no_reply", expected, "no reply until the end")
@@ -377,7 +377,12 @@ impl<'a> Session<'a> {
         let mut add = |finding: Finding| self.own.findings.push(finding);
         if (ending.unanswered || ending.unread) && !is_missing {
             let expected = "a reply that comes while input stays open";
-            let finding = Finding::new(clause::FLUSHED, "late_reply", expected, "no reply in time, then one");
+            let finding = Finding::new(
+                clause::FLUSHED,
+                "late_reply",
+                expected,
+                ending.in_vain("no reply") + ", then one",
+            );
             add(finding.of_nature(Nature::Hang));
         }
         if ending.late {

@@ -379,7 +379,7 @@ fn silence(
         let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
         Finding::new(clause, reason, expect.phrase(), format!("no reply, {exit}")).of_nature(Nature::Crash)
     } else if ending.unanswered || ending.unread || (ending.late && ending.exit.is_none()) {
-        Finding::new(clause, "hung", expect.phrase(), "no reply in time").of_nature(Nature::Hang)
+        Finding::new(clause, "hung", expect.phrase(), ending.in_vain("no reply")).of_nature(Nature::Hang)
     } else {
         let got = match ending.exit {
             Some(exit) => format!("no reply until the end of input, then {exit}"),
@@ -405,7 +405,7 @@ fn serve_end(ending: &Ending, over: Option<Over>, judgement: &mut Judgement) {
             clause::FLUSHED,
             "late_reply",
             "a reply that comes while input stays open",
-            "no reply in time, then one",
+            ending.in_vain("no reply") + ", then one",
         )
         .of_nature(Nature::Hang));
     }

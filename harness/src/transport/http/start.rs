@@ -19,8 +19,6 @@ pub const URL_PREFIX: &str = "http://";
 const PORTS: std::ops::Range<u32> = 15_000..31_000;
 /// Ports behind them, on which programs like this one tell each other what they are about to give.
 const CLAIMS: std::ops::Range<u32> = 31_000..32_000;
-/// A server may take this many times as long to listen as to reply.
-const REPLIES_TO_LISTEN: u32 = 4;
 /// Pause between two tries to connect.
 const TRY_EVERY: Duration = Duration::from_millis(3);
 /// Longest wait for one connection.
@@ -153,7 +151,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
             Some(child.map_err(|error| StartFault::Other(error.to_string()))?)
         }
     };
-    let patience = budget.reply * REPLIES_TO_LISTEN;
+    let patience = budget.start_up;
     let link = loop {
         match Link::connect(&place.address, CONNECT_PATIENCE) {
             Ok(link) => break link,

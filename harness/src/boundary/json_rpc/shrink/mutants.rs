@@ -35,7 +35,7 @@ fn peer(mutant: &str, broken: bool) -> Peer {
         origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
             boundary.reference_machine(&[args, &extra].concat(), env)
         })),
-        latency_us: Default::default(),
+        pace: Default::default(),
     }
 }
 

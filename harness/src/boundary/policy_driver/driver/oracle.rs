@@ -162,18 +162,19 @@ impl Decision<'_> {
         judgement.findings.extend(self.judge_memory());
         judgement.findings.extend(asked::judge(self.transcript, self.session, &self.expect));
         match ending.exit {
-            None => self.judge_hang(judgement),
+            None => self.judge_hang(ending, judgement),
             Some(Exit::Code(0)) => self.judge_output(out, judgement),
             Some(exit) => self.judge_failure(exit, out, judgement),
         }
     }
 
     /// It breaks the clause about all decisions as well as that of this one.
-    fn judge_hang(&self, judgement: &mut Judgement) {
+    fn judge_hang(&self, ending: &Ending, judgement: &mut Judgement) {
         let general = if self.expect.allows_failure() { clause::ENDS } else { clause::IN_TIME };
-        let got = "still running when its time was over";
-        let hung =
-            |clause: &str| Finding::new(clause, "hung", self.expect.phrase(), got).of_nature(Nature::Hang);
+        let got = ending.in_vain("no end");
+        let hung = |clause: &str| {
+            Finding::new(clause, "hung", self.expect.phrase(), got.as_str()).of_nature(Nature::Hang)
+        };
         judgement.findings.extend(self.broken(general).into_iter().map(hung));
     }
 

@@ -190,7 +190,8 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
     if ending.unanswered {
         // Nothing is missing, so what did not come in time came with the end of input.
         let expected = "a Selection that comes while input stays open";
-        let finding = Finding::new(clause::AT_ONCE, "late_selection", expected, "none in time, then one");
+        let got = ending.in_vain("none") + ", then one";
+        let finding = Finding::new(clause::AT_ONCE, "late_selection", expected, got);
         add(finding.of_nature(Nature::Hang));
     }
     if ending.late {
@@ -230,7 +231,7 @@ impl Asked {
             Finding::new(clause, "crashed", expected, got).of_nature(Nature::Crash)
         } else if ending.unanswered || ending.unread || ending.late {
             let clause = self.expect.within.as_ref().map_or(clause, |within| within.clause.0.as_str());
-            Finding::new(clause, "hung", expected, "no Selection in time").of_nature(Nature::Hang)
+            Finding::new(clause, "hung", expected, ending.in_vain("no Selection")).of_nature(Nature::Hang)
         } else {
             let is_about_eof = clause == clause::ENDS_AT_EOF;
             let clause = if is_about_eof { clause } else { clause::ONE_A_LINE };

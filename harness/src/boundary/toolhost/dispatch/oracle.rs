@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize as _;
 
 use super::expect::{CallExpect, ERROR_TYPES, Gone, MemoryBound, Printed, Reveals, is_error};
+use crate::ending::Ending;
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Vars, shorten};
@@ -149,10 +150,11 @@ impl<'a> Call<'a> {
     fn silence(&self, judgement: &mut Judgement) {
         let (clause, expected) = (self.clause(), self.phrase());
         let finding = match self.transcript.exit(self.session) {
-            None => Finding::new(clause, "hung", expected, "nothing printed in time").of_nature(Nature::Hang),
-            Some(_) if self.hung() => {
-                Finding::new(clause, "hung", expected, "nothing printed in time").of_nature(Nature::Hang)
+            exit if exit.is_none() || self.hung() => {
+                let got = Ending::of(self.transcript, self.session).in_vain("nothing printed");
+                Finding::new(clause, "hung", expected, got).of_nature(Nature::Hang)
             }
+            None => return,
             Some(exit @ Exit::Signal(_)) => {
                 Finding::new(clause, "crashed", expected, format!("nothing printed, {exit}"))
                     .of_nature(Nature::Crash)
