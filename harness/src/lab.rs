@@ -3,6 +3,8 @@
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
 mod play;
+#[cfg(test)]
+mod tests;
 mod time;
 
 use std::path::{Path, PathBuf};
