@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use peerproof_reference::machine::Machine;
 use serde_json::Value;

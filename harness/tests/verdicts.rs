@@ -29,7 +29,7 @@ fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]
         origin: Origin::InProcess(Arc::new(move |args, env| {
             boundary.reference_machine(&[args, &extra].concat(), env)
         })),
-        latency_us: Arc::default(),
+        pace: Arc::default(),
     }
 }
 
