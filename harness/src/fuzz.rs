@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::plan::{Act, Plan};
+use crate::private;
 use crate::rng::Rng;
 use crate::runner::Failure;
 use crate::shrink;
@@ -114,9 +115,8 @@ impl Corpus {
     pub fn add(folder: &Path, finding: &Finding, plan: &Plan) -> Result<(), String> {
         let path = folder.join(format!("{}--{}.json", finding.clause.0, finding.reason));
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-        std::fs::create_dir_all(folder).map_err(cannot)?;
         let text = serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?;
-        std::fs::write(&path, text + "\n").map_err(cannot)
+        private::write(&path, &(text + "\n")).map_err(cannot)
     }
 
     fn knows(&self, key: &Key) -> bool {

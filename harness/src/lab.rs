@@ -19,7 +19,7 @@ use crate::json::{self, DecodeLimits};
 use crate::payload::{Payload, Vars};
 use crate::peer::Peer;
 use crate::plan::{Act, Capture, Plan, Step};
-use crate::transcript::{Awaited, Event, Kind, SECRET_BYTES_MIN, Transcript, placeholder};
+use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Connection, Log, Pumped, Until};
 
@@ -136,7 +136,7 @@ impl Lab<'_> {
             // A step writes, and something is received.
             events: Vec::with_capacity(plan.steps.len() * 2),
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
-            secrets: Vec::new(),
+            secrets: self.peer.secrets(),
             live: Vec::new(),
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
@@ -166,7 +166,7 @@ impl Lab<'_> {
             timeout_scale: self.timeout_scale,
             events,
         };
-        transcript.redact(&secrets);
+        transcript.redact(secrets);
         Ok(transcript)
     }
 
@@ -189,7 +189,7 @@ struct Run<'a> {
     run: String,
     events: Vec<Event>,
     vars: Vars,
-    secrets: Vec<(String, String)>,
+    secrets: Secrets,
     live: Vec<Live>,
     folder: Option<&'a Path>,
 }
@@ -550,13 +550,16 @@ impl Run<'_> {
         let decoded = json::decode(&frame, &DecodeLimits::default()).ok()?;
         let value = decoded.value.pointer(&capture.pointer)?;
         let text = value.to_text();
+        let is_number = || text.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(secret) = value.as_str().or_else(|| is_number().then_some(&text))
+            && capture.secret
+        {
+            self.secrets.add(secret);
+        }
         let text = match value.as_str() {
             Some(_) => text[1..text.len() - 1].to_owned(),
             None => text,
         };
-        if capture.secret && text.len() >= SECRET_BYTES_MIN {
-            self.secrets.push((text.clone(), placeholder(self.secrets.len() + 1, text.len())));
-        }
         self.vars.insert(capture.var.clone(), text);
         Some(())
     }

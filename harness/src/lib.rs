@@ -28,6 +28,7 @@ pub mod packing;
 pub mod payload;
 pub mod peer;
 pub mod plan;
+pub mod private;
 pub mod record;
 pub mod report;
 pub mod reproducer;

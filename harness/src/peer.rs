@@ -18,6 +18,8 @@ use crate::facts::Facts;
 use crate::fixture::spawn_guard;
 use crate::pace::Pace;
 use crate::plan::Session;
+use crate::results::{is_secret_name, secrets_of_argv};
+use crate::transcript::Secrets;
 use crate::transport::child::{ChildConnection, ChildSpec, guardian};
 use crate::transport::http;
 use crate::transport::in_process::InProcessConnection;
@@ -72,6 +74,24 @@ impl Peer {
     /// Whether its sessions are real processes.
     pub fn is_process(&self) -> bool {
         matches!(self.origin, Origin::Process { .. })
+    }
+
+    /// What its environment and its command lines hold under the names of secrets.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let inherited = match &self.origin {
+            Origin::Process { base_env, .. } => base_env.as_slice(),
+            Origin::InProcess(_) => &[],
+        };
+        let inherited = inherited.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str()?)));
+        let configured = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (_, value) in inherited.chain(configured).filter(|(name, _)| is_secret_name(name)) {
+            secrets.add_configured(value);
+        }
+        for value in self.commands.values().flat_map(|argv| secrets_of_argv(argv)) {
+            secrets.add_configured(value);
+        }
+        secrets
     }
 
     /// The folders that its processes look for programs in, as `PATH` has them.

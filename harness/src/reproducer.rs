@@ -14,6 +14,7 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Fixture, Plan};
+use crate::private;
 use crate::results::Explanation;
 use crate::runner::{Failure, Outcome};
 use crate::shrink::{self, Shrunk};
@@ -126,8 +127,7 @@ pub fn write(
     let folder = out_dir.join(&name);
     let sentence =
         |error: std::io::Error| format!("cannot write the reproducer {}: {error}", folder.display());
-    std::fs::create_dir_all(&folder).map_err(sentence)?;
-    let file = File::create(folder.join("transcript.ndjson")).map_err(sentence)?;
+    let file = private::create(&folder.join("transcript.ndjson")).map_err(sentence)?;
     failure.transcript.store(BufWriter::new(file)).map_err(sentence)?;
 
     let plan = &failure.transcript.plan;
@@ -137,11 +137,11 @@ pub fn write(
     let sealed = is_sealed(&failure.transcript, session);
     let spec = script::static_session(plan, session).filter(|_| !sealed);
     if sealed {
-        let file = File::create(&stdin).map_err(sentence)?;
+        let file = private::create(&stdin).map_err(sentence)?;
         write_payloads(written(&failure.transcript, session).map(|(_, payload)| payload), file)
             .map_err(sentence)?;
     } else if is_constant(plan, session) && payloads(plan, session).next().is_some() {
-        let file = File::create(&stdin).map_err(sentence)?;
+        let file = private::create(&stdin).map_err(sentence)?;
         write_payloads(payloads(plan, session), file).map_err(sentence)?;
     } else if stdin.exists() {
         std::fs::remove_file(&stdin).map_err(sentence)?;
@@ -152,7 +152,7 @@ pub fn write(
         if let Fixture::File { name, content, kept: false, .. } = fixture
             && is_plain(name)
         {
-            let file = File::create(folder.join(format!("file-{name}"))).map_err(sentence)?;
+            let file = private::create(&folder.join(format!("file-{name}"))).map_err(sentence)?;
             write_payloads([content].into_iter(), file).map_err(sentence)?;
         }
     }
@@ -162,9 +162,7 @@ pub fn write(
         }
         _ => script::live_script(check, failure, lab, peer_args),
     };
-    let path = folder.join("repro.sh");
-    std::fs::write(&path, script).map_err(sentence)?;
-    make_executable(&path).map_err(sentence)?;
+    private::write_script(&folder.join("repro.sh"), &script).map_err(sentence)?;
     Ok(name)
 }
 
@@ -244,9 +242,4 @@ fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
         .findings
         .iter()
         .any(|finding| finding.key() == failure.finding.key())
-}
-
-fn make_executable(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
 }

@@ -16,12 +16,13 @@ use sha2::{Digest, Sha256};
 use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::finding::Finding;
+use crate::private;
 use crate::verdict::CheckResult;
 
 mod redact;
 mod standing;
 
-pub use redact::{REDACTED, is_secret_name, redact, redact_argv};
+pub use redact::{REDACTED, is_secret_name, redact, redact_argv, secrets_of_argv};
 pub use standing::{Standing, exit_code, standings};
 
 /// Header of a run: what was to be done, and everything that has to agree between shards.
@@ -175,10 +176,7 @@ impl ResultsWriter {
                 path.display()
             )
         };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(sentence)?;
-        }
-        let file = File::create(path).map_err(sentence)?;
+        let file = private::create(path).map_err(sentence)?;
         Ok(Self::onto(file, path))
     }
 

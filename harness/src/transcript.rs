@@ -3,6 +3,7 @@
 //! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
 //! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
 
+mod redact;
 mod seen;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::facts::Facts;
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
 
+pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
 
 /// Exact bytes; stored as a [`Payload`], so that a long run costs a few characters.
@@ -382,39 +384,6 @@ impl Transcript {
         })
     }
 
-    /// Replaces every secret in what was received by a placeholder of the same length, so that offsets, sizes and
-    /// equality of secrets survive.
-    pub fn redact(&mut self, secrets: &[(String, String)]) {
-        if secrets.is_empty() {
-            return;
-        }
-        for session in 0..self.plan.sessions.len() {
-            let mut out = self.stdout(session);
-            let mut changed = false;
-            for (secret, placeholder) in secrets {
-                if secret.len() < SECRET_BYTES_MIN {
-                    continue;
-                }
-                let finder = memchr::memmem::Finder::new(secret.as_bytes());
-                let places: Vec<usize> = finder.find_iter(&out).collect();
-                for at in places {
-                    out[at..at + secret.len()].copy_from_slice(placeholder.as_bytes());
-                    changed = true;
-                }
-            }
-            if changed {
-                let mut at = 0;
-                for event in self.events.iter_mut().filter(|event| event.session == session) {
-                    if let Kind::Received { bytes } = &mut event.kind {
-                        let end = at + bytes.0.len();
-                        bytes.0.copy_from_slice(&out[at..end]);
-                        at = end;
-                    }
-                }
-            }
-        }
-    }
-
     /// The steps of a conversation that was recorded: what the client wrote is what is to be written. Nothing is
     /// awaited, as it cannot be known what the client waited for.
     fn recorded_steps(&self) -> Vec<Step> {
@@ -513,13 +482,4 @@ mod shared {
     {
         T::deserialize(deserializer).map(Arc::new)
     }
-}
-
-/// Shorter values are no secrets: replacing them would garble unrelated bytes.
-pub const SECRET_BYTES_MIN: usize = 4;
-
-/// A stable placeholder for the `n`th secret of a conversation, of the same length.
-pub fn placeholder(n: usize, length: usize) -> String {
-    let name = format!("REDACTED{n}_");
-    name.chars().chain(std::iter::repeat('x')).take(length).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::peer::Peer;
+use crate::private;
 use crate::report::bench::{self as report, Header};
 use crate::report::printer::Printer;
 use crate::report::progress::Progress;
@@ -351,10 +352,7 @@ impl Output {
     fn open(&mut self) -> Result<(), Stop> {
         let Some(path) = &self.path else { return Ok(()) };
         let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
-        if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
-            std::fs::create_dir_all(folder).map_err(cannot)?;
-        }
-        self.file = Some(File::create(path).map_err(cannot)?);
+        self.file = Some(private::create(path).map_err(cannot)?);
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! `peerproof init`: writes a configuration for a peer.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use crate::boundary::ConfigKey;
 use crate::config::{self, Config, DEFAULT_FILE};
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
+use crate::private;
 use crate::runner::{self, Surroundings};
 
 /// Starts a peer once, finds out what it has, and writes a commented peerproof.toml for it.
@@ -55,11 +55,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
     let text = text(&config, &peer.name, &peer.facts, &path);
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
     let found = peer.facts.roles.len();
     context.printer.out(&format!(

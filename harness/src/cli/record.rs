@@ -10,6 +10,7 @@ use crate::boundary;
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::config::{Config, commands_by_side};
+use crate::private;
 use crate::record::{self, Settings};
 use crate::report::recorded;
 
@@ -158,12 +159,10 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
 
 /// A new file in `folder`: no recording takes the place of another.
 fn create(folder: &Path) -> Result<(File, PathBuf), Stop> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
     let cannot = |path: &Path, error: &dyn std::fmt::Display| {
         Stop::usage(format!("cannot make {}: {error}", path.display()))
     };
-    std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    private::folder(folder).map_err(|error| cannot(folder, &error))?;
     let mut number: u64 = 1;
     loop {
         let name = match number {
@@ -171,7 +170,7 @@ fn create(folder: &Path) -> Result<(File, PathBuf), Stop> {
             number => format!("transcript-{number}.ndjson"),
         };
         let path = folder.join(name);
-        match File::options().write(true).create_new(true).mode(0o600).open(&path) {
+        match private::create_new(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(cannot(&path, &error)),

@@ -1,7 +1,6 @@
 //! Whether a difference between peers shows again, and the shortest conversation in which it does.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -15,6 +14,7 @@ use crate::json::{self, DecodeLimits};
 use crate::payload::{Payload, Vars};
 use crate::peer::Peer;
 use crate::plan::{Act, Plan};
+use crate::private;
 use crate::reproducer::conversation;
 use crate::runner::{self, Options, Surroundings};
 use crate::shrink::{await_what_is_due, simpler, written};
@@ -134,8 +134,7 @@ pub fn keep(
         let (Some(shortest), Some(transcript)) = (&mut difference.shortest, transcript) else { continue };
         let path = path(at + 1);
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-        std::fs::create_dir_all(folder).map_err(cannot)?;
-        transcript.store(BufWriter::new(File::create(&path).map_err(cannot)?)).map_err(cannot)?;
+        transcript.store(BufWriter::new(private::create(&path).map_err(cannot)?)).map_err(cannot)?;
         shortest.transcript = path.file_name().map(|name| name.to_string_lossy().into_owned());
     }
     // Those of an earlier run that found more.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::private;
 use crate::results::ResultsFile;
 
 /// A form that is rendered from a results file.
@@ -68,8 +69,5 @@ pub fn render(file: &ResultsFile, wanted: &[(Form, PathBuf)]) -> Result<(), Stri
 /// One sentence with the path.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let sentence = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(sentence)?;
-    }
-    std::fs::write(path, text).map_err(sentence)
+    private::write(path, text).map_err(sentence)
 }

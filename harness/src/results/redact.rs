@@ -42,23 +42,33 @@ pub fn redact(config: &mut Value) {
 
 /// Replaces secrets in a command line: `NAME=value`, `--api-key=value` and `--api-key value`.
 pub fn redact_argv(argv: &[String]) -> Vec<String> {
-    let mut out = Vec::with_capacity(argv.len());
+    let redacted = |(word, secret): (&String, Option<usize>)| match secret {
+        Some(at) => format!("{}{REDACTED}", &word[..at]),
+        None => word.clone(),
+    };
+    argv.iter().zip(secret_places(argv)).map(redacted).collect()
+}
+
+/// What [`redact_argv`] replaces.
+pub fn secrets_of_argv(argv: &[String]) -> Vec<&str> {
+    argv.iter().zip(secret_places(argv)).filter_map(|(word, at)| at.map(|at| &word[at..])).collect()
+}
+
+/// Where in each word a secret begins, which goes on to its end.
+fn secret_places(argv: &[String]) -> Vec<Option<usize>> {
     let mut next_is_secret = false;
-    for word in argv {
-        let redacted = match word.split_once('=') {
-            _ if std::mem::take(&mut next_is_secret) && !is_place(word) => REDACTED.to_owned(),
-            Some((name, value)) if is_name(name) && is_secret_name(name) && !is_place(value) => {
-                format!("{name}={REDACTED}")
-            }
-            None if word.starts_with("--") && is_secret_name(word) => {
-                next_is_secret = true;
-                word.clone()
-            }
-            _ => word.clone(),
-        };
-        out.push(redacted);
-    }
-    out
+    let mut place = |word: &String| match word.split_once('=') {
+        _ if std::mem::take(&mut next_is_secret) && !is_place(word) => Some(0),
+        Some((name, value)) if is_name(name) && is_secret_name(name) && !is_place(value) => {
+            Some(name.len() + 1)
+        }
+        None if word.starts_with("--") && is_secret_name(word) => {
+            next_is_secret = true;
+            None
+        }
+        _ => None,
+    };
+    argv.iter().map(&mut place).collect()
 }
 
 /// The name of a variable or an option, not a sentence or a path that happens to hold `=`.

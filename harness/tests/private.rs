@@ -1,0 +1,119 @@
+//! Secrets and control characters of a peer: neither is in anything that peerproof prints or stores.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use assert_cmd::Command;
+
+const SECRET: &str = "hunter/2-Zx9qLw";
+
+/// Answers each line with what no contract allows, and says its secrets wherever it can.
+const PEER: &str = r#"
+import os, sys, time
+token = os.environ["MY_API_TOKEN"]
+half = len(token) // 2
+out, err = sys.stdout.buffer, sys.stderr.buffer
+err.write(b"starting with " + token.encode() + b"\n"); err.flush()
+open(os.path.join(os.environ["TMPDIR"], "left-" + token.replace("/", "%2F")), "w").close()
+for line in sys.stdin.buffer:
+    out.write(b'{"oops": "' + token[:half].encode()); out.flush()
+    err.write(token.encode()); err.flush()
+    out.write(token[half:].encode() + b'", "again": "' + token.replace("/", "\\/").encode() + b'", "raw": "')
+    out.write("\x1b[31m\x07\x9b\u202e\u2028\x7f| ` ' \" $(x) <b>".encode() + b'\xff"}\n'); out.flush()
+sys.exit(3)
+"#;
+
+const CONFIG: &str = r#"
+[peer]
+name = "my peer"
+boundary = "json_rpc"
+requirements = "spec"
+command = ["python3", "peer.py", "--signing-key", "also-Secret-77"]
+env = { MY_API_TOKEN = "hunter/2-Zx9qLw", HTTP_KEYS_MAX = "4096" }
+"#;
+
+/// Every file below `folder` with its bytes.
+fn files(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} is for others to read", path.display());
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    found
+}
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("peer.py"), PEER).unwrap();
+        fs::write(folder.path().join("peerproof.toml"), CONFIG).unwrap();
+        Self { folder }
+    }
+
+    /// What a command prints on both streams.
+    fn run(&self, args: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
+        let output = command.current_dir(self.folder.path()).timeout(Duration::from_secs(120)).args(args);
+        let output = output.output().unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        text.concat()
+    }
+
+    fn artefacts(&self) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+        files(&self.folder.path().join("out"))
+    }
+}
+
+fn has_secret(bytes: &[u8]) -> bool {
+    let escaped = SECRET.replace('/', "\\/");
+    let percent = SECRET.replace('/', "%2F");
+    [SECRET, escaped.as_str(), percent.as_str(), "also-Secret-77", "x9qLw"]
+        .iter()
+        .any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
+}
+
+#[test]
+fn secrets_reach_neither_the_terminal_nor_a_file() {
+    let bench = Bench::new();
+    let report = "results=out/r.ndjson,junit=out/r.xml,html=out/r.html,sarif=out/r.sarif,md=out/r.md";
+    let said = bench.run(&[
+        "check",
+        "-k",
+        "json_rpc/stdio/ids/*",
+        "--keep-going",
+        "--out",
+        "out",
+        "--report",
+        report,
+    ]);
+    assert!(said.contains("FAIL") && said.contains("REDACT/ED"), "{said}");
+    assert!(!has_secret(said.as_bytes()), "{said}");
+    let doctor = bench.run(&["doctor"]);
+    assert!(doctor.contains("starting with REDACT/ED"), "{doctor}");
+    assert!(!has_secret(doctor.as_bytes()), "{doctor}");
+    let said = bench.run(&["fuzz", "--time", "1s", "--out", "out/fuzz", "--corpus", "out/corpus"]);
+    assert!(!has_secret(said.as_bytes()), "{said}");
+    let said = bench.run(&["expect", "init", "out/r.ndjson", "--file", "out/expected.toml"]);
+    assert!(!has_secret(said.as_bytes()), "{said}");
+    let artefacts = bench.artefacts();
+    for name in ["r.ndjson", "r.xml", "r.html", "r.sarif", "r.md", "transcript.ndjson", "repro.sh"] {
+        assert!(artefacts.iter().any(|(path, _)| path.ends_with(name)), "no {name}");
+    }
+    for (path, bytes) in artefacts {
+        assert!(!has_secret(&bytes), "{}: {}", path.display(), String::from_utf8_lossy(&bytes));
+    }
+}
