@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::boundary;
+use crate::load;
 use crate::report::printer::{Color, Printer};
 
 pub mod bench;
@@ -131,6 +132,7 @@ enum Command {
 /// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
 /// [`main`]. Whoever's binary runs checks calls it before anything else.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
+    use crate::runner::probe;
     use crate::transport::child::{guardian, shim};
 
     if let Some(status) = crate::fixture::actor::dispatch(args.iter().cloned()) {
@@ -145,6 +147,12 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     if args.get(1).is_some_and(|first| first == crate::bench::echo::ECHO_ARGUMENT) {
         return Some(crate::bench::echo::main(args.get(2)?.to_str()?));
     }
+    if args.get(1).is_some_and(|first| first == load::LOAD_ARGUMENT) {
+        return Some(load::keep_busy());
+    }
+    if args.get(1).is_some_and(|first| first == probe::PROBE_ARGUMENT) {
+        return Some(probe::main());
+    }
     if args.get(1).is_some_and(|first| first == "peer") {
         let boundary = boundary::find(args.get(2)?.to_str()?)?;
         let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
@@ -155,7 +163,8 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
         let env = variables()
             .into_iter()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        return Some(boundary.run_reference(&rest, &env.collect::<Vec<_>>()));
+        let env: Vec<_> = env.collect();
+        return Some(load::paced(rest, |args| boundary.run_reference(args, &env)));
     }
     None
 }

@@ -33,6 +33,9 @@ pub struct Finding {
     pub expected: String,
     /// What came instead, in one phrase (shortened).
     pub got: String,
+    /// It is about how long something took: a busy machine may be why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed: bool,
 }
 
 impl Finding {
@@ -50,7 +53,20 @@ impl Finding {
             step: None,
             expected: expected.into(),
             got: got.into(),
+            timed: false,
         }
+    }
+
+    /// Says that it is about how long something took, though it is no hang.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.timed = true;
+        self
+    }
+
+    /// Whether it is about time, which a busy machine may have taken.
+    pub fn is_of_time(&self) -> bool {
+        self.timed || self.nature == Nature::Hang
     }
 
     /// Points at a step of the plan.

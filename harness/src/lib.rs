@@ -20,6 +20,7 @@ pub mod json;
 pub mod lab;
 pub mod lines;
 pub mod lint;
+pub mod load;
 pub mod matrix;
 pub mod memory;
 pub mod near_miss;

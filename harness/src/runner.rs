@@ -2,6 +2,7 @@
 
 mod ambient;
 mod confirm;
+pub mod probe;
 mod skip;
 mod trial;
 
@@ -24,6 +25,7 @@ use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::Routed;
+use confirm::{Aside, Confirmed};
 pub use skip::skip_reason;
 
 /// How a run is done.
@@ -164,6 +166,7 @@ pub fn run(
             }),
         ambient: Mutex::default(),
         routed: Mutex::default(),
+        aside: Mutex::default(),
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
     }
@@ -220,6 +223,8 @@ struct Round<'a> {
     ambient: Mutex<Vec<Outcome>>,
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
     routed: Mutex<Vec<Routed>>,
+    /// Failing checks that are confirmed when nothing else runs.
+    aside: Mutex<Vec<Aside>>,
     /// Commands whose first canary failed, with what came instead of its answer.
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
@@ -250,6 +255,7 @@ impl Round<'_> {
         for check in alone {
             self.one(check);
         }
+        self.confirm_aside();
         self.settle_ambient();
     }
 
@@ -279,11 +285,16 @@ impl Round<'_> {
     }
 
     fn one(&self, check: &Check) {
-        let outcome = self.outcome(check);
+        let Some(outcome) = self.outcome(check) else { return };
         let is_asked = || lock(&self.working_commands).contains(&check.command);
         if is_first_canary(check) && !self.options.keep_going && !is_asked() {
             lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
         }
+        self.report(check, outcome);
+    }
+
+    /// Reports an outcome, or holds it back until every conversation was seen.
+    fn report(&self, check: &Check, outcome: Outcome) {
         if check.ambient {
             lock(&self.ambient).push(outcome);
         } else {
@@ -291,7 +302,8 @@ impl Round<'_> {
         }
     }
 
-    fn outcome(&self, check: &Check) -> Outcome {
+    /// Runs a check; `None` where it is confirmed later.
+    fn outcome(&self, check: &Check) -> Option<Outcome> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
             Some(Verdict::Untestable("interrupted".to_owned()))
@@ -303,12 +315,12 @@ impl Round<'_> {
             skip_reason(self.peer, check, self.options).or_else(dead)
         };
         if let Some(verdict) = verdict {
-            return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
+            return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
         }
         let (judgement, transcript) = match self.attempt(check) {
             Ok(attempt) => attempt,
             Err(verdict) => {
-                return self.finish(check, verdict, Judgement::default(), None, began.elapsed());
+                return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
             }
         };
         let elapsed = began.elapsed();
@@ -323,10 +335,33 @@ impl Round<'_> {
             _ => self.verdict(check, &judgement),
         };
         if !verdict.is_failure() {
-            return self.finish(check, verdict, judgement, None, elapsed);
+            return Some(self.finish(check, verdict, judgement, None, elapsed));
         }
-        let verdict = self.confirm(check, verdict, &judgement.findings);
-        self.finish(check, verdict, judgement, Some(transcript), elapsed)
+        let waits = |first| self.waits_for_quiet(check, first, &transcript);
+        let waits = judgement.findings.first().is_some_and(waits);
+        let aside = Aside { check: check.clone(), verdict, judgement, transcript, elapsed, owner: None };
+        if waits {
+            self.put_aside(aside);
+            return None;
+        }
+        let confirmed =
+            self.confirm(check, aside.verdict.clone(), &aside.judgement.findings, &aside.transcript);
+        Some(self.confirmed(aside, confirmed))
+    }
+
+    /// The outcome of a failing check that was run again.
+    fn confirmed(&self, failed: Aside, confirmed: Confirmed) -> Outcome {
+        let Aside { check, judgement, transcript, elapsed, .. } = failed;
+        match confirmed {
+            Confirmed::As(Verdict::Untestable(reason)) => {
+                let judgement = Judgement { findings: Vec::new(), ..judgement };
+                self.finish(&check, Verdict::Untestable(reason), judgement, None, elapsed)
+            }
+            Confirmed::As(verdict) => self.finish(&check, verdict, judgement, Some(transcript), elapsed),
+            Confirmed::Instead(judgement) => {
+                self.finish(&check, self.verdict(&check, &judgement), *judgement, None, elapsed)
+            }
+        }
     }
 
     /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.

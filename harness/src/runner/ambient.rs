@@ -1,5 +1,8 @@
 //! Ambient checks: each is told what the conversations of other checks show about its clauses.
 
+use std::time::Duration;
+
+use super::confirm::{Aside, Confirmed};
 use super::{Failure, Outcome, Round, lock};
 use crate::check::Check;
 use crate::clause::ClauseId;
@@ -12,8 +15,8 @@ pub(super) struct Routed {
     /// The ambient check.
     owner: String,
     failure: Failure,
-    /// `seen/total` where it did not show again each time.
-    flaky: Option<String>,
+    /// Flaky where it did not show again each time, untestable where the machine was too busy to tell.
+    undecided: Option<Verdict>,
 }
 
 impl Round<'_> {
@@ -42,29 +45,57 @@ impl Round<'_> {
                     let known = |routed: &[Routed]| {
                         routed.iter().any(|routed| {
                             routed.owner == *owner
-                                && routed.flaky.is_none()
+                                && routed.undecided.is_none()
                                 && routed.failure.finding.key() == finding.key()
                         })
                     };
                     if known(&lock(&self.routed)) {
                         continue;
                     }
-                    let flaky = match self.confirm(check, Verdict::Fail, std::slice::from_ref(&finding)) {
-                        Verdict::Flaky(times) => Some(times),
-                        _ => None,
+                    let findings = std::slice::from_ref(&finding);
+                    let verdict = Verdict::of_findings(findings).unwrap_or(Verdict::Fail);
+                    let aside = Aside {
+                        check: check.clone(),
+                        verdict: verdict.clone(),
+                        judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
+                        transcript: transcript.clone(),
+                        elapsed: Duration::ZERO,
+                        owner: Some(owner.clone()),
                     };
-                    let mut routed = lock(&self.routed);
-                    if !known(&routed) {
-                        let (owner, transcript) = (owner.clone(), transcript.clone());
-                        let failure = Failure { check: check.id.clone(), transcript, finding };
-                        routed.push(Routed { owner, failure, flaky });
+                    if self.waits_for_quiet(check, &finding, transcript) {
+                        self.put_aside(aside);
+                        continue;
                     }
+                    let confirmed = self.confirm(check, verdict, findings, transcript);
+                    self.settle_routed(owner.clone(), aside, confirmed);
                 }
                 _ => own.push(finding),
             }
         }
         judgement.findings = own;
         masked
+    }
+
+    /// Keeps a finding for the ambient check `owner`, unless it was the machine's doing.
+    pub(super) fn settle_routed(&self, owner: String, failed: Aside, confirmed: Confirmed) {
+        let undecided = match confirmed {
+            Confirmed::As(verdict @ (Verdict::Flaky(_) | Verdict::Untestable(_))) => Some(verdict),
+            Confirmed::As(_) => None,
+            Confirmed::Instead(_) => return,
+        };
+        let Aside { check, judgement, transcript, .. } = failed;
+        for finding in judgement.findings {
+            let failure = Failure { check: check.id.clone(), transcript: transcript.clone(), finding };
+            let mut routed = lock(&self.routed);
+            let known = |routed: &Routed| {
+                routed.owner == owner
+                    && routed.undecided.is_none()
+                    && routed.failure.finding.key() == failure.finding.key()
+            };
+            if !routed.iter().any(known) {
+                routed.push(Routed { owner: owner.clone(), failure, undecided: undecided.clone() });
+            }
+        }
     }
 
     /// Hands the held-back checks the findings of all other conversations and reports them.
@@ -76,7 +107,8 @@ impl Round<'_> {
                 outcome.result.findings.iter().any(|finding| finding.key() == key)
             };
             let mine = || routed.iter().filter(|routed| routed.owner == outcome.result.id);
-            let (confirmed, flaky): (Vec<_>, Vec<_>) = mine().partition(|routed| routed.flaky.is_none());
+            let (confirmed, undecided): (Vec<_>, Vec<_>) =
+                mine().partition(|routed| routed.undecided.is_none());
             for routed in confirmed {
                 if is_known(&outcome, routed) {
                     continue;
@@ -94,9 +126,14 @@ impl Round<'_> {
                 outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
             }
             if outcome.result.verdict.is_good()
-                && let Some(routed) = flaky.first()
+                && let Some(routed) = undecided.first()
+                && let Some(verdict) = routed.undecided.clone()
             {
-                outcome.result.verdict = Verdict::Flaky(routed.flaky.clone().unwrap_or_default());
+                outcome.result.verdict = verdict;
+                if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {
+                    (self.done)(outcome);
+                    continue;
+                }
                 outcome.result.reason = Some(routed.failure.finding.reason.clone());
                 outcome.result.findings.push(routed.failure.finding.clone());
                 outcome.failure = Some(routed.failure.clone());

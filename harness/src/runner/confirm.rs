@@ -1,32 +1,268 @@
 //! Confirmation: a failing check is run again before it counts.
+//!
+//! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
+//! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use super::{Round, is_first_canary};
+use super::probe::{Probe, Strain};
+use super::{Round, is_first_canary, lock};
 use crate::check::Check;
-use crate::finding::Finding;
+use crate::finding::{Finding, Judgement};
+use crate::transcript::{Kind, Transcript};
 use crate::verdict::Verdict;
 
+/// How often a check is tried again while the machine is too busy.
+const TRIES: u32 = 3;
+/// Checks that are confirmed at the same time, as a multiple of the jobs: nearly all of their time is waiting.
+const CONFIRMED_PER_JOB: usize = 4;
+/// Checks that one probe stands beside.
+const CONFIRMED_PER_PROBE: usize = 16;
+/// Where the machine was too busy for so many checks in a row, the others are not tried one by one.
+const TOO_BUSY_MAX: u32 = 4;
+/// Conversations that are put aside for one fault that an ambient check watches for.
+const ROUTED_MAX: usize = 3;
+/// Time that a peer had where its transcript does not tell: the shortest that a contract gives.
+const BOUND: Duration = Duration::from_secs(1);
+
+/// A failing check that is confirmed when nothing else runs.
+pub(super) struct Aside {
+    pub(super) check: Check,
+    pub(super) verdict: Verdict,
+    pub(super) judgement: Judgement,
+    pub(super) transcript: Transcript,
+    pub(super) elapsed: Duration,
+    /// The ambient check that its finding goes to.
+    pub(super) owner: Option<String>,
+}
+
+/// What one run of a check beside a probe showed.
+enum Look {
+    /// The same again, on a machine that had time for it.
+    Shown,
+    /// Something else; and whether the machine was busy.
+    Gone(Box<Judgement>, bool),
+    /// The same again, but the machine was too busy in each of the tries.
+    TooBusy(Strain),
+}
+
+/// What confirmation came to.
+pub(super) enum Confirmed {
+    /// This verdict, with the findings that there are.
+    As(Verdict),
+    /// It was the machine's doing: by itself the check came to this.
+    Instead(Box<Judgement>),
+}
+
+/// Whether what a finding says may be the doing of a busy machine.
+pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
+    let gave_up = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
+    finding.is_of_time() || transcript.events.iter().any(|event| gave_up(&event.kind))
+}
+
+/// The time that the peer had at least.
+fn bound(transcript: &Transcript) -> Duration {
+    let waited = transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::DeadlinePassed { waited_ms, .. } => Some(Duration::from_millis(waited_ms)),
+        _ => None,
+    });
+    waited.min().unwrap_or(BOUND)
+}
+
 impl Round<'_> {
-    /// Runs a failing check again until it failed as often as asked for, with the same first finding.
-    pub(super) fn confirm(&self, check: &Check, verdict: Verdict, findings: &[Finding]) -> Verdict {
-        let Some(first) = findings.first() else { return verdict };
-        let mut total = self.options.confirm.max(1);
-        if is_first_canary(check) && verdict == Verdict::Hang {
-            // Each time costs two deadlines, and everything waits for it.
-            total = total.min(2);
+    /// Whether a finding is to be confirmed when nothing else runs.
+    pub(super) fn waits_for_quiet(&self, check: &Check, finding: &Finding, transcript: &Transcript) -> bool {
+        let is_alone = check.exclusive || is_first_canary(check);
+        self.options.confirm > 1 && self.peer.is_process() && !is_alone && is_of_time(finding, transcript)
+    }
+
+    /// Puts a failing check aside. Of one fault that an ambient check watches for, a few conversations are enough.
+    pub(super) fn put_aside(&self, aside: Aside) {
+        let key = |aside: &Aside| {
+            let first = aside.judgement.findings.first();
+            (aside.owner.clone(), first.map(|finding| (finding.clause.clone(), finding.reason.clone())))
+        };
+        let mut all = lock(&self.aside);
+        let alike = |other: &&Aside| aside.owner.is_some() && key(other) == key(&aside);
+        if all.iter().filter(alike).count() < ROUTED_MAX {
+            all.push(aside);
         }
+    }
+
+    /// Runs a failing check again until it failed as often as asked for, with the same first finding.
+    pub(super) fn confirm(
+        &self,
+        check: &Check,
+        verdict: Verdict,
+        findings: &[Finding],
+        transcript: &Transcript,
+    ) -> Confirmed {
+        let Some(first) = findings.first() else { return Confirmed::As(verdict) };
+        if self.peer.is_process() && is_of_time(first, transcript) {
+            return self.confirm_time(check, verdict, first, bound(transcript), 0);
+        }
+        let total = self.times(check, &verdict);
         let mut seen = 1;
         for _ in 1..total {
-            if self.around.interrupted.load(Ordering::Relaxed) {
+            if self.is_interrupted() {
                 break;
             }
-            if let Ok((judgement, _)) = self.attempt(check)
-                && judgement.findings.iter().any(|finding| finding.repeats(first))
-            {
-                seen += 1;
+            seen += u32::from(self.shows(check, first).is_ok());
+        }
+        Confirmed::As(if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) })
+    }
+
+    /// How often a check has to fail, the first time included.
+    fn times(&self, check: &Check, verdict: &Verdict) -> u32 {
+        let total = self.options.confirm.max(1);
+        // Each time costs two deadlines, and everything waits for the first canary.
+        if is_first_canary(check) && *verdict == Verdict::Hang { total.min(2) } else { total }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.around.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Runs a check once more.
+    ///
+    /// # Errors
+    /// What it came to, where that is not the same.
+    fn shows(&self, check: &Check, first: &Finding) -> Result<(), Box<Judgement>> {
+        let judgement = self.attempt(check).map(|(judgement, _)| judgement).unwrap_or_default();
+        let again = judgement.findings.iter().any(|finding| finding.repeats(first));
+        if again { Ok(()) } else { Err(Box::new(judgement)) }
+    }
+
+    /// Confirms that a peer takes too long, while nothing else runs; `seen_again` times it did so already.
+    fn confirm_time(
+        &self,
+        check: &Check,
+        verdict: Verdict,
+        first: &Finding,
+        bound: Duration,
+        seen_again: u32,
+    ) -> Confirmed {
+        let total = self.times(check, &verdict);
+        let (mut seen, mut gone) = (1 + seen_again, Vec::new());
+        while seen + gone.len() as u32 != total && !self.is_interrupted() {
+            match self.look(check, first, bound) {
+                Look::Shown => seen += 1,
+                Look::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
+                Look::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
             }
         }
-        if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) }
+        // The first sight was beside other checks, or on a busy machine: a last look decides.
+        let had_company = !check.exclusive && !is_first_canary(check);
+        if seen == 1
+            && total > 1
+            && !self.is_interrupted()
+            && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
+            && let Look::Gone(judgement, _) = self.look(check, first, bound)
+            && judgement.findings.is_empty()
+        {
+            return Confirmed::Instead(judgement);
+        }
+        Confirmed::As(if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) })
     }
+
+    /// Runs a check beside a probe.
+    fn look(&self, check: &Check, first: &Finding, bound: Duration) -> Look {
+        let mut strain = Strain::default();
+        for _ in 0..TRIES {
+            let probe = self.probe();
+            let shown = self.shows(check, first);
+            strain = probe.map(Probe::finish).unwrap_or_default();
+            match shown {
+                Err(judgement) => return Look::Gone(judgement, strain.excuses(bound)),
+                // A peer that keeps the machine busy itself is no excuse for itself.
+                Ok(()) if !strain.excuses(bound) || !self.is_busy(bound) => return Look::Shown,
+                Ok(()) => {}
+            }
+        }
+        Look::TooBusy(strain)
+    }
+
+    /// A probe; none where our own binary cannot be started, and then nothing speaks for the peer.
+    fn probe(&self) -> Option<Probe> {
+        Probe::start(&self.around.actor_exe.program).ok()
+    }
+
+    /// Whether the machine is busy while nothing of ours runs.
+    fn is_busy(&self, bound: Duration) -> bool {
+        Probe::glance(&self.around.actor_exe.program).is_ok_and(|strain| strain.excuses(bound))
+    }
+
+    /// Confirms what was put aside, and reports it: together as long as the machine has time for that, else one by one.
+    pub(super) fn confirm_aside(&self) {
+        let mut aside = std::mem::take(&mut *lock(&self.aside)).into_iter();
+        let mut busy_in_a_row = 0;
+        loop {
+            let group: Vec<Aside> = aside.by_ref().take(CONFIRMED_PER_PROBE).collect();
+            if group.is_empty() {
+                break;
+            }
+            let shown = self.confirm_together(&group);
+            for (aside, seen_again) in group.into_iter().zip(shown) {
+                let Some(first) = aside.judgement.findings.first() else { continue };
+                let bound = bound(&aside.transcript);
+                let glance = || Probe::glance(&self.around.actor_exe.program).unwrap_or_default();
+                let strain = (busy_in_a_row >= TOO_BUSY_MAX).then(glance);
+                let confirmed = match strain.filter(|strain| strain.excuses(bound)) {
+                    Some(strain) => Confirmed::As(too_busy(&strain)),
+                    None => self.confirm_time(&aside.check, aside.verdict.clone(), first, bound, seen_again),
+                };
+                let is_too_busy = matches!(&confirmed, Confirmed::As(Verdict::Untestable(_)));
+                busy_in_a_row = if is_too_busy { busy_in_a_row + 1 } else { 0 };
+                self.settle(aside, confirmed);
+            }
+        }
+    }
+
+    /// Reports what confirmation came to: for the check, or for the ambient check that its finding belongs to.
+    fn settle(&self, aside: Aside, confirmed: Confirmed) {
+        match aside.owner.clone() {
+            Some(owner) => self.settle_routed(owner, aside, confirmed),
+            None => {
+                let check = aside.check.clone();
+                let outcome = self.confirmed(aside, confirmed);
+                self.report(&check, outcome);
+            }
+        }
+    }
+
+    /// Runs each of a group again as often as asked for; gives how often each showed the same, which is never where the
+    /// machine was too busy meanwhile.
+    fn confirm_together(&self, group: &[Aside]) -> Vec<u32> {
+        let next = Mutex::new(0..group.len());
+        let shown = Mutex::new(vec![0; group.len()]);
+        let probe = self.probe();
+        std::thread::scope(|scope| {
+            for _ in 0..(self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let Some(at) = lock(&next).next() else { break };
+                        let aside = &group[at];
+                        let Some(first) = aside.judgement.findings.first() else { continue };
+                        for _ in 1..self.times(&aside.check, &aside.verdict) {
+                            if self.is_interrupted() || self.shows(&aside.check, first).is_err() {
+                                break;
+                            }
+                            lock(&shown)[at] += 1;
+                        }
+                    }
+                });
+            }
+        });
+        let strain = probe.map(Probe::finish).unwrap_or_default();
+        let shown = shown.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let counts = |aside: &Aside| !strain.excuses(bound(&aside.transcript));
+        group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
+    }
+}
+
+/// The verdict where times cannot be judged on this machine now.
+fn too_busy(strain: &Strain) -> Verdict {
+    Verdict::Untestable(format!("too_busy: the peer was late, but so was this machine: {strain}"))
 }

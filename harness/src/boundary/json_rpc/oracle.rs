@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
                 let expected = "a call that is not held up by a slow one before it";
                 let got = "answered after the slow call";
                 let finding = Finding::new(clause::CONCURRENT, "held_up", expected, got);
-                self.own.findings.push(finding.at(asked[at].step));
+                self.own.findings.push(finding.at(asked[at].step).timed());
             }
         }
     }

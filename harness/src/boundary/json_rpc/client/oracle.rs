@@ -127,7 +127,9 @@ impl Client<'_> {
                 let got =
                     format!("nothing until {name:?} went out {late_ms} ms after the last of these times");
                 let expected = "no call is pending when its time is over";
-                self.add(clause::TIMEOUT, "pending_too_long", expected, got);
+                self.own
+                    .findings
+                    .push(Finding::new(clause::TIMEOUT, "pending_too_long", expected, got).timed());
                 return;
             }
             let timeout_us = self.scenario.calls[request.call].timeout_ms * 1_000;
@@ -211,7 +213,7 @@ impl Client<'_> {
         {
             let got = format!("{:?} lasted {} ms", call.name, noted.elapsed_ms);
             let expected = format!("no call is pending beyond its {} ms", call.timeout_ms);
-            self.add(clause::TIMEOUT, "pending_too_long", expected, got);
+            self.own.findings.push(Finding::new(clause::TIMEOUT, "pending_too_long", expected, got).timed());
         }
     }
 

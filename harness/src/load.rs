@@ -1,0 +1,94 @@
+//! Hidden parts of our own binary that slow things down: a busy process, and a reference peer that starts or writes late.
+
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// First argument by which our binary keeps one processor busy until its standard input ends.
+pub const LOAD_ARGUMENT: &str = "__busy";
+
+/// Option of `peerproof peer`: milliseconds before the peer begins.
+pub const START_AFTER: &str = "--start-after-ms";
+
+/// Option of `peerproof peer`: milliseconds by which everything is written late.
+pub const REPLY_AFTER: &str = "--reply-after-ms";
+
+/// Bytes of one read; what a pipe holds.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Keeps a processor busy until standard input ends, so that it cannot outlive who started it.
+pub fn keep_busy() -> i32 {
+    let waiting = thread::spawn(|| io::stdin().read(&mut [0; 1]));
+    while !waiting.is_finished() {
+        std::hint::spin_loop();
+    }
+    0
+}
+
+/// Takes the options of this module out of the arguments of a peer and does what they ask for around `run`.
+pub fn paced(mut args: Vec<String>, run: impl FnOnce(&[String]) -> i32) -> i32 {
+    if let Some(ms) = take(&mut args, START_AFTER) {
+        // A peer that is slow to start is what is played here.
+        thread::sleep(Duration::from_millis(ms));
+    }
+    let late = take(&mut args, REPLY_AFTER).and_then(|ms| LateOutput::begin(Duration::from_millis(ms)).ok());
+    let status = run(&args);
+    if let Some(late) = late {
+        late.end();
+    }
+    status
+}
+
+fn take(args: &mut Vec<String>, option: &str) -> Option<u64> {
+    let at = args.iter().position(|arg| arg == option)?;
+    let ms = args.get(at + 1)?.parse().ok()?;
+    args.drain(at..=at + 1);
+    Some(ms)
+}
+
+/// Standard output of this process behind a pipe that lets time pass.
+struct LateOutput(JoinHandle<()>);
+
+impl LateOutput {
+    fn begin(delay: Duration) -> io::Result<Self> {
+        let real = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        rustix::stdio::dup2_stdout(&writer)?;
+        drop(writer);
+        let (sender, pieces) = channel();
+        thread::spawn(move || {
+            let mut block = vec![0; BLOCK_BYTES];
+            while let Ok(bytes) = rustix::io::read(&reader, &mut block) {
+                let piece = (Instant::now() + delay, block[..bytes].to_vec());
+                if bytes == 0 || sender.send(piece).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self(thread::spawn(move || write_late(&pieces, &real))))
+    }
+
+    /// Ends standard output and waits until everything was written.
+    fn end(self) {
+        if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdout(&null);
+            let _ = self.0.join();
+        }
+    }
+}
+
+fn write_late(pieces: &Receiver<(Instant, Vec<u8>)>, to: &OwnedFd) {
+    for (at, bytes) in pieces {
+        thread::sleep(at.saturating_duration_since(Instant::now()));
+        let mut bytes = bytes.as_slice();
+        while !bytes.is_empty() {
+            match rustix::io::write(to, bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
