@@ -271,6 +271,12 @@ pub trait Boundary: Sync {
         self.reference_facts(reference.side)
     }
 
+    /// Roles of the reference peers of this side, each at the least that a configuration may say: a payload that leaves
+    /// nothing to probe, a method whose answer is free.
+    fn least_roles(&self, _side: Side) -> Vec<(&'static str, serde_json::Value)> {
+        Vec::new()
+    }
+
     /// Whether this reference peer is the correct one that a mutant is made of.
     fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
         reference.side == mutant.side

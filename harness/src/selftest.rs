@@ -21,11 +21,14 @@ use crate::verdict::Verdict;
 
 mod correct;
 mod golden;
+pub mod kinds;
 pub mod null_peers;
 pub mod presentation;
+mod slow;
 
 use correct::Variant;
 pub use correct::shows;
+use kinds::{Differing, Kind};
 
 /// Makes a reference peer that runs as a process, with further arguments.
 pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync + 'a;
@@ -58,6 +61,10 @@ pub struct Summary {
     pub untestable: Vec<String>,
     /// Checks that no mutant of their clauses fails; the boundary gives a reason for each.
     pub redundant: Vec<String>,
+    /// Forms of the kinds of trouble that were run: see [`Kind`].
+    pub forms_of_kinds: usize,
+    /// Checks that say something else by themselves than in the whole run.
+    pub alone_differs: usize,
     /// Number of findings against correct peers.
     pub false_positives: usize,
     /// MUST clauses that can be observed.
@@ -119,6 +126,10 @@ pub struct Proof {
     pub unexcused: Vec<String>,
     /// Forms of the correct peers that were run.
     pub variants: usize,
+    /// Kinds of trouble and in how many forms each was run.
+    pub kinds: Vec<(Kind, usize)>,
+    /// Checks that say something else by themselves than in the whole run.
+    pub differing: Vec<Differing>,
     /// Null peers that were tried.
     pub null_peers: usize,
     /// What could not be run at all.
@@ -133,6 +144,7 @@ impl Proof {
             && self.unproved.is_empty()
             && self.false_greens.is_empty()
             && self.unexcused.is_empty()
+            && self.differing.is_empty()
             && self.problems.is_empty()
     }
 }
@@ -155,6 +167,10 @@ impl Workshop<'_> {
             .collect();
         // The one part that measures, while nothing else runs.
         let plain = self.correct_process(said);
+        let kinds = if only.is_none() { Kind::ALL } else { &[] };
+        for kind in kinds {
+            self.enter_kind(*kind, &mut proof, said);
+        }
         let variants = self.variants();
         // Processes are mostly waited for: they are run beside what needs the processor.
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
@@ -422,6 +438,8 @@ impl Workshop<'_> {
             .map(|check| check.id.clone())
             .collect();
         summary.false_positives = proof.false_positives.len();
+        summary.forms_of_kinds = proof.kinds.iter().map(|(_, forms)| forms).sum();
+        summary.alone_differs = proof.differing.len();
         summary.clauses_must = must.len();
         summary.clauses_must_proved = must.len() - proof.unproved.len();
     }

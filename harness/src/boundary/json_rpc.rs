@@ -188,6 +188,10 @@ impl Boundary for JsonRpc {
         reference::facts(side)
     }
 
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
+        reference::least_roles(side)
+    }
+
     fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
         reference::machine(args, env)
     }

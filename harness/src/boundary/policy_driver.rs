@@ -151,6 +151,10 @@ impl Boundary for PolicyDriver {
         reference::facts(side)
     }
 
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
+        reference::least_roles(side)
+    }
+
     fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
         // A driver needs its file, a selector real processes.
         None

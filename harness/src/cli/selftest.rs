@@ -13,6 +13,7 @@ use crate::fixture::ActorExe;
 use crate::report::progress::Progress;
 use crate::report::render;
 use crate::runner::{Options, Surroundings};
+use crate::selftest::kinds::Kind;
 use crate::selftest::{Proof, Workshop};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
@@ -23,6 +24,9 @@ pub struct Args {
     /// Only mutants whose id contains this; clauses and checks that then have no mutant are not held against the suite.
     #[arg(short = 'k', long)]
     filter: Option<String>,
+    /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
+    #[arg(long, value_enum, conflicts_with = "filter")]
+    kind: Option<Kind>,
     /// Number of threads.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -113,8 +117,9 @@ fn prove(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Proof {
-    in_workshop(boundary, context, options, around, |workshop, say| {
-        workshop.prove(args.filter.as_deref(), say)
+    in_workshop(boundary, context, options, around, |workshop, say| match args.kind {
+        Some(kind) => workshop.prove_kind(kind, say),
+        None => workshop.prove(args.filter.as_deref(), say),
     })
 }
 
@@ -161,6 +166,9 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
         proof.null_peers,
         proof.false_greens.len()
     );
+    for (kind, forms) in &proof.kinds {
+        let _ = writeln!(out, "kind {}: {forms} forms", kind.name());
+    }
     for false_positive in &proof.false_positives {
         let finding = &false_positive.finding;
         let _ = writeln!(
@@ -176,6 +184,13 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     }
     for (peer, check) in &proof.false_greens {
         let _ = writeln!(out, "  FALSE GREEN {peer}: {check}");
+    }
+    for differing in &proof.differing {
+        let _ = writeln!(
+            out,
+            "  DIFFERS ({}) {}: alone {}, in the whole run {}",
+            differing.peer, differing.check, differing.alone, differing.whole
+        );
     }
     for survivor in &proof.summary.survivors {
         let _ = writeln!(out, "  SURVIVOR {survivor}");

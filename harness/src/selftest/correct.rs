@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop};
-use crate::boundary::arguments::PRESENT;
 use crate::boundary::{Boundary, Reference};
 use crate::check::Check;
 use crate::facts::Facts;
@@ -34,8 +33,8 @@ impl Variant {
 
     /// Arguments that make a process of it.
     fn process_extra(&self) -> Vec<String> {
-        let how = self.how.map(|how| [PRESENT.to_owned(), how.name().to_owned()]);
-        self.extra.iter().cloned().chain(how.into_iter().flatten()).collect()
+        let how = self.how.map(Harmless::process_arguments).unwrap_or_default();
+        self.extra.iter().cloned().chain(how).collect()
     }
 }
 
@@ -83,7 +82,7 @@ impl Tried {
 const PLAIN: &str = "plain";
 
 /// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
-const HEAVY_BYTES: usize = 1 << 20;
+pub(super) const HEAVY_BYTES: usize = 1 << 20;
 
 impl Workshop<'_> {
     /// Every form of the correct peer: its choices, its features, its presentations.

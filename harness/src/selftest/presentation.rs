@@ -2,7 +2,10 @@
 
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
+use super::slow::{Late, Sleepy};
+use crate::boundary::arguments::PRESENT;
 use crate::json::{self, DecodeLimits, Presentation, present};
+use crate::load::{REPLY_AFTER, START_AFTER};
 use crate::rng::Rng;
 
 /// One way to present replies that changes nothing of what they mean.
@@ -12,10 +15,14 @@ pub enum Harmless {
     Text(Presentation),
     /// One byte a write.
     OneByteWrites,
+    /// It reads and writes nothing before [`START_AFTER_MS`] have passed.
+    SlowStart,
+    /// Everything is written [`REPLY_AFTER_MS`] late.
+    LateReplies,
 }
 
 impl Harmless {
-    /// All of them.
+    /// All of those that change the text.
     pub const ALL: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),
         Self::Text(Presentation::WhiteSpace),
@@ -39,15 +46,38 @@ impl Harmless {
         match self {
             Self::Text(how) => how.name(),
             Self::OneByteWrites => "one-byte-writes",
+            Self::SlowStart => "slow-start",
+            Self::LateReplies => "late-replies",
         }
+    }
+
+    /// Arguments of `peerproof peer` that ask for it.
+    pub fn process_arguments(self) -> Vec<String> {
+        let (option, value) = match self {
+            Self::SlowStart => (START_AFTER, START_AFTER_MS.to_string()),
+            Self::LateReplies => (REPLY_AFTER, REPLY_AFTER_MS.to_string()),
+            how => (PRESENT, how.name().to_owned()),
+        };
+        vec![option.to_owned(), value]
     }
 }
 
 /// Longer replies stay as they are: escaping could take them over the limit of the contract.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
+/// What a slow peer takes before it begins.
+pub const START_AFTER_MS: Millis = 5_000;
+
+/// How late a peer with late replies writes.
+pub const REPLY_AFTER_MS: Millis = 1_000;
+
 /// Presents what `inner` writes.
 pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
+    match how {
+        Harmless::SlowStart => return Box::new(Sleepy::new(inner, START_AFTER_MS)),
+        Harmless::LateReplies => return Box::new(Late::new(inner, REPLY_AFTER_MS)),
+        _ => {}
+    }
     Box::new(Presented { inner, how, rng: Rng::new(7), pending: Vec::new() })
 }
 
@@ -72,7 +102,9 @@ impl Presented {
             Harmless::OneByteWrites if bytes.len() <= REPLY_BYTES_MAX => {
                 actions.extend(bytes.into_iter().map(|byte| Action::Stdout(vec![byte])));
             }
-            Harmless::OneByteWrites => actions.push(Action::Stdout(bytes)),
+            Harmless::OneByteWrites | Harmless::SlowStart | Harmless::LateReplies => {
+                actions.push(Action::Stdout(bytes));
+            }
             Harmless::Text(how) => {
                 self.pending.extend_from_slice(&bytes);
                 while let Some(end) = memchr::memchr(b'\n', &self.pending) {

@@ -3,7 +3,7 @@
 use peerproof_reference::json_rpc::mutants;
 use peerproof_reference::machine::Machine;
 use peerproof_reference::{io, json_rpc};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client;
 use super::role::reference_role;
@@ -79,6 +79,22 @@ pub fn facts(side: Side) -> Facts {
         facts.features.insert("retry".to_owned(), json!(true));
     }
     facts
+}
+
+/// Roles at their least: params that say nothing, to a method whose result is free.
+pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+    let free = reference_role("counter")["method"].clone();
+    match side {
+        Side::Provider => vec![
+            ("named", json!({ "method": free, "params": {} })),
+            (
+                "named",
+                json!({ "method": reference_role("named")["method"], "params": { "minuend": 42, "subtrahend": 23 } }),
+            ),
+            ("echo", json!({ "method": reference_role("echo")["method"], "params": {} })),
+        ],
+        Side::Consumer => Vec::new(),
+    }
 }
 
 /// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its

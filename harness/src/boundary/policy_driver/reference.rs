@@ -70,6 +70,23 @@ pub fn facts(side: Side) -> Facts {
     facts
 }
 
+/// Roles at their least: a payload whose inputs say nothing.
+pub fn least_roles(side: Side) -> Vec<(&'static str, serde_json::Value)> {
+    let role = |request: Request| {
+        let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
+        json!({ "payload": payload })
+    };
+    match side {
+        Side::Provider => vec![
+            ("pick", role(Request::plain().inputs("{}"))),
+            ("pick", role(Request::plain().without("inputs"))),
+            ("pick_inp", role(Request::plain().inputs(r#"{"policy_patch":{"":0}}"#))),
+            ("pick_inp64", role(Request::plain().inputs(r#"{"policy_patch64":{"":0}}"#))),
+        ],
+        Side::Consumer => Vec::new(),
+    }
+}
+
 /// Runs a reference peer on the standard streams of this process and returns its exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     let Some((word, args)) = args.split_first() else {

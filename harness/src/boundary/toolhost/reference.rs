@@ -4,7 +4,7 @@ use peerproof_reference::dispatcher::Dispatcher;
 use peerproof_reference::machine::Machine;
 use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{dispatcher, io, toolhost};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::probe::default_lease;
 use super::role::{ROLES, reference_aid};
@@ -47,6 +47,18 @@ pub fn facts(side: Side) -> Facts {
         facts.features.insert("lease".to_owned(), default_lease());
     }
     facts
+}
+
+/// Roles at their least: an input that says nothing, to a tool whose output is free.
+pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+    match side {
+        Side::Provider => vec![
+            ("any", json!({ "aid": reference_aid("noise") })),
+            ("any", json!({ "aid": reference_aid("noise"), "input": {} })),
+            ("echo", json!({ "aid": reference_aid("echo"), "input": {} })),
+        ],
+        Side::Consumer => Vec::new(),
+    }
 }
 
 /// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
