@@ -207,6 +207,88 @@ pub(super) const MUTANTS: &[Mutant] = &[
             vec![text(&Value::Array(messages))]
         },
     ),
+    out(
+        "client-cuts-large-batches",
+        &["RPC-CLIENT-06"],
+        "A batch of more than five calls goes out in arrays of five.",
+        |_, line| match parse(&line) {
+            Some(Value::Array(messages)) => {
+                messages.chunks(5).map(|some| text(&Value::Array(some.to_vec()))).collect()
+            }
+            _ => vec![line],
+        },
+    ),
+    noted(
+        "client-trims-refs",
+        &["RPC-CLIENT-08"],
+        "A ref is written down without the blanks around it.",
+        |_, line| {
+            each_message(line, |members| {
+                let name = members.iter().find(|(name, _)| name == "ref").and_then(|(_, name)| name.as_str());
+                if let Some(name) = name.map(|name| name.trim().to_owned()) {
+                    put(members, "ref", name.as_str().into());
+                }
+            })
+        },
+    ),
+    input(
+        "client-trims-ids",
+        &["RPC-CLIENT-19"],
+        "Blanks around the number in an id that is text do not count.",
+        |_, line| {
+            each_message(line, |members| {
+                let id = members.iter().find(|(name, _)| name == "id").and_then(|(_, id)| id.as_str());
+                let number = id.filter(|id| id.trim() != *id).and_then(|id| id.trim().parse::<i64>().ok());
+                if let Some(number) = number {
+                    put(members, "id", Value::Number(number.into()));
+                }
+            })
+        },
+    ),
+    input(
+        "client-mends-bad-utf8",
+        &["RPC-CLIENT-19"],
+        "Bytes that are no UTF-8 are replaced, and the answer is taken.",
+        |_, line| vec![String::from_utf8_lossy(&line).into_owned().into_bytes()],
+    ),
+    input(
+        "client-ends-lines-at-separators",
+        &["RPC-CLIENT-09"],
+        "U+2028, U+2029 and U+0085 end a line.",
+        |_, line| {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            text.split(['\u{2028}', '\u{2029}', '\u{85}']).map(|part| part.as_bytes().to_vec()).collect()
+        },
+    ),
+    input(
+        "client-begins-streams-anew",
+        &["RPC-CLIENT-21"],
+        "A second start of a stream is not noticed.",
+        |memory, line| {
+            let starts = parse(&line)
+                .is_some_and(|value| value.get("method").and_then(Value::as_str) == Some("stream_start"));
+            if starts && memory.kept.contains(&line) {
+                return Vec::new();
+            }
+            if starts {
+                memory.kept.push(line.clone());
+            }
+            vec![line]
+        },
+    ),
+    input(
+        "client-wants-ids-in-batch-replies",
+        &["RPC-CLIENT-19"],
+        "An array with an answer for no id is passed over whole.",
+        |_, line| match parse(&line) {
+            Some(Value::Array(messages))
+                if messages.iter().any(|message| message.get("id").is_some_and(|id| *id == Value::Null)) =>
+            {
+                Vec::new()
+            }
+            _ => vec![line],
+        },
+    ),
     input(
         "client-reads-no-arrays",
         &["RPC-CLIENT-19"],

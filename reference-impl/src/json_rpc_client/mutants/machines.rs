@@ -17,6 +17,8 @@ struct Around {
     kept: Vec<u8>,
     /// The last id that went out.
     last_id: Option<Value>,
+    /// All of them.
+    ids: Vec<Value>,
     status: Option<i32>,
     stays: bool,
 }
@@ -30,6 +32,7 @@ impl Around {
                 Action::Stdout(bytes) => {
                     for line in bytes.split(|byte| *byte == b'\n') {
                         if let Some(id) = parse(line).and_then(|value| value.get("id").cloned()) {
+                            self.ids.push(id.clone());
                             self.last_id = Some(id);
                         }
                     }
@@ -60,7 +63,7 @@ impl Machine for Around {
 }
 
 fn around(inner: Box<dyn Machine + Send>, fault: Fault) -> Around {
-    Around { inner, fault, kept: Vec::new(), last_id: None, status: None, stays: false }
+    Around { inner, fault, kept: Vec::new(), last_id: None, ids: Vec::new(), status: None, stays: false }
 }
 
 /// Hands on what comes, with each line rewritten that `change` has something else for.
@@ -161,6 +164,30 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 let strange = message.get("method").is_none() && !message.get("id").is_some_and(usable);
                 readdressed(message, id).filter(|_| strange)
             });
+        }
+    ),
+    events!(
+        "client-ends-all-at-an-error-for-no-id",
+        &["RPC-CLIENT-19"],
+        "An error for no id is taken for the answer to every call.",
+        |client, event, now, actions| {
+            let is_for_none = |message: &Value| {
+                message.get("error").is_some() && message.get("id").is_some_and(|id| *id == Value::Null)
+            };
+            let mut text = Vec::new();
+            if let Event::Stdin(bytes) = &event {
+                for message in bytes.split(|byte| *byte == b'\n').filter_map(parse).filter(is_for_none) {
+                    for line in client.ids.iter().filter_map(|id| readdressed(&message, id)) {
+                        text.extend_from_slice(&super::wire::text(&line));
+                        text.push(b'\n');
+                    }
+                }
+            }
+            if text.is_empty() {
+                client.pass(event, now, actions);
+            } else {
+                client.pass(Event::Stdin(&text), now, actions);
+            }
         }
     ),
     events!(

@@ -181,6 +181,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         waits!(|retry, base, asked, _| (base << retry).max(asked.unwrap_or_default())),
     ),
     parts(
+        "client-waits-up-to-twice-the-middle",
+        &["RPC-CLIENT-14"],
+        "Delays lie between 0.5 and 2 times base·2^k.",
+        waits!(|retry, base, asked, correct| {
+            let least = (base << retry) / 2;
+            (least + correct.saturating_sub(least) * 3 / 2).max(asked.unwrap_or_default())
+        }),
+    ),
+    parts(
         "client-ignores-retry-after",
         &["RPC-CLIENT-16"],
         "`retry_after_ms` means nothing.",
@@ -232,6 +241,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
     told("client-sends-any-size", &["RPC-CLIENT-18"], "No request is too large to be sent.", |config| {
         config.limits.rpc_message_bytes_max = 64 << 20;
     }),
+    parts(
+        "client-takes-fractions-for-codes",
+        &["RPC-CLIENT-17"],
+        "The code of an error may be any number.",
+        |_, parts| {
+            parts.reader = Box::new(Lenient(|response| {
+                let error = response.get("error")?.clone();
+                let is_number = matches!(error.get("code"), Some(Value::Number(_)));
+                (is_number && response.get("result").is_none()).then_some(Answer::Error(ErrorAnswer {
+                    error,
+                    transient: false,
+                    retry_after_ms: None,
+                }))
+            }));
+        },
+    ),
     told("client-sends-small-requests", &["RPC-CLIENT-18"], "500,000 bytes are too large.", |config| {
         config.limits.rpc_message_bytes_max = 500_000;
     }),

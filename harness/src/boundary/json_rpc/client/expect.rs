@@ -16,9 +16,10 @@ pub struct Expect {
     pub clause: ClauseId,
     /// How each call may end, by its ref.
     pub calls: BTreeMap<String, CallExpect>,
-    /// The retries of this call have delays that differ in more than the power of two.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter_of: Option<String>,
+    /// The delays of all retries together are measured: how they are spread, and to a fraction of a second whether they
+    /// are too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delays: bool,
     /// What the conversation shows of something the contract leaves open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,

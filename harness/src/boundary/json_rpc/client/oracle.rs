@@ -51,6 +51,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         else {
             continue;
         };
+        let script = match &planned.act {
+            Act::Play { script, .. } => Script::deserialize(script).ok(),
+            _ => None,
+        };
         let mut client = Client {
             transcript,
             session: planned.session,
@@ -58,10 +62,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             scenario,
             expect,
             own: Judgement::default(),
-            deaf: match &planned.act {
-                Act::Play { script, .. } => Script::deserialize(script).is_ok_and(|script| script.dies()),
-                _ => false,
-            },
+            deaf: script.as_ref().is_some_and(Script::dies),
+            deserted: script.as_ref().is_some_and(Script::goes_away),
         };
         client.judge();
         let found = client.own.findings.into_iter().map(|finding| finding.at(step));
@@ -80,8 +82,10 @@ struct Client<'a> {
     scenario: Scenario,
     expect: Expect,
     own: Judgement,
-    /// The server goes away: not everything that is sent is seen.
+    /// The server goes away and reads no more: not everything that is sent is seen.
     deaf: bool,
+    /// The server goes away, so that the client may give up what it is writing.
+    deserted: bool,
 }
 
 /// A request or notification that the client sent.

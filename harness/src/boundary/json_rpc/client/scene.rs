@@ -27,7 +27,7 @@ pub struct Scene {
 impl Scene {
     /// A conversation about `clause`.
     pub fn about(clause: &str) -> Self {
-        let expect = Expect { clause: clause.into(), calls: BTreeMap::new(), jitter_of: None, choice: None };
+        let expect = Expect { clause: clause.into(), calls: BTreeMap::new(), delays: false, choice: None };
         Self { scenario: Scenario::default(), script: Script::default(), expect, extra_ms: 0, canary: true }
     }
 
@@ -106,9 +106,9 @@ impl Scene {
         self
     }
 
-    /// The delays of this call's retries must have jitter.
-    pub fn jitter_of(&mut self, name: &str) -> &mut Self {
-        self.expect.jitter_of = Some(name.to_owned());
+    /// The delays of all retries are measured together.
+    pub fn measures_delays(&mut self) -> &mut Self {
+        self.expect.delays = true;
         self
     }
 

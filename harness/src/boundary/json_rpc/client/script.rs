@@ -57,7 +57,7 @@ pub struct Deed {
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// Write. Variables: `id` is the id of the request that made the rule apply, `id-of-the-other-type` the same as text
-    /// where it is an integer and as a number where it is the text of one, `id:REF` the last one of that call,
+    /// where it is an integer and as a number where it is the text of one, `id-near-N` the `N`th of what is nearly that id, `id:REF` the last one of that call,
     /// `id:REF:N` that of its `N`th attempt; all as JSON texts. Without a value for one nothing is written.
     Write {
         /// The bytes.
@@ -73,6 +73,14 @@ pub enum What {
 }
 
 impl Script {
+    /// Whether the server goes away at some time, in either way.
+    pub fn goes_away(&self) -> bool {
+        self.rules
+            .iter()
+            .flat_map(|rule| &rule.deeds)
+            .any(|deed| matches!(deed.what, What::HangUp | What::Die))
+    }
+
     /// Whether the server goes away in such a way that what the client sends may be lost.
     pub fn dies(&self) -> bool {
         self.rules.iter().flat_map(|rule| &rule.deeds).any(|deed| deed.what == What::Die)

@@ -6,6 +6,7 @@ use super::scenario::Scenario;
 use super::script::{On, Rule, Script, What};
 use crate::counterpart::{Counterpart, Doing};
 use crate::json::{self, DecodeLimits, Json};
+use crate::near_miss::near_misses;
 use crate::payload::{Payload, Segment, Vars};
 use crate::plan::Chunking;
 
@@ -57,10 +58,13 @@ impl Server {
 
     /// Does what rule `at` says; `id` is that of the request at hand.
     fn apply(&mut self, at: usize, id: Option<&Json>, now_us: u64) {
-        for (name, id) in [("id", id.cloned()), ("id-of-the-other-type", id.and_then(of_the_other_type))] {
+        let near = id.map(nearly).unwrap_or_default();
+        let near = (0..NEAR_IDS_MAX).map(|n| (format!("id-near-{n}"), near.get(n).cloned()));
+        let others = [("id", id.cloned()), ("id-of-the-other-type", id.and_then(of_the_other_type))];
+        for (name, id) in others.into_iter().map(|(name, id)| (name.to_owned(), id)).chain(near) {
             match id {
-                Some(id) => self.vars.insert(name.to_owned(), id.to_text()),
-                None => self.vars.remove(name),
+                Some(id) => self.vars.insert(name, id.to_text()),
+                None => self.vars.remove(&name),
             };
         }
         for deed in self.rules[at].deeds.clone() {
@@ -174,6 +178,29 @@ fn filled(payload: &Payload, vars: &Vars) -> Option<Payload> {
     payload.0.iter().map(fill).collect::<Option<_>>().map(Payload)
 }
 
+/// Most near misses of an id that a script can name.
+pub const NEAR_IDS_MAX: usize = 32;
+
+/// Ids that a careless comparison takes for `id`, and that no small number is.
+fn nearly(id: &Json) -> Vec<Json> {
+    let text = |text: &str| near_misses(text).into_iter().map(|miss| Json::from(miss.text.as_str()));
+    match id {
+        Json::String(id) => text(id).collect(),
+        // Where the number is small and counted up, its neighbours may be ids of others: these are not.
+        Json::Number(_) => id.as_i64().map_or_else(Vec::new, |number| {
+            let numbers =
+                [format!("{number}.5"), (number + (1 << 32)).to_string(), (-number - 1).to_string()];
+            let numbers = numbers.iter().filter_map(|number| number.parse().ok());
+            let number = number.to_string();
+            let texts = near_misses(&number).into_iter().map(|miss| miss.text);
+            // Without a blank it would be the number in text.
+            let texts = texts.filter(|text| text.trim() == number || text.parse::<i64>().is_err());
+            numbers.chain(texts.map(|text| Json::from(text.as_str()))).collect()
+        }),
+        _ => Vec::new(),
+    }
+}
+
 /// An id that who does not look at types takes for the same: an integer as text, the text of one as a number.
 fn of_the_other_type(id: &Json) -> Option<Json> {
     match id {
@@ -189,6 +216,16 @@ fn of_the_other_type(id: &Json) -> Option<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn near_ids_are_others() {
+        for id in ["7", "0", "-3", "\"a-1\"", "\"7\""] {
+            let id: Json = id.parse().unwrap();
+            let near = nearly(&id);
+            assert!((3..=NEAR_IDS_MAX).contains(&near.len()) && !near.contains(&id), "{near:?}");
+        }
+        assert_eq!(nearly(&Json::Null), []);
+    }
 
     #[test]
     fn an_id_has_another_type_where_it_is_an_integer() {

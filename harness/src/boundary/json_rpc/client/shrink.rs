@@ -87,9 +87,6 @@ impl Parts {
             call.after.retain(|name| !is_gone(name));
         }
         parts.expect.calls.retain(|name, _| !is_gone(name));
-        if parts.expect.jitter_of.as_deref().is_some_and(is_gone) {
-            parts.expect.jitter_of = None;
-        }
         for rule in &mut parts.script.rules {
             if let On::All(names) = &mut rule.on {
                 names.retain(|name| !is_gone(name));

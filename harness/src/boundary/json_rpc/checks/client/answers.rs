@@ -16,6 +16,7 @@ const RESULTS: &[(&str, &str)] = &[
     ("null", "null"),
     ("empty-string", "\"\""),
     ("integer-at-the-edge-of-exact", "[9007199254740991,-9007199254740991]"),
+    ("with-line-separators-of-other-texts", "{\"a\u{2028}b\":\"c\u{2029}d\u{85}e\u{7f}f\u{FEFF}\"}"),
     ("that-looks-like-an-error", r#"{"code":-32603,"message":"not mine"}"#),
 ];
 

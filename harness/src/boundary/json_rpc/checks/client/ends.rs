@@ -16,6 +16,7 @@ const ENDS: &str = "RPC-CLIENT-22";
 pub fn checks() -> Vec<Check> {
     vec![
         too_large(),
+        too_many_bytes(),
         large(),
         large_answer(),
         hang_up(),
@@ -43,11 +44,29 @@ fn too_large() -> Check {
         |scene, _| {
             scene.call(padded("big", 1_100_000), [Allowed::of("too_large")]);
             // A client may learn it from the server.
-            let object = r#"{"code":-32600,"message":"too large","data":{"type":"MESSAGE_TOO_LARGE"}}"#;
-            let line = format!("{{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":null}}");
-            scene.on("big", [Deed::line(&line)]);
+            scene.on("big", [Deed::line(&too_large_error())]);
         },
     )
+}
+
+fn too_many_bytes() -> Check {
+    check(
+        "size/request-beyond-the-limit-in-bytes-alone",
+        "It is bytes that are counted: a request of 530,000 two-byte characters ends its call as too_large.",
+        &[LARGE],
+        |scene, _| {
+            let mut call = Call::new("big");
+            call.params = Some(Json::object([("pad", Json::from("é".repeat(530_000)))]));
+            scene.call(call, [Allowed::of("too_large")]);
+            scene.on("big", [Deed::line(&too_large_error())]);
+        },
+    )
+}
+
+/// What a server says to a message that is too large.
+fn too_large_error() -> String {
+    let object = r#"{"code":-32600,"message":"too large","data":{"type":"MESSAGE_TOO_LARGE"}}"#;
+    format!("{{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":null}}")
 }
 
 fn large() -> Check {

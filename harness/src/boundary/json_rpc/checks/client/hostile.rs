@@ -3,6 +3,7 @@
 use super::super::super::client::expect::Allowed;
 use super::super::super::client::scenario::Call;
 use super::super::super::client::script::{Deed, error, result, vars};
+use super::super::super::client::server::NEAR_IDS_MAX;
 use super::check;
 use crate::check::Check;
 use crate::payload::Payload;
@@ -75,6 +76,7 @@ const NO_RESPONSE: &[(&str, &str)] = &[
     ("error-is-text", r#"{"jsonrpc":"2.0","error":"it failed","id":$id}"#),
     ("error-is-empty", r#"{"jsonrpc":"2.0","error":{},"id":$id}"#),
     ("code-is-text", r#"{"jsonrpc":"2.0","error":{"code":"-32603","message":"x"},"id":$id}"#),
+    ("code-is-fraction", r#"{"jsonrpc":"2.0","error":{"code":-32603.5,"message":"x"},"id":$id}"#),
 ];
 
 /// The checks of this topic.
@@ -88,6 +90,10 @@ pub fn checks() -> Vec<Check> {
         dribbled(),
         in_two_pieces(),
         batch_in_any_order(),
+        batch_with_an_error_for_no_id(),
+        near_ids(),
+        null_id_error_for_several(),
+        no_utf8(),
     ]);
     checks.extend([invalid(), other_version(), null_id_error(), server_requests()]);
     checks.extend(harmless());
@@ -205,6 +211,76 @@ fn batch_in_any_order() -> Check {
     )
 }
 
+fn batch_with_an_error_for_no_id() -> Check {
+    check(
+        "hostile/batch-reply-with-an-error-for-no-id",
+        "An error for no id among the answers to a batch takes none of them away.",
+        &[UNHARMED],
+        |scene, _| {
+            let names = ["a", "b", "c"];
+            for (n, name) in names.into_iter().enumerate() {
+                scene.call(Call::new(name).batch("x"), [Allowed::result(&n.to_string()).attempts(1)]);
+            }
+            let answer =
+                |n: usize| format!("{{\"jsonrpc\":\"2.0\",\"result\":{n},\"id\":$id:{} }}", names[n]);
+            let text = format!("[{},{},{NOBODY},{}]", answer(1), answer(2), answer(0));
+            scene.on_all(&names, [Deed::line(&text)]);
+        },
+    )
+}
+
+/// An error of which nobody can say what it is for.
+const NOBODY: &str = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}"#;
+
+fn null_id_error_for_several() -> Check {
+    check(
+        "hostile/error-for-no-id-while-several-wait",
+        "An error for no id ends none of several calls that wait.",
+        &[UNHARMED],
+        |scene, _| {
+            for name in ["a", "b", "c"] {
+                // Who makes one call after the other has the last one alone, which such an error may end.
+                let ended = Allowed::error(r#"{"code":-32600,"message":"Invalid Request"}"#);
+                let lone = (name == "c").then_some(ended);
+                scene.call(Call::new(name), [Allowed::result("1").attempts(1)].into_iter().chain(lone));
+                scene.on(name, [Deed::line(&result("1")).in_ms(400)]);
+            }
+            scene.on_all(&["a", "b", "c"], [Deed::line(NOBODY)]);
+        },
+    )
+}
+
+fn near_ids() -> Check {
+    check(
+        "hostile/ids-that-are-nearly-right",
+        "Answers whose id is that of the call but for a digit, a letter, a blank or a look-alike are passed over.",
+        &[UNHARMED],
+        |scene, _| {
+            scene.call(Call::new("a"), [Allowed::result("1").attempts(1)]);
+            let near = (0..NEAR_IDS_MAX).map(|n| {
+                Deed::line(&format!("{{\"jsonrpc\":\"2.0\",\"result\":\"not yours\",\"id\":$id-near-{n} }}"))
+            });
+            scene.on("a", near.chain([Deed::line(&result("1")).in_ms(100)]));
+        },
+    )
+}
+
+fn no_utf8() -> Check {
+    check(
+        "hostile/answer-that-is-no-utf8",
+        "An answer with a byte that is no UTF-8 is none: it is passed over, or ends its call as invalid.",
+        &[UNHARMED],
+        |scene, _| {
+            scene
+                .call(Call::new("a"), [Allowed::result("1").attempts(1), Allowed::of("invalid").attempts(1)]);
+            let head = vars("{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":\"");
+            let broken = Payload(vec![crate::payload::Segment::Hex("c328ff".to_owned())]);
+            let line = head.then(broken).then(Payload::text("\"}\n"));
+            scene.on("a", [Deed::write(line), Deed::line(&result("1")).in_ms(150)]);
+        },
+    )
+}
+
 fn invalid() -> Check {
     check("invalid/no-responses", "What is no response ends its call as invalid.", &[INVALID], |scene, _| {
         for (name, line) in NO_RESPONSE {
@@ -226,7 +302,6 @@ fn other_version() -> Check {
                 r#"{"jsonrpc":"1.0","result":1,"id":$id}"#,
                 r#"{"jsonrpc":2.0,"result":1,"id":$id}"#,
                 r#"{"jsonrpc":"2.0","result":1,"error":null,"id":$id}"#,
-                r#"{"jsonrpc":"2.0","error":{"code":1.5,"message":"x"},"id":$id}"#,
                 r#"{"jsonrpc":"2.0","error":{"code":-32603},"id":$id}"#,
                 r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":null},"id":$id}"#,
                 r#"{"jsonrpc":"2.0","error":{"code":-32002,"message":"x","data":{"retry_after_ms":"soon"}},"id":$id}"#,

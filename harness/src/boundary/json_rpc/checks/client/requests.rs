@@ -4,12 +4,13 @@ use super::super::super::client::scenario::Call;
 use super::super::super::client::script::{Deed, result};
 use super::check;
 use crate::check::Check;
+use crate::near_miss::near_misses;
 
 use super::super::super::client::expect::Allowed;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![notification(), in_flight(), batch(), after()]
+    vec![notification(), in_flight(), batch(), large_batch(), near_refs(), after()]
 }
 
 fn notification() -> Check {
@@ -51,6 +52,36 @@ fn batch() -> Check {
             scene.usual(Call::new("a1").batch("a")).usual(Call::new("single"));
             scene.usual(Call::new("b1").batch("b")).usual(Call::new("a2").batch("a"));
             scene.usual(Call::new("lone").batch("c")).usual(Call::new("a3").batch("a").params(None));
+        },
+    )
+}
+
+fn large_batch() -> Check {
+    check(
+        "request/batch-of-forty",
+        "Forty calls of a batch go out in one array, and each gets its own answer.",
+        &["RPC-CLIENT-06", "RPC-CLIENT-09"],
+        |scene, _| {
+            for n in 0..40 {
+                scene.usual(Call::new(&format!("b{n}")).batch("x"));
+            }
+        },
+    )
+}
+
+fn near_refs() -> Check {
+    check(
+        "request/refs-that-nearly-agree",
+        "Calls whose refs differ by case, length, a blank or a look-alike are told apart, in `after` and in the results.",
+        &["RPC-CLIENT-08", "RPC-CLIENT-07"],
+        |scene, _| {
+            let names: Vec<String> = near_misses("Step-1").into_iter().map(|miss| miss.text).collect();
+            scene.call(Call::new("Step-1"), [Allowed::result("1").attempts(1)]);
+            scene.on("Step-1", [Deed::line(&result("1")).in_ms(150)]);
+            for name in &names {
+                scene.usual(Call::new(name));
+            }
+            scene.usual(Call::new("behind").after("Step-1"));
         },
     )
 }

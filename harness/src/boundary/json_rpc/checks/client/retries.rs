@@ -150,12 +150,19 @@ fn delays() -> Check {
 fn jitter() -> Check {
     check(
         "retry/spread-delays",
-        "The delays of eight retries are spread around their middles.",
+        "The delays of two dozen retries are spread around their middles, by one half of them at most.",
         &["RPC-CLIENT-15", DELAY],
         |scene, _| {
-            scene.call(Call::new("a").retry(9, 12).timeout_ms(12_000), [Allowed::result("1").attempts(9)]);
-            scene.on_attempt("a", 9, [Deed::line(&result("1"))]).jitter_of("a");
-            scene.on("a", [Deed::line(&error(TIMED_OUT))]).takes_ms(6_000);
+            scene.measures_delays();
+            for n in 0..12 {
+                let name = format!("d{n}");
+                let call = Call::new(&name).retry(3, 1_000).timeout_ms(60_000);
+                scene.call(call, [Allowed::result("1").attempts(3)]);
+                scene.on_attempt(&name, 3, [Deed::line(&result("1"))]);
+                scene.on(&name, [Deed::line(&error(TIMED_OUT))]);
+            }
+            // One after the other is a way to make calls, too.
+            scene.takes_ms(60_000);
         },
     )
     .waits()

@@ -110,6 +110,8 @@ const BROKEN: &[(&str, &str)] = &[
     ("chunks-out-of-order", "s213e3"),
     ("wrong-total", "s12e3"),
     ("without-end", "s12"),
+    ("start-twice", "ss12e2"),
+    ("start-again-behind-a-chunk", "s1s2e2"),
 ];
 
 /// A chunk between a correct end and the response: a stream that is whole all the same, or one that is not.

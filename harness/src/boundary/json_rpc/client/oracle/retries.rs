@@ -4,6 +4,9 @@ use super::super::seen::{From, Line};
 use super::{Asked, Client, LATE_MS, clause};
 use crate::json::Json;
 
+/// Where delays are measured a request may come so much later than it should, ms: the longest of them are some seconds.
+const MEASURED_LATE_MS: u64 = 300;
+
 /// Timers round, in our favour and in theirs, ms.
 const ROUND_MS: u64 = 2;
 
@@ -40,13 +43,18 @@ fn refusal(lines: &[Line], request: &Asked, place: usize) -> Option<Refusal> {
 impl Client<'_> {
     /// Judges every request that repeats another.
     pub(super) fn retries(&mut self, lines: &[Line], asked: &[Asked]) {
+        let mut quotients = Vec::new();
         for at in 0..self.scenario.calls.len() {
             let of_call: Vec<&Asked> = asked.iter().filter(|asked| asked.call == at).collect();
-            self.retries_of(at, &of_call, lines);
+            quotients.extend(self.retries_of(at, &of_call, lines));
+        }
+        if self.expect.delays {
+            self.jitter(quotients);
         }
     }
 
-    fn retries_of(&mut self, at: usize, requests: &[&Asked], lines: &[Line]) {
+    /// Judges the retries of one call; gives their delays as parts of their middles.
+    fn retries_of(&mut self, at: usize, requests: &[&Asked], lines: &[Line]) -> Vec<f64> {
         let call = self.scenario.calls[at].clone();
         let name = call.name.clone();
         let told = self.scenario.retry_of(&call);
@@ -88,7 +96,9 @@ impl Client<'_> {
             let Some(base_ms) = base_ms else { continue };
             let middle_ms = base_ms.saturating_mul(1 << k.min(32));
             let least_ms = middle_ms / 2;
-            let most_ms = middle_ms + middle_ms / 2 + refusal.retry_after_ms.unwrap_or_default() + late_ms;
+            let slack_ms =
+                if self.expect.delays { self.transcript.stretched_ms(MEASURED_LATE_MS) } else { late_ms };
+            let most_ms = middle_ms + middle_ms / 2 + refusal.retry_after_ms.unwrap_or_default() + slack_ms;
             if delay_ms + ROUND_MS < least_ms || delay_ms > most_ms {
                 let got = format!("{name:?}: {delay_ms} ms before attempt {}", k + 2);
                 let expected = format!("0.5 to 1.5 times {middle_ms} ms");
@@ -98,23 +108,22 @@ impl Client<'_> {
                 quotients.push(delay_us as f64 / (middle_ms as f64 * 1_000.0));
             }
         }
-        if self.expect.jitter_of.as_ref() == Some(&name) {
-            self.jitter(&quotients);
-        }
+        quotients
     }
 
-    /// The long delays, where the clock's grain is small, differ in more than the power of two.
-    fn jitter(&mut self, quotients: &[f64]) {
-        const LONG: usize = 3;
-        const GRAIN: f64 = 0.004;
-        if quotients.len() < 8 {
+    /// No half of all delays differs in nothing but the power of two. Of delays without jitter a busy machine spreads a
+    /// few, and never so many.
+    fn jitter(&mut self, mut quotients: Vec<f64>) {
+        const COUNT_MIN: usize = 8;
+        const GRAIN: f64 = 0.01;
+        quotients.sort_by(f64::total_cmp);
+        let half = quotients.len().div_ceil(2);
+        if quotients.len() < COUNT_MIN {
             return;
         }
-        let long = &quotients[quotients.len() - LONG..];
-        let most = long.iter().copied().fold(f64::MIN, f64::max);
-        let least = long.iter().copied().fold(f64::MAX, f64::min);
-        if most - least < GRAIN {
-            let got = format!("the last {LONG} delays are {least:.3} to {most:.3} times base·2^k");
+        if let Some(same) = quotients.windows(half).find(|same| same[half - 1] - same[0] < GRAIN) {
+            let (least, most, all) = (same[0], same[half - 1], quotients.len());
+            let got = format!("{half} of {all} delays are {least:.3} to {most:.3} times base·2^k");
             self.add(clause::JITTER, "no_jitter", "delays that are spread", got);
         }
     }

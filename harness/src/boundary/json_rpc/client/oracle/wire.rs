@@ -57,7 +57,8 @@ impl Client<'_> {
             }
         }
         self.signatures(&messages_seen);
-        if self.ending.exit == Some(Exit::Code(0)) && !rest.iter().all(u8::is_ascii_whitespace) {
+        let is_finished = self.ending.exit == Some(Exit::Code(0)) && !self.deserted;
+        if is_finished && !rest.iter().all(u8::is_ascii_whitespace) {
             let got = String::from_utf8_lossy(rest).into_owned();
             self.add(clause::PROTOCOL_ONLY, "unfinished_line", "every message ends with a line feed", got);
         }
