@@ -263,8 +263,10 @@ impl Asked {
             // A Selection that is none says enough, but where that is the very matter.
             Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
             Err((clause, reason)) => {
+                // What breaks a clause of its own has a reason of its own: a canary that fails so has not failed.
+                let own = self.expect.reason.as_deref().filter(|_| clause.is_none());
+                let reason = own.unwrap_or(reason).to_owned();
                 let clause = clause.unwrap_or(self.expect.clause.0.as_str());
-                let reason = self.expect.reason.clone().unwrap_or(reason.to_owned());
                 let mut expected = self.expect.phrase();
                 if let Some(fallback) = fallback.filter(|_| self.expect.may_fall_back()) {
                     expected.push_str(&format!(" ({})", fallback.gist()));

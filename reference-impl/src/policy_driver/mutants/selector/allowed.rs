@@ -82,6 +82,23 @@ impl Files for Seen<'_> {
     }
 }
 
+/// A disk on which programs have the names that lead to them.
+#[derive(Debug)]
+struct Named<'f> {
+    files: &'f dyn Files,
+    program: String,
+}
+
+impl Files for Named<'_> {
+    fn kind(&self, path: &str) -> FileKind {
+        self.files.kind(path)
+    }
+
+    fn canonical(&self, path: &str) -> Option<String> {
+        if path == self.program { Some(path.to_owned()) } else { self.files.canonical(path) }
+    }
+}
+
 fn absolute(path: &str, files: &dyn Files) -> String {
     if path.starts_with('/') {
         path.to_owned()
@@ -281,6 +298,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
             with_names(guard, words, files, |name, listed| plain(name) == listed)
         }),
     ),
+    wire(
+        "select-names-without-blanks",
+        &["PD-ALLOW-04"],
+        "Blanks around a name do not count.",
+        Rewiring::Admission(|guard, words, files| {
+            with_names(guard, words, files, |name, listed| name.trim() == listed)
+        }),
+    ),
     config(
         "select-path-of-its-own",
         &["PD-ALLOW-05"],
@@ -391,6 +416,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-root-in-any-case",
+        &["PD-ALLOW-10"],
+        "A folder whose name differs from that of the root by case is taken for it.",
+        Rewiring::Admission(|guard, words, files| {
+            let real = files.canonical(script(words)).unwrap_or_default();
+            let root = files.canonical(&guard.script_root).unwrap_or_default();
+            let lies_below = !root.is_empty()
+                && real.get(..=root.len()).is_some_and(|head| head.eq_ignore_ascii_case(&format!("{root}/")));
+            if lies_below { anywhere(guard, words, files) } else { guard.admit(words, files) }
+        }),
+    ),
+    wire(
         "select-refuses-dots",
         &["PD-ALLOW-10"],
         "A path with `..` is refused, wherever it leads.",
@@ -420,6 +457,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "`-c` and `-e` are allowed.",
         Rewiring::Admission(|guard, words, files| {
             unsafe_if(guard, words, files, |first| matches!(first, Some("-c" | "-e")))
+        }),
+    ),
+    wire(
+        "select-interpreters-by-the-name-of-a-link",
+        &["PD-ALLOW-08", "PD-ALLOW-11"],
+        "A link to an interpreter under a name that is none is taken for a program like any other.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            guard.admit(words, &Named { files, program })
         }),
     ),
     wire(
@@ -517,6 +563,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-unsafe-by-a-like-variable",
+        &["PD-ALLOW-13"],
+        "A variable whose name begins with MACHINA_POLICY_ALLOW_UNSAFE, in any case, is that variable.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_ALLOW_UNSAFE";
+            let is_like = |known: &str| known.to_ascii_uppercase().starts_with(name) && known != name;
+            if let Some((_, value)) = variables.iter().find(|(known, _)| is_like(known)).cloned() {
+                variables.push((name.to_owned(), value));
+            }
+        }),
+    ),
+    wire(
         "select-ignores-unsafe",
         &["PD-ALLOW-13"],
         "MACHINA_POLICY_ALLOW_UNSAFE means nothing.",
@@ -577,6 +635,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "The variable for the script root means nothing.",
         Rewiring::Variables(|variables| {
             variables.retain(|(name, _)| name != "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT")
+        }),
+    ),
+    wire(
+        "select-every-program-is-an-interpreter",
+        &["PD-ALLOW-15"],
+        "A program that is no interpreter is refused without a script under the root.",
+        Rewiring::Admission(|guard, words, files| {
+            let program = program(guard, words.first().map_or("", String::as_str), files);
+            let lies_below = files.canonical(script(words)).is_some_and(|real| {
+                files.canonical(&guard.script_root).is_some_and(|root| real.starts_with(&root))
+            });
+            if guard.allows_unsafe || is_own_script(&program, files) || lies_below {
+                guard.admit(words, files)
+            } else {
+                guard.admit(words, files).and(refused("no script"))
+            }
         }),
     ),
 ];

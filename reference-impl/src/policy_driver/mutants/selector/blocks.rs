@@ -356,6 +356,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-lists-sids-carelessly",
+        &["PD-GRAM-07"],
+        "A SID of the menu is in any case, with blanks around it.",
+        Rewiring::Line(|line| {
+            tree::edited(line, |members| {
+                let Some(Value::Array(entries)) = tree::get(members, "menu") else { return };
+                for entry in entries {
+                    let Value::Object(members) = entry else { continue };
+                    let Some(sid) = tree::get(members, "sid") else { continue };
+                    *sid = sid.as_str().unwrap_or_default().trim().to_uppercase().as_str().into();
+                }
+            })
+        }),
+    ),
+    wire(
         "select-neighbouring-sid",
         &["PD-GRAM-07", "PD-SELN-02"],
         "A PICK of the SID after the last of the menu is taken.",

@@ -120,6 +120,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-command-in-a-like-variable",
+        &["PD-MODE-04"],
+        "A variable whose name differs from MACHINA_POLICY_CMD by case or white space is that variable.",
+        Rewiring::Variables(|variables| {
+            let name = "MACHINA_POLICY_CMD";
+            let is_like = |known: &str| known.trim().eq_ignore_ascii_case(name) && known != name;
+            if let Some((_, value)) = variables.iter().find(|(known, _)| is_like(known)).cloned() {
+                variables.push((name.to_owned(), value));
+            }
+        }),
+    ),
+    wire(
         "select-runs-all-by-sh",
         &["PD-MODE-05"],
         "Every script is run by sh.",

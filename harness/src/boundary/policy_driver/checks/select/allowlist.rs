@@ -7,10 +7,11 @@ use super::super::super::select::talk::{
 };
 use super::check;
 use super::starts::{
-    PICKED, SCRIPT, Variables, accepts, accepts_as, actor, is_shell_of_any_name, link, opens, program,
-    refuses, relinks, script_for, selector, shell,
+    PICKED, SCRIPT, Variables, accepts, accepts_as, actor, file_names, is_shell_of_any_name, link,
+    name_of_the_shell, opens, program, refuses, relinks, script_for, selector, shell, variable_names,
 };
 use crate::check::Check;
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 use crate::plan::ActorStep;
 
@@ -97,17 +98,20 @@ fn default_list() -> Check {
 fn exact_names() -> Check {
     check(
         "allowlist/name-that-differs-by-little",
-        "Upper case, a part of a listed name and a longer name are not listed, though such programs are there.",
+        "Upper case, a part of a listed name, a longer name, one with a blank or a look-alike are not \
+         listed, though such programs are there.",
         &[EXACT],
         |talk, _| {
             program(talk, "policies/bin/tool");
             talk.driver(says(PICKED));
             let variables = [PROGRAMS_FIRST, (ALLOWED_EXE, "sh,tool,node")];
             accepts(talk, EXACT, &variables, &format!("tool {SCRIPT}"));
-            for name in ["TOOL", "Tool", "too", "ool", "toolx", "xtool", "tool-", "t00l", "nod"] {
+            let others = ["toolx", "xtool", "tool-", "t00l", "nod"].map(str::to_owned);
+            for name in file_names(near_misses("tool")).chain(others) {
                 program(talk, &format!("policies/bin/{name}"));
-                let command = format!("{name} {SCRIPT}");
-                opens(talk, EXACT, &[PROGRAMS_FIRST, (ALLOWED_EXE, name)], &command);
+                let command = format!("'{name}' {SCRIPT}");
+                // A list may be taken without the blanks around its names.
+                opens(talk, EXACT, &[PROGRAMS_FIRST, (UNSAFE, "1")], &command);
                 refuses(talk, EXACT, &variables, &command);
             }
         },
@@ -168,15 +172,20 @@ fn link_to_another() -> Check {
             for name in ["python3", "node", "peerproof-tool"] {
                 link(talk, &format!("bin/{name}"), "/bin/sh");
                 let list = format!("{name},python");
-                let variables = [("PATH", "{{folder}}/bin:{{PATH}}"), (ALLOWED_EXE, list.as_str())];
-                refuses(talk, LINKS, &variables, &format!("{name} {SCRIPT}"));
+                let path = ("PATH", "{{folder}}/bin:{{PATH}}");
+                let both = format!("{name},{}", name_of_the_shell());
+                let command = format!("{name} {SCRIPT}");
+                opens(talk, LINKS, &[path, (ALLOWED_EXE, both.as_str())], &command);
+                refuses(talk, LINKS, &[path, (ALLOWED_EXE, list.as_str())], &command);
             }
             // What follows the listed name is no version.
             if is_shell_of_any_name() {
                 shell(talk, "policies/bin/peerproof-toolbox");
                 link(talk, "policies/bin/peerproof-tool", "peerproof-toolbox");
-                let variables = [PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool")];
-                refuses(talk, LINKS, &variables, &format!("peerproof-tool {SCRIPT}"));
+                let command = format!("peerproof-tool {SCRIPT}");
+                let both = [PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool,peerproof-toolbox")];
+                opens(talk, LINKS, &both, &command);
+                refuses(talk, LINKS, &[PROGRAMS_FIRST, (ALLOWED_EXE, "peerproof-tool")], &command);
             }
             accepts(talk, LINKS, &[(ALLOWED_EXE, "sh")], &format!("sh {SCRIPT}"));
         },
@@ -274,12 +283,20 @@ fn other_values() -> Check {
         |talk, _| {
             program(talk, "outside/driver.sh");
             talk.driver(says(PICKED));
+            let (inside, outside) = (format!("sh {SCRIPT}"), "sh {{outside/driver.sh.path}}");
+            opens(talk, SWITCH, &[(ALLOWED_EXE, "node"), (UNSAFE, "1")], &inside);
+            opens(talk, SWITCH, &[(UNSAFE, "1")], outside);
             for value in ["0", "false", "off"] {
-                let unlisted = [(ALLOWED_EXE, "node"), (UNSAFE, value)];
-                refuses(talk, SWITCH, &unlisted, &format!("sh {SCRIPT}"));
-                refuses(talk, SWITCH, &[(UNSAFE, value)], "sh {{outside/driver.sh.path}}");
+                refuses(talk, SWITCH, &[(ALLOWED_EXE, "node"), (UNSAFE, value)], &inside);
+                refuses(talk, SWITCH, &[(UNSAFE, value)], outside);
             }
-            accepts(talk, SWITCH, &[(UNSAFE, "0")], &format!("sh {SCRIPT}"));
+            // Variables of nearly that name are others.
+            let names: Vec<String> = variable_names(UNSAFE).collect();
+            let mut near: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+            refuses(talk, SWITCH, &near, outside);
+            near.push((ALLOWED_EXE, "node"));
+            refuses(talk, SWITCH, &near, &inside);
+            accepts(talk, SWITCH, &[(UNSAFE, "0")], &inside);
         },
     )
 }

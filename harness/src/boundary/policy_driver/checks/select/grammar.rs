@@ -5,9 +5,9 @@ mod forms;
 mod patches;
 
 use super::super::super::cases;
-use super::super::super::request::Request;
+use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::{Allowed, Expect};
-use super::super::super::select::talk::{Talk, prints};
+use super::super::super::select::talk::{Talk, prints, says};
 use super::check;
 use crate::check::Check;
 use crate::near_miss::near_misses;
@@ -15,7 +15,13 @@ use crate::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    let checks = [forms::checks(), cases::checks(), patches::checks(), base64::checks(), vec![sids()]];
+    let checks = [
+        forms::checks(),
+        cases::checks(),
+        patches::checks(),
+        base64::checks(),
+        vec![sids(), sids_of_menus()],
+    ];
     checks.into_iter().flatten().collect()
 }
 
@@ -28,6 +34,25 @@ fn sids() -> Check {
         || {
             let misses = near_misses("SID0042").into_iter();
             misses.map(|miss| format!("<PICK><{}><END>", miss.text).into_bytes()).collect()
+        },
+    )
+}
+
+fn sids_of_menus() -> Check {
+    check(
+        "grammar/sid-that-the-menu-nearly-has",
+        "Where the menu has nearly the SID that a driver picks, that SID is unknown, or the request is malformed.",
+        &["PD-GRAM-07"],
+        |talk, _| {
+            talk.canary("PD-GRAM-07");
+            for miss in near_misses("SID0042") {
+                // What the internal selector may well pick, at both ends, is well-formed.
+                let near = Entry { sid: miss.text, ..Entry::plain(42) };
+                let request = Request::of(&[Entry::plain(3), near, Entry::plain(977)]);
+                let expect = Expect::fallback("PD-GRAM-07").or(Allowed::Invalid);
+                talk.play(&request, says("<PICK><SID0042><END>"), expect);
+            }
+            talk.canary("PD-GRAM-07");
         },
     )
 }

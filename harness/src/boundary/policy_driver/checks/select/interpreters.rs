@@ -1,18 +1,75 @@
 //! What stands before a script, and files that are their own script.
 
+use super::super::super::request::Request;
 use super::super::super::select::expect::Expect;
 use super::super::super::select::provided::Provided;
-use super::super::super::select::talk::{ALLOWED_EXE, Talk, says};
+use super::super::super::select::talk::{ALLOWED_EXE, SCRIPT_ROOT, Talk, says};
 use super::check;
-use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, opens, program, refuses, script_for, shell};
+use super::starts::{
+    PICKED, SCRIPT, accepts, accepts_as, link, name_of_the_shell, opens, program, refuses, script_for,
+    selector, shell,
+};
 use crate::check::Check;
 
 const BEFORE: &str = "PD-ALLOW-11";
 const ITSELF: &str = "PD-ALLOW-12";
+const UNDER_ROOT: &str = "PD-ALLOW-08";
+const NO_SCRIPT_NEEDED: &str = "PD-ALLOW-15";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![options(), other_interpreters(), no_script(), behind_the_script(), itself()]
+    vec![
+        options(),
+        other_interpreters(),
+        no_script(),
+        link_to_a_listed_one(),
+        behind_the_script(),
+        itself(),
+        no_interpreter(),
+    ]
+}
+
+fn link_to_a_listed_one() -> Check {
+    check(
+        "interpreter/link-to-a-listed-interpreter",
+        "A listed name that is a link to a listed shell is that shell: without a script, with an option, or with a script \
+         outside the root it is refused.",
+        &[BEFORE, UNDER_ROOT],
+        |talk, _| {
+            const NAME: &str = "peerproof-tool";
+            link(talk, &format!("bin/{NAME}"), "/bin/sh");
+            program(talk, "outside/driver.sh");
+            talk.driver(says(PICKED));
+            let list = format!("{NAME},{},sh", name_of_the_shell());
+            let usual = [("PATH", "{{folder}}/bin:{{PATH}}"), (ALLOWED_EXE, list.as_str())];
+            let outside = format!("{NAME} {{{{outside/driver.sh.path}}}}");
+            accepts(talk, BEFORE, &usual, &format!("sh {SCRIPT}"));
+            opens(talk, BEFORE, &usual, &format!("{NAME} {SCRIPT}"));
+            opens(talk, UNDER_ROOT, &[usual[0], usual[1], (SCRIPT_ROOT, "{{folder}}")], &outside);
+            refuses(talk, UNDER_ROOT, &usual, &outside);
+            for command in [NAME.to_owned(), format!("{NAME} -u {SCRIPT}"), format!("{NAME} -c \"printf x\"")]
+            {
+                refuses(talk, BEFORE, &usual, &command);
+            }
+        },
+    )
+}
+
+fn no_interpreter() -> Check {
+    check(
+        "interpreter/program-that-is-none",
+        "A listed program in machine code that is no interpreter runs without a script.",
+        &[NO_SCRIPT_NEEDED],
+        |talk, _| {
+            // It prints its first word, and the path of the payload behind it means nothing to it.
+            let command = format!("printf '{PICKED}'");
+            talk.driver(says(PICKED));
+            accepts(talk, NO_SCRIPT_NEEDED, &[], &format!("sh {SCRIPT}"));
+            opens(talk, NO_SCRIPT_NEEDED, &[("MACHINA_POLICY_ALLOW_UNSAFE", "1")], &command);
+            selector(talk, &[(ALLOWED_EXE, "printf")], &command);
+            talk.ask(&Request::plain(), Expect::taken(NO_SCRIPT_NEEDED, PICKED));
+        },
+    )
 }
 
 fn options() -> Check {
@@ -117,10 +174,13 @@ fn itself() -> Check {
                 accepts(talk, ITSELF, &[("PATH", &path(folder)), (ALLOWED_EXE, NAME)], NAME);
             }
             for folder in ["outside/bin", "policies/out"] {
-                refuses(talk, ITSELF, &[("PATH", &path(folder)), (ALLOWED_EXE, NAME)], NAME);
+                let path = path(folder);
+                let everywhere = [("PATH", path.as_str()), (ALLOWED_EXE, NAME), (SCRIPT_ROOT, "{{folder}}")];
+                opens(talk, ITSELF, &everywhere, NAME);
+                refuses(talk, ITSELF, &[("PATH", &path), (ALLOWED_EXE, NAME)], NAME);
                 // A script that may run does not make up for it.
                 let command = format!("{NAME} {SCRIPT}");
-                refuses(talk, ITSELF, &[("PATH", &path(folder)), (ALLOWED_EXE, NAME)], &command);
+                refuses(talk, ITSELF, &[("PATH", &path), (ALLOWED_EXE, NAME)], &command);
             }
             refuses(talk, ITSELF, &[("PATH", &path("policies/bin")), (ALLOWED_EXE, "sh,node")], NAME);
         },

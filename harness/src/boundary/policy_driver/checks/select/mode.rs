@@ -1,10 +1,12 @@
 //! When a driver is started at all.
 
-use super::super::super::request::{FALLBACK_ONLY, Request};
+use super::super::super::request::{self, FALLBACK_ONLY, Request};
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, says};
 use super::check;
+use super::starts::{SCRIPT, variable_names};
 use crate::check::Check;
+use crate::near_miss::near_misses;
 use crate::plan::{ActorStep, Chunking};
 
 const POLICY_ONLY: &str = "PD-MODE-01";
@@ -12,23 +14,14 @@ const NO_DRIVER: &str = "PD-MODE-02";
 const OTHERS: &str = "PD-MODE-03";
 const NO_COMMAND: &str = "PD-MODE-04";
 
-/// What no mode is called.
-const OTHER_MODES: [&str; 8] = [
-    "",
-    "AUTO",
-    "HYBRID",
-    "policy_only",
-    "Policy_Only",
-    "POLICY_ONLY ",
-    "POLICY_ONLY,FALLBACK_ONLY",
-    "POLICY",
-];
+/// What no mode is called, besides what is nearly the name of one.
+const OTHER_MODES: [&str; 6] = ["", "AUTO", "HYBRID", "Policy_Only", "POLICY_ONLY,FALLBACK_ONLY", "POLICY"];
 
 const BLOCK: &str = "<PICK><SID0042><END>";
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![policy_only(), fallback_only(), others(), without_command()]
+    vec![policy_only(), fallback_only(), others(), without_command(), variables_of_nearly_that_name()]
 }
 
 fn policy_only() -> Check {
@@ -72,8 +65,10 @@ fn others() -> Check {
         &[OTHERS],
         |talk, _| {
             talk.canary(OTHERS);
-            let requests = OTHER_MODES.map(|mode| Request::plain().mode(mode));
-            for request in requests.into_iter().chain([Request::plain().without("control_mode")]) {
+            let near = near_misses(request::POLICY_ONLY);
+            let near = near.iter().map(|miss| miss.text.as_str());
+            let requests = OTHER_MODES.into_iter().chain(near).map(|mode| Request::plain().mode(mode));
+            for request in requests.chain([Request::plain().without("control_mode")]) {
                 let expect = Expect::as_fallback(OTHERS)
                     .or(Allowed::Invalid)
                     .choice("other_modes", &["fallback", "invalid"])
@@ -98,6 +93,21 @@ fn without_command() -> Check {
             }
             // There is no driver that could show more.
             talk.counts_as_canary();
+        },
+    )
+}
+
+fn variables_of_nearly_that_name() -> Check {
+    check(
+        "mode/command-in-a-variable-of-nearly-that-name",
+        "A command in a variable whose name differs from MACHINA_POLICY_CMD by case, length or a blank is none.",
+        &[NO_COMMAND],
+        |talk, _| {
+            talk.canary(NO_COMMAND).another().unset(COMMAND);
+            for name in variable_names(COMMAND) {
+                talk.env(&name, &format!("sh {SCRIPT}"));
+            }
+            talk.ask(&Request::plain(), Expect::as_fallback(NO_COMMAND).starts(NO_COMMAND, 0));
         },
     )
 }

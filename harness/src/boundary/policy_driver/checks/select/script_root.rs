@@ -5,8 +5,11 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::provided::Provided;
 use super::super::super::select::talk::{SCRIPT_ROOT, Talk, says};
 use super::check;
-use super::starts::{PICKED, SCRIPT, accepts, accepts_as, link, opens, program, refuses, selector};
+use super::starts::{
+    PICKED, SCRIPT, accepts, accepts_as, file_names, link, opens, program, refuses, selector,
+};
 use crate::check::Check;
+use crate::near_miss::near_misses;
 use crate::plan::{Fixture, PathKind};
 
 const UNDER_ROOT: &str = "PD-ALLOW-08";
@@ -30,6 +33,7 @@ pub fn checks() -> Vec<Check> {
         links(),
         dots_behind_links(),
         neighbours(),
+        near_misses_of_the_root(),
         spelled_root(),
         default_root(),
         no_root(),
@@ -39,11 +43,15 @@ pub fn checks() -> Vec<Check> {
     ]
 }
 
-/// A driver under the root, one in a folder below, and one outside.
+/// A root that holds every fixture: what is refused under another one runs there.
+const EVERYWHERE: (&str, &str) = (SCRIPT_ROOT, "{{folder}}");
+
+/// A driver under the root, one in a folder below, and one outside, which would run if it lay in the root.
 fn drivers(talk: &mut Talk) {
     program(talk, "outside/driver.sh");
     program(talk, "policies/deep/er/driver.sh");
     talk.driver(says(PICKED));
+    opens(talk, UNDER_ROOT, &[EVERYWHERE], "sh {{outside/driver.sh.path}}");
 }
 
 fn outside() -> Check {
@@ -66,9 +74,7 @@ fn outside() -> Check {
             ] {
                 refuses(talk, UNDER_ROOT, &[], &format!("sh {script}"));
             }
-            for script in ["{{outside/driver.sh.path}}", "{{above.sh.path}}"] {
-                opens(talk, UNDER_ROOT, &[(SCRIPT_ROOT, "{{folder}}")], &format!("sh {script}"));
-            }
+            opens(talk, UNDER_ROOT, &[EVERYWHERE], "sh {{above.sh.path}}");
             let deep = [(SCRIPT_ROOT, "{{folder}}/policies/deep")];
             refuses(talk, UNDER_ROOT, &deep, &format!("sh {SCRIPT}"));
             accepts(talk, UNDER_ROOT, &deep, "sh {{policies/deep/er/driver.sh.path}}");
@@ -171,11 +177,32 @@ fn neighbours() -> Check {
             drivers(talk);
             program(talk, "policies-old/driver.sh");
             program(talk, "policiesx.sh");
+            for script in ["{{policies-old/driver.sh.path}}", "{{policiesx.sh.path}}"] {
+                opens(talk, RESOLVED, &[EVERYWHERE], &format!("sh {script}"));
+            }
             for root in ["{{folder}}/policies", "{{folder}}/policies/"] {
                 let variables = [(SCRIPT_ROOT, root)];
                 refuses(talk, RESOLVED, &variables, "sh {{policies-old/driver.sh.path}}");
                 refuses(talk, RESOLVED, &variables, "sh {{policiesx.sh.path}}");
                 accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
+            }
+        },
+    )
+}
+
+fn near_misses_of_the_root() -> Check {
+    check(
+        "script-root/folder-whose-name-is-nearly-the-same",
+        "A folder whose name is that of the root in another case, shorter, longer, with a blank or a look-alike is outside.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            accepts(talk, RESOLVED, &[], &format!("sh {SCRIPT}"));
+            for folder in file_names(near_misses("policies")) {
+                program(talk, &format!("{folder}/driver.sh"));
+                let command = format!("sh '{{{{folder}}}}/{folder}/driver.sh'");
+                opens(talk, RESOLVED, &[EVERYWHERE], &command);
+                refuses(talk, RESOLVED, &[], &command);
             }
         },
     )

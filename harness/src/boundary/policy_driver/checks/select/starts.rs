@@ -3,6 +3,7 @@
 use super::super::super::request::Request;
 use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, Talk, says};
+use crate::near_miss::{NearMiss, near_misses};
 use crate::payload::Payload;
 use crate::plan::{ActorStep, Fixture, PathKind};
 
@@ -78,6 +79,17 @@ pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
     format!("{{{{{name}.path}}}}")
 }
 
+/// Those near misses of a name that can be the name of a fixture.
+pub fn file_names(misses: Vec<NearMiss>) -> impl Iterator<Item = String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == ' ' || !letter.is_ascii();
+    misses.into_iter().map(|miss| miss.text).filter(move |name| name.chars().all(is_plain))
+}
+
+/// Near misses of the name of a variable, as names of others.
+pub fn variable_names(name: &str) -> impl Iterator<Item = String> {
+    near_misses(name).into_iter().map(|miss| miss.text).filter(|name| !name.contains(['\0', '=']))
+}
+
 /// A link.
 pub fn link(talk: &mut Talk, name: &str, to: &str) {
     talk.fixture(Fixture::Path { name: name.to_owned(), what: PathKind::Link { to: to.to_owned() } });
@@ -89,11 +101,16 @@ pub fn shell(talk: &mut Talk, name: &str) {
     talk.fixture(Fixture::Path { name: name.to_owned(), what });
 }
 
+/// Base name of the file that `/bin/sh` leads to.
+pub fn name_of_the_shell() -> String {
+    let real = std::fs::canonicalize("/bin/sh").unwrap_or_default();
+    real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 /// Whether a copy of the system's shell is a shell under another name: one of many programs in one file looks at the
 /// name.
 pub fn is_shell_of_any_name() -> bool {
-    let real = std::fs::canonicalize("/bin/sh").unwrap_or_default();
-    ["dash", "bash"].iter().any(|name| real.ends_with(name))
+    ["dash", "bash"].contains(&name_of_the_shell().as_str())
 }
 
 /// A driver that makes `name` a link to another place, and then picks.
