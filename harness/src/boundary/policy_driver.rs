@@ -115,15 +115,23 @@ impl Boundary for PolicyDriver {
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {
-        if facts.side == Side::Consumer { vec![select::probe::plan()] } else { Vec::new() }
+        match facts.side {
+            Side::Consumer => vec![select::probe::plan()],
+            Side::Provider => driver::probe::plan(facts).into_iter().collect(),
+        }
     }
 
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
         if !features_given {
             facts.features.insert("patches".to_owned(), true.into());
-            if probes.iter().any(select::probe::shows_merged_inputs) {
+            if facts.side == Side::Consumer && probes.iter().any(select::probe::shows_merged_inputs) {
                 facts.features.insert("merged_inputs".to_owned(), true.into());
             }
+        }
+        if facts.side == Side::Provider
+            && let Some(measured) = probes.first()
+        {
+            driver::probe::complete(facts, measured);
         }
     }
 

@@ -10,3 +10,29 @@ mod select;
 pub fn all() -> Vec<Check> {
     [driver::checks(), bridge::checks(), select::checks()].into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::reference;
+    use super::*;
+    use crate::clause::Side;
+    use crate::rng::Rng;
+
+    #[test]
+    fn a_canary_that_fails_breaks_a_clause_of_its_own_check() {
+        for check in all() {
+            let side = if check.command == super::super::SELECTOR { Side::Consumer } else { Side::Provider };
+            let mut rng = Rng::new(1).fork(&check.id);
+            // What cannot be tried on this machine has no steps.
+            let Ok(plan) = (check.planner)(&reference::facts(side), &mut rng) else { continue };
+            for step in plan.steps.iter().filter(|step| step.canary) {
+                let all = step.expect.as_array().cloned().unwrap_or_else(|| vec![step.expect.clone()]);
+                for expect in all {
+                    let clause = expect["clause"].as_str().unwrap_or_default();
+                    let is_own = check.clauses.iter().any(|own| own.0 == clause);
+                    assert!(is_own, "{}: {clause} is none of {:?}", check.id, check.clauses);
+                }
+            }
+        }
+    }
+}

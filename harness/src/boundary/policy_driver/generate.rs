@@ -40,7 +40,7 @@ fn decisions(facts: &Facts, rng: &mut Rng) -> Plan {
         let expect = driver::model::expected(&text);
         talk.decide_on(Payload::from_bytes(&text), expect);
     }
-    Plan { by_model: true, ..talk.plan() }
+    Plan { by_model: true, ..talk.plan().unwrap_or_default() }
 }
 
 /// Takes bytes out, doubles them, or puts others in their place.

@@ -64,7 +64,7 @@ fn seeded(
     let check = Check::new(id, title, clauses, DRIVER, move |facts, rng| {
         let mut talk = Talk::new(facts);
         make(&mut talk, rng);
-        Ok(talk.plan())
+        talk.plan()
     });
     check.on_process().vouched()
 }
@@ -74,4 +74,39 @@ fn with_raw(request: &Request, name: &str, value: &str) -> Payload {
     let text = request.text();
     let open = text.strip_suffix('}').unwrap_or(&text);
     Payload::text(format!("{open},\"{name}\":{value}}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::reference;
+    use super::*;
+    use crate::clause::Side;
+
+    /// Why the checks under this part of an id cannot be carried out where the payload of `role` is this text.
+    fn reasons(part: &str, role: &str, payload: &str) -> Vec<Option<String>> {
+        let mut facts = reference::facts(Side::Provider);
+        let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
+        facts.roles.insert(role.to_owned(), serde_json::json!({ "payload": payload }));
+        let all = checks().into_iter().filter(|check| check.id.contains(part));
+        let reasons = all.map(|check| (check.planner)(&facts, &mut Rng::new(1).fork(&check.id)).err());
+        reasons.collect()
+    }
+
+    #[test]
+    fn a_role_that_leaves_nothing_to_probe_makes_its_checks_untestable() {
+        let of_one = Request::of(&[crate::boundary::policy_driver::request::Entry::plain(7)]);
+        let bare = of_one.inputs("{}").text();
+        for (part, role) in [("roles/pick-inp64", "pick_inp64"), ("roles/pick", "pick")] {
+            let reasons = reasons(part, role, "{}");
+            assert!(reasons[0].as_ref().unwrap().starts_with("nothing_to_pick: "), "{part}: {reasons:?}");
+        }
+        for (part, role) in
+            [("/output/inp64", "pick_inp64"), ("/output/words-in-inp", "pick_inp"), ("/values/", "pick_inp")]
+        {
+            for reason in reasons(part, role, &bare) {
+                assert!(reason.as_ref().unwrap().starts_with("nothing_to_copy: "), "{part}: {reason:?}");
+            }
+        }
+        assert_eq!(reasons("roles/pick-inp64", "pick_inp64", &bare), [None]);
+    }
 }

@@ -36,6 +36,9 @@ pub struct Expect {
     /// What the model has to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
+    /// The conversation is about picks of this form: where none comes of any decision, it shows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shows: Option<Picked>,
 }
 
 /// What the model of a bridge has to be asked.
@@ -96,7 +99,17 @@ pub enum Picked {
 }
 
 impl Picked {
-    fn form(self) -> Form {
+    /// The form that the payload of a role is promised.
+    pub fn of_role(role: &str) -> Self {
+        match role {
+            "pick_inp" => Self::Inp,
+            "pick_inp64" => Self::Inp64,
+            _ => Self::Plain,
+        }
+    }
+
+    /// The form of a block.
+    pub fn form(self) -> Form {
         match self {
             Self::Plain => Form::Pick,
             Self::Inp => Form::PickInp,
@@ -104,7 +117,8 @@ impl Picked {
         }
     }
 
-    fn word(self) -> &'static str {
+    /// In words.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Plain => "a PICK without a patch",
             Self::Inp => "a PICK with <INP>",
@@ -126,6 +140,7 @@ impl Expect {
             narrow: false,
             twin: None,
             asked: None,
+            shows: None,
         }
     }
 
@@ -162,6 +177,13 @@ impl Expect {
     #[must_use]
     pub fn asks(mut self, asked: Asked) -> Self {
         self.asked = Some(asked);
+        self
+    }
+
+    /// Says that the conversation is about picks of this form.
+    #[must_use]
+    pub fn shows(mut self, form: Picked) -> Self {
+        self.shows = Some(form);
         self
     }
 

@@ -35,7 +35,24 @@ const MEMORY_BYTES_MAX: u64 = 300 << 20;
 
 /// Judges every decision of a conversation by what its check expects.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    judge_with(transcript, &|expect, _| expect)
+    let mut judgement = judge_with(transcript, &|expect, _| expect);
+    judgement.untestable = judgement.untestable.or_else(|| form_missing(transcript));
+    judgement
+}
+
+/// Why a conversation about one form of a pick decides nothing where no decision came in that form.
+fn form_missing(transcript: &Transcript) -> Option<String> {
+    let mut missing = None;
+    for step in &transcript.plan.steps {
+        let Some(form) = Expect::deserialize(&step.expect).ok().and_then(|expect| expect.shows) else {
+            continue;
+        };
+        if block::parse(&transcript.stdout(step.session)).is_ok_and(|block| block.form == form.form()) {
+            return None;
+        }
+        missing = Some(format!("other_form: none of the decisions was {}", form.word()));
+    }
+    missing
 }
 
 /// Judges every decision by the bytes of its payload alone.
@@ -157,6 +174,12 @@ impl Decision<'_> {
         if let Some((reason, got)) = ending.flood {
             let clause = self.clause_or(clause::SIZE);
             judgement.findings.push(Finding::new(clause, reason, "at most 65,536 bytes", got));
+            return;
+        }
+        let is_elsewhere = self.transcript.plan.sessions[self.session].folder.is_some();
+        if is_elsewhere && ending.exit != Some(Exit::Code(0)) {
+            let why = "other_folder: started in a folder of this conversation, the driver does not run";
+            judgement.untestable = Some(why.to_owned());
             return;
         }
         judgement.findings.extend(self.judge_memory());

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::super::request::Request;
+use super::super::block::is_sid;
+use super::super::request::{Request, sids};
 use super::super::{BRIDGE, DRIVER};
 use super::expect::Expect;
+use super::leaf::with_leaf;
+use crate::check::Untestable;
 use crate::facts::Facts;
 use crate::payload::Payload;
-use crate::plan::{Act, Chunking, Fixture, Manner, PathKind, Plan, ReplyFault, Session, Step};
+use crate::plan::{Act, Chunking, FOLDER, Fixture, Manner, PathKind, Plan, ReplyFault, Session, Step};
 use crate::transport::child::shim::Limits;
 
 /// Time for a driver to start and open its payload, milliseconds; a slower one is told to end before, which is no fault.
@@ -31,6 +34,8 @@ pub struct Talk<'a> {
     limits: Limits,
     /// Step of the decision that later ones are compared with.
     twin: Option<usize>,
+    /// Why a step could not be made.
+    missing: Option<Untestable>,
 }
 
 impl<'a> Talk<'a> {
@@ -43,6 +48,7 @@ impl<'a> Talk<'a> {
             env: BTreeMap::new(),
             limits: Limits::default(),
             twin: None,
+            missing: None,
         }
     }
 
@@ -68,10 +74,41 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// The payload for which the driver promises something, if it has this role.
+    /// The payload for which the driver promises something, if it has this role and the payload offers something to pick.
     pub fn role(&self, role: &str) -> Option<Request> {
         let payload = self.facts.roles.get(role)?.get("payload")?;
-        payload.to_string().parse().ok().map(Request)
+        let request = payload.to_string().parse().ok().map(Request)?;
+        sids(&request.0).into_iter().any(is_sid).then_some(request)
+    }
+
+    /// The same, where the check rests on it: without it the check is untestable.
+    pub fn needed_role(&mut self, role: &str) -> Option<Request> {
+        let request = self.role(role);
+        if request.is_none() {
+            self.misses(format!(
+                "nothing_to_pick: the payload of the role `{role}` has no menu with a SID; put in one of which the driver picks"
+            ));
+        }
+        request
+    }
+
+    /// The payload of a role with `value`, a JSON text, in its inputs where a driver may copy it from. Without a place for
+    /// it the check is untestable.
+    pub fn role_with_leaf(&mut self, role: &str, value: &str) -> Option<String> {
+        let request = self.needed_role(role)?;
+        let text = with_leaf(&request, value);
+        if text.is_none() {
+            self.misses(format!(
+                "nothing_to_copy: the inputs in the payload of the role `{role}` hold no string and no number; put in one that \
+                 the driver copies to its patch"
+            ));
+        }
+        text
+    }
+
+    /// Says what keeps a step of the conversation from being made.
+    pub fn misses(&mut self, what: impl Into<Untestable>) {
+        self.missing.get_or_insert(what.into());
     }
 
     /// A payload that is picked from where the driver promises one, and what is then expected of it.
@@ -199,6 +236,15 @@ impl<'a> Talk<'a> {
         self
     }
 
+    /// Lets the driver of the last decision work in its temporary folder, where every file that it leaves is seen.
+    pub fn works_where_it_is_watched(&mut self) -> &mut Self {
+        let last = self.plan.sessions.len().saturating_sub(1);
+        if let Some(session) = self.plan.sessions.last_mut() {
+            session.folder = Some(format!("{{{{{FOLDER}}}}}/tmp{last}"));
+        }
+        self
+    }
+
     /// Lets later decisions be compared with the last one.
     pub fn is_twin(&mut self) -> &mut Self {
         self.twin = self.plan.steps.len().checked_sub(1);
@@ -245,7 +291,13 @@ impl<'a> Talk<'a> {
     }
 
     /// The plan.
-    pub fn plan(&mut self) -> Plan {
-        std::mem::take(&mut self.plan)
+    ///
+    /// # Errors
+    /// A step could not be made: what is missing.
+    pub fn plan(&mut self) -> Result<Plan, Untestable> {
+        match self.missing.take() {
+            Some(missing) => Err(missing),
+            None => Ok(std::mem::take(&mut self.plan)),
+        }
     }
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::super::tree;
 use super::{Answer, Mutant, Rewiring, wire};
-use crate::json::Value;
+use crate::json::{Text, Value};
 use crate::machine::Action;
 use crate::mutant::config;
 use crate::mutant::text::swap_all;
@@ -59,6 +59,25 @@ fn patch_before_sid(block: &str, start: &str) -> Vec<u8> {
     let parts = block.strip_prefix("<PICK>").and_then(|rest| rest.split_once(start));
     let parts = parts.and_then(|(sid, rest)| Some((sid, rest.strip_suffix("<END>")?)));
     line(&parts.map_or(block.to_owned(), |(sid, patch)| format!("<PICK>{start}{patch}{sid}<END>")))
+}
+
+/// An answer whose patch, in either form, has a member with these bytes made of the goal.
+fn with_goal(payload: &[u8], answer: Answer, bytes: impl FnOnce(&Text) -> Vec<u8>) -> Answer {
+    let payload = tree::parse(payload).unwrap_or(Value::Null);
+    let Some(goal) = payload.get("goal_digest").and_then(Value::as_text) else { return answer };
+    let member = [b"\"goal\":\"", bytes(goal).as_slice(), b"\""].concat();
+    let stdout = match answer.text() {
+        block if block.contains("<INP64>") => {
+            base64(block, |patch| *patch = with_member(patch, &member), |text| text)
+        }
+        block => match block.split_once("}</INP>") {
+            Some((before, after)) => {
+                [before.as_bytes(), b",", member.as_slice(), b"}</INP>", after.as_bytes(), b"\n"].concat()
+            }
+            None => return answer,
+        },
+    };
+    Answer { stdout, ..answer }
 }
 
 /// ASK_SUP and NOOP with something in them.
@@ -332,6 +351,29 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-OUT-09"],
         "A tag comes after the object of a patch.",
         Rewiring::Block(|block| patch(block, |patch| format!("{patch}<END>"))),
+    ),
+    wire(
+        "driver-shows-goal-in-patch",
+        &["PD-OUT-08", "PD-OUT-10"],
+        "A patch has the goal of its payload in it, as it stands there and without escapes.",
+        Rewiring::Answer(|payload, answer| {
+            with_goal(payload, answer, |goal| goal.to_lossy().into_owned().into_bytes())
+        }),
+    ),
+    wire(
+        "driver-half-pairs-in-patch",
+        &["PD-OUT-08", "PD-OUT-10"],
+        "A patch has the goal of its payload in it, half a surrogate pair as three bytes.",
+        Rewiring::Answer(|payload, answer| {
+            with_goal(payload, answer, |goal| {
+                let halves = goal.to_lossy().replace('\u{FFFD}', "@");
+                let known = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'@';
+                let bytes = halves.bytes().filter(known);
+                bytes
+                    .flat_map(|byte| if byte == b'@' { vec![0xED, 0xA0, 0x80] } else { vec![byte] })
+                    .collect()
+            })
+        }),
     ),
     wire(
         "driver-base64-unpadded",

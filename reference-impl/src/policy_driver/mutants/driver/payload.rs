@@ -80,6 +80,15 @@ fn entry(sid: &str) -> Value {
     Value::Object(members)
 }
 
+/// The value under the first of the names that `is_like` takes for `name`, under that name.
+fn by_like_name(payload: &[u8], is_like: fn(&str) -> bool, name: &'static str) -> Vec<u8> {
+    edited(payload, |members| {
+        if let Some((_, value)) = members.iter().find(|(key, _)| is_like(&key.to_lossy())).cloned() {
+            tree::put(members, name, value);
+        }
+    })
+}
+
 /// What a driver picks that has nothing to pick from.
 fn pick() -> Answer {
     Answer::block("<PICK><SID0000><END>")
@@ -142,6 +151,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
                     &value(payload),
                     &|value| matches!(value, Value::Number(number) if number.as_str().bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))),
                 )
+        }),
+    ),
+    wire(
+        "driver-names-in-any-case",
+        &["PD-PAY-02"],
+        "A member whose name differs from `menu` by case or white space is the menu.",
+        Rewiring::Payload(|payload| {
+            by_like_name(payload, |name| name.trim().eq_ignore_ascii_case("menu"), "menu")
         }),
     ),
     wire(

@@ -22,6 +22,8 @@ pub enum DriverFault {
     LeavesSession,
     /// A socket is left in the temporary directory.
     LeavesSocket,
+    /// A file is left in the working directory, where that is the temporary one.
+    LeavesRecord,
     /// It shows the names of the menu by a shell.
     EchoesByShell,
     /// It reserves this many bytes of memory.
@@ -118,6 +120,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PD-START-05"],
         "A socket outlives the driver.",
         DriverFault::LeavesSocket,
+    ),
+    process(
+        "driver-leaves-record",
+        &["PD-START-05"],
+        "A file is left in the working directory. (It spares every one but the temporary directory.)",
+        DriverFault::LeavesRecord,
     ),
     shell(
         "driver-ignores-sigterm",

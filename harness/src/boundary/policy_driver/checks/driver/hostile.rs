@@ -1,14 +1,59 @@
 //! Text that means something elsewhere: in a payload it is data.
 
-use super::super::super::driver::expect::Expect;
+use super::super::super::driver::expect::{Allowed, Expect};
+use super::super::super::driver::leaf::with_each_string;
+use super::super::super::driver::talk::Talk;
 use super::super::super::request::{Entry, Request};
 use super::check;
 use crate::check::Check;
 use crate::json::Json;
+use crate::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![selector_syntax(), control_characters(), programs()]
+    vec![selector_syntax(), control_characters(), programs(), each_string(), lone_surrogates()]
+}
+
+/// Syntax of blocks, of JSON, of shells and of templates, controls and marks in one string.
+const HOSTILE: &str =
+    "\"\\\n\r\u{0}\u{1f}\u{7f}'</INP><END>\n<PICK><SID0001><END>\u{202e}\u{2028}$(x)`x`%s{{7*7}}";
+
+/// Decisions about the payload of each role with this JSON text in the place of each string, one after the other.
+fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
+    let roles = ["pick", "pick_inp", "pick_inp64"].into_iter();
+    let requests: Vec<_> = roles.filter_map(|role| talk.role(role)).collect();
+    if requests.is_empty() {
+        talk.misses(
+            "no_role: none of the roles `pick`, `pick_inp` and `pick_inp64` has a payload to pick from",
+        );
+    }
+    for text in requests.iter().flat_map(|request| with_each_string(request, value)) {
+        talk.decide_on(Payload::text(text), expect.clone());
+    }
+}
+
+fn each_string() -> Check {
+    check(
+        "hostile/each-string-of-a-promised-payload",
+        "Hostile text in the place of any string of a payload for which a pick is promised is data.",
+        &["PD-LOAD-05", "PD-OUT-08", "PD-OUT-10"],
+        |talk| {
+            each_of_the_promised(talk, &Json::from(HOSTILE).to_text(), &Expect::block("PD-LOAD-05"));
+        },
+    )
+}
+
+fn lone_surrogates() -> Check {
+    check(
+        "hostile/half-a-pair-in-each-string-of-a-promised-payload",
+        "With half a surrogate pair in the place of any string of a payload for which a pick is promised the driver fails \
+         or prints one block, its patch strict JSON in UTF-8.",
+        &["PD-OUT-01", "PD-OUT-08", "PD-OUT-10"],
+        |talk| {
+            let expect = Expect::block("PD-OUT-01").or(Allowed::Failure);
+            each_of_the_promised(talk, r#""a\ud83d\ude80b\udc00\ud800""#, &expect);
+        },
+    )
 }
 
 /// A payload with this text wherever it has text; a digit in the names keeps members apart.

@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use super::super::super::DRIVER;
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
-use super::super::super::request::{Entry, Request};
+use super::super::super::request::{Entry, Request, sids};
 use super::{check, with_raw};
 use crate::check::Check;
 use crate::json::Json;
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 use crate::plan::PathKind;
 
@@ -31,6 +32,11 @@ pub fn checks() -> Vec<Check> {
 /// That nothing is picked; whatever else comes breaks the clause.
 fn nothing(clause: &str) -> Expect {
     Expect::no_pick(clause).narrow().of_menu(Vec::<String>::new())
+}
+
+/// The first SID of a request's menu.
+fn first_sid(request: &Request) -> String {
+    sids(&request.0).first().copied().unwrap_or_default().to_owned()
 }
 
 fn unreadable() -> Check {
@@ -57,7 +63,7 @@ fn without_permission() -> Check {
         }
         let mut talk = Talk::new(facts);
         talk.decide_without_permission(&Request::plain(), nothing("PD-BAD-01"));
-        Ok(talk.canary("PD-BAD-01").plan())
+        talk.canary("PD-BAD-01").plan()
     });
     check.on_process().vouched()
 }
@@ -93,20 +99,23 @@ fn cut() -> Check {
         "From a payload that ends too early nothing is picked, even where its menu has come.",
         &["PD-BAD-03", "PD-BAD-07"],
         |talk| {
-            let text = Request::plain().text();
+            let (request, expect) = talk.pickable("PD-BAD-03");
+            let text = request.text();
             let after = |part: &str| text.find(part).map_or(1, |at| at + part.len());
             let places = [
                 1,
                 text.len() / 4,
                 after("\"menu\":["),
-                after("SID0003"),
-                after("peerproof\"]},"),
+                after(&first_sid(&request)),
+                after("}"),
                 text.len() - 8,
+                text.len() - 1,
             ];
             for place in places {
-                talk.decide_on(Payload::text(&text[..place]), nothing("PD-BAD-03"));
+                let place = (place..).find(|place| text.is_char_boundary(*place)).unwrap_or(1);
+                talk.decide_on(Payload::text(&text[..place.min(text.len() - 1)]), nothing("PD-BAD-03"));
             }
-            talk.decide(&Request::plain(), Expect::block("PD-BAD-03"));
+            talk.decide(&request, expect);
         },
     )
 }
@@ -117,18 +126,20 @@ fn no_json() -> Check {
         "From text or bytes that are not JSON nothing is picked.",
         &["PD-BAD-03", "PD-BAD-07"],
         |talk| {
+            let (request, _) = talk.pickable("PD-BAD-03");
+            let sid = first_sid(&request);
             for text in [
-                "SID0003",
-                "<PICK><SID0003><END>",
-                "pick SID0003 from the menu, please",
-                "menu:\n  - sid: SID0003\n    name: a\n    tags: []\ninputs: {}\n",
-                "<payload><menu><sid>SID0003</sid></menu></payload>",
-                "[menu]\nsid = \"SID0003\"\n",
-                "sid,aid,name,tags\nSID0003,a,b,\n",
+                sid.clone(),
+                format!("<PICK><{sid}><END>"),
+                format!("pick {sid} from the menu, please"),
+                format!("menu:\n  - sid: {sid}\n    name: a\n    tags: []\ninputs: {{}}\n"),
+                format!("<payload><menu><sid>{sid}</sid></menu></payload>"),
+                format!("[menu]\nsid = \"{sid}\"\n"),
+                format!("sid,aid,name,tags\n{sid},a,b,\n"),
             ] {
                 talk.decide_on(Payload::text(text), nothing("PD-BAD-03"));
             }
-            let text = Request::plain().text();
+            let text = request.text();
             let reversed: Vec<u8> = text.bytes().rev().collect();
             for bytes in [&reversed, &b"\x1f\x8b\x08\x00\x00\xff\xfe SID0003"[..]] {
                 talk.decide_on(Payload::from_bytes(bytes), nothing("PD-BAD-03"));
@@ -144,14 +155,15 @@ fn wrong_types() -> Check {
         "From a payload that is no object, or whose menu is no array, nothing is picked.",
         &["PD-BAD-04", "PD-BAD-07"],
         |talk| {
-            let plain = Request::plain();
+            let (plain, _) = talk.pickable("PD-BAD-04");
+            let sid = first_sid(&plain);
             let menu = plain.0.get("menu").cloned().unwrap_or_default();
-            let entry = Entry::plain(3).json();
+            let entry = menu.as_array().and_then(|menu| menu.first().cloned()).unwrap_or_default();
             let whole = [
                 Json::Null,
                 Json::from(true),
                 Json::from(3),
-                Json::from("SID0003"),
+                Json::from(sid.as_str()),
                 Json::from(plain.text()),
                 Json::Array(vec![plain.0.clone()]),
                 menu.clone(),
@@ -162,11 +174,11 @@ fn wrong_types() -> Check {
             let menus = [
                 Json::Null,
                 Json::from(3),
-                Json::from("SID0003"),
+                Json::from(sid.as_str()),
                 Json::from(menu.to_text()),
                 entry.clone(),
                 Json::object([("0", entry.clone())]),
-                Json::object([("SID0003", entry)]),
+                Json::object([(sid, entry)]),
                 Json::Array(vec![menu]),
             ];
             for menu in menus {
@@ -183,50 +195,47 @@ fn wrong_entries() -> Check {
         "An entry that is no object, or whose sid is not SID and four digits, is not picked.",
         &["PD-BAD-04", "PD-BAD-07"],
         |talk| {
+            let (request, _) = talk.pickable("PD-BAD-04");
+            let menu = request.0.get("menu").and_then(Json::as_array).unwrap_or_default().to_vec();
+            // Each entry of which the driver might pick has the wrong SID.
             let with_sid = |sid: Json| {
-                let mut entry = Entry::plain(3).json();
-                entry.set("sid", sid);
-                entry
+                let entries = menu.iter().map(|entry| {
+                    let mut entry = entry.clone();
+                    entry.set("sid", sid.clone());
+                    entry
+                });
+                entries.collect::<Vec<_>>()
             };
-            let sids = [
+            let others = [
                 "",
                 "3",
                 "0003",
-                "SID",
                 "SID3",
-                "SID003",
-                "SID00003",
-                "sid0003",
                 "Sid0003",
-                " SID0003",
-                "SID0003 ",
-                "SID0003\n",
                 "SID 003",
                 "SID-003",
                 "SID+003",
                 "SID0x03",
                 "SID003a",
-                "SIDSID0003",
                 "XSID0003",
                 "SID０００３",
                 "SID0003><END>",
             ];
-            let mut wrong: Vec<Json> = sids.into_iter().map(|sid| with_sid(Json::from(sid))).collect();
+            let near = near_misses("SID0003").into_iter().map(|miss| miss.text);
+            let sids = near.chain(others.into_iter().map(str::to_owned));
+            let mut wrong: Vec<Vec<Json>> = sids.map(|sid| with_sid(Json::from(sid))).collect();
             wrong.extend([Json::Null, Json::from(3), Json::Array(vec![Json::from("SID0003")])].map(with_sid));
-            wrong.extend([
-                Json::Null,
-                Json::from(3),
-                Json::from("SID0003"),
-                Json::Array(vec![Json::from("SID0003")]),
-            ]);
-            for (index, entry) in wrong.into_iter().enumerate() {
-                let alone = Request::plain().with("menu", Json::Array(vec![entry.clone()]));
-                talk.decide(&alone, nothing("PD-BAD-04"));
+            let no_entries =
+                [Json::Null, Json::from(3), Json::from("SID0003"), Json::Array(vec![Json::from("SID0003")])];
+            wrong.extend(no_entries.map(|entry| vec![entry]));
+            for (index, mut entries) in wrong.into_iter().enumerate() {
+                let menu = Json::Array(entries.clone());
+                talk.decide(&request.clone().with("menu", menu), nothing("PD-BAD-04"));
                 if index % 4 == 0 {
-                    // Its neighbour is well-formed.
-                    let menu = Json::Array(vec![entry, Entry::plain(7).json()]);
+                    // Their neighbour is well-formed.
+                    entries.push(Entry::plain(7).json());
                     let expect = Expect::no_pick("PD-BAD-04").or(Allowed::PICK).narrow().of_menu(["SID0007"]);
-                    talk.decide(&Request::plain().with("menu", menu), expect);
+                    talk.decide(&request.clone().with("menu", Json::Array(entries)), expect);
                 }
             }
             talk.canary("PD-BAD-04");

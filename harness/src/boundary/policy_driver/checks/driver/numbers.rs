@@ -1,7 +1,6 @@
 //! Numbers and strings that a driver copies from the inputs to its patch.
 
 use super::super::super::driver::expect::{Allowed, Expect, Picked};
-use super::super::super::driver::leaf::with_leaf;
 use super::super::super::driver::talk::Talk;
 use super::check;
 use crate::check::Check;
@@ -32,8 +31,7 @@ struct Copying<'t, 'f> {
 impl Copying<'_, '_> {
     /// A decision about inputs that hold this JSON text.
     fn decide(&mut self, value: &str, expect: Expect) -> &mut Self {
-        let request = self.talk.role("pick_inp");
-        if let Some(text) = request.and_then(|request| with_leaf(&request, value)) {
+        if let Some(text) = self.talk.role_with_leaf("pick_inp", value) {
             self.talk.decide_on(Payload::text(text), expect);
         }
         self

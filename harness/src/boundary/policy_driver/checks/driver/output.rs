@@ -1,17 +1,18 @@
 //! Patches as a driver prints them, whatever it copies there.
 
 use super::super::super::block::OUTPUT_BYTES_MAX;
-use super::super::super::driver::expect::{Allowed, Expect};
-use super::super::super::driver::leaf::with_leaf;
+use super::super::super::driver::expect::{Allowed, Expect, Picked};
+use super::super::super::driver::probe::copy_for;
 use super::super::super::request::Request;
 use super::check;
 use crate::check::Check;
+use crate::facts::Facts;
 use crate::json::Json;
 use crate::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![strings(), numbers(), words(), no_pick(), encoded(), sizes(), encoded_sizes()]
+    vec![strings(), numbers(), words(), no_pick(), encoded(), plain_sizes(), encoded_sizes()]
 }
 
 /// A check of what a driver prints where the inputs of a role hold these strings.
@@ -20,14 +21,14 @@ fn holding(
     title: &str,
     clause: &'static str,
     role: &'static str,
-    texts: impl Fn() -> Vec<String> + Send + Sync + 'static,
+    texts: impl Fn(&Facts) -> Vec<String> + Send + Sync + 'static,
 ) -> Check {
     let check = check(&format!("output/{name}"), title, &[clause], move |talk| {
-        for text in texts() {
-            let request = talk.role(role);
+        for text in texts(talk.facts()) {
             let value = Json::from(text.as_str()).to_text();
-            if let Some(text) = request.and_then(|request| with_leaf(&request, &value)) {
-                talk.decide_on(Payload::text(text), Expect::block(clause).narrow());
+            if let Some(text) = talk.role_with_leaf(role, &value) {
+                let expect = Expect::block(clause).narrow().shows(Picked::of_role(role));
+                talk.decide_on(Payload::text(text), expect);
             }
         }
     });
@@ -44,7 +45,7 @@ fn strings() -> Check {
         "Whatever string the inputs hold, INP carries one strict JSON object.",
         "PD-OUT-08",
         "pick_inp",
-        || {
+        |_| {
             owned(&[
                 "",
                 "a\"b",
@@ -66,10 +67,9 @@ fn numbers() -> Check {
         &["PD-OUT-08"],
         |talk| {
             for number in ["0.1", "-0.0", "1e308", "1e400", "-1e400"] {
-                let request = talk.role("pick_inp");
-                if let Some(text) = request.and_then(|request| with_leaf(&request, number)) {
+                if let Some(text) = talk.role_with_leaf("pick_inp", number) {
                     let expect = Expect::block("PD-OUT-08").or(Allowed::Failure).narrow();
-                    talk.decide_on(Payload::text(text), expect);
+                    talk.decide_on(Payload::text(text), expect.shows(Picked::Inp));
                 }
             }
         },
@@ -97,7 +97,7 @@ fn words() -> Check {
         "The words of a block in a string of the inputs end no INP and begin nothing.",
         "PD-OUT-09",
         "pick_inp",
-        || {
+        |_| {
             owned(&[
                 "</INP>",
                 "</INP><END>",
@@ -117,7 +117,7 @@ fn encoded() -> Check {
         "INP64 is padded base64 of the standard alphabet, in one line, whatever it encodes.",
         "PD-OUT-10",
         "pick_inp64",
-        || {
+        |_| {
             // Every length of padding, the last two characters of the alphabet, and more than one line of mail.
             let mut texts = owned(&["", "a", "aa", "aaa", "~~~~???>>>", "ÿÿÿÿþþþ¿¿¿", "a\"b\\\n\u{0}", "🦀"]);
             texts.push("long ".repeat(100));
@@ -126,36 +126,36 @@ fn encoded() -> Check {
     )
 }
 
-/// Bytes of a block around the text of a patch of one short name, more or less white space in it.
-const AROUND: usize = "<PICK><SID0003><INP>{\"k\":\"\"}</INP><END>\n".len();
+/// Lengths of what is copied around the one that makes an output of exactly the limit: by what was measured, or else for a
+/// patch of one short name.
+fn lengths(facts: &Facts, role: &str, of_short_name: usize) -> Vec<usize> {
+    let most = copy_for(facts, role, OUTPUT_BYTES_MAX).unwrap_or(of_short_name);
+    let near = most.saturating_sub(4)..most + 4;
+    near.chain([OUTPUT_BYTES_MAX, 2 * OUTPUT_BYTES_MAX]).collect()
+}
 
-fn sizes() -> Check {
-    holding(
+/// A check of outputs around the limit.
+fn sizes(name: &str, title: &str, role: &'static str, of_short_name: usize) -> Check {
+    holding(name, title, "PD-OUT-07", role, move |facts| {
+        lengths(facts, role, of_short_name).into_iter().map(|length| "p".repeat(length)).collect()
+    })
+}
+
+fn plain_sizes() -> Check {
+    sizes(
         "inp-at-the-limit",
         "Where the patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
-        "PD-OUT-07",
         "pick_inp",
-        || {
-            let least = OUTPUT_BYTES_MAX - AROUND - 4;
-            let lengths = (least..least + 7).chain([OUTPUT_BYTES_MAX, 2 * OUTPUT_BYTES_MAX]);
-            lengths.map(|length| "p".repeat(length)).collect()
-        },
+        OUTPUT_BYTES_MAX - "<PICK><SID0003><INP>{\"k\":\"\"}</INP><END>\n".len(),
     )
 }
 
 fn encoded_sizes() -> Check {
-    holding(
+    sizes(
         "inp64-at-the-limit",
         "Where the encoded patch would be too long for 65,536 bytes of output, the driver prints something shorter.",
-        "PD-OUT-07",
         "pick_inp64",
-        || {
-            // Four characters for three bytes; 65,500 of them with the words around.
-            let least = (OUTPUT_BYTES_MAX - 36) / 4 * 3 - "{\"k\":\"\"}".len();
-            [least - 3, least, least + 1, OUTPUT_BYTES_MAX]
-                .into_iter()
-                .map(|length| "p".repeat(length))
-                .collect()
-        },
+        // Four characters for three bytes; 65,500 of them with the words around.
+        (OUTPUT_BYTES_MAX - 36) / 4 * 3 - "{\"k\":\"\"}".len(),
     )
 }

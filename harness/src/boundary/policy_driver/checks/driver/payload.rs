@@ -6,6 +6,7 @@ use super::super::super::request::{Entry, Request};
 use super::{check, seeded, with_raw};
 use crate::check::Check;
 use crate::json::{Json, Presentation, present};
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 
 /// The checks of this topic.
@@ -54,6 +55,22 @@ fn unknown_members() -> Check {
                 }
                 talk.decide(&extended, expect.clone());
             }
+            // Names that a careless reader takes for those of the contract, before and behind these.
+            let other = Json::Array(vec![Entry::plain(9_999).json()]);
+            let near = near_misses("menu").into_iter().map(|miss| (miss.text, other.clone()));
+            let near: Vec<_> = near.collect();
+            let own = request.0.as_object().unwrap_or_default().to_vec();
+            for members in [[near.clone(), own.clone()], [own, near]] {
+                talk.decide(&Request(Json::object(members.concat())), expect.clone().narrow());
+            }
+            let mut extended = request.clone();
+            let menu = extended.0.get_mut("menu").and_then(Json::as_array_mut);
+            for entry in menu.into_iter().flatten() {
+                for miss in near_misses("sid") {
+                    entry.set(&miss.text, "SID9999");
+                }
+            }
+            talk.decide(&extended, expect.narrow());
         },
     )
 }

@@ -27,7 +27,7 @@ fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) 
         &format!("The payload of the role {role} is answered by a pick of that form."),
         &[clause],
         move |talk| {
-            if let Some(request) = talk.role(role) {
+            if let Some(request) = talk.needed_role(role) {
                 let expect = Expect::new(clause, Allowed::in_form(form)).reason("other_form").narrow();
                 talk.decide(&request, expect);
             }

@@ -8,7 +8,7 @@ use crate::payload::Payload;
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
-    vec![long_path(), odd_path(), two_payloads(), in_time(), open_stdin(), sigterm()]
+    vec![long_path(), odd_path(), two_payloads(), in_time(), open_stdin(), sigterm(), working_folder()]
 }
 
 fn long_path() -> Check {
@@ -35,6 +35,20 @@ fn odd_path() -> Check {
             let (request, expect) = talk.pickable("PD-START-01");
             for name in ["my payloads/pay load", "größe/日本"] {
                 talk.decide_in(name, Payload::text(request.text()), expect.clone());
+            }
+        },
+    )
+}
+
+fn working_folder() -> Check {
+    check(
+        "start/working-folder",
+        "In a working folder of its own the driver leaves no file, whatever it is asked.",
+        &["PD-START-05"],
+        |talk| {
+            let roles = ["pick", "pick_inp", "pick_inp64"].into_iter().filter_map(|role| talk.role(role));
+            for request in roles.chain([Request::plain()]).collect::<Vec<_>>() {
+                talk.decide(&request, Expect::block("PD-START-05")).works_where_it_is_watched();
             }
         },
     )
