@@ -14,12 +14,9 @@ use crate::verdict::CheckResult;
 /// What each check came to, by id, as [`verdicts::line`] writes it.
 type Said = BTreeMap<String, String>;
 
-/// A mutant is seen by the checks of its clauses and by all others that write no more than this, bytes.
-const LIGHT_BYTES: usize = 64 << 10;
-
 impl Workshop<'_> {
     /// The record of one boundary: a paragraph for each correct peer with every check, then one for each mutant with the
-    /// checks that say something else of it than of the correct peer.
+    /// checks of its clauses that say something else of it than of the correct peer.
     ///
     /// # Errors
     /// One sentence where a reference peer cannot be started.
@@ -62,39 +59,24 @@ impl Workshop<'_> {
         Ok(all)
     }
 
-    /// What checks say otherwise of a mutant: those of its clauses and all light ones in this process, those of its clauses
-    /// alone where it is a process.
+    /// What the checks of a mutant's clauses say otherwise of it: in this process where they can, else as a process.
     fn of_mutant(&self, mutant: &Mutant, correct: &[Said]) -> Result<Said, String> {
         let mut all = Said::new();
         let references = self.boundary.references();
         let played = references.iter().zip(correct).filter(|(it, _)| self.boundary.plays(it, mutant));
         for (reference, correct) in played {
-            let extra = arguments(mutant);
+            let at_risk = |check: &&Check| is_at_risk(check, mutant);
             let machine = (!mutant.needs_process)
-                .then(|| self.machine_peer(reference, &extra, None, mutant.unclaimed))
-                .flatten();
-            match machine {
-                Some(peer) => {
-                    let quick = self.checks_inside(reference).into_iter();
-                    let quick =
-                        quick.filter(|(bytes, check)| *bytes <= LIGHT_BYTES || is_at_risk(check, mutant));
-                    let quick: Vec<&Check> = quick.map(|(_, check)| check).collect();
-                    self.say(&peer, &quick, true, &mut all);
-                }
-                None => {
-                    let peer = self.process_peer(reference, mutant)?;
-                    let checks: Vec<&Check> = self
-                        .boundary
-                        .checks()
-                        .iter()
-                        .filter(|check| {
-                            peer.commands.contains_key(&check.command)
-                                && is_at_risk(check, mutant)
-                                && !check.slow
-                        })
-                        .collect();
-                    self.say(&peer, &checks, false, &mut all);
-                }
+                .then(|| self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed));
+            if let Some(peer) = machine.flatten() {
+                let checks: Vec<&Check> = self.inside(reference).into_iter().filter(at_risk).collect();
+                self.say(&peer, &checks, true, &mut all);
+            } else {
+                let peer = self.process_peer(reference, mutant)?;
+                let runs = |check: &&Check| peer.commands.contains_key(&check.command) && !check.slow;
+                let checks: Vec<&Check> =
+                    self.boundary.checks().iter().filter(at_risk).filter(runs).collect();
+                self.say(&peer, &checks, false, &mut all);
             }
             all.retain(|check, line| correct.get(check) != Some(line) && !line.contains(OF_MACHINE));
         }
