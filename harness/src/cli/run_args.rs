@@ -110,7 +110,7 @@ pub struct OutputArgs {
     /// How results are shown; `ndjson` writes the lines of the results file to standard output.
     #[arg(long, value_name = "FORM")]
     pub format: Option<Format>,
-    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE.
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE.
     #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
     pub report: Vec<String>,
     /// Folder for results.ndjson and reproducers [default: peerproof-out].
