@@ -81,7 +81,7 @@ pub struct Around<'a> {
     /// Folder for temporary folders.
     pub scratch: &'a Path,
     /// Set when the user asks to stop.
-    pub interrupted: &'a AtomicBool,
+    pub interrupted: &'a Arc<AtomicBool>,
 }
 
 /// Why a row is not complete.
@@ -218,7 +218,7 @@ pub fn run(
     let all: Vec<&Rival<'_>> = [&rivals.peer, &rivals.echo].into_iter().chain(&rivals.against).collect();
     let weights: u32 = groups.iter().flat_map(|group| &group.rows).map(|(shape, _)| shape.weight()).sum();
     let shares = weights.max(1) * settings.rounds.max(1) as u32 * all.len() as u32;
-    let watchdog = Watchdog::start()?;
+    let watchdog = Watchdog::start(around.interrupted)?;
     // Even times are as even as the timer: by default the kernel lets a wait take 50 µs more.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let mut bench = Bench {

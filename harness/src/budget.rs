@@ -1,12 +1,19 @@
 //! What the harness spends on a peer; distinct from the limits that the contract sets.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// Bounds on bytes, time and memory of one connection. Every wait and every buffer of the transports is under one.
+/// Bounds on bytes, lines, time and memory of one connection. Every wait and every buffer of the transports is under one.
 #[derive(Debug, Clone)]
 pub struct Budget {
     /// Most bytes kept from the peer's standard output; past it the peer is killed and the overflow recorded.
     pub stdout_bytes_max: usize,
+    /// Most lines on standard output: each may cost many times its bytes. Past it, as past `stdout_bytes_max`. A right peer
+    /// may spread one value of 1 MB over many lines.
+    pub stdout_lines_max: u64,
+    /// Most bytes kept of what came behind the last stimulus, once the peer was killed for writing too much.
+    pub flood_bytes_kept: usize,
     /// Most bytes of standard error kept; the rest is drained and counted.
     pub stderr_bytes_kept: usize,
     /// Longest time that a peer may take to start, as long as nothing is known of it. Other times count from its first
@@ -22,7 +29,12 @@ pub struct Budget {
     pub connection: Duration,
     /// Memory of the peer's process tree past which it is killed, bytes.
     pub memory_bytes_max: u64,
+    /// Set when the user asks to stop: every wait then ends.
+    pub interrupted: Arc<AtomicBool>,
 }
+
+/// A wait looks at least as often whether the user asked to stop.
+pub const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(250);
 
 /// A time in which something must have happened, under `--timeout-scale`. It gets longer and never shorter: part of it may
 /// be time that has to pass, which no factor makes shorter.
@@ -34,6 +46,8 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             stdout_bytes_max: 64 << 20,
+            stdout_lines_max: 1 << 20,
+            flood_bytes_kept: 64 << 10,
             stderr_bytes_kept: 16 << 10,
             start_up: Duration::from_secs(30),
             reply: Duration::from_millis(4_000),
@@ -41,6 +55,7 @@ impl Default for Budget {
             exit: Duration::from_millis(2_000),
             connection: Duration::from_secs(120),
             memory_bytes_max: 4 << 30,
+            interrupted: Arc::default(),
         }
     }
 }
@@ -53,6 +68,23 @@ impl Budget {
             *time = time.mul_f64(timeout_scale);
         }
         self
+    }
+
+    /// Whether the user asked to stop.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Lets time pass, or less where the user asks to stop.
+    pub fn sleep(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while !self.is_interrupted() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(LOOK_FOR_INTERRUPT_EVERY));
+        }
     }
 
     /// How long to wait for a reply after `bytes` were queued.

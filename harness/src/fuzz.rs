@@ -253,6 +253,7 @@ pub fn run(
 fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
     let transcript = match lab.execute_shared("fuzz", plan) {
         Ok(transcript) => transcript,
+        Err(_) if lab.budget.is_interrupted() => return 0,
         Err(error) => {
             // A variable without a value: the peer has issued no lease. The next conversation may go.
             let given_up = &mut lock(seen).given_up;

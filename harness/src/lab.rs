@@ -2,6 +2,7 @@
 //!
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
+mod flood;
 mod play;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,9 @@ const BUSY_SHARE: f64 = 0.1;
 /// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
 /// with a peer that is slow or loses one reply after the other.
 const GENERATED_SHARE: u32 = 24;
+
+/// Why a conversation was not had to its end: the user asked to stop.
+pub const INTERRUPTED: &str = "interrupted";
 
 /// What is needed to carry out plans against one peer.
 pub struct Lab<'a> {
@@ -106,7 +110,7 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// One sentence about a fault of the harness or its machine: a fixture could not be set up, a folder not made, a
-    /// variable of the plan has no value.
+    /// variable of the plan has no value. Or [`INTERRUPTED`]: a conversation that was cut short shows nothing.
     pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, String> {
         self.execute_shared(check, &Arc::new(plan.clone()))
     }
@@ -143,6 +147,10 @@ impl Lab<'_> {
         run.live.resize_with(plan.sessions.len(), Live::default);
         let mut outcome = Ok(());
         for (index, step) in plan.steps.iter().enumerate() {
+            if self.budget.is_interrupted() {
+                outcome = Err(INTERRUPTED.to_owned());
+                break;
+            }
             outcome = run.step(index, step, fixtures.as_mut());
             if outcome.is_err() {
                 break;
@@ -157,7 +165,11 @@ impl Lab<'_> {
             fixtures.stop();
         }
         outcome?;
-        let Run { events, secrets, .. } = run;
+        if self.budget.is_interrupted() {
+            return Err(INTERRUPTED.to_owned());
+        }
+        let Run { mut events, secrets, .. } = run;
+        flood::cut(&mut events, self.budget.flood_bytes_kept);
         let mut transcript = Transcript {
             boundary: self.peer.boundary.name().to_owned(),
             check: check.to_owned(),
@@ -411,7 +423,7 @@ impl Run<'_> {
                 self.deadline_passed(session, awaited, since_us);
                 self.live[session].over = true;
             }
-            Pumped::Gone | Pumped::OverBudget => self.live[session].over = true,
+            Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => self.live[session].over = true,
         }
     }
 
@@ -445,7 +457,7 @@ impl Run<'_> {
                     self.live[session].over = true;
                     return;
                 }
-                Pumped::Gone | Pumped::OverBudget => {
+                Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => {
                     self.live[session].over = true;
                     return;
                 }

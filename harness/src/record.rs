@@ -35,6 +35,8 @@ const CHANNEL_MAX: usize = 256;
 const TICK: Duration = Duration::from_millis(50);
 /// How long standard error of peers that have ended is still read: a descendant may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long each peer may take to end once the user asked for it, and then until it is forced.
+const INTERRUPT_GRACE: Duration = Duration::from_millis(300);
 /// Time between the request to end and the end by force.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
@@ -213,6 +215,12 @@ impl Patience {
         }
     }
 
+    /// Is over soon, if it runs.
+    fn hurry(&mut self, time: Duration) {
+        let soon = Instant::now() + time;
+        self.until = self.until.map(|until| until.min(soon));
+    }
+
     /// Runs from now on again, unless it was lost already.
     fn renew(&mut self, time: Duration) {
         if self.until.is_some() && self.lost == 0 {
@@ -220,11 +228,11 @@ impl Patience {
         }
     }
 
-    /// Whether it is over just now; how often it was.
-    fn is_lost(&mut self) -> Option<u32> {
+    /// Whether it is over just now; how often it was. The next time it is over after `again`.
+    fn is_lost(&mut self, again: Duration) -> Option<u32> {
         self.until.filter(|until| Instant::now() >= *until)?;
         self.lost += 1;
-        self.until = Some(Instant::now() + TERM_GRACE);
+        self.until = Some(Instant::now() + again);
         Some(self.lost)
     }
 }
@@ -258,9 +266,10 @@ impl Recorder {
                 // What is written down is safe before anybody waits.
                 Err(_) => self.store.flush(),
             }
+            let again = if self.recorded.interrupted { INTERRUPT_GRACE } else { TERM_GRACE };
             if self.is_over() {
                 self.with_errors.begin(LAST_WORDS);
-                if self.said.is_whole(self.client.is_some()) || self.with_errors.is_lost().is_some() {
+                if self.said.is_whole(self.client.is_some()) || self.with_errors.is_lost(again).is_some() {
                     return;
                 }
             }
@@ -273,11 +282,11 @@ impl Recorder {
                 self.interrupt();
             }
             let client_lasts = self.client.as_ref().is_some_and(|client| !client.exited || !self.client_done);
-            if client_lasts && let Some(times) = self.with_client.is_lost() {
+            if client_lasts && let Some(times) = self.with_client.is_lost(again) {
                 self.press_client(times);
             }
             let server_lasts = !self.server.exited || !self.server_done;
-            if server_lasts && let Some(times) = self.with_server.is_lost() {
+            if server_lasts && let Some(times) = self.with_server.is_lost(again) {
                 self.press_server(times);
             }
         }
@@ -347,6 +356,10 @@ impl Recorder {
     /// The user wants an end: the client is asked for it, or the server where the client is not ours.
     fn interrupt(&mut self) {
         self.recorded.interrupted = true;
+        self.grace = self.grace.min(INTERRUPT_GRACE);
+        for patience in [&mut self.with_client, &mut self.with_server] {
+            patience.hurry(self.grace);
+        }
         match &self.client {
             Some(client) if !client.exited => {
                 client.signal(Signal::TERM);
@@ -378,7 +391,10 @@ impl Recorder {
         if times == 1 && !self.server.exited {
             let waited_ms = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
             let now_us = self.now_us();
-            self.store.push(now_us, Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
+            if !self.recorded.interrupted {
+                // In the hurry of an interrupt it had less time than anybody may ask for.
+                self.store.push(now_us, Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms });
+            }
             self.store.push(now_us, Kind::Killed);
             self.recorded.killed.push("server");
         }

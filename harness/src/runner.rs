@@ -18,7 +18,7 @@ use crate::check::Check;
 use crate::clause::{ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
-use crate::lab::Lab;
+use crate::lab::{INTERRUPTED, Lab};
 use crate::peer::Peer;
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
@@ -68,8 +68,8 @@ pub struct Surroundings<'a> {
     pub actor_exe: &'a ActorExe,
     /// Folder for temporary folders.
     pub scratch: &'a Path,
-    /// Set when the user asks to stop: no further check is begun.
-    pub interrupted: &'a AtomicBool,
+    /// Set when the user asks to stop: no further check is begun, and those under way are cut short.
+    pub interrupted: &'a Arc<AtomicBool>,
 }
 
 /// One failing check with what its reproducer needs.
@@ -95,7 +95,8 @@ pub struct Outcome {
 pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> Lab<'a> {
     Lab {
         peer,
-        budget: Budget::default().scaled(options.timeout_scale),
+        budget: Budget { interrupted: Arc::clone(around.interrupted), ..Budget::default() }
+            .scaled(options.timeout_scale),
         actor_exe: around.actor_exe,
         scratch: around.scratch,
         timeout_scale: options.timeout_scale,
@@ -121,7 +122,11 @@ pub fn prepare(
         }
         let mut lab = lab(peer, options, around);
         lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
-        let transcript = lab.execute("probe", &plan)?;
+        let transcript = match lab.execute("probe", &plan) {
+            // What comes next is not run either, and says so.
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => executed?,
+        };
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 return Err(error.clone());
@@ -306,7 +311,7 @@ impl Round<'_> {
     fn outcome(&self, check: &Check) -> Option<Outcome> {
         let began = Instant::now();
         let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
-            Some(Verdict::Untestable("interrupted".to_owned()))
+            Some(interrupted())
         } else {
             let dead = || {
                 let instead = lock(&self.dead_commands).get(&check.command).cloned()?;
@@ -380,9 +385,10 @@ impl Round<'_> {
         if let Some(reason) = self.nothing_tried(check, &plan) {
             return Err(Verdict::Untestable(reason));
         }
-        let transcript = lab(self.peer, self.options, self.around)
-            .execute_shared(&check.id, &Arc::new(plan))
-            .map_err(Verdict::HarnessError)?;
+        let transcript =
+            lab(self.peer, self.options, self.around).execute_shared(&check.id, &Arc::new(plan)).map_err(
+                |error| if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) },
+            )?;
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 return Err(Verdict::Untestable(format!("not_started: {error}")));
@@ -473,6 +479,11 @@ impl Round<'_> {
     fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {
         ClauseRef { id: clause.clone(), level: self.levels.get(clause).copied().unwrap_or(Level::Must) }
     }
+}
+
+/// Of a check that was not run, not run to its end, or not confirmed.
+fn interrupted() -> Verdict {
+    Verdict::Untestable(INTERRUPTED.to_owned())
 }
 
 /// A worker that panicked has already been reported; its data is still whole.

@@ -203,7 +203,7 @@ impl Workshop<'_> {
         }
         self.second_chance(&mutants, &mut proof, said);
         self.summarise(&mutants, &mut proof);
-        if only.is_none() {
+        if only.is_none() && !self.is_interrupted() {
             self.excuse(&mut proof);
         } else {
             proof.unproved.clear();
@@ -519,8 +519,12 @@ impl Workshop<'_> {
         Ok(peer)
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.around.interrupted.load(Ordering::Relaxed)
+    }
+
     /// Does `work` for each item on as many threads as there are jobs, or a multiple of it; results in the order of the
-    /// items.
+    /// items. Where the user asks to stop, those of the items that were done by then.
     fn each<T: Sync, R: Send>(
         &self,
         threads_per_job: usize,
@@ -534,9 +538,13 @@ impl Workshop<'_> {
                 scope.spawn(|| {
                     while let Some(item) = {
                         let index = next.fetch_add(1, Ordering::Relaxed);
-                        items.get(index).map(|item| (index, item))
+                        items.get(index).map(|item| (index, item)).filter(|_| !self.is_interrupted())
                     } {
                         let result = work(item.1);
+                        // What was cut short shows nothing.
+                        if self.is_interrupted() {
+                            break;
+                        }
                         done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((item.0, result));
                     }
                 });

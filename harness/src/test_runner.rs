@@ -66,7 +66,7 @@ struct Shared {
     options: Options,
     actor_exe: ActorExe,
     scratch: Mutex<Option<tempfile::TempDir>>,
-    interrupted: AtomicBool,
+    interrupted: Arc<AtomicBool>,
     /// Failures that are known: `peerproof-expected.toml` beside the configuration.
     expectations: Expectations,
     /// Held for writing by checks that measure while no other runs.
@@ -109,7 +109,7 @@ fn prepare(
     };
     guardian::start(&exe);
     let actor_exe = ActorExe::new(exe);
-    let interrupted = AtomicBool::new(false);
+    let interrupted = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
     runner::prepare(&mut peer, &options, around).map_err(|error| format!("{}: {error}", peer.name))?;
     let checks = select::of_side(peer.boundary, peer.facts.side);

@@ -160,6 +160,9 @@ pub enum Kind {
     StdoutOverflow {
         /// The budget, bytes.
         bytes_max: u64,
+        /// The budget, lines, where that was exceeded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines_max: Option<u64>,
     },
     /// What is kept of standard error, once, when the session ends.
     Stderr {

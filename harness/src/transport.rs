@@ -45,6 +45,8 @@ pub enum Pumped {
     Gone,
     /// A budget was exceeded and the peer killed.
     OverBudget,
+    /// The user asked to stop: what is on record ends in the middle and must not be judged.
+    Interrupted,
 }
 
 /// How a wait ended whose time is over.

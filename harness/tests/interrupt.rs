@@ -72,3 +72,70 @@ fn peers_end_at_a_second_interrupt() {
         assert!(ends(peer), "a peer outlives its harness");
     }
 }
+
+/// Answers nothing and does not end.
+const SILENT: &str = "echo $$ > peer; exec sleep 1000";
+
+/// Starts a command whose peer hangs, interrupts it once the peer runs, and gives the status it ends with. Every deadline
+/// is so long that only a wait that hears of the interrupt ends within [`LONG`].
+fn interrupted(folder: &Path, args: &[&str], signal: Signal) -> Option<i32> {
+    let mut harness = start(folder, args);
+    pid_in(&folder.join("peer"));
+    kill_process(Pid::from_child(&harness), signal).unwrap();
+    let ended = ends(&handle(Pid::from_child(&harness)));
+    let _ = harness.kill();
+    let code = harness.wait().unwrap().code();
+    ended.then_some(code).flatten()
+}
+
+#[test]
+fn an_interrupt_reaches_every_wait() {
+    let peer = ["--timeout-scale", "1000", "--", "sh", "-c", SILENT];
+    let peers = format!("[[peer]]\nboundary = \"toolhost\"\nserve = [\"sh\", \"-c\", \"{SILENT}\"]\n");
+    for (before, behind) in [
+        (&["check", "toolhost"][..], &peer[..]),
+        (&["doctor", "toolhost"], &peer),
+        (&["fuzz", "toolhost", "--time", "1000s"], &peer),
+        (&["init", "toolhost"], &["--timeout-scale", "1000", "--", "sh", "-c", SILENT]),
+        (&["bench", "toolhost", "--patience", "1000s"], &["--", "sh", "-c", SILENT]),
+        (&["matrix", "peers.toml"], &peer[..2]),
+        (&["matrix", "peers.toml", "--differential"], &peer[..2]),
+        (&["record", "--boundary", "json_rpc", "--out", "o"], &["--", "sh", "-c", SILENT]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("peers.toml"), &peers).unwrap();
+        let args = [before, behind].concat();
+        for signal in [Signal::INT, Signal::TERM] {
+            let _ = fs::remove_file(folder.path().join("peer"));
+            assert_eq!(interrupted(folder.path(), &args, signal), Some(130), "{before:?}");
+        }
+    }
+}
+
+#[test]
+fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("echo $$ > peer; exec {BINARY} peer toolhost --serve");
+    let waits = "toolhost/serve/idempotency/key-*";
+    let args =
+        ["check", "toolhost", "--slow", "-k", waits, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
+    let mut harness = start(folder.path(), &args);
+    // The header is there before the checks begin, and the checks that wait for a minute are not through at once.
+    let file = folder.path().join("peerproof-out/results.ndjson");
+    let deadline = Instant::now() + LONG;
+    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("/canary/plain-request\",\"title")) {
+        assert!(Instant::now() < deadline, "the first canary is not through");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
+    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    let text = fs::read_to_string(&file).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| lines.iter().filter(|line| line["type"] == kind).collect::<Vec<_>>();
+    let checks = of("check");
+    assert_eq!(checks.len(), of("run")[0]["planned"].as_array().unwrap().len());
+    assert_eq!(of("end").len(), 1);
+    assert!(checks.iter().all(|check| check["verdict"] != "fail" && check["verdict"] != "hang"), "{text}");
+    assert!(checks.iter().any(|check| check.to_string().contains("interrupted")), "{text}");
+}

@@ -254,9 +254,9 @@ fn a_second_reply_is_charged_to_the_request_that_asks_for_one_only() {
 #[test]
 fn an_endless_output_is_one_finding_and_costs_little() {
     let tape = Tape::serve().good().gets(OK).gets_raw(&"y\n".repeat(1 << 20));
-    let tape = tape.event(Kind::StdoutOverflow { bytes_max: 1 << 21 });
+    let tape = tape.event(Kind::StdoutOverflow { bytes_max: 1 << 21, lines_max: None });
     tape.shows("TH-FRAME-05", "other_output", Nature::Violation);
-    let unanswered = Tape::serve().good().event(Kind::StdoutOverflow { bytes_max: 10 });
+    let unanswered = Tape::serve().good().event(Kind::StdoutOverflow { bytes_max: 10, lines_max: None });
     unanswered.shows(CLAUSE, "output_flood", Nature::Violation);
 }
 

@@ -25,7 +25,7 @@ fn toolhost() -> &'static dyn Boundary {
 fn with_surroundings<R>(work: impl FnOnce(Surroundings<'_>) -> R) -> R {
     let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
     let scratch = tempfile::tempdir().unwrap();
-    let interrupted = AtomicBool::new(false);
+    let interrupted = Arc::<AtomicBool>::default();
     work(Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted })
 }
 

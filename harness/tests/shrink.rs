@@ -183,7 +183,7 @@ fn what_a_finding_needs_from_before_stays() {
 
 /// Runs the checks whose id `wanted` takes.
 fn run(room: &Room, peer: &Peer, options: &Options, wanted: impl Fn(&str) -> bool) -> Vec<Outcome> {
-    let interrupted = AtomicBool::new(false);
+    let interrupted = Arc::<AtomicBool>::default();
     let around =
         Surroundings { actor_exe: &room.actor_exe, scratch: room.scratch.path(), interrupted: &interrupted };
     let checks: Vec<_> = toolhost().checks().iter().filter(|check| wanted(&check.id)).collect();
@@ -273,7 +273,7 @@ fn outcome(failure: Failure) -> Outcome {
 
 fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_args: &[String]) {
     let lab = room.lab(peer);
-    let interrupted = AtomicBool::new(false);
+    let interrupted = Arc::<AtomicBool>::default();
     let with = Explain {
         lab: &lab,
         out_dir: Some(out),

@@ -41,7 +41,7 @@ fn toolhost(extra: &[&str]) -> Peer {
 fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
     let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
     let scratch = tempfile::tempdir().unwrap();
-    let interrupted = AtomicBool::new(false);
+    let interrupted = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
     let results = Mutex::new(BTreeMap::new());
     let options = Options { slow: true, very_slow: true, confirm: 1, keep_going: true, ..Options::default() };

@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -92,7 +93,7 @@ fn run_pass(
         std::env::current_exe().map_err(|error| format!("the judge does not find itself: {error}"))?;
     let actor_exe = ActorExe::new(actor_exe);
     let scratch = tempfile::tempdir().map_err(|error| format!("there is no folder to work in: {error}"))?;
-    let stop = AtomicBool::new(false);
+    let stop = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &stop };
     let options = if pass.is_process {
         Options { confirm: PROCESS_CONFIRM, ..Options::default() }

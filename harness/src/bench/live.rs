@@ -3,6 +3,7 @@
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,7 +69,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Starts one session of `peer` at its place. `temp_dir` becomes its `TMPDIR`.
+    /// Starts one session of `peer` at its place. `temp_dir` becomes its `TMPDIR`; `interrupted` ends every wait for it.
     ///
     /// # Errors
     /// It cannot be started.
@@ -77,12 +78,17 @@ impl Live {
         session: &Session,
         placement: &Placement,
         temp_dir: &Path,
+        interrupted: &Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let cannot = Trouble::CannotStart;
         let mut spec = peer.child_spec(session, temp_dir).map_err(cannot)?;
         spec.cpus = placement.peer.into_iter().collect();
         // Longer than any run: the watchdog ends what hangs.
-        let budget = Budget { connection: Duration::from_secs(1 << 30), ..Budget::default() };
+        let budget = Budget {
+            connection: Duration::from_secs(1 << 30),
+            interrupted: Arc::clone(interrupted),
+            ..Budget::default()
+        };
         let _guard = spawn_guard();
         let started = Instant::now();
         let mut connection = ChildConnection::spawn(&spec, &budget, &mut Unrecorded)

@@ -100,7 +100,8 @@ fn bare_rate(
     let temp_dir = lab.scratch.join("bare");
     std::fs::create_dir_all(&temp_dir).map_err(|error| format!("cannot make a folder: {error}"))?;
     let text = |trouble: super::live::Trouble| trouble.to_string();
-    let mut live = Live::start(lab.peer, &workload.session, placement, &temp_dir).map_err(text)?;
+    let mut live = Live::start(lab.peer, &workload.session, placement, &temp_dir, &lab.budget.interrupted)
+        .map_err(text)?;
     let mut verifier = Verifier::new(std::sync::Arc::clone(&workload.judge), workload.requests.len());
     let tape = workload.tape();
     let mut driver = Driver::new(&mut live, &mut verifier, workload, &tape);

@@ -106,6 +106,10 @@ impl<'a> Bench<'a> {
                         Err(trouble) => {
                             seats[place].failed = true;
                             seats[place].live = None;
+                            if self.around.interrupted.load(Ordering::Relaxed) {
+                                mark(&mut rows, row, Missing::Interrupted);
+                                break 'rounds;
+                            }
                             if place == 0 {
                                 self.strikes += if matches!(trouble, Trouble::Hung(_)) { 2 } else { 1 };
                                 mark(&mut rows, row, Missing::Peer(trouble));
@@ -236,7 +240,8 @@ impl<'a> Bench<'a> {
         std::fs::create_dir_all(&temp_dir).map_err(|error| {
             Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
         })?;
-        Live::start(seat.rival.peer, &seat.workload.session, &group.placement, &temp_dir)
+        let Around { interrupted, .. } = self.around;
+        Live::start(seat.rival.peer, &seat.workload.session, &group.placement, &temp_dir, interrupted)
     }
 
     /// Starts processes one after the other for one answer each.

@@ -1,9 +1,11 @@
 //! Ends a peer that does not answer while the measuring thread waits for it without a deadline of its own.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transport::child::Killer;
 
 /// How often a peer is killed again that somehow lives on.
@@ -20,6 +22,8 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Set when the user asks to stop.
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -28,7 +32,8 @@ impl Shared {
     }
 }
 
-/// A thread that kills what it is armed for when the deadline passes: the pipes then end, and with them the wait.
+/// A thread that kills what it is armed for when the deadline passes or the user asks to stop: the pipes then end, and
+/// with them the wait.
 pub struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -39,8 +44,8 @@ impl Watchdog {
     ///
     /// # Errors
     /// The operating system gives none.
-    pub fn start() -> Result<Self, String> {
-        let shared = Arc::new(Shared::default());
+    pub fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, String> {
+        let shared = Arc::new(Shared { interrupted: Arc::clone(interrupted), ..Shared::default() });
         let watched = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("watchdog".to_owned())
@@ -83,13 +88,15 @@ fn watch(shared: &Shared) {
         let now = Instant::now();
         let wait = match &mut state.armed {
             None => None,
-            Some((killer, deadline)) if now >= *deadline => {
+            Some((killer, deadline)) if now >= *deadline || shared.interrupted.load(Ordering::Relaxed) => {
                 killer.kill();
                 *deadline = now + AGAIN;
                 state.fired = true;
                 Some(AGAIN)
             }
-            Some((_, deadline)) => Some(deadline.saturating_duration_since(now)),
+            Some((_, deadline)) => {
+                Some(deadline.saturating_duration_since(now).min(LOOK_FOR_INTERRUPT_EVERY))
+            }
         };
         state = match wait {
             None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),

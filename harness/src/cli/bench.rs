@@ -96,6 +96,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let printer = if form == Format::Pretty { context.printer } else { context.printer.as_plain() };
     let mut out = Output { printer, form, file: None, path: args.output.clone(), broken: None };
 
+    context.catch_interrupts();
     let scratch = scratch()?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
@@ -126,7 +127,6 @@ pub fn run(args: &Args, context: &Context) -> Done {
         },
         peer: Rival { peer: &peer, workloads },
     };
-    context.catch_interrupts();
     out.head(&Header {
         boundary: boundary.name().to_owned(),
         peer: peer.name.clone(),
@@ -263,6 +263,10 @@ fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<
     let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
     let probes = runner::prepare(&mut peer, &Options::default(), around)
         .map_err(|error| Stop::usage(format!("{}: {error}", peer.name)))?;
+    if around.interrupted.load(Ordering::Relaxed) {
+        let message = "interrupted before anything was measured".to_owned();
+        return Err(Stop { exit: Exit::Interrupted, message });
+    }
     let events = || probes.iter().flat_map(|probe| &probe.events);
     if !probes.is_empty() && !events().any(|event| matches!(event.kind, Kind::Received { .. })) {
         let end = events().find_map(|event| match &event.kind {

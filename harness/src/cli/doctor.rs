@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
@@ -43,6 +44,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let said = peer.facts.clone();
     let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
     let checks = select::of_side(peer.boundary, peer.facts.side);
     let first: Vec<&Check> = checks
         .iter()

@@ -78,7 +78,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let summary = fuzz::run(&lab, &corpus, &settings, &stop, &|status| progress.say(line(status)));
     progress.clear();
     context.printer.out(&format!("rng seed {}: {}\n", options.rng_seed, line(&summary.status)));
-    if summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
+    if !stop() && summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
         let reason = summary.given_up.1.unwrap_or_default();
         return Err(Stop::harness(format!("not one conversation could be carried out: {reason}")));
     }
@@ -101,7 +101,7 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
     let peer_args = peer_args(args, context);
     for found in &summary.found {
         let failure = &found.failure;
-        context.printer.out(&story(found));
+        context.printer.out(&story(found, context.interrupted.load(Ordering::Relaxed)));
         let folder = reproducer::write(&out, &failure.check, failure, lab, &peer_args, found.steady)
             .map_err(Stop::harness)?;
         context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
@@ -132,9 +132,13 @@ fn peer_args(args: &Args, context: &Context) -> Vec<String> {
 const CHARS_MAX: usize = 160;
 const LINES_MAX: usize = 20;
 
-fn story(found: &Found) -> String {
+fn story(found: &Found, interrupted: bool) -> String {
     let finding = &found.failure.finding;
-    let sure = if found.steady { "" } else { ", does not show every time" };
+    let sure = match (found.steady, interrupted) {
+        (true, _) => "",
+        (false, true) => ", not repeated: interrupted",
+        (false, false) => ", does not show every time",
+    };
     let mut text =
         format!("\n{} ({}), conversation {}{sure}\n", finding.clause, finding.reason, found.conversation);
     for line in reproducer::conversation(&found.failure.transcript, CHARS_MAX, LINES_MAX) {

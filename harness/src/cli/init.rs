@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
@@ -54,6 +55,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    if context.interrupted.load(Ordering::Relaxed) {
+        context.printer.note("interrupted; nothing was written");
+        return Ok(Exit::Interrupted);
+    }
     let text = text(&config, &peer.name, &peer.facts, &path);
     let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;

@@ -152,6 +152,7 @@ pub(super) fn with_lab<T>(
     if !(0.001..=1_000.0).contains(&timeout_scale) {
         return Err(Stop::usage(format!("--timeout-scale is {timeout_scale}; it can be 0.001 to 1000")));
     }
+    context.catch_interrupts();
     let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
         Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
     })?;
@@ -167,7 +168,10 @@ pub(super) fn with_lab<T>(
 /// # Errors
 /// The peer cannot be started, or a fault of this machine.
 pub(super) fn execute(lab: &Lab<'_>, check: &str, plan: &Plan) -> Result<Transcript, Stop> {
-    let transcript = lab.execute(check, plan).map_err(Stop::harness)?;
+    let transcript = lab.execute(check, plan).map_err(|error| match lab.budget.is_interrupted() {
+        true => Stop { exit: Exit::Interrupted, message: error },
+        false => Stop::harness(error),
+    })?;
     for event in &transcript.events {
         if let Kind::StartFailed { error } = &event.kind {
             return Err(Stop::usage(format!("{}: {error}", lab.peer.name)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
@@ -66,6 +67,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             "no id of a mutant contains {part:?}; `peerproof list mutants` shows them"
         )));
     }
+    context.catch_interrupts();
     let scratch = tempfile::tempdir()
         .map_err(|error| Stop::harness(format!("cannot make a temporary folder: {error}")))?;
     let actor_exe = ActorExe::new(context.exe().unwrap_or_else(|_| PathBuf::from("peerproof")));
@@ -86,6 +88,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let line = serde_json::to_string(&proof.summary)
             .map_err(|error| Stop::harness(format!("the summary cannot be written: {error}")))?;
         context.printer.out(&format!("{line}\n"));
+        if context.interrupted.load(Ordering::Relaxed) {
+            context.printer.note("interrupted; only what was done until then is counted");
+            return Ok(Exit::Interrupted);
+        }
         if !proof.holds() {
             exit = Exit::Broken;
         }

@@ -67,7 +67,7 @@ impl Run<'_> {
                     }
                     break;
                 }
-                Pumped::OverBudget => break,
+                Pumped::OverBudget | Pumped::Interrupted => break,
             }
         }
         self.end(session);

@@ -30,7 +30,7 @@ impl Run<'_> {
         let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
         if pumped == Pumped::Gone && self.lab.peer.is_process() && !self.plan.fixtures.is_empty() {
             // What the peer started is looked at after it has ended itself.
-            std::thread::sleep(time.saturating_sub(began.elapsed()));
+            self.lab.budget.sleep(time.saturating_sub(began.elapsed()));
         }
         self.record(session, Kind::Waited { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
     }

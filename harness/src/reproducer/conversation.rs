@@ -101,7 +101,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::StdinBroken { unwritten_bytes } => {
             format!("✗ stdin closed by the peer, {unwritten_bytes} bytes not taken")
         }
-        Kind::StdoutOverflow { bytes_max } => format!("✗ more than {bytes_max} bytes of output, killed"),
+        Kind::StdoutOverflow { lines_max: Some(lines), .. } => {
+            format!("✗ more than {lines} lines of output, killed")
+        }
+        Kind::StdoutOverflow { bytes_max, .. } => format!("✗ more than {bytes_max} bytes of output, killed"),
         Kind::Stderr { bytes, total_bytes } => {
             if *total_bytes == 0 {
                 return None;

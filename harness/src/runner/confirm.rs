@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::probe::{Probe, Strain};
-use super::{Round, is_first_canary, lock};
+use super::{Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
 use crate::finding::{Finding, Judgement};
 use crate::transcript::{Kind, Transcript};
@@ -111,7 +111,17 @@ impl Round<'_> {
             }
             seen += u32::from(self.shows(check, first).is_ok());
         }
-        Confirmed::As(if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) })
+        Confirmed::As(self.weigh(verdict, seen, total))
+    }
+
+    /// What a check that failed `seen` of `total` times came to. One that could not be run as often because the user asked
+    /// to stop is not decided.
+    fn weigh(&self, verdict: Verdict, seen: u32, total: u32) -> Verdict {
+        match seen == total {
+            true => verdict,
+            false if self.is_interrupted() => interrupted(),
+            false => Verdict::Flaky(format!("{seen}/{total}")),
+        }
     }
 
     /// How often a check has to fail, the first time included.
@@ -161,10 +171,11 @@ impl Round<'_> {
             && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
             && let Look::Gone(judgement, _) = self.look(check, first, bound)
             && judgement.findings.is_empty()
+            && !self.is_interrupted()
         {
             return Confirmed::Instead(judgement);
         }
-        Confirmed::As(if seen == total { verdict } else { Verdict::Flaky(format!("{seen}/{total}")) })
+        Confirmed::As(self.weigh(verdict, seen, total))
     }
 
     /// Runs a check beside a probe.

@@ -290,7 +290,7 @@ impl Kind {
             } => {
                 vec![Made::Text(reason)]
             }
-            Self::StdoutOverflow { bytes_max: _ } => Vec::new(),
+            Self::StdoutOverflow { bytes_max: _, lines_max: _ } => Vec::new(),
             Self::Stderr { bytes, total_bytes: _ } | Self::ClientStderr { bytes, total_bytes: _ } => {
                 vec![Made::Bytes(&mut bytes.0)]
             }

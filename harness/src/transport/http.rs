@@ -283,7 +283,7 @@ impl HttpConnection {
                     Fault::Malformed(reason) => reason,
                     Fault::TooLarge => {
                         let bytes_max = self.budget.stdout_bytes_max as u64;
-                        log.record(at_us, Kind::StdoutOverflow { bytes_max });
+                        log.record(at_us, Kind::StdoutOverflow { bytes_max, lines_max: None });
                         self.over_budget = true;
                         "the body is longer than the budget".to_owned()
                     }
@@ -347,6 +347,9 @@ impl HttpConnection {
             }
             if until == Until::Exited && self.close_requested && self.is_idle() {
                 self.dismiss(log);
+            }
+            if self.budget.is_interrupted() {
+                return Pumped::Interrupted;
             }
             if let Some(pumped) = self.settled(until) {
                 return pumped;

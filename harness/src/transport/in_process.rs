@@ -201,6 +201,9 @@ impl InProcessConnection {
         let life_left_us = micros(self.budget.connection).saturating_sub(began_us);
         let end_us = began_us.saturating_add(micros(patience).min(life_left_us));
         loop {
+            if self.budget.is_interrupted() {
+                return Pumped::Interrupted;
+            }
             while !self.has_ended() && self.now_us <= end_us && self.step(log) {}
             if let Some(pumped) = self.settled(until) {
                 return pumped;

@@ -16,6 +16,7 @@ pub(super) struct Inbox {
     pub(super) frames: u64,
     stdout_bytes: usize,
     stdout_bytes_max: usize,
+    stdout_lines_max: u64,
     /// Taken, but not yet recorded.
     held: Vec<u8>,
     held_at_us: u64,
@@ -31,6 +32,7 @@ impl Inbox {
             frames: 0,
             stdout_bytes: 0,
             stdout_bytes_max: budget.stdout_bytes_max,
+            stdout_lines_max: budget.stdout_lines_max,
             held: Vec::new(),
             held_at_us: 0,
             recorded_at_us: 0,
@@ -43,18 +45,28 @@ impl Inbox {
     /// Takes bytes of standard output; false when they exceed the budget, which then is recorded.
     pub(super) fn take_stdout(&mut self, bytes: &[u8], at_us: u64, log: &mut dyn Log) -> bool {
         let room = self.stdout_bytes_max - self.stdout_bytes;
-        let kept = &bytes[..bytes.len().min(room)];
+        let mut kept = &bytes[..bytes.len().min(room)];
+        let mut lines = memchr::memchr_iter(b'\n', kept).count() as u64;
+        let lines_left = self.stdout_lines_max - self.frames;
+        let mut lines_max = None;
+        if lines > lines_left {
+            let last = usize::try_from(lines_left).unwrap_or(usize::MAX);
+            kept = &kept[..memchr::memchr_iter(b'\n', kept).nth(last).unwrap_or(kept.len())];
+            lines = lines_left;
+            lines_max = Some(self.stdout_lines_max);
+        }
         if !self.held.is_empty() && at_us > self.held_at_us + MERGE_US {
             self.record_held(log);
         }
         if self.held.is_empty() {
             self.held_at_us = at_us;
         }
-        self.frames += memchr::memchr_iter(b'\n', kept).count() as u64;
+        self.frames += lines;
         self.held.extend_from_slice(kept);
         self.stdout_bytes += kept.len();
         if kept.len() < bytes.len() {
-            self.record(at_us, Kind::StdoutOverflow { bytes_max: self.stdout_bytes_max as u64 }, log);
+            let bytes_max = self.stdout_bytes_max as u64;
+            self.record(at_us, Kind::StdoutOverflow { bytes_max, lines_max }, log);
             return false;
         }
         true

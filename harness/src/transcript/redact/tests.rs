@@ -74,7 +74,7 @@ fn every_kind() -> Vec<Kind> {
             will_retry: false,
         },
         Kind::StdoutClosed,
-        Kind::StdoutOverflow { bytes_max: 1 },
+        Kind::StdoutOverflow { bytes_max: 1, lines_max: None },
         Kind::Stderr { bytes: bytes(), total_bytes: 1 },
         Kind::ClientStderr { bytes: bytes(), total_bytes: 1 },
         Kind::Signalled { signal: label() },

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use super::{ChildConnection, Ended, tree};
+use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transcript::{Exit, Kind};
 use crate::transport::{Log, Pumped, Until, gave_up};
 
@@ -17,8 +18,8 @@ pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(200);
 /// Writes and reads in a row before the other direction gets its turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
-/// How often the memory of the peer is looked at.
-const SAMPLE_EVERY: Duration = Duration::from_millis(250);
+/// How often the memory of the peer is looked at, and whether the user asked to stop.
+const SAMPLE_EVERY: Duration = LOOK_FOR_INTERRUPT_EVERY;
 /// How long the peer may take to read one chunk before the next is written all the same, and how often it may fail
 /// to before it is no longer waited for in this payload.
 const PACE: Duration = Duration::from_micros(200);
@@ -46,6 +47,9 @@ impl ChildConnection {
         loop {
             if self.over_budget {
                 return Pumped::OverBudget;
+            }
+            if self.budget.is_interrupted() {
+                return Pumped::Interrupted;
             }
             self.write(log);
             self.settle_exit(now, now >= end, log);

@@ -169,8 +169,27 @@ fn endless_output_ends_at_the_budget() {
     assert_eq!(peer.pump(Until::Exited), Pumped::OverBudget);
     peer.finish();
     assert_eq!(peer.tape.stdout().len(), 100_000);
-    assert!(peer.tape.has(|kind| *kind == Kind::StdoutOverflow { bytes_max: 100_000 }));
+    assert!(peer.tape.has(|kind| *kind == Kind::StdoutOverflow { bytes_max: 100_000, lines_max: None }));
     assert!(!peer.tape.has(|kind| matches!(kind, Kind::Exited { .. })));
+}
+
+#[test]
+fn endless_short_lines_end_at_the_budget() {
+    let budget = Budget { stdout_lines_max: 1_000, ..Budget::default() };
+    let mut peer = start_with(budget, &["yes"]);
+    assert_eq!(peer.pump(Until::Exited), Pumped::OverBudget);
+    peer.finish();
+    assert_eq!(memchr::memchr_iter(b'\n', &peer.tape.stdout()).count(), 1_000);
+    assert!(peer.tape.has(|kind| matches!(kind, Kind::StdoutOverflow { lines_max: Some(1_000), .. })));
+}
+
+#[test]
+fn lines_of_exactly_the_budget_are_no_overflow() {
+    let budget = Budget { stdout_lines_max: 3, ..Budget::default() };
+    let mut peer = start_with(budget, &["printf", "1\\n2\\n3\\nrest"]);
+    assert_eq!(peer.pump(Until::Exited), Pumped::Reached);
+    peer.finish();
+    assert_eq!(peer.tape.stdout(), b"1\n2\n3\nrest");
 }
 
 #[test]

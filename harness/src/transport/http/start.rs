@@ -155,7 +155,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
     let link = loop {
         match Link::connect(&place.address, CONNECT_PATIENCE) {
             Ok(link) => break link,
-            Err(error) if started.elapsed() >= patience || child.is_none() => {
+            Err(error) if started.elapsed() >= patience || child.is_none() || budget.is_interrupted() => {
                 let url = &start.url;
                 return Err(StartFault::Other(format!(
                     "nothing listens at {url} after {} ms: {}",

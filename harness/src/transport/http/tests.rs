@@ -183,7 +183,9 @@ fn an_endless_body_ends_at_the_budget() {
     connection.queue(b"ask\n".to_vec(), Chunking::Whole);
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::OverBudget);
     assert!(
-        tape.0.iter().any(|kind| matches!(kind, Kind::StdoutOverflow { bytes_max } if *bytes_max == 1 << 20))
+        tape.0
+            .iter()
+            .any(|kind| matches!(kind, Kind::StdoutOverflow { bytes_max, .. } if *bytes_max == 1 << 20))
     );
 }
 

@@ -224,5 +224,5 @@ fn too_much_output_ends_the_session() {
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::OverBudget);
     connection.finish(&mut tape);
     assert_eq!(tape.stdout(), b"12345");
-    assert_eq!(*tape.last(), Kind::StdoutOverflow { bytes_max: 5 });
+    assert_eq!(*tape.last(), Kind::StdoutOverflow { bytes_max: 5, lines_max: None });
 }
