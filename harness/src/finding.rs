@@ -1,8 +1,9 @@
 //! Findings: violations of one clause each, with the evidence.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clause::ClauseId;
+use crate::report::text::visible;
 
 /// What sort of failure a finding shows; it decides the verdict of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,13 +30,20 @@ pub struct Finding {
     pub nature: Nature,
     /// Step of the plan that shows it.
     pub step: Option<usize>,
-    /// What the clause lets one expect, in one phrase.
+    /// What the clause lets one expect, in one phrase without control characters.
+    #[serde(deserialize_with = "shown")]
     pub expected: String,
-    /// What came instead, in one phrase (shortened).
+    /// What came instead, in one phrase (shortened) without control characters.
+    #[serde(deserialize_with = "shown")]
     pub got: String,
     /// It is about how long something took: a busy machine may be why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
+}
+
+/// A file may hold what no finding of ours does.
+fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer).map(|text| visible(&text).into_owned())
 }
 
 impl Finding {
@@ -51,8 +59,8 @@ impl Finding {
             reason: reason.into(),
             nature: Nature::Violation,
             step: None,
-            expected: expected.into(),
-            got: got.into(),
+            expected: visible(&expected.into()).into_owned(),
+            got: visible(&got.into()).into_owned(),
             timed: false,
         }
     }

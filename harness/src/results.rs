@@ -17,6 +17,7 @@ use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::private;
+use crate::report::text::visible_lines;
 use crate::verdict::CheckResult;
 
 mod redact;
@@ -234,9 +235,9 @@ impl ResultsWriter {
         if let Some(sentence) = &self.broken {
             return Err(sentence.clone());
         }
-        let mut bytes = serde_json::to_vec(line)
+        let text = serde_json::to_string(line)
             .map_err(|error| format!("a line of the results cannot be written as JSON: {error}"))?;
-        bytes.push(b'\n');
+        let bytes = format!("{}\n", visible_lines(&text)).into_bytes();
         if let Err(error) = self.file.write_all(&bytes) {
             // A half-written line must not be what a reader stumbles over; where this fails too, the reader copes.
             let _ = self.file.set_len(self.written);

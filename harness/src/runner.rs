@@ -20,6 +20,7 @@ use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
 use crate::lab::{INTERRUPTED, Lab};
 use crate::peer::Peer;
+use crate::report::text::visible;
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
@@ -391,7 +392,7 @@ impl Round<'_> {
             )?;
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
-                return Err(Verdict::Untestable(format!("not_started: {error}")));
+                return Err(Verdict::Untestable(format!("not_started: {}", visible(error))));
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);

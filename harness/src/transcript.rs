@@ -17,6 +17,7 @@ use crate::budget;
 use crate::facts::Facts;
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
+use crate::report::text::visible_lines;
 
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
@@ -410,11 +411,10 @@ impl Transcript {
     /// # Errors
     /// Whatever the writer reports.
     pub fn store(&self, mut to: impl Write) -> std::io::Result<()> {
-        serde_json::to_writer(&mut to, &Header { peerproof_transcript: FORMAT, transcript: self })?;
-        to.write_all(b"\n")?;
+        let header = serde_json::to_string(&Header { peerproof_transcript: FORMAT, transcript: self })?;
+        writeln!(to, "{}", visible_lines(&header))?;
         for event in &self.events {
-            serde_json::to_writer(&mut to, event)?;
-            to.write_all(b"\n")?;
+            writeln!(to, "{}", visible_lines(&serde_json::to_string(event)?))?;
         }
         to.flush()
     }

@@ -117,3 +117,41 @@ fn secrets_reach_neither_the_terminal_nor_a_file() {
         assert!(!has_secret(&bytes), "{}: {}", path.display(), String::from_utf8_lossy(&bytes));
     }
 }
+
+/// Whether a terminal, a browser or an editor would act on something in `text`, line feeds aside.
+fn acts(text: &str) -> Option<char> {
+    let is_mark = |c| matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().find(|c| (c.is_control() && *c != '\n') || is_mark(*c))
+}
+
+#[test]
+fn control_characters_reach_neither_the_terminal_nor_a_file() {
+    let bench = Bench::new();
+    let report = "results=out/r.ndjson,junit=out/r.xml,html=out/r.html,sarif=out/r.sarif,md=out/r.md";
+    let check = ["check", "-k", "json_rpc/stdio/ids/*", "--keep-going", "--out", "out", "--report", report];
+    let said = bench.run(&check);
+    assert!(said.contains(r"\u001b[31m\u0007\u009b\u202e\u2028\u007f"), "{said}");
+    assert_eq!(acts(&said), None, "{said:?}");
+    for args in [
+        &["doctor"][..],
+        &["check", "-k", "json_rpc/stdio/ids/*", "--format", "ndjson"],
+        &["init", "json_rpc", "--", "./no\u{1b}[31m"],
+    ] {
+        let said = bench.run(args);
+        assert_eq!(acts(&said), None, "{args:?}: {said:?}");
+    }
+    let artefacts = bench.artefacts();
+    let texts = artefacts.iter().filter(|(path, _)| !path.ends_with("stdin.bin"));
+    for (path, bytes) in texts {
+        let text = std::str::from_utf8(bytes).unwrap();
+        assert_eq!(acts(text), None, "{}: {text:?}", path.display());
+    }
+    let transcripts = artefacts.iter().filter(|(path, _)| path.ends_with("transcript.ndjson"));
+    for (path, _) in transcripts {
+        for command in ["replay", "lint"] {
+            let said = bench.run(&[command, path.to_str().unwrap()]);
+            assert!(said.contains("reply_not_json"), "{said}");
+            assert_eq!(acts(&said), None, "{command}: {said:?}");
+        }
+    }
+}

@@ -60,8 +60,8 @@ struct Broken<'r> {
     text: &'static str,
     source: &'static str,
     reason: &'r str,
-    expected: String,
-    got: String,
+    expected: &'r str,
+    got: &'r str,
 }
 
 #[derive(Serialize)]
@@ -135,8 +135,8 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
             text: clause.map_or("", |clause| clause.text.as_str()),
             source: clause.map_or("", |clause| clause.source.as_str()),
             reason: &finding.reason,
-            expected: visible(&finding.expected),
-            got: visible(&finding.got),
+            expected: &finding.expected,
+            got: &finding.got,
         }
     };
     Failure {
@@ -145,14 +145,9 @@ fn failure<'r>(check: &'r CheckResult, clauses: &'static [Clause]) -> Failure<'r
         verdict: check.verdict.word(),
         detail: check.verdict.detail(),
         findings: check.findings.iter().map(broken).collect(),
-        conversation: check.conversation.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n"),
+        conversation: check.conversation.join("\n"),
         reproducer: check.reproducer.as_deref(),
     }
-}
-
-/// What a peer wrote, without what a terminal or a browser would act on.
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn topics(run: &Run) -> Vec<(&str, Vec<Line<'_>>)> {

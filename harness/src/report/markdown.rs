@@ -156,7 +156,6 @@ pub(super) fn inline(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '#' => out.extend(['\\', c]),
-            c if c.is_control() => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

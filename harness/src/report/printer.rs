@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use anstyle::{AnsiColor, Style};
 
+use super::text::visible_lines;
+
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Color {
@@ -57,6 +59,8 @@ pub enum Tone {
 }
 
 impl Tone {
+    const ALL: [Self; 6] = [Self::Good, Self::Bad, Self::Warn, Self::Name, Self::Dim, Self::Head];
+
     fn style(self) -> Style {
         match self {
             Self::Good => AnsiColor::Green.on_default(),
@@ -93,6 +97,7 @@ impl Printer {
 
     /// Writes to standard output.
     pub fn out(&self, text: &str) {
+        let text = shown(self.color_out, text);
         let mut to = io::stdout().lock();
         let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     }
@@ -117,18 +122,23 @@ impl Printer {
 
     /// Writes to standard error.
     pub fn err(&self, text: &str) {
+        let text = shown(self.color_err, text);
         let mut to = io::stderr().lock();
         let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     }
 
     /// Writes `error: …` to standard error.
     pub fn error(&self, sentence: &str) {
-        self.err(&format!("{}: {sentence}\n", paint(self.color_err, Tone::Bad, "error")));
+        self.sentence(Tone::Bad, "error", sentence);
     }
 
     /// Writes `note: …` to standard error.
     pub fn note(&self, sentence: &str) {
-        self.err(&format!("{}: {sentence}\n", paint(self.color_err, Tone::Warn, "note")));
+        self.sentence(Tone::Warn, "note", sentence);
+    }
+
+    fn sentence(&self, tone: Tone, word: &str, sentence: &str) {
+        self.err(&format!("{}: {}\n", paint(self.color_err, tone, word), visible_lines(sentence)));
     }
 
     /// `text` in its colour, for standard output.
@@ -137,11 +147,51 @@ impl Printer {
     }
 }
 
+/// Text as it may reach a stream, whatever a peer has put into it. Our colours stay; what a peer wrote has lost its own
+/// before.
+fn shown(color: bool, text: &str) -> String {
+    if !color {
+        return visible_lines(text).into_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&visible_lines(&rest[..at]));
+        rest = &rest[at..];
+        let ours = Tone::ALL.iter().map(|tone| tone.style().render().to_string());
+        let ours =
+            ours.chain([Style::new().bold().render_reset().to_string()]).find(|own| rest.starts_with(own));
+        let length = ours.as_ref().map_or(1, String::len);
+        out.push_str(&ours.unwrap_or_else(|| visible_lines(&rest[..1]).into_owned()));
+        rest = &rest[length..];
+    }
+    out.push_str(&visible_lines(rest));
+    out
+}
+
 fn paint(color: bool, tone: Tone, text: &str) -> String {
     if color {
         let style = tone.style();
-        format!("{}{text}{}", style.render(), style.render_reset())
+        format!("{}{}{}", style.render(), visible_lines(text), style.render_reset())
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_reach_a_terminal() {
+        let text = format!("{} \u{1b}]0;x\u{7}\u{9b}2J\u{1b}[2J\n", paint(true, Tone::Bad, "\u{1b}[32mred"));
+        let style = Tone::Bad.style();
+        let expected = format!(
+            "{}\\u001b[32mred{} \\u001b]0;x\\u0007\\u009b2J\\u001b[2J\n",
+            style.render(),
+            style.render_reset()
+        );
+        assert_eq!(shown(true, &text), expected);
+        assert!(!shown(false, &text).contains('\u{1b}'));
     }
 }

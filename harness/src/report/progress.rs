@@ -5,6 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
+use super::text::visible;
 
 /// A line that says how far a long piece of work is.
 #[derive(Debug)]
@@ -33,13 +34,13 @@ impl Progress {
 
     /// One step is done; `message` stands behind the bar from now on.
     pub fn step(&self, message: impl Into<String>) {
-        self.bar.set_message(message.into());
+        self.say(message);
         self.bar.inc(1);
     }
 
     /// Only changes the message.
     pub fn say(&self, message: impl Into<String>) {
-        self.bar.set_message(message.into());
+        self.bar.set_message(visible(&message.into()).into_owned());
     }
 
     /// Prints something while the line is out of the way.

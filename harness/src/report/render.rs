@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::text::visible_lines;
 use crate::private;
 use crate::results::ResultsFile;
 
@@ -69,5 +70,5 @@ pub fn render(file: &ResultsFile, wanted: &[(Form, PathBuf)]) -> Result<(), Stri
 /// One sentence with the path.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let sentence = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    private::write(path, text).map_err(sentence)
+    private::write(path, &visible_lines(text)).map_err(sentence)
 }

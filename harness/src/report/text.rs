@@ -1,4 +1,7 @@
-//! Text in lines.
+//! Text in lines, and text of peers without what a terminal or an editor would act on.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// Columns of a line, indentation not counted.
 const COLUMNS: usize = 100;
@@ -8,6 +11,7 @@ pub fn wrap(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
+        let word = visible(word);
         let width = word.chars().count();
         if column > 0 && column + 1 + width > COLUMNS {
             out.push('\n');
@@ -19,7 +23,7 @@ pub fn wrap(text: &str, indent: &str) -> String {
             out.push(' ');
             column += 1;
         }
-        out.push_str(word);
+        out.push_str(&word);
         column += width;
     }
     out
@@ -27,7 +31,45 @@ pub fn wrap(text: &str, indent: &str) -> String {
 
 /// The same words with single spaces between them.
 pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+/// Text of a peer as it may be shown: control characters, line ends among them, and what changes the direction of
+/// text are written as JSON writes them (`\u001b`).
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// The same for whole lines: line feeds stay. JSON stays JSON of the same value.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && is_hidden(c))
+}
+
+/// Controls (C0, DEL, C1), marks and overrides of direction, line and paragraph separators, and what XML forbids.
+fn is_hidden(c: char) -> bool {
+    let is_mark =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_mark || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+fn escaped(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !is_hidden(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+        }
+    }
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -41,5 +83,26 @@ mod tests {
         assert!(text.lines().all(|line| line.starts_with("  word") && line.len() <= COLUMNS + 2), "{text}");
         assert_eq!(wrap("", "  "), "");
         assert_eq!(one_line(" a\n b "), "a b");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_shown() {
+        for code in (0..0x20)
+            .chain(0x7f..0xa0)
+            .chain([0x61c, 0x200f, 0x2028, 0x2029, 0x202e, 0x2066, 0x2069, 0xfeff, 0xffff])
+        {
+            let c = char::from_u32(code).unwrap();
+            let text = format!("a{c}é");
+            for shown in [visible(&text).into_owned(), wrap(&text, ""), one_line(&format!("x{c}x"))] {
+                assert!(!shown.contains(c) || c == '\n', "{code:x}: {shown:?}");
+            }
+            let json = serde_json::to_string(&text).unwrap();
+            let shown = visible_lines(&json);
+            assert!(!shown.contains(c), "{shown:?}");
+            assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text, "JSON keeps its value");
+        }
+        assert_eq!(visible("\u{1b}[31m\n\u{202e}"), "\\u001b[31m\\n\\u202e");
+        assert_eq!(visible_lines("a\tb\n"), "a\\tb\n");
+        assert!(matches!(visible("plain é 😀"), Cow::Borrowed(_)));
     }
 }

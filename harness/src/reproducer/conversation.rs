@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
+use crate::report::text::visible;
 use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
@@ -58,7 +59,7 @@ pub fn conversation(transcript: &Transcript, chars_max: usize, lines_max: usize)
         lines.extend(said);
     }
     let mut lines: Vec<String> =
-        lines.into_iter().map(|line| shorten(&escape(&line), chars_max).into_owned()).collect();
+        lines.into_iter().map(|line| shorten(&visible(&line), chars_max).into_owned()).collect();
     if lines.len() > lines_max.max(3) {
         let head = lines_max / 2;
         let tail = lines_max.saturating_sub(head + 1).max(1);
@@ -198,17 +199,4 @@ fn sent(payload: &Payload, chars_max: usize) -> String {
 
 fn printable(bytes: &[u8], chars_max: usize) -> String {
     Payload::from_bytes(bytes).summary(chars_max)
-}
-
-/// Control characters must not reach a terminal.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

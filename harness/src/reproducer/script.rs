@@ -8,6 +8,7 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session};
+use crate::report::text::visible;
 use crate::results::{is_secret_name, redact_argv};
 use crate::runner::Failure;
 
@@ -45,7 +46,7 @@ fn head(check: &str, finding: &Finding, lines: &[String]) -> String {
     let mut text = String::from("#!/bin/sh\n");
     let mut comment = |line: &str| {
         for line in line.split(['\n', '\r']) {
-            let _ = writeln!(text, "# {line}");
+            let _ = writeln!(text, "# {}", visible(line));
         }
     };
     comment(&format!("{check}: clause {}, {}", finding.clause, finding.reason));
