@@ -76,9 +76,10 @@ impl Run<'_> {
             });
         let awaited = awaited.sum::<u32>();
         let share = f64::from(awaited) / f64::from(REPLIES_PER_LIFE);
-        let Measured { latency, .. } = self.measured(session);
+        let Measured { start_up, latency, .. } = self.measured(session);
         self.lab.budget.connection.mul_f64(share.max(1.0))
-            + latency.unwrap_or_default() * awaited
+            // As long as nothing else was measured, a reply may take what a start takes.
+            + latency.or(start_up).unwrap_or_default() * awaited
             + self.waits()
             + self.start_ups()
     }

@@ -103,7 +103,9 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
                     judgement.untestable = Some(TOO_SLOW.to_owned());
                     break;
                 }
-                line.time(frame.at_us.saturating_sub(slack_us), transcript, judgement);
+                if at > 0 {
+                    line.time(frame.at_us.saturating_sub(slack_us), transcript, judgement);
+                }
             }
             None if over => {}
             None => over = !line.silence(&ending, judgement),
@@ -138,9 +140,10 @@ fn works_in_its_folder(transcript: &Transcript) -> bool {
 /// Why a conversation decides nothing where a Selection came later than what is expected of it is certain.
 const TOO_SLOW: &str = "too_slow: the machine was too busy for times as short as these";
 
-/// The longest that a plain request took: what this machine may add to any time.
+/// The longest that a plain request took: what this machine may add to any time. The first answer of all holds the start
+/// of the selector as well.
 fn slack_us(lines: &[Asked], frames: &[selection::Frame], answers: &[Option<usize>]) -> u64 {
-    let canaries = lines.iter().zip(answers).filter(|(line, _)| line.canary);
+    let canaries = lines.iter().zip(answers).filter(|(line, answer)| line.canary && **answer != Some(0));
     let took = canaries.filter_map(|(line, at)| Some(frames[(*at)?].at_us.saturating_sub(line.at_us)));
     took.max().unwrap_or(0)
 }
@@ -357,15 +360,21 @@ mod tests {
     use crate::plan::Act;
     use crate::transcript::{Bytes, Event};
 
-    /// Reason codes for a Selection that had 2,000 ms and took `ms`.
+    /// Reason codes for a Selection that had 2,000 ms and took `ms`, by a selector that takes 3 s to start.
     fn reasons(ms: u64, timeout_scale: f64) -> Vec<String> {
+        const START_MS: u64 = 3_000;
         let mut talk = Talk::new();
-        talk.ask(&Request::plain(), Expect::new("C", Allowed::Anything).within_ms("C", 2_000)).finish();
+        let expect = || Expect::new("C", Allowed::Anything).within_ms("C", 2_000);
+        talk.ask(&Request::plain(), expect()).counts_as_canary();
+        talk.ask(&Request::plain(), expect()).finish();
         let plan = talk.plan();
         let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("no request") };
         let line = b"{\"kind\":\"NOOP\",\"raw\":\"<NOOP><END>\"}\n".to_vec();
+        let ms = START_MS + ms;
         let events = [
-            (0, Kind::Sent { step: 0, payload }),
+            (0, Kind::Sent { step: 0, payload: payload.clone() }),
+            (START_MS, Kind::Received { bytes: Bytes(line.clone()) }),
+            (START_MS, Kind::Sent { step: 1, payload }),
             (ms, Kind::Received { bytes: Bytes(line) }),
             (ms, Kind::StdinClosed),
             (ms, Kind::Exited { exit: Exit::Code(0) }),
@@ -382,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_has_longer_under_a_factor_and_never_shorter() {
+    fn a_selection_has_longer_under_a_factor_and_never_shorter_and_a_start_is_none() {
         assert_eq!(reasons(2_000, 1.0), [""; 0]);
         assert_eq!(reasons(2_001, 1.0), ["late"]);
         assert_eq!(reasons(6_000, 3.0), [""; 0]);

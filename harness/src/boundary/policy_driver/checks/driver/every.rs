@@ -16,8 +16,7 @@ fn first_canary() -> Check {
         "For a plain payload the driver prints one block and exits with 0.",
         &["PD-START-03", "PD-START-04"],
         |talk| {
-            // The first start of a large runtime can take long.
-            talk.canary("PD-START-03").allow_ms(10_000);
+            talk.canary("PD-START-03");
         },
     )
 }

@@ -17,8 +17,7 @@ fn first_canary() -> Check {
         "A plain request whose driver picks is answered by that pick.",
         &["PD-MODE-01", "PD-GRAM-01"],
         |talk, _| {
-            // The first start of a large runtime can take long.
-            talk.canary("PD-MODE-01").allow_ms(10_000);
+            talk.canary("PD-MODE-01");
         },
     )
 }
