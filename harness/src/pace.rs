@@ -15,6 +15,8 @@ pub struct Measured {
     pub start_up: Option<Duration>,
     /// From a plain request to the answer of a process that had answered before, the slowest.
     pub latency: Option<Duration>,
+    /// The same as it mostly is: a moving average.
+    pub usual_latency: Option<Duration>,
     /// A process said nothing in all the time that an unknown one gets.
     gave_up: bool,
 }
@@ -78,7 +80,10 @@ impl Pace {
 
     /// Takes note of the answer of a process that had answered before.
     pub fn saw_latency(&self, command: &str, took: Duration) {
-        self.note(command, |it| it.latency = it.latency.max(Some(took)));
+        self.note(command, |it| {
+            it.latency = it.latency.max(Some(took));
+            it.usual_latency = Some(it.usual_latency.map_or(took, |usual| (usual * 7 + took) / 8));
+        });
     }
 
     /// Takes note of a process that did not answer in the time of an unknown one.

@@ -3,6 +3,7 @@
 mod ambient;
 mod confirm;
 pub mod probe;
+mod silence;
 mod skip;
 mod trial;
 
@@ -27,6 +28,7 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::Routed;
 use confirm::{Aside, Confirmed};
+use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
 /// How a run is done.
@@ -175,6 +177,7 @@ pub fn run(
         aside: Mutex::default(),
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
+        silences: Silences::default(),
     }
     .run(checks);
 }
@@ -235,6 +238,8 @@ struct Round<'a> {
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
     working_commands: Mutex<BTreeSet<String>>,
+    /// Silences that were confirmed.
+    silences: Silences,
 }
 
 impl Round<'_> {
@@ -276,7 +281,7 @@ impl Round<'_> {
                 || lock(&self.working_commands).contains(&canary.command);
             if !asked
                 && commands.contains(canary.command.as_str())
-                && let Ok((judgement, _)) = self.attempt(canary)
+                && let Ok((judgement, _)) = self.attempt(canary, Wait::Full)
                 && judgement.canaries_answered > 0
             {
                 lock(&self.working_commands).insert(canary.command.clone());
@@ -323,7 +328,7 @@ impl Round<'_> {
         if let Some(verdict) = verdict {
             return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
         }
-        let (judgement, transcript) = match self.attempt(check) {
+        let (judgement, transcript) = match self.first_attempt(check) {
             Ok(attempt) => attempt,
             Err(verdict) => {
                 return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
@@ -370,9 +375,19 @@ impl Round<'_> {
         }
     }
 
+    /// Carries out a check, with short waits where silences are known and nothing else is missed.
+    fn first_attempt(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
+        let wait = self.silences.wait();
+        let attempt = self.attempt(check, wait)?;
+        if wait == Wait::Full || self.silences.explain(&attempt.0, &attempt.1) {
+            return Ok(attempt);
+        }
+        self.attempt(check, Wait::Full)
+    }
+
     /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.
-    fn attempt(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
-        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check));
+    fn attempt(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
+        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check, wait));
         std::panic::catch_unwind(attempt).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -380,16 +395,17 @@ impl Round<'_> {
         })
     }
 
-    fn attempt_unguarded(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
+    fn attempt_unguarded(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
         if let Some(reason) = self.nothing_tried(check, &plan) {
             return Err(Verdict::Untestable(reason));
         }
-        let transcript =
-            lab(self.peer, self.options, self.around).execute_shared(&check.id, &Arc::new(plan)).map_err(
-                |error| if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) },
-            )?;
+        let mut lab = lab(self.peer, self.options, self.around);
+        wait.apply(&mut lab, &check.command);
+        let transcript = lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|error| {
+            if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) }
+        })?;
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 return Err(Verdict::Untestable(format!("not_started: {}", visible(error))));

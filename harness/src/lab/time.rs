@@ -13,7 +13,7 @@ use crate::transport::{Pumped, Until};
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
-/// A message may take this many times as long as the slowest canary before a canary is sent after it.
+/// A message may take this many times as long as canaries mostly take before a canary is sent after it.
 const LATENCIES_PER_PATIENCE: u32 = 20;
 
 /// The same where no canary was answered yet, and at least.
@@ -86,8 +86,8 @@ impl Run<'_> {
 
     /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
-        let Measured { start_up, latency, .. } = self.measured(session);
-        let patience = (latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(PATIENCE_MIN);
+        let Measured { start_up, usual_latency, .. } = self.measured(session);
+        let patience = (usual_latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(PATIENCE_MIN);
         let written = self.live[session].bytes_pending as f64 / 1e6;
         let is_starting = self.live[session].first_us.is_none();
         let starts = start_up.filter(|_| is_starting).unwrap_or_default();

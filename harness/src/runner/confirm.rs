@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::probe::{Probe, Strain};
+use super::silence::Wait;
 use super::{Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
 use crate::finding::{Finding, Judgement};
@@ -84,6 +85,9 @@ impl Round<'_> {
             let first = aside.judgement.findings.first();
             (aside.owner.clone(), first.map(|finding| (finding.clause.clone(), finding.reason.clone())))
         };
+        if let Some(first) = aside.judgement.findings.first() {
+            self.silences.seen(first);
+        }
         let mut all = lock(&self.aside);
         let alike = |other: &&Aside| aside.owner.is_some() && key(other) == key(&aside);
         if all.iter().filter(alike).count() < ROUTED_MAX {
@@ -103,7 +107,7 @@ impl Round<'_> {
         if self.peer.is_process() && is_of_time(first, transcript) {
             return self.confirm_time(check, verdict, first, bound(transcript), 0);
         }
-        let total = self.times(check, &verdict);
+        let total = self.times(check, &verdict, first);
         let mut seen = 1;
         for _ in 1..total {
             if self.is_interrupted() {
@@ -111,24 +115,28 @@ impl Round<'_> {
             }
             seen += u32::from(self.shows(check, first).is_ok());
         }
-        Confirmed::As(self.weigh(verdict, seen, total))
+        Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
     /// What a check that failed `seen` of `total` times came to. One that could not be run as often because the user asked
     /// to stop is not decided.
-    fn weigh(&self, verdict: Verdict, seen: u32, total: u32) -> Verdict {
-        match seen == total {
-            true => verdict,
+    fn weigh(&self, verdict: Verdict, first: &Finding, seen: u32, total: u32) -> Verdict {
+        match seen >= total {
+            true => {
+                self.silences.confirmed(first);
+                verdict
+            }
             false if self.is_interrupted() => interrupted(),
             false => Verdict::Flaky(format!("{seen}/{total}")),
         }
     }
 
     /// How often a check has to fail, the first time included.
-    fn times(&self, check: &Check, verdict: &Verdict) -> u32 {
+    fn times(&self, check: &Check, verdict: &Verdict, first: &Finding) -> u32 {
         let total = self.options.confirm.max(1);
         // Each time costs two deadlines, and everything waits for the first canary.
-        if is_first_canary(check) && *verdict == Verdict::Hang { total.min(2) } else { total }
+        let is_costly = is_first_canary(check) && *verdict == Verdict::Hang;
+        if is_costly || self.silences.has(first) { total.min(2) } else { total }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -140,7 +148,8 @@ impl Round<'_> {
     /// # Errors
     /// What it came to, where that is not the same.
     fn shows(&self, check: &Check, first: &Finding) -> Result<(), Box<Judgement>> {
-        let judgement = self.attempt(check).map(|(judgement, _)| judgement).unwrap_or_default();
+        let wait = if self.silences.has(first) { Wait::Short } else { Wait::Full };
+        let judgement = self.attempt(check, wait).map(|(judgement, _)| judgement).unwrap_or_default();
         let again = judgement.findings.iter().any(|finding| finding.repeats(first));
         if again { Ok(()) } else { Err(Box::new(judgement)) }
     }
@@ -154,9 +163,9 @@ impl Round<'_> {
         bound: Duration,
         seen_again: u32,
     ) -> Confirmed {
-        let total = self.times(check, &verdict);
+        let total = self.times(check, &verdict, first);
         let (mut seen, mut gone) = (1 + seen_again, Vec::new());
-        while seen + gone.len() as u32 != total && !self.is_interrupted() {
+        while seen + (gone.len() as u32) < total && !self.is_interrupted() {
             match self.look(check, first, bound) {
                 Look::Shown => seen += 1,
                 Look::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
@@ -175,7 +184,7 @@ impl Round<'_> {
         {
             return Confirmed::Instead(judgement);
         }
-        Confirmed::As(self.weigh(verdict, seen, total))
+        Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
     /// Runs a check beside a probe.
@@ -256,7 +265,7 @@ impl Round<'_> {
                         let Some(at) = lock(&next).next() else { break };
                         let aside = &group[at];
                         let Some(first) = aside.judgement.findings.first() else { continue };
-                        for _ in 1..self.times(&aside.check, &aside.verdict) {
+                        for _ in 1..self.times(&aside.check, &aside.verdict, first) {
                             if self.is_interrupted() || self.shows(&aside.check, first).is_err() {
                                 break;
                             }

@@ -1,0 +1,127 @@
+//! Silences of a peer. The like of one that was seen needs no full wait, the like of one that was confirmed no third look.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::lock;
+use crate::clause::ClauseId;
+use crate::finding::{Finding, Judgement, Nature};
+use crate::lab::Lab;
+use crate::transcript::{Kind, Transcript};
+
+/// Shortest of the short waits.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// A short wait is this many times as long as the slowest canary took.
+const LATENCIES_PER_SHORT_WAIT: u32 = 10;
+
+/// How long an attempt waits for what does not come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// As long as a peer may take.
+    Full,
+    /// As long as the peer has taken at most so far, and a good deal more: what a short wait misses is a reason to wait
+    /// in full, unless it is known.
+    Short,
+}
+
+impl Wait {
+    /// Sets the times of a lab for a check of `command`.
+    pub(super) fn apply(self, lab: &mut Lab<'_>, command: &str) {
+        if self == Self::Short {
+            let latency = lab.peer.pace.of(command).latency.unwrap_or_default();
+            let short = (latency * LATENCIES_PER_SHORT_WAIT).max(SHORT_WAIT).mul_f64(lab.timeout_scale);
+            lab.budget.reply = lab.budget.reply.min(short);
+        }
+    }
+}
+
+/// The silences that a run has met, by clause and reason code, and whether they were confirmed.
+#[derive(Default)]
+pub(super) struct Silences(Mutex<BTreeMap<(ClauseId, String), bool>>);
+
+impl Silences {
+    /// Takes note of a finding that waits for its confirmation, if it tells of a silence.
+    pub(super) fn seen(&self, finding: &Finding) {
+        if is_silence(finding) {
+            lock(&self.0).entry(key(finding)).or_default();
+        }
+    }
+
+    /// Takes note of a finding that showed again each time, if it tells of a silence.
+    pub(super) fn confirmed(&self, finding: &Finding) {
+        if is_silence(finding) {
+            lock(&self.0).insert(key(finding), true);
+        }
+    }
+
+    /// Whether a silence with the clause and reason of `finding` was confirmed before.
+    pub(super) fn has(&self, finding: &Finding) -> bool {
+        lock(&self.0).get(&key(finding)).is_some_and(|confirmed| *confirmed)
+    }
+
+    /// How long the first attempt of a check waits. Its findings are confirmed with full waits, or were before.
+    pub(super) fn wait(&self) -> Wait {
+        if lock(&self.0).is_empty() { Wait::Full } else { Wait::Short }
+    }
+
+    /// Whether a short wait was enough: everything came, or what did not come is known.
+    pub(super) fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
+        let findings = &judgement.findings;
+        let met = lock(&self.0);
+        let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
+        let is_late = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
+        known || !transcript.events.iter().any(|event| is_late(&event.kind))
+    }
+}
+
+fn key(finding: &Finding) -> (ClauseId, String) {
+    (finding.clause.clone(), finding.reason.clone())
+}
+
+fn is_silence(finding: &Finding) -> bool {
+    finding.nature == Nature::Hang || finding.reason == "no_reply"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+    use crate::plan::Plan;
+    use crate::transcript::{Awaited, Event};
+
+    fn transcript(kinds: Vec<Kind>) -> Transcript {
+        Transcript {
+            boundary: "toolhost".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            plan: Arc::new(Plan::default()),
+            timeout_scale: 1.0,
+            events: kinds.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+        }
+    }
+
+    #[test]
+    fn a_short_wait_is_enough_for_silences_that_are_known() {
+        let silences = Silences::default();
+        let silence = Finding::new("C-1", "no_reply", "a reply", "none");
+        let late = transcript(vec![Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 1_000 }]);
+        let found = |findings: &[Finding]| Judgement { findings: findings.to_vec(), ..Judgement::default() };
+        assert_eq!(silences.wait(), Wait::Full);
+        silences.confirmed(&Finding::new("C-1", "wrong_code", "-32700", "-32600"));
+        assert_eq!(silences.wait(), Wait::Full, "only silences make waits short");
+        silences.seen(&silence);
+        assert_eq!(silences.wait(), Wait::Short);
+        assert!(!silences.has(&silence), "it is to be confirmed in full");
+        silences.confirmed(&silence);
+        assert!(silences.has(&silence));
+        assert!(silences.explain(&found(&[]), &transcript(Vec::new())));
+        assert!(silences.explain(&found(std::slice::from_ref(&silence)), &late));
+        assert!(!silences.explain(&found(&[]), &late), "what was missed may be late");
+        let other = Finding::new("C-2", "no_reply", "a reply", "none");
+        assert!(!silences.explain(&found(&[silence, other]), &late));
+    }
+}
