@@ -17,6 +17,10 @@ pub struct Facts {
     pub commands: BTreeSet<String>,
     /// Conformance roles that are mapped, as the boundary defines them.
     pub roles: BTreeMap<String, Value>,
+    /// Configured roles whose tools do something else, with what they do; they are not among `roles`, unless a claimed
+    /// feature rests on them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub misfits: BTreeMap<String, String>,
     /// Claimed features with their settings (`true` or a table).
     pub features: BTreeMap<String, Value>,
     /// Pinned choices.
@@ -38,6 +42,7 @@ impl Facts {
             side,
             commands: BTreeSet::new(),
             roles: BTreeMap::new(),
+            misfits: BTreeMap::new(),
             features: BTreeMap::new(),
             choices: BTreeMap::new(),
             limits: BTreeMap::new(),

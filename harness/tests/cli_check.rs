@@ -146,6 +146,60 @@ fn a_command_that_refuses_everything_is_not_green() {
 }
 
 #[test]
+fn a_role_of_another_tool_is_untestable_and_told_by_doctor() {
+    let folder = tempfile::tempdir().unwrap();
+    let roles = |of: &dyn Fn(&str) -> String| {
+        let serve = format!("serve = [{BINARY:?}, \"peer\", \"toolhost\", \"--serve\", \"p\"]");
+        let mut text = format!("[peer]\nboundary = \"toolhost\"\n{serve}\n[roles]\n");
+        for role in ["any", "echo", "counter", "put", "get", "remove", "fail", "sleep", "blob", "tier1"] {
+            text.push_str(&format!(
+                "{role} = {{ aid = \"AID.PEERPROOF.{}.v1\" }}\n",
+                of(role).to_uppercase()
+            ));
+        }
+        fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+    };
+    let checked = |code: i32| {
+        let check = [
+            "check",
+            "-k",
+            "toolhost/serve/request",
+            "-k",
+            "toolhost/serve/state",
+            "-k",
+            "lease",
+            "-k",
+            "idempotency",
+        ];
+        peerproof(folder.path()).args(check).assert().code(code)
+    };
+    let told = |role: &str| format!("as role `{role}` ");
+
+    roles(&|role| role.to_owned());
+    checked(0).stdout(contains("as role").not());
+
+    // Each plays another part: no clause is broken by that, and doctor says which they are.
+    roles(&|role| match role {
+        "any" => "no_such_tool".to_owned(),
+        "counter" | "put" => "echo".to_owned(),
+        "tier1" | "fail" => "put".to_owned(),
+        other => other.to_owned(),
+    });
+    let checked = checked(0).stdout(contains(" 0 failed").or(contains(" failed").not()));
+    let doctor = peerproof(folder.path()).args(["doctor"]).assert().code(0);
+    for role in ["any", "counter", "put", "tier1", "fail"] {
+        doctor
+            .get_output()
+            .stdout
+            .windows(told(role).len())
+            .find(|part| *part == told(role).as_bytes())
+            .unwrap();
+    }
+    let out = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert!(out.contains(&told("counter")) && !out.contains(&told("echo")), "{out}");
+}
+
+#[test]
 fn a_broken_should_that_a_check_does_not_list_does_not_decide() {
     let folder = tempfile::tempdir().unwrap();
     let argv = format!(

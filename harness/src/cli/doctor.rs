@@ -152,6 +152,7 @@ fn roles(peer: &Peer, said: &Facts, checks: &[&Check]) -> Vec<Role> {
                 None => value.to_string(),
             }),
             configured: said.roles.contains_key(key.name),
+            misfit: peer.facts.misfits.get(key.name).cloned(),
             checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
         }
     })

@@ -239,6 +239,7 @@ impl Report<'_> {
             };
             let hint = match code {
                 "no_role" => " (map it under [roles])",
+                "role_misbehaves" => " (mend its row under [roles]; `peerproof doctor` tries every role)",
                 _ => "",
             };
             let _ = writeln!(out, "  {:4} {}{hint}", checks.len(), one_line(&sentence));

@@ -23,6 +23,8 @@ pub struct Role {
     pub tool: Option<String>,
     /// It was configured, not found.
     pub configured: bool,
+    /// What the configured tool does instead of what the role says.
+    pub misfit: Option<String>,
     /// Number of checks that need it.
     pub checks: usize,
 }
@@ -121,18 +123,15 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
         let _ = writeln!(out, "\n{}", head("Roles"));
     }
     for role in &diagnosis.roles {
-        let _ = match &role.tool {
-            Some(tool) => {
-                let how = if role.configured { "configured" } else { "found, and it answers as it should" };
-                let mark = printer.paint(Tone::Good, "yes");
-                writeln!(out, "  {mark} {:10} {tool} ({how})", role.name)
-            }
-            None => {
-                let mark = printer.paint(Tone::Warn, "no ");
-                let many = role.checks;
-                writeln!(out, "  {mark} {:10} {} ({many} checks need it)", role.name, role.meaning)
-            }
+        let (tone, what) = match (&role.misfit, &role.tool) {
+            (Some(why), _) => (Tone::Warn, format!("misbehaves: {why}")),
+            (None, Some(tool)) if role.configured => (Tone::Good, format!("{tool} (configured)")),
+            (None, Some(tool)) => (Tone::Good, format!("{tool} (found, and it answers as it should)")),
+            (None, None) => (Tone::Warn, role.meaning.to_owned()),
         };
+        let needed = format!(" ({} checks need it)", role.checks);
+        let (mark, needed) = if tone == Tone::Good { ("yes", "") } else { ("no ", needed.as_str()) };
+        let _ = writeln!(out, "  {} {:10} {what}{needed}", printer.paint(tone, mark), role.name);
     }
     if !diagnosis.features.is_empty() {
         let _ = writeln!(out, "\n{}", head("Features"));

@@ -27,6 +27,9 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         return Some(Verdict::NotClaimed(set));
     }
     for role in &check.roles {
+        if let Some(why) = peer.facts.misfits.get(role) {
+            return Some(Verdict::Untestable(format!("role_misbehaves: {why}")));
+        }
         if !peer.facts.roles.contains_key(role) {
             return Some(Verdict::Untestable(format!("no_role: the role `{role}` is not mapped")));
         }

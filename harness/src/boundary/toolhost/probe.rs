@@ -1,17 +1,21 @@
 //! Finds out which conformance roles and features a toolhost has, where its configuration does not say.
 //!
-//! Unmapped roles are tried once under the reference's action ids and mapped where the tool answers as the table of
-//! roles says. Features are probed only where the configuration has no `[features]` table.
+//! Every role is tried once. An unmapped one is tried under the reference's action id and mapped where the tool answers
+//! as the table of roles says. A configured one whose tool answers otherwise is taken out and remembered as misbehaving:
+//! its checks are untestable and blame no clause. Features are probed only where the configuration has no `[features]`
+//! table; a claimed `http_get` is held to its claim.
 
 use serde_json::{Value, json};
 
+use super::config::KEYS;
 use super::expect::{Allowed, Expect, Outcome, parse};
 use super::role::{ROLES, reference_aid, role};
 use super::talk::{Request, Talk, quoted};
+use super::talk_state::url_input;
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::json::{self as strict, DecodeLimits, Json};
-use crate::payload::Payload;
+use crate::payload::{Payload, shorten};
 use crate::plan::{Act, Chunking, Fixture, Manner, Plan};
 use crate::transcript::{Kind, Transcript};
 
@@ -52,16 +56,42 @@ fn aid_of(facts: &Facts, name: &str) -> String {
     role(facts, name).map_or_else(|| reference_aid(name), |role| role.aid)
 }
 
-/// Every role in its place; `crash` has a plan of its own because it may end the process.
-fn asked_roles(facts: &Facts) -> Vec<(&'static str, &'static str)> {
-    ROLES.iter().copied().filter(|(name, _)| *name != "crash" && !facts.roles.contains_key(*name)).collect()
+/// One request to the tool of a role.
+struct Question {
+    role: &'static str,
+    aid: String,
+    input: String,
 }
 
-fn input_of(name: &str, input: &str) -> Payload {
-    if name == "http_get" {
-        Payload::text("\"{\\\"url\\\":\\\"http://127.0.0.1:").var("web.port").then(Payload::text("/\\\"}\""))
-    } else {
-        Payload::text(quoted(input))
+/// What is asked, in order. The counter comes first, before the same tool counts for another role, and twice, as two
+/// answers show how it counts; a slot is read after it was written and after it was emptied. `crash` has a plan of its
+/// own because it may end the process.
+fn questions(facts: &Facts) -> Vec<Question> {
+    let input_of =
+        |name: &str| ROLES.iter().find(|(known, _)| *known == name).map_or("{}", |(_, input)| input);
+    let others = ROLES.iter().map(|(name, _)| *name).filter(|name| !matches!(*name, "crash" | "counter"));
+    let mut names = vec!["counter", "counter"];
+    for name in others {
+        names.push(name);
+        if name == "remove" {
+            names.push("get");
+        }
+    }
+    let question = |name: &'static str| {
+        let input = role(facts, name).filter(|_| name == "any").and_then(|any| any.input);
+        let input = input.map_or_else(|| input_of(name).to_owned(), |input| input.to_string());
+        Question { role: name, aid: aid_of(facts, name), input }
+    };
+    names.into_iter().map(question).collect()
+}
+
+impl Question {
+    fn payload(&self) -> Payload {
+        if self.role == "http_get" {
+            url_input("http://127.0.0.1:{{web.port}}/")
+        } else {
+            Payload::text(quoted(&self.input))
+        }
     }
 }
 
@@ -78,8 +108,8 @@ fn web(talk: &mut Talk<'_>) {
 fn serve_plan(facts: &Facts) -> Plan {
     let mut talk = Talk::serve(facts);
     web(&mut talk);
-    for (name, input) in asked_roles(facts) {
-        let request = Request::aid(&reference_aid(name)).payload("input_json", input_of(name, input));
+    for question in questions(facts) {
+        let request = Request::aid(&question.aid).payload("input_json", question.payload());
         talk.send(request.line(), anything());
     }
     let (aid, input) = repeatable(facts);
@@ -121,9 +151,9 @@ fn crash_plan(facts: &Facts) -> Plan {
 fn run_plan(facts: &Facts) -> Plan {
     let mut talk = Talk::runs(facts);
     web(&mut talk);
-    for (name, input) in asked_roles(facts) {
-        let body = Request::empty().payload("input_json", input_of(name, input)).body();
-        talk.add_session("run", &[("aid", &reference_aid(name))], &[]);
+    for question in questions(facts) {
+        let body = Request::empty().payload("input_json", question.payload()).body();
+        talk.add_session("run", &[("aid", &question.aid)], &[]);
         talk.send_as(body, Chunking::Whole, 0, anything());
         talk.act(Act::Finish);
     }
@@ -132,8 +162,10 @@ fn run_plan(facts: &Facts) -> Plan {
 
 /// Completes the facts by what the probes showed.
 pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
-    let asked = asked_roles(facts);
+    let asked = questions(facts);
     let serve = facts.commands.contains("serve");
+    let mut misfits: Vec<Misfit> = Vec::new();
+    let claimed_http = aid_of(facts, "http_get");
     let mut leases = false;
     let mut repeats = false;
     for (index, transcript) in probes.iter().enumerate() {
@@ -146,17 +178,48 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                 .and_then(|reply| reply.as_ref()?.get("token_id")?.as_str().map(str::is_empty))
                 == Some(false);
         } else if is_crash {
-            if !facts.roles.contains_key("crash") && crashes(&replies, transcript, facts) {
+            let succeeds = replies.first().is_some_and(|reply| reply.as_ref().is_some_and(is_ok));
+            if facts.roles.contains_key("crash") {
+                let why = succeeds.then(|| "succeeds".to_owned());
+                misfits.extend(why.map(|why| ("crash", aid_of(facts, "crash"), why)));
+            } else if crashes(&replies, transcript, facts) {
                 map(facts, "crash");
             }
         } else {
-            for ((name, input), reply) in asked.iter().zip(&replies) {
-                if reply.as_ref().is_some_and(|reply| plays(name, input, reply)) {
-                    map(facts, name);
+            let answers: Vec<(&Question, &Json)> = asked
+                .iter()
+                .zip(&replies)
+                .filter_map(|(asked, reply)| Some((asked, reply.as_ref()?)))
+                .collect();
+            for name in ROLES.iter().map(|(name, _)| *name) {
+                let own: Vec<_> =
+                    answers.iter().filter(|(question, _)| question.role == name).copied().collect();
+                let configured = facts.roles.contains_key(name);
+                match own.first().map(|(question, reply)| seen(question, reply)) {
+                    Some(Seen::Plays) if !configured => map(facts, name),
+                    Some(Seen::Other(why)) if configured || (name == "http_get" && claims_http(facts)) => {
+                        misfits.push((name, own[0].0.aid.clone(), why));
+                    }
+                    _ => {}
                 }
+            }
+            if serve {
+                misfits.extend(miscounts(&answers, facts));
+                misfits.extend(misfits_of_slots(&answers, facts));
             }
             repeats = serve && repeated(&replies);
         }
+    }
+    for (name, aid, why) in misfits {
+        let meaning =
+            KEYS.iter().find(|key| key.table == "roles" && key.name == name).map_or("", |key| key.meaning);
+        let why = format!("{aid} as role `{name}` {why}; the role: {meaning}");
+        facts.misfits.entry(name.to_owned()).or_insert(why);
+        facts.roles.remove(name);
+    }
+    if features_given && claims_http(facts) && !facts.roles.contains_key("http_get") {
+        // The contract names this tool, and a claim is held to what it says: one check shows what the tool answers.
+        map_to(facts, "http_get", claimed_http);
     }
     if !facts.roles.contains_key("any")
         && let Some(echo) = role(facts, "echo")
@@ -187,7 +250,15 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
 }
 
 fn map(facts: &mut Facts, name: &str) {
-    facts.roles.insert(name.to_owned(), json!({ "aid": reference_aid(name) }));
+    map_to(facts, name, reference_aid(name));
+}
+
+fn map_to(facts: &mut Facts, name: &str, aid: String) {
+    facts.roles.insert(name.to_owned(), json!({ "aid": aid }));
+}
+
+fn claims_http(facts: &Facts) -> bool {
+    facts.claims("http_get")
 }
 
 /// The reply to each step: lines of a serve session, or whole outputs of run sessions.
@@ -202,23 +273,50 @@ fn replies(transcript: &Transcript, serve: bool) -> Vec<Option<Json>> {
 }
 
 fn output(reply: &Json) -> Option<Json> {
-    if reply.get("ok").and_then(Json::as_bool) != Some(true) {
+    if !is_ok(reply) {
         return None;
     }
     parse(reply.get("output_json")?.as_str()?)
 }
 
-/// Whether a reply is what the table of roles says for the probing input.
-fn plays(name: &str, input: &str, reply: &Json) -> bool {
-    if name == "fail" {
-        return reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR")
-            && reply.get("error").and_then(Json::as_str).is_some_and(|error| error.contains("probe"));
+/// What the reply to a question shows of the tool.
+enum Seen {
+    /// It answers as the table of roles says.
+    Plays,
+    /// It is another tool, or none: what it does.
+    Other(String),
+    /// Nothing: what is wrong with the reply may be the toolhost's own fault, which checks judge.
+    Nothing,
+}
+
+fn is_ok(reply: &Json) -> bool {
+    reply.get("ok").and_then(Json::as_bool) == Some(true)
+}
+
+fn seen(question: &Question, reply: &Json) -> Seen {
+    let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
+    let failed = reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR");
+    let refused = || Seen::Other(format!("is refused: {}", shorten(&quoted(error), 80)));
+    match (question.role, reply.get("ok").and_then(Json::as_bool)) {
+        (_, None) => return Seen::Nothing,
+        ("fail", Some(true)) => return Seen::Other("succeeds".to_owned()),
+        ("fail", Some(false)) => {
+            return match (failed, error.contains("probe")) {
+                (true, true) => Seen::Plays,
+                (false, false) => refused(),
+                _ => Seen::Nothing,
+            };
+        }
+        // This machine may be refused, or a lease asked for without right.
+        ("http_get", Some(false)) => return Seen::Nothing,
+        (_, Some(false)) if error.starts_with("lease_") => return Seen::Nothing,
+        (_, Some(false)) => return refused(),
+        (_, Some(true)) => {}
     }
-    let Some(output) = output(reply) else { return false };
-    match name {
-        "any" | "put" | "remove" | "noise" => true,
-        "echo" => Some(output) == parse(input),
-        "counter" | "tier1" | "tier2" | "tier3" => output.get("count").and_then(Json::as_u64).is_some(),
+    let Some(output) = output(reply) else { return Seen::Nothing };
+    let plays = match question.role {
+        "echo" => Some(&output) == parse(&question.input).as_ref(),
+        "counter" | "tier1" | "tier2" | "tier3" => count(&output).is_some(),
         "get" => output.get("artifact").is_some(),
         "sleep" => output.get("slept_ms").is_some(),
         "blob" => output.get("data").and_then(Json::as_str) == Some("xxx"),
@@ -226,8 +324,67 @@ fn plays(name: &str, input: &str, reply: &Json) -> bool {
             output.get("status").and_then(Json::as_u64) == Some(200)
                 && output.get("body").and_then(Json::as_str) == Some("probe")
         }
-        _ => false,
+        _ => true,
+    };
+    if plays { Seen::Plays } else { Seen::Other(answers(&output)) }
+}
+
+fn answers(output: &Json) -> String {
+    format!("answers {}", shorten(&output.to_text(), 80))
+}
+
+fn count(output: &Json) -> Option<u64> {
+    output.get("count").and_then(Json::as_u64)
+}
+
+/// A misfit: role, action id, and what its tool does instead.
+type Misfit = (&'static str, String, String);
+
+/// Counters that do not count from nothing by equal steps, or that plain requests move. (Steps of two are a toolhost
+/// that runs a tool twice: the checks' affair.)
+fn miscounts(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let counts: Vec<u64> = answers
+        .iter()
+        .filter(|(question, _)| question.role == "counter")
+        .filter_map(|(_, reply)| count(&output(reply)?))
+        .collect();
+    if let [first, second] = counts[..]
+        && (first == 0 || second != first.saturating_mul(2))
+    {
+        misfits.push(("counter", aid_of(facts, "counter"), format!("answers {first}, then {second}")));
     }
+    for name in ["counter", "tier1", "tier2", "tier3"] {
+        let aid = role(facts, name).map(|role| role.aid);
+        if aid.is_some() && aid == role(facts, "any").map(|any| any.aid) && role(facts, "echo").is_none() {
+            let why = "plays `any` as well, so that every plain request counts".to_owned();
+            misfits.push((name, aid.unwrap_or_default(), why));
+        }
+    }
+    misfits.retain(|(name, ..)| facts.roles.contains_key(*name));
+    misfits
+}
+
+/// Tools that do nothing to the slot they were asked to write or to empty, and answer something else than `{}`. (One
+/// that answers `{}` may have written: then it is the toolhost that lost it.)
+fn misfits_of_slots(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
+    let own = |role: &'static str| {
+        answers.iter().filter(move |(question, _)| question.role == role).map(|(_, reply)| *reply)
+    };
+    let shown: Vec<bool> =
+        own("get").filter_map(|reply| Some(output(reply)?.get("artifact")?.as_object().is_some())).collect();
+    let [written, still] = shown[..] else { return Vec::new() };
+    let mut misfits = Vec::new();
+    for (name, done) in [("put", written), ("remove", !(written && still))] {
+        let Some(output) = own(name).next().filter(|_| facts.roles.contains_key(name)).and_then(output)
+        else {
+            continue;
+        };
+        if !done && output.as_object().is_none_or(|members| !members.is_empty()) {
+            misfits.push((name, aid_of(facts, name), self::answers(&output)));
+        }
+    }
+    misfits
 }
 
 /// A tool that is there and crashes answers `TOOL_ERROR` or ends the process; one that is not there is refused.
@@ -246,6 +403,6 @@ fn repeated(replies: &[Option<Json>]) -> bool {
     let answered: Vec<&Json> = replies.iter().flatten().collect();
     let [.., first, second] = answered.as_slice() else { return false };
     let hit = second.get("idempotent_hit").and_then(Json::as_bool) == Some(true);
-    let count = |reply: &Json| output(reply).and_then(|output| output.get("count").and_then(Json::as_u64));
-    hit || (count(first).is_some() && count(first) == count(second))
+    let counted = |reply: &Json| count(&output(reply)?);
+    hit || (counted(first).is_some() && counted(first) == counted(second))
 }
