@@ -8,6 +8,7 @@ mod play;
 mod tests;
 mod time;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::boundary::Moment;
 use crate::budget::Budget;
 use crate::fixture::{ActorExe, Fixtures};
-use crate::json::{self, DecodeLimits};
+use crate::json::{self, DecodeLimits, Json};
+use crate::near_miss;
 use crate::payload::{Payload, Vars};
 use crate::peer::Peer;
 use crate::plan::{Act, Capture, Plan, Step};
@@ -561,19 +563,31 @@ impl Run<'_> {
         let frame = last.and_then(|index| self.frame(session, index))?;
         let decoded = json::decode(&frame, &DecodeLimits::default()).ok()?;
         let value = decoded.value.pointer(&capture.pointer)?;
-        let text = value.to_text();
-        let is_number = || text.bytes().all(|byte| byte.is_ascii_digit());
-        if let Some(secret) = value.as_str().or_else(|| is_number().then_some(&text))
-            && capture.secret
-        {
-            self.secrets.add(secret);
+        let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
+        self.learn(capture.var.clone(), &right, value.as_str().is_some(), capture.secret);
+        let plan = self.plan;
+        let sent = plan.steps.iter().filter_map(|step| match &step.act {
+            Act::Send { payload, .. } => Some(payload.variables()),
+            _ => None,
+        });
+        for name in sent.flatten().collect::<BTreeSet<&str>>() {
+            let kind =
+                name.strip_prefix(capture.var.as_str()).and_then(|rest| rest.strip_prefix(near_miss::MARK));
+            if let Some(kind) = kind {
+                self.learn(name.to_owned(), &near_miss::near_miss(&right, kind), true, capture.secret);
+            }
         }
-        let text = match value.as_str() {
-            Some(_) => text[1..text.len() - 1].to_owned(),
-            None => text,
-        };
-        self.vars.insert(capture.var.clone(), text);
         Some(())
+    }
+
+    /// Remembers the value of a variable: a string as it stands between quotes.
+    fn learn(&mut self, name: String, value: &str, is_string: bool, secret: bool) {
+        let text = Json::from(value).to_text();
+        let text = if is_string { text[1..text.len() - 1].to_owned() } else { value.to_owned() };
+        if secret && (is_string || value.bytes().all(|byte| byte.is_ascii_digit())) {
+            self.secrets.add(value);
+        }
+        self.vars.insert(name, text);
     }
 
     fn frame_count(&self, session: usize) -> u64 {

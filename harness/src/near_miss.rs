@@ -87,6 +87,22 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
     misses
 }
 
+/// Every kind of near miss, for secrets that are known only while a conversation runs.
+pub fn kinds() -> Vec<&'static str> {
+    /// A text that has a place for every kind.
+    const EVERY: &str = "aB+/c0==";
+    near_misses(EVERY).into_iter().map(|miss| miss.kind).collect()
+}
+
+/// The near miss of this kind; where `right` has no place for it, `right` twice.
+pub fn near_miss(right: &str, kind: &str) -> String {
+    let found = near_misses(right).into_iter().find(|miss| miss.kind == kind);
+    found.map_or_else(|| format!("{right}{right}"), |miss| miss.text)
+}
+
+/// Stands in the name of a variable between that of a captured value and the kind of its near miss: `token~upper-case`.
+pub const MARK: char = '~';
+
 /// `text` with the characters of each pair changed for each other.
 fn swapped(text: &str, pairs: &[(char, char)]) -> String {
     let other = |c: char| {
@@ -125,5 +141,10 @@ mod tests {
         assert_eq!(text("echo", "look-alike").as_deref(), Some("\u{435}cho"));
         assert_eq!(text("echo", "nul-and-more-behind").as_deref(), Some("echo\0x"));
         assert_eq!(text("123", "upper-case"), None);
+        assert_eq!(near_miss("123", "upper-case"), "123123");
+        assert_eq!(near_miss("abc", "upper-case"), "ABC");
+        for kind in ["upper-case", "other-alphabet", "without-padding", "percent-encoded", "look-alike"] {
+            assert!(kinds().contains(&kind), "{kind}");
+        }
     }
 }

@@ -146,6 +146,8 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
     let serve = mode == "serve";
     let mut talk = if serve { Talk::serve_env(facts, &env) } else { Talk::runs(facts) };
     let mut canary_due = false;
+    // A canary of the echo shows nothing about the tool of `any`.
+    let mut control_due = false;
     for (index, row) in case.steps.iter().enumerate() {
         if !serve && !is_run_sample(case, index, facts) {
             continue;
@@ -160,6 +162,10 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
             talk.add_session("run", &[("aid", &filler.aid)], &env);
             talk.send_as(body, row.chunking, 0, expect);
         }
+        control_due |= talk.has("echo")
+            && row.role.is_none()
+            && case.roles.is_empty()
+            && row.expect.allowed.iter().all(|allowed| allowed.outcome == Outcome::Refused);
         let must_succeed = matches!(row.expect.allowed.as_slice(), [Allowed { outcome: Outcome::Ok, .. }]);
         if row.canary == Canary::Same || (!serve && must_succeed) {
             talk.counts_as_canary();
@@ -171,10 +177,20 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
             talk.canary();
         }
     }
+    let any = talk.any(serve);
     if serve {
+        if control_due {
+            talk.control(&any);
+        }
         talk.finish();
-    } else if canary_due {
-        talk.run_canary();
+    } else {
+        if control_due {
+            let aid = talk.role("any").aid;
+            talk.run_control(&aid, &any, &env);
+        }
+        if canary_due {
+            talk.run_canary();
+        }
     }
     Ok(talk.plan())
 }

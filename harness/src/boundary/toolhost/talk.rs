@@ -7,7 +7,7 @@ use super::relation::Relation;
 use super::role::{Role, role};
 use crate::facts::Facts;
 use crate::json::Json;
-use crate::payload::Payload;
+use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
 use crate::sizes::padded;
 
@@ -33,6 +33,13 @@ impl Request {
     pub fn member(mut self, name: &str, json_text: impl Into<String>) -> Self {
         self.members.push((name.to_owned(), Payload::text(json_text)));
         self
+    }
+
+    /// Changes the value of a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, json_text: impl Into<String>) -> Self {
+        self.members.retain(|(known, _)| known != name);
+        self.member(name, json_text)
     }
 
     /// Appends a member whose raw value is a payload: large or with variables.
@@ -79,6 +86,15 @@ impl Request {
     /// The object and a line feed.
     pub fn line(&self) -> Payload {
         self.body().then(Payload::text("\n")).merged()
+    }
+
+    /// The object without its opening brace, and a line feed.
+    pub fn tail(&self) -> Payload {
+        let mut line = self.line();
+        if let Some(Segment::Text(text)) = line.0.first_mut() {
+            text.remove(0);
+        }
+        line
     }
 
     /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
@@ -184,12 +200,7 @@ impl<'a> Talk<'a> {
             let input = format!("{{\"canary\":{}}}", self.nonce);
             return (self.ask("echo", &input), Expect::output(clause, input));
         }
-        let any = self.role("any");
-        let mut request = Request::aid(&any.aid);
-        if let Some(input) = &any.input {
-            request = request.input(&input.to_string());
-        }
-        (request, Expect::ok(clause))
+        (self.any(true), Expect::ok(clause))
     }
 
     /// Sends a payload (with its line feed) and waits for one reply.
@@ -235,6 +246,33 @@ impl<'a> Talk<'a> {
     pub fn canary(&mut self) -> &mut Self {
         let clause = self.clause.clone();
         self.canary_for(&clause)
+    }
+
+    /// Sends a request that nothing forbids. Where the peer refuses it, the refusals of this conversation may have any
+    /// reason, and nothing is decided.
+    pub fn control(&mut self, request: &Request) -> &mut Self {
+        let clause = self.clause.clone();
+        self.send(request.line(), Expect::ok(&clause).or(refused()));
+        let step = self.at();
+        self.relate(Relation::Control { step })
+    }
+
+    /// The same in a run-mode process of its own.
+    pub fn run_control(&mut self, aid: &str, request: &Request, env: &[(&str, &str)]) -> &mut Self {
+        let clause = self.clause.clone();
+        self.run(aid, request.body(), env, Expect::ok(&clause).or(refused()));
+        let step = self.at() - 1;
+        self.relate(Relation::Control { step })
+    }
+
+    /// The request that the role `any` names, without the aid where `serve` is false.
+    pub fn any(&self, serve: bool) -> Request {
+        let any = self.role("any");
+        let request = if serve { Request::aid(&any.aid) } else { Request::empty() };
+        match &any.input {
+            Some(input) => request.input(&input.to_string()),
+            None => request,
+        }
     }
 
     /// The same, for a clause of its own.
@@ -343,12 +381,7 @@ impl<'a> Talk<'a> {
             let input = format!("{{\"canary\":{}}}", self.nonce);
             return (self.role("echo").aid, Request::empty().input(&input), Expect::output(clause, input));
         }
-        let any = self.role("any");
-        let mut request = Request::empty();
-        if let Some(input) = &any.input {
-            request = request.input(&input.to_string());
-        }
-        (any.aid, request, Expect::ok(clause))
+        (self.role("any").aid, self.any(false), Expect::ok(clause))
     }
 
     /// Ends the current serve process by closing its standard input, which must end it with status 0.

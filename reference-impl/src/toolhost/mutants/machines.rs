@@ -69,6 +69,12 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     mutant(
+        "drops-a-line-that-pauses",
+        &["TH-FRAME-04"],
+        "What was read of a line is dropped where the rest takes longer than 1.5 s.",
+        |inner| Box::new(Hasty { inner, open: Vec::new(), read_at: 0 }),
+    ),
+    mutant(
         "reads-are-lines",
         &["TH-FRAME-04"],
         "Every read is taken for a whole line.",
@@ -173,6 +179,39 @@ fn within_one_limit(bytes: &[u8]) -> Vec<u8> {
         out.extend_from_slice(if fits { line } else { error });
     }
     out
+}
+
+/// Reads with a timeout, and forgets the beginning of a line when it passes.
+struct Hasty {
+    inner: Inner,
+    open: Vec<u8>,
+    read_at: Millis,
+}
+
+impl Machine for Hasty {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        const PATIENCE_MS: Millis = 1_500;
+        let Event::Stdin(bytes) = event else {
+            if matches!(event, Event::StdinEof) && !self.open.is_empty() {
+                let rest = std::mem::take(&mut self.open);
+                self.inner.handle(Event::Stdin(&rest), now, actions);
+            }
+            return self.inner.handle(event, now, actions);
+        };
+        if now.saturating_sub(self.read_at) > PATIENCE_MS {
+            self.open.clear();
+        }
+        self.read_at = now;
+        self.open.extend_from_slice(bytes);
+        if let Some(end) = self.open.iter().rposition(|byte| *byte == b'\n') {
+            let lines: Vec<u8> = self.open.drain(..=end).collect();
+            self.inner.handle(Event::Stdin(&lines), now, actions);
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
 }
 
 /// Takes one line at once and the others a little later, unless the input ends before.

@@ -118,11 +118,17 @@ pub(super) fn literals(request: &[u8], edit: impl Fn(&[u8], bool) -> Vec<u8>) ->
 
 /// The request with another idempotency key.
 pub(super) fn rekeyed(request: &[u8], edit: impl Fn(&str) -> String) -> Pass {
+    reworded(request, "idempotency_key", edit)
+}
+
+/// The request with another text as a member.
+pub(super) fn reworded(request: &[u8], member: &str, edit: impl Fn(&str) -> String) -> Pass {
     let Some(parsed) = value(request) else { return Pass::Forward };
-    let Some(key) = parsed.get("idempotency_key").and_then(Value::as_str) else { return Pass::Forward };
-    let mut member = b"\"idempotency_key\":".to_vec();
-    crate::json::write_str(&mut member, &edit(key));
-    let rest = without(&parsed, |name, _| name == "idempotency_key");
+    let Some(text) = parsed.get(member).and_then(Value::as_str) else { return Pass::Forward };
+    let known = member;
+    let mut member = format!("\"{known}\":").into_bytes();
+    crate::json::write_str(&mut member, &edit(text));
+    let rest = without(&parsed, |name, _| name == known);
     Pass::Replace(with_member(&rest, &String::from_utf8_lossy(&member)))
 }
 

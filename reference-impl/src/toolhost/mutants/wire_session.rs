@@ -101,6 +101,28 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
         "Keys are compared without regard to case.",
         |_, request| rekeyed(request, str::to_lowercase),
     ),
+    incoming(
+        "keys-are-percent-decoded",
+        &["TH-IDEM-18"],
+        "A percent-encoded letter of a key is decoded.",
+        |_, request| rekeyed(request, |key| key.replace("%50", "P")),
+    ),
+    incoming(
+        "aids-ignore-case",
+        &["TH-REQ-03"],
+        "Action ids are compared without regard to case.",
+        |_, request| {
+            reworded(request, "aid", |aid| {
+                aid.to_uppercase().replace(".V1", ".v1").replace("_LEASE.ISSUE", "_lease.issue")
+            })
+        },
+    ),
+    incoming(
+        "tokens-ignore-case",
+        &["TH-LEASE-04"],
+        "Tokens are compared without regard to case.",
+        |_, request| reworded(request, "_lease_token", str::to_lowercase),
+    ),
     outgoing(
         "lease-required-without-tier",
         &["TH-LEASE-02"],

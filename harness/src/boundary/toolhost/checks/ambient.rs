@@ -6,7 +6,7 @@
 
 use super::super::expect::{Allowed, Expect, Outcome};
 use super::super::talk::{Request, Talk, quoted};
-use crate::check::Check;
+use crate::check::{Check, Untestable};
 use crate::facts::Facts;
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Chunking, Plan};
@@ -228,13 +228,19 @@ const RUN: &[Row] = &[
 ];
 
 fn serve((clause, name, title, asks): Row) -> Check {
-    let plan = move |facts: &Facts, _: &mut _| Ok(serve_plan(facts, clause, asks));
+    let plan = move |facts: &Facts, _: &mut _| {
+        provokes(facts, clause, asks)?;
+        Ok(serve_plan(facts, clause, asks))
+    };
     let check = Check::new(format!("toolhost/serve/{name}"), title, [clause], "serve", plan);
     finished(check, clause)
 }
 
 fn run((clause, name, title, asks): Row) -> Check {
-    let plan = move |facts: &Facts, _: &mut _| Ok(run_plan(facts, clause, asks));
+    let plan = move |facts: &Facts, _: &mut _| {
+        provokes(facts, clause, asks)?;
+        Ok(run_plan(facts, clause, asks))
+    };
     let check = Check::new(format!("toolhost/run/{name}"), title, [clause], "run", plan);
     finished(check, clause)
 }
@@ -242,6 +248,23 @@ fn run((clause, name, title, asks): Row) -> Check {
 fn finished(check: Check, clause: &str) -> Check {
     let check = check.roles(&["any"]).ambient();
     if matches!(clause, "TH-PROC-05" | "TH-PROC-06") { check.on_process() } else { check }
+}
+
+/// Replies of any sort show most clauses; some need a request that draws what they are about.
+///
+/// # Errors
+/// The peer lacks the roles and features of every such request.
+fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable> {
+    let needed = match clause {
+        "TH-LIMIT-07" => "no_role: the role `blob` is not mapped",
+        "TH-REPLY-10" => {
+            "no_state: the feature `ds_state` is not claimed, and no role reads or writes a slot"
+        }
+        _ => return Ok(()),
+    };
+    let talk = Talk::runs(facts);
+    let draws = |ask: &Ask| matches!(ask, Large | State | Slots) && !requests(&talk, facts, *ask).is_empty();
+    if asks.iter().any(draws) { Ok(()) } else { Err(needed.to_owned()) }
 }
 
 /// Any reply at all: the rules that hold of every reply judge it. That there is none belongs to one clause of each mode.

@@ -9,7 +9,7 @@ use super::super::talk::{Request, Talk};
 use crate::check::Check;
 use crate::facts::Facts;
 use crate::payload::Payload;
-use crate::plan::{Chunking, Plan};
+use crate::plan::{Act, Chunking, Plan};
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -101,6 +101,23 @@ fn good_lines(talk: &mut Talk<'_>, clause: &str, count: usize) -> (Payload, Vec<
 
 fn chunking() -> Vec<Check> {
     let mut checks = vec![
+        check(
+            "chunking/pause-inside-a-line",
+            "A line whose second half comes 2 s after the first is one request.",
+            &["TH-FRAME-04"],
+            |facts| {
+                let mut talk = Talk::serve(facts);
+                talk.canary_for("TH-FRAME-04");
+                let (request, expect) = talk.good("TH-FRAME-04");
+                let head = Payload::text("{\"paused\":[true,");
+                talk.act(Act::Send { payload: head, chunking: Chunking::Whole, await_frames: 0 });
+                talk.act(Act::Wait { ms: 2_000 });
+                let rest = Payload::text("false],").then(request.tail());
+                talk.send(rest, expect);
+                talk.canary().finish().plan()
+            },
+        )
+        .waits(),
         check(
             "chunking/two-requests-in-one-write",
             "Two requests that arrive in one write are answered by two lines, in order.",

@@ -98,8 +98,18 @@ fn refused_url(
         fetch(&mut talk, url, expect);
         talk.relate(Relation::NotContacted { clause: clause.into(), listener: "web".to_owned() });
         talk.canary().finish();
+        way_is_open(&mut talk);
         Ok(talk.plan())
     }))
+}
+
+/// A process without a list fetches from a host of its own: the tool works, and a refusal above has to do with the list.
+fn way_is_open(talk: &mut Talk<'_>) {
+    next_process(talk, None);
+    talk.fixture(listener("open", 200, None, "hello"));
+    let request = Request::aid(&talk.role(FEATURE).aid)
+        .payload("input_json", url_input("http://127.0.0.1:{{open.port}}/"));
+    talk.control(&request).allow_ms(FETCH_MS).canary().finish();
 }
 
 /// The clause that also demands `ok:false`.

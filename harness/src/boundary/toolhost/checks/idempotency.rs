@@ -1,6 +1,7 @@
 //! Idempotency keys: what a repeated request is answered with.
 
 use crate::check::Check;
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 
@@ -42,6 +43,8 @@ pub fn checks() -> Vec<Check> {
     ];
     checks.extend(DIFFERENT_KEYS.iter().map(different_keys));
     checks.push(long_keys());
+    checks.push(near_misses_of_a_key());
+    checks.push(state_of_a_hit_that_wrote());
     checks.extend(kept::checks());
     checks
 }
@@ -331,30 +334,43 @@ fn state_of_a_hit() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            let artifact = note("keyed");
-            let ok = |hit| Expect::new("TH-IDEM-15", Allowed::of(Outcome::Ok).hit(hit));
-            let mut requests = vec![keyed(&talk, "count")];
-            if talk.has("put") && talk.has("get") && facts.claims("ds_state") {
-                requests.push(talk.ask("put", &put_input(3, &artifact)).key("write"));
-                requests.push(talk.ask("get", "{\"slot\":3}").key("read"));
-            }
-            for request in requests {
-                talk.send(request.line(), ok(false));
-                let of = talk.at();
-                talk.send(request.line(), ok(true));
-                let step = talk.at();
-                talk.relate(Relation::HitState {
-                    clause: "TH-IDEM-15".into(),
-                    full: "TH-IDEM-16".into(),
-                    step,
-                    of,
-                });
-            }
+            let request = keyed(&talk, "count");
+            hit_state(&mut talk, &request);
             Ok(talk.canary().finish().plan())
         },
     )
     .feature(FEATURE)
     .roles(&["counter"])
+}
+
+fn state_of_a_hit_that_wrote() -> Check {
+    Check::new(
+        id("state-in-the-reply-of-a-hit-that-wrote"),
+        "The ds_state of a repeated write or read is an empty delta or the first one, and never reads as a full state.",
+        ["TH-IDEM-15", "TH-IDEM-16"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let write = talk.ask("put", &put_input(3, &note("keyed"))).key("write");
+            let read = talk.ask("get", "{\"slot\":3}").key("read");
+            hit_state(&mut talk, &write);
+            hit_state(&mut talk, &read);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .also_feature("ds_state")
+    .roles(&["put", "get"])
+}
+
+/// Sends a request with a key twice and looks at the state in the second reply.
+fn hit_state(talk: &mut Talk<'_>, request: &Request) {
+    let ok = |hit| Expect::new("TH-IDEM-15", Allowed::of(Outcome::Ok).hit(hit));
+    talk.send(request.line(), ok(false));
+    let of = talk.at();
+    talk.send(request.line(), ok(true));
+    let step = talk.at();
+    talk.relate(Relation::HitState { clause: "TH-IDEM-15".into(), full: "TH-IDEM-16".into(), step, of });
 }
 
 fn hit_with_own_state() -> Check {
@@ -431,6 +447,30 @@ fn different_keys((name, one, other): &'static (&'static str, &'static str, &'st
             talk.send(keyed(&talk, other).line(), first("TH-IDEM-18", 2));
             talk.send(keyed(&talk, one).line(), hit("TH-IDEM-18", 1));
             talk.send(keyed(&talk, other).line(), hit("TH-IDEM-18", 2));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["counter"])
+}
+
+fn near_misses_of_a_key() -> Check {
+    const CLAUSE: &str = "TH-IDEM-18";
+    Check::new(
+        id("near-misses-of-a-key"),
+        "A key that was seen is not hit by keys that are cut, longer, padded, encoded or written with look-alikes.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            const KEY: &str = "Peerproof-key+1/0==";
+            let mut talk = Talk::serve(facts);
+            talk.send(keyed(&talk, KEY).line(), first(CLAUSE, 1));
+            // A near miss that hits takes the first result: whether later ones ran is then counted wrongly by one.
+            for miss in near_misses(KEY) {
+                let ran = Allowed::of(Outcome::Ok).hit(false);
+                talk.send(keyed(&talk, &miss.text).line(), Expect::new(CLAUSE, ran));
+            }
+            talk.send(keyed(&talk, KEY).line(), hit(CLAUSE, 1));
             Ok(talk.canary().finish().plan())
         },
     )

@@ -3,6 +3,7 @@
 use super::pins::Pins;
 use crate::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
 use crate::lines::{Line, VARIABLE_MARK};
+use crate::near_miss;
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
 const REQUEST_BYTES_MAX: usize = 10 << 20;
@@ -259,7 +260,9 @@ fn token_of(text: String) -> Token {
     if text.contains(VARIABLE_MARK) {
         let inner = text.strip_prefix(VARIABLE_MARK).and_then(|text| text.strip_suffix(VARIABLE_MARK));
         return match inner {
-            Some(name) if !name.contains(VARIABLE_MARK) => Token::Captured(name.to_owned()),
+            Some(name) if !name.contains(VARIABLE_MARK) && !name.contains(near_miss::MARK) => {
+                Token::Captured(name.to_owned())
+            }
             _ => Token::Altered,
         };
     }

@@ -44,10 +44,6 @@ fn comes_back(name: &str, content: &'static str) -> Check {
             let artifact = Artifact::new(content);
             talk.apply(CONTENT, &full(&[(4, &artifact)]));
             talk.get_is(CONTENT, 4, Some(&artifact));
-            if talk.has("put") {
-                talk.put(CONTENT, 5, &artifact);
-                talk.state_is(CONTENT, &[(4, &artifact), (5, &artifact)]);
-            }
             Ok(talk.canary().finish().plan())
         },
     )

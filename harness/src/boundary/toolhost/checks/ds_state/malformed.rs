@@ -1,8 +1,9 @@
 //! States that are refused as a whole: slots outside 0..7, malformed Artifacts.
 
 use crate::check::Check;
+use crate::near_miss::near_misses;
 
-use super::super::super::talk::Talk;
+use super::super::super::talk::{Talk, quoted};
 use super::super::super::talk_state::{Artifact, delta, full, note};
 use super::{FEATURE, id};
 
@@ -18,6 +19,7 @@ pub fn checks() -> Vec<Check> {
     checks.push(hostile("slot-key-eight-in-a-full-state", SLOTS, |good, bad| {
         format!("{{\"slots\":{{\"0\":{},\"8\":{}}}}}", good.text(), bad.text())
     }));
+    checks.push(near_misses_of_a_slot());
     for (name, removed) in REMOVED {
         checks.push(hostile(&format!("removed-slots-{name}"), SLOTS, move |good, _| {
             format!("{{\"delta\":true,\"slots\":{{\"0\":{}}},\"removed_slots\":{removed}}}", good.text())
@@ -112,6 +114,25 @@ const ARTIFACTS: &[(&str, &str)] = &[
         "{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"{}\",\"size_bytes\":2.5}",
     ),
 ];
+
+fn near_misses_of_a_slot() -> Check {
+    let (clause, title) = SLOTS;
+    Check::new(id("slot-keys-that-are-nearly-right"), title, [clause], "serve", move |facts, _| {
+        let mut talk = Talk::serve(facts);
+        let (old, bad) = (note("old"), note("bad"));
+        talk.apply(clause, &full(&[(7, &old)]));
+        for miss in near_misses("7") {
+            let state = format!("{{\"delta\":true,\"slots\":{{{}:{}}}}}", quoted(&miss.text), bad.text());
+            talk.apply_refused(clause, &state);
+        }
+        talk.state_is(clause, &[(7, &old)]);
+        talk.apply(clause, &delta(&[(7, &bad)], &[]));
+        talk.state_is(clause, &[(7, &bad)]);
+        Ok(talk.canary().finish().plan())
+    })
+    .feature(FEATURE)
+    .roles(&["any", "get"])
+}
 
 /// A hostile state on top of a known one, then its accepted twin.
 fn hostile(

@@ -2,6 +2,7 @@
 
 use crate::check::Check;
 
+use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;
 use super::super::super::talk_state::{delta, full, note};
 use super::{FEATURE, id};
@@ -11,6 +12,7 @@ pub fn checks() -> Vec<Check> {
     vec![
         kept_from_requests(),
         kept_from_tools(),
+        emptied_by_tools(),
         every_slot(),
         delta_changes_what_it_names(),
         full_replaces("full-state", ""),
@@ -47,7 +49,7 @@ fn kept_from_requests() -> Check {
 fn kept_from_tools() -> Check {
     Check::new(
         id("slot-written-by-a-tool"),
-        "A slot that a tool wrote is there for later requests, until a tool empties it.",
+        "A slot that a tool wrote is there for later requests.",
         ["TH-STATE-01"],
         "serve",
         |facts, _| {
@@ -59,16 +61,32 @@ fn kept_from_tools() -> Check {
             talk.state_is("TH-STATE-01", &[(5, &one), (6, &two)]);
             talk.put("TH-STATE-01", 5, &two);
             talk.get_is("TH-STATE-01", 5, Some(&two));
-            if talk.has("remove") {
-                let request = talk.ask("remove", "{\"slot\":6}");
-                talk.send(request.line(), super::super::super::expect::Expect::ok("TH-STATE-01"));
-                talk.state_is("TH-STATE-01", &[(5, &two)]);
-            }
             Ok(talk.canary().finish().plan())
         },
     )
     .feature(FEATURE)
     .roles(&["put", "get"])
+}
+
+fn emptied_by_tools() -> Check {
+    Check::new(
+        id("slot-emptied-by-a-tool"),
+        "A slot that a tool emptied is empty for later requests, and no other is.",
+        ["TH-STATE-01"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let (one, two) = (note("one"), note("two"));
+            talk.put("TH-STATE-01", 5, &one);
+            talk.put("TH-STATE-01", 6, &two);
+            let request = talk.ask("remove", "{\"slot\":6}");
+            talk.send(request.line(), Expect::ok("TH-STATE-01"));
+            talk.state_is("TH-STATE-01", &[(5, &one)]);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["put", "get", "remove"])
 }
 
 fn every_slot() -> Check {

@@ -6,7 +6,7 @@ use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::relation::Relation;
 use super::super::super::talk::Talk;
 use super::super::super::talk_state::listener;
-use super::{HOSTS, fetch, http, id, page, refused_url};
+use super::{HOSTS, fetch, http, id, page, refused_url, way_is_open};
 
 /// The checks of this part.
 pub fn checks() -> Vec<Check> {
@@ -112,6 +112,7 @@ fn ipv6_loopback() -> Check {
         fetch(&mut talk, "http://[::1]:{{web.port}}/", Expect::refused(CLAUSE));
         talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
         talk.canary().finish();
+        way_is_open(&mut talk);
         Ok(talk.plan())
     }))
 }
@@ -126,6 +127,7 @@ fn redirect_away(status: u16, name: &str, location: &'static str) -> Check {
         fetch(&mut talk, "http://127.0.0.1:{{listed.port}}/", expect);
         talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
         talk.canary().finish();
+        way_is_open(&mut talk);
         Ok(talk.plan())
     }))
 }
@@ -142,6 +144,7 @@ fn second_redirect() -> Check {
         fetch(&mut talk, "http://127.0.0.1:{{listed.port}}/", expect);
         talk.relate(Relation::NotContacted { clause: CLAUSE.into(), listener: "web".to_owned() });
         talk.canary().finish();
+        way_is_open(&mut talk);
         Ok(talk.plan())
     }))
 }

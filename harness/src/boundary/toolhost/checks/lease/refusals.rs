@@ -1,6 +1,7 @@
 //! What a missing, foreign or malformed token must not do.
 
 use crate::check::Check;
+use crate::near_miss;
 use crate::payload::Payload;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
@@ -17,6 +18,7 @@ pub fn checks() -> Vec<Check> {
     for (name, before, after) in ALTERED {
         checks.push(altered(name, before, after));
     }
+    checks.push(near_misses_of_a_token());
     checks.push(refused_leaves_state());
     checks.push(rejected_leaves_state());
     for (name, spoil) in MALFORMED {
@@ -80,6 +82,28 @@ fn altered(name: &str, before: &'static str, after: &'static str) -> Check {
             talk.send(request.line(), rejected("TH-LEASE-04"));
             talk.send(talk.ask_with("tier1", "token").line(), Expect::count("TH-LEASE-10", 1));
             Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn near_misses_of_a_token() -> Check {
+    const CLAUSE: &str = "TH-LEASE-04";
+    Check::new(
+        id("near-misses-of-a-valid-token"),
+        "A valid token that is cut, in another case or alphabet, padded or encoded is rejected.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            for kind in near_miss::kinds() {
+                let miss = talk.ask_with("tier1", &format!("token{}{kind}", near_miss::MARK));
+                talk.send(miss.line(), rejected(CLAUSE));
+            }
+            let right = talk.ask_with("tier1", "token");
+            Ok(talk.control(&right).canary().finish().plan())
         },
     )
     .feature(FEATURE)

@@ -83,7 +83,9 @@ fn required(role: &'static str) -> Check {
                 .member("/tier", Match::Equals(tier_of(facts, role).to_string()))
                 .member("/aid", Match::Equals(super::super::super::talk::quoted(&talk.role(role).aid)));
             talk.send(talk.ask(role, "{}").line(), Expect::new(CLAUSE, allowed));
-            Ok(talk.canary().finish().plan())
+            talk.issue(CLAUSE, Lease::of(facts, role), "token")?;
+            let right = talk.ask_with(role, "token");
+            Ok(talk.control(&right).canary().finish().plan())
         },
     )
     .feature(FEATURE)
@@ -231,10 +233,8 @@ fn expired() -> Check {
             let step = talk.at();
             // One that lives is taken, or it is not its age that the other one is refused for.
             talk.issue("TH-LEASE-04", Lease::of(facts, "tier1"), "living")?;
-            let taken = Expect::ok("TH-LEASE-04").or(Allowed::of(Outcome::Refused));
-            talk.send(talk.ask_with("tier1", "living").line(), taken);
-            let control = talk.at();
-            talk.relate(Relation::Control { step: control });
+            let living = talk.ask_with("tier1", "living");
+            talk.control(&living);
             talk.relate(Relation::Member {
                 clause: "TH-LEASE-05".into(),
                 step,
