@@ -43,6 +43,8 @@ pub enum Framing {
     Length,
     /// `Transfer-Encoding: chunked`, chunks of this many bytes.
     Chunked(u32),
+    /// As [`Framing::Chunked`], with an extension behind each size and a trailer field behind the last chunk.
+    ExtendedChunks(u32),
     /// The payload is no body but all that is written; the connection then stays open until the session ends.
     Held,
     /// The payload is all that is written; the connection is then closed.

@@ -109,7 +109,7 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
-            Framing::Length | Framing::Chunked(_) => Then::Reply,
+            Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
             Framing::Held => Then::Hold,
             Framing::Cut => Then::Close,
         };
@@ -145,14 +145,18 @@ impl HttpConnection {
         let body = packed.as_deref().unwrap_or(body);
         let mut bytes = text.into_bytes();
         match how.framing {
-            Framing::Chunked(size) => {
+            Framing::Chunked(size) | Framing::ExtendedChunks(size) => {
+                let (extension, trailer) = match how.framing {
+                    Framing::ExtendedChunks(_) => (";part=1;word=\"a b\"", "X-Sent-By: peerproof\r\n"),
+                    _ => ("", ""),
+                };
                 bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
                 for chunk in body.chunks((size as usize).max(1)) {
-                    bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+                    bytes.extend(format!("{:x}{extension}\r\n", chunk.len()).into_bytes());
                     bytes.extend_from_slice(chunk);
                     bytes.extend(b"\r\n");
                 }
-                bytes.extend(b"0\r\n\r\n");
+                bytes.extend(format!("0{extension}\r\n{trailer}\r\n").into_bytes());
             }
             _ if body.is_empty() && how.method != "POST" => bytes.extend(b"\r\n"),
             _ => {

@@ -193,6 +193,20 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "bodies/chunk-extensions-and-trailers",
+            "Extensions behind the sizes of chunks, and a trailer behind the last, change nothing.",
+            &["RPC-HTTP-07"],
+            |facts| {
+                let mut talk = about(facts, "RPC-HTTP-07");
+                for size in [7, 1_000] {
+                    let body = Payload::text(good(facts, 1, &size.to_string()) + "\n");
+                    let how = Carriage::post().framing(Framing::ExtendedChunks(size));
+                    talk.carry(body, Chunking::Whole, how);
+                }
+                talk.canary().finish()
+            },
+        ),
+        check(
             "bodies/cut-into-writes",
             "A request that is written byte by byte, or in pieces of 7 and 61 bytes, is answered as a whole one is.",
             &["RPC-HTTP-07"],
