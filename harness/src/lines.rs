@@ -1,7 +1,9 @@
 //! The lines of a conversation as they were really written.
 
+use std::collections::BTreeMap;
+
 use crate::carriage::HTTP;
-use crate::payload::{Payload, Vars};
+use crate::payload::{Payload, Segment, Vars};
 use crate::transcript::{Kind, Transcript};
 
 /// Stands around the name of a variable: what it stood for is not in the transcript.
@@ -98,6 +100,43 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// For each step that was sent the places of the events that began its first line and its others, among those of the
+/// session: the first line may have begun in an earlier step. No frame that came before answers such a line.
+pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize, usize)> {
+    let mut begun = BTreeMap::new();
+    let mut open = None;
+    for (place, event) in transcript.of(session).enumerate() {
+        let Kind::Sent { step, payload } = &event.kind else { continue };
+        let first = open.unwrap_or(place);
+        begun.entry(*step).or_insert((first, place));
+        let is_ended = matches!(payload.0.last(), Some(Segment::Text(text)) if text.ends_with('\n'));
+        open = match payload.lines() {
+            _ if is_ended => None,
+            0 => Some(first),
+            _ => Some(place),
+        };
+    }
+    begun
+}
+
+/// Place of the event that began a line, given the places of all steps.
+pub fn sent(begun: &BTreeMap<usize, (usize, usize)>, line: &Line) -> usize {
+    // The input's end completes what a step left open.
+    let (first, other) = begun.get(&line.step).copied().unwrap_or_default();
+    if matches!(line.of_step, 0 | usize::MAX) { first } else { other }
+}
+
+/// For each line feed of a session's standard output the place of the event that brought it.
+pub fn line_feeds(transcript: &Transcript, session: usize) -> Vec<usize> {
+    let mut places = Vec::new();
+    for (place, event) in transcript.of(session).enumerate() {
+        if let Kind::Received { bytes } = &event.kind {
+            places.extend(std::iter::repeat_n(place, memchr::memchr_iter(b'\n', &bytes.0).count()));
+        }
+    }
+    places
 }
 
 /// All of standard input of a run, which is one request however often it was written to, and even where nothing was.

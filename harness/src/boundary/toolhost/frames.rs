@@ -1,11 +1,10 @@
 //! What standard output of a toolhost falls into: reply frames, and what is no frame.
 
-use std::collections::BTreeMap;
-
 use super::align::Frame;
 use crate::finding::Finding;
 use crate::json::{self, DecodeErrorKind, DecodeLimits};
-use crate::payload::{Segment, shorten};
+use crate::lines;
+use crate::payload::shorten;
 use crate::transcript::{Kind, Transcript};
 
 /// Replies are strict JSON in strict UTF-8.
@@ -35,38 +34,12 @@ pub fn of(transcript: &Transcript, session: usize) -> (Vec<Frame>, Vec<u8>) {
         frames.iter_mut().for_each(|frame| frame.place = usize::MAX);
         return (frames, Vec::new());
     }
-    let mut requests = 1;
-    let mut places = Vec::new();
-    for (place, event) in transcript.of(session).enumerate() {
-        match &event.kind {
-            Kind::Sent { payload, .. } => requests += payload.lines(),
-            Kind::Received { bytes } => {
-                places.extend(std::iter::repeat_n(place, memchr::memchr_iter(b'\n', &bytes.0).count()));
-            }
-            _ => {}
-        }
-    }
-    let (frames, rest) = lines(&out, &places, requests);
+    let sent = transcript.of(session).map(|event| match &event.kind {
+        Kind::Sent { payload, .. } => payload.lines(),
+        _ => 0,
+    });
+    let (frames, rest) = lines(&out, &lines::line_feeds(transcript, session), 1 + sent.sum::<usize>());
     (frames, rest.to_vec())
-}
-
-/// For each step that was sent the places of the events that began its first line and its others: the first may have
-/// begun in an earlier step.
-pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize, usize)> {
-    let mut begun = BTreeMap::new();
-    let mut open = None;
-    for (place, event) in transcript.of(session).enumerate() {
-        let Kind::Sent { step, payload } = &event.kind else { continue };
-        let first = open.unwrap_or(place);
-        begun.entry(*step).or_insert((first, place));
-        let is_ended = matches!(payload.0.last(), Some(Segment::Text(text)) if text.ends_with('\n'));
-        open = match payload.lines() {
-            _ if is_ended => None,
-            0 => Some(first),
-            _ => Some(place),
-        };
-    }
-    begun
 }
 
 /// The complete lines of serve mode, as many as `requests` make it worth, and what follows the last line feed. An

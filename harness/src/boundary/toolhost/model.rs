@@ -260,11 +260,8 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
         .collect();
     let mut follow = Follow::new(frames, &readings, all_ended);
     let mut expected = Expected { asked: Vec::with_capacity(lines.len()), findings: Vec::new() };
-    let begun = super::frames::begun(transcript, session);
-    let sent = |line: &Line| {
-        let (first, other) = begun.get(&line.step).copied().unwrap_or_default();
-        if line.of_step == 0 { first } else { other }
-    };
+    let begun = lines::begun(transcript, session);
+    let sent = |line: &Line| lines::sent(&begun, line);
     let exit = transcript.exit(session);
     let mut over: Option<Outcome> = None;
     for (index, (line, (reading, span))) in lines.iter().zip(&readings).enumerate() {

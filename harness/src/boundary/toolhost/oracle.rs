@@ -11,6 +11,7 @@ use super::{relation, reply_rules};
 use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json;
+use crate::lines;
 use crate::memory;
 use crate::payload::shorten;
 use crate::plan::Act;
@@ -245,7 +246,7 @@ fn judge_session(
 /// The lines that were sent with what each lets one expect.
 fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
     let mut asked = Vec::new();
-    let begun = frames::begun(transcript, session);
+    let begun = lines::begun(transcript, session);
     for event in transcript.of(session) {
         let Kind::Sent { step: index, .. } = event.kind else { continue };
         let (first, other) = begun.get(&index).copied().unwrap_or_default();
