@@ -11,6 +11,7 @@ pub mod http;
 mod incoming;
 mod incoming_profile;
 mod machines;
+mod near;
 mod outgoing;
 mod parts;
 mod wire;
@@ -39,6 +40,7 @@ pub fn all() -> Vec<Mutant> {
         incoming_profile::MUTANTS,
         parts::MUTANTS,
         machines::MUTANTS,
+        near::MUTANTS,
         http::MUTANTS,
     ]
     .concat()

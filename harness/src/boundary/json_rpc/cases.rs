@@ -5,7 +5,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | `$ECHO`, `$FAIL`, `$NAMED`, `$COUNTER` | the method of that role, with quotes |
+//! | `$ECHO`, `$FAIL`, `$NAMED`, `$COUNTER` | the method of that role, with quotes; `$NAMED` subtracts |
 //! | `$NONE` | a method that is there nowhere, with quotes |
 //! | `$GOOD` | a whole request known to be answered, with the id `"good"` |
 
@@ -16,7 +16,7 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
 use super::model::TIMEOUT_DEFAULT_MS;
-use super::role::role;
+use super::role::{difference, role};
 use super::talk::{Talk, UNKNOWN_METHOD, good, quoted};
 use crate::case::{self, Case, Loaded, Recipe};
 use crate::check::Check;
@@ -127,7 +127,8 @@ fn fill_in(text: &str, case: &Case<Row>, facts: &Facts) -> Result<String, String
                 if !case.roles.contains(&name) {
                     return Err(format!("the role {name:?} is not among the case's `roles`"));
                 }
-                out.push_str(&quoted(&role(facts, &name).map(|role| role.method).unwrap_or_default()));
+                let role = if name == "named" { Some(difference(facts)?) } else { role(facts, &name) };
+                out.push_str(&quoted(&role.map(|role| role.method).unwrap_or_default()));
             }
             other => return Err(format!("there is no placeholder ${other}")),
         }

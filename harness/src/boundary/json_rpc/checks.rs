@@ -13,6 +13,7 @@ mod gzip;
 mod http;
 mod limits;
 mod model;
+mod near;
 mod notifications;
 mod process;
 mod profile;
@@ -24,11 +25,12 @@ mod timeouts;
 /// Every check, in the order in which they run.
 pub fn all() -> Vec<Check> {
     let mut checks = framing::checks();
-    for file in ["json", "ids", "requests", "methods", "batches", "profile"] {
+    for file in ["examples", "json", "ids", "requests", "methods", "batches", "profile"] {
         checks.extend(cases::checks(file));
     }
     checks.extend(batch::checks());
     checks.extend(notifications::checks());
+    checks.extend(near::checks());
     checks.extend(limits::checks());
     checks.extend(sizes::checks());
     checks.extend(timeouts::checks());

@@ -1,8 +1,10 @@
 //! Which output answers which line: responses to single messages, arrays to batches, and a single response to a batch
 //! as a whole.
 
+use std::cmp::Reverse;
+
 use super::frames::Frame;
-use super::matching;
+use super::matching::{self, Spot};
 use super::model::{Asked, Unit};
 use crate::json::Json;
 
@@ -30,30 +32,36 @@ enum Place {
     Batch(usize),
 }
 
-/// Gives what came to the lines it answers; and what answers nothing.
+/// Gives what came to the lines it answers, each of which was begun before it; and what answers nothing.
 pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a Json>) {
     let mut came: Vec<Came<'a>> = asked
         .iter()
         .map(|asked| Came { answers: vec![None; asked.units.len()], ..Came::default() })
         .collect();
     let mut objects: Vec<&Json> = Vec::new();
+    let mut came_at: Vec<usize> = Vec::new();
     let mut arrays: Vec<(&Frame, &[Json])> = Vec::new();
     for frame in frames.iter().filter(|frame| !frame.is_call()) {
         match &frame.value {
             Ok(Json::Array(items)) => arrays.push((frame, items)),
-            Ok(value) => objects.push(value),
+            Ok(value) => {
+                objects.push(value);
+                came_at.push(frame.place);
+            }
             Err(_) => {}
         }
     }
     // What carries an id that only one message has belongs to it.
     let mut units: Vec<&Unit> = Vec::new();
     let mut lines: Vec<usize> = Vec::new();
+    let mut spots: Vec<Spot> = Vec::new();
     for (at, line) in asked.iter().enumerate().filter(|(_, line)| !line.batch) {
         units.extend(&line.units);
         lines.extend(line.units.iter().map(|_| at));
+        spots.extend(line.units.iter().map(|_| line.spot));
     }
     let mut answers: Vec<Option<usize>> = vec![None; units.len()];
-    let mut left = matching::by_id(&units, &objects, &mut answers);
+    let mut left = matching::by_id(&units, &spots, &objects, &came_at, &mut answers);
     let mut of = batches_by_ids(asked, &arrays);
     // The rest, so that as much as can be is answered: messages and batches, by objects and arrays.
     let free: Vec<usize> = (0..arrays.len()).filter(|index| of[*index].is_none()).collect();
@@ -61,22 +69,43 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
         (0..units.len()).filter(|at| answers[*at].is_none()).map(Place::Message).collect();
     places
         .extend((0..asked.len()).filter(|at| asked[*at].batch && !of.contains(&Some(*at))).map(Place::Batch));
-    places.sort_by_key(|place| match place {
-        Place::Message(at) => (units[*at].may_be_silent(), lines[*at]),
-        Place::Batch(at) => (asked[*at].may_be_silent(), *at),
+    let line_of = |place: &Place| match place {
+        Place::Message(at) => lines[*at],
+        Place::Batch(at) => *at,
+    };
+    // What must be answered comes first, and of that what was sent in the last round: what came before it is no answer to
+    // it, and what came after, rather to it than to what nobody waits for any more.
+    places.sort_by_key(|place| {
+        let line = line_of(place);
+        let may_be_silent = match place {
+            Place::Message(at) => units[*at].may_be_silent(),
+            Place::Batch(at) => asked[*at].may_be_silent(),
+        };
+        (may_be_silent, Reverse(asked[line].spot.round), line)
     });
-    let fits = |place: usize, thing: usize| match (places[place], thing.checked_sub(left.len())) {
-        (Place::Message(at), None) => units[at].fit(objects[left[thing]]).is_some(),
-        (Place::Batch(at), None) => {
-            asked[at].whole.as_ref().is_some_and(|whole| whole.fit(objects[left[thing]]).is_some())
+    let rounds: Vec<usize> = places.iter().map(|place| asked[line_of(place)].spot.round).collect();
+    let fits = |place: usize, thing: usize| {
+        let sent = asked[line_of(&places[place])].spot.sent;
+        match (places[place], thing.checked_sub(left.len())) {
+            (Place::Message(at), None) => {
+                sent <= came_at[left[thing]] && units[at].fit(objects[left[thing]]).is_some()
+            }
+            (Place::Batch(at), None) => {
+                let whole = asked[at].whole.as_ref();
+                sent <= came_at[left[thing]]
+                    && whole.is_some_and(|whole| whole.fit(objects[left[thing]]).is_some())
+            }
+            (Place::Message(_), Some(_)) => false,
+            (Place::Batch(at), Some(index)) => {
+                let (frame, items) = arrays[free[index]];
+                sent <= frame.place && array_fits(&asked[at], items)
+            }
         }
-        (Place::Message(_), Some(_)) => false,
-        (Place::Batch(at), Some(index)) => array_fits(&asked[at], arrays[free[index]].1),
     };
     let things = left.len() + free.len();
     let mut whole: Vec<Option<usize>> = vec![None; asked.len()];
     if places.len().saturating_mul(things) <= matching::PAIRS_MAX {
-        let holder = matching::pair(places.len(), things, &fits);
+        let holder = matching::pair(&rounds, things, &fits);
         let mut rest = Vec::new();
         for (thing, place) in holder.into_iter().enumerate() {
             match (place.map(|place| places[place]), thing.checked_sub(left.len())) {
@@ -93,13 +122,18 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
     for (index, (frame, _)) in arrays.iter().enumerate() {
         if of[index].is_none() {
             let open = || {
-                (0..asked.len())
-                    .filter(|at| asked[*at].batch && whole[*at].is_none() && !of.contains(&Some(*at)))
+                (0..asked.len()).rev().filter(|at| {
+                    asked[*at].batch
+                        && asked[*at].spot.sent <= frame.place
+                        && whole[*at].is_none()
+                        && !of.contains(&Some(*at))
+                })
             };
             let at = open().find(|at| !asked[*at].may_be_silent()).or_else(|| open().next());
             of[index] = at;
             if at.is_none() {
                 objects.extend(frame.value.as_ref());
+                came_at.push(frame.place);
                 left.push(objects.len() - 1);
             }
         }
@@ -110,15 +144,16 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
             && objects[*index].get("error").is_some_and(|error| !error.is_null());
         let missing = |at: &usize| {
             asked[*at].batch
+                && asked[*at].spot.sent <= came_at[*index]
                 && !asked[*at].may_be_silent()
                 && whole[*at].is_none()
                 && came[*at].unwrapped.is_empty()
                 && !of.contains(&Some(*at))
         };
-        let at = (0..asked.len()).find(missing).filter(|_| is_error);
+        let at = (0..asked.len()).rev().find(missing).filter(|_| is_error);
         at.map(|at| came[at].unwrapped.push(objects[*index])).is_none()
     });
-    let left = matching::misfits(&units, &objects, left, &mut answers);
+    let left = matching::misfits(&units, &spots, &objects, &came_at, left, &mut answers);
     for ((frame, items), at) in arrays.iter().zip(&of) {
         let Some(at) = at else { continue };
         let items: Vec<&Json> = items.iter().collect();
@@ -140,7 +175,10 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
     for index in left {
         let id = objects[index].get("id");
         let of_element = |(line, came): &(&Asked, &mut Came<'a>)| {
-            line.batch && came.array.is_none() && line.units.iter().any(|unit| unit.has_id(id))
+            line.batch
+                && line.spot.sent <= came_at[index]
+                && came.array.is_none()
+                && line.units.iter().any(|unit| unit.has_id(id))
         };
         let batch = asked.iter().zip(&mut came).find(of_element);
         match batch {
@@ -170,8 +208,9 @@ fn batches_by_ids(asked: &[Asked], arrays: &[(&Frame, &[Json])]) -> Vec<Option<u
         let has = |item: &&Json| asked[at].units.iter().any(|unit| unit.has_id(item.get("id")));
         items.iter().take(64).filter(has).count()
     };
-    for (index, (_, items)) in arrays.iter().enumerate() {
-        let open: Vec<usize> = (0..asked.len()).filter(|at| asked[*at].batch && !taken[*at]).collect();
+    for (index, (frame, items)) in arrays.iter().enumerate() {
+        let may = |at: &usize| asked[*at].batch && !taken[*at] && asked[*at].spot.sent <= frame.place;
+        let open: Vec<usize> = (0..asked.len()).filter(may).collect();
         let most = open.iter().map(|at| common(*at, items)).max().filter(|most| *most > 0);
         let mut best = open.iter().copied().filter(|at| Some(common(*at, items)) == most);
         let first = best.next();

@@ -25,7 +25,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
         let sent = lines::of_serve(transcript, session);
         let asked = model::asked(transcript, session, &sent);
         let out = transcript.stdout(session);
-        let (frames, _) = frames::answering(&out, &asked, &transcript.facts);
+        let (frames, _) = frames::answering(&out, &asked, transcript, session);
         let (came, _) = deal(&asked, &frames);
         for ((asked, came), line) in asked.iter().zip(&came).zip(&sent) {
             let text = shorten(&String::from_utf8_lossy(&line.bytes), CHARS_MAX).into_owned();

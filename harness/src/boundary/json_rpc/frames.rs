@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 use include_dir::include_dir;
 
 use super::model::Asked;
-use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
+use crate::lines;
 use crate::payload::shorten;
 use crate::schema::Schemas;
+use crate::transcript::Transcript;
 
 /// Frames looked at beyond twice the number of messages: a peer that prints without end must not cost more.
 const FRAMES_SPARE: usize = 1_000;
@@ -18,6 +19,8 @@ const FRAMES_SPARE: usize = 1_000;
 pub struct Frame {
     /// Exact bytes, without the line feed.
     pub bytes: Vec<u8>,
+    /// Place of the event that completed it among those of its session.
+    pub place: usize,
     /// The strict JSON value, or why it is none.
     pub value: Result<Json, String>,
     /// Some string in it holds a surrogate escape without its other half.
@@ -43,15 +46,26 @@ impl Frame {
 /// Messages of streams in one conversation that are looked at.
 const STREAM_FRAMES: usize = 20_000;
 
-/// What came in a session in which `asked` was sent, and what follows the last line feed.
-pub fn answering<'a>(out: &'a [u8], asked: &[Asked], facts: &Facts) -> (Vec<Frame>, &'a [u8]) {
+/// What came in a session in which `asked` was sent, `out` being its standard output, and what follows the last line
+/// feed.
+pub fn answering<'a>(
+    out: &'a [u8],
+    asked: &[Asked],
+    transcript: &Transcript,
+    session: usize,
+) -> (Vec<Frame>, &'a [u8]) {
     let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
     // Chunks of streams are no answers, and nobody knows how many there are.
-    lines(out, messages + if facts.claims("streaming") { STREAM_FRAMES } else { 0 })
+    let streamed = if transcript.facts.claims("streaming") { STREAM_FRAMES } else { 0 };
+    let (mut frames, rest) = lines(out, messages + streamed);
+    for (frame, place) in frames.iter_mut().zip(lines::line_feeds(transcript, session)) {
+        frame.place = place;
+    }
+    (frames, rest)
 }
 
 /// The complete lines, as many as `messages` make it worth, and what follows the last line feed. Lines of white space
-/// are no frames.
+/// are no frames. They are taken to come after everything that was sent.
 pub fn lines(out: &[u8], messages: usize) -> (Vec<Frame>, &[u8]) {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let frames = out[..end]
@@ -62,11 +76,13 @@ pub fn lines(out: &[u8], messages: usize) -> (Vec<Frame>, &[u8]) {
         .map(|line| match json::decode(line, &DecodeLimits::default()) {
             Ok(decoded) => Frame {
                 bytes: line.to_vec(),
+                place: usize::MAX,
                 value: Ok(decoded.value),
                 lone_surrogates: decoded.facts.lone_surrogates,
             },
             Err(error) => {
-                Frame { bytes: line.to_vec(), value: Err(error.to_string()), lone_surrogates: false }
+                let value = Err(error.to_string());
+                Frame { bytes: line.to_vec(), place: usize::MAX, value, lone_surrogates: false }
             }
         })
         .collect();

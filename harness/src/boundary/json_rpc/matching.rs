@@ -1,10 +1,12 @@
 //! Which response answers which request.
 //!
 //! Responses come in any order and carry the ids of their requests, or null where a message had none that could be
-//! read. A faulty peer loses them, makes more, or changes ids. Each response goes to the request with its id; those
-//! with null, to those messages that may be answered so, so that as many as can be are answered; and what is left, to
-//! those requests that are left, in order: so one fault is one finding.
+//! read. A faulty peer loses them, makes more, or changes ids. A response never answers what was sent after it. Within
+//! that each response goes to the request with its id; those with null, to those messages that may be answered so, so
+//! that as many as can be are answered, to those that were sent last before it first; and what is left, to those
+//! requests that are left, in order: so one fault is one finding.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::model::Unit;
@@ -22,17 +24,27 @@ pub struct Matching {
 /// Largest number of pairs that are tried one by one.
 pub const PAIRS_MAX: usize = 4_000_000;
 
-/// Gives responses to requests.
+/// Where a request stands in its session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// Place of the event that began it.
+    pub sent: usize,
+    /// How often the harness had waited for replies before.
+    pub round: usize,
+}
+
+/// Gives responses to requests, whenever either was written.
 pub fn assign(units: &[&Unit], responses: &[&Json]) -> Matching {
+    let (spots, came) = (vec![Spot::default(); units.len()], vec![0; responses.len()]);
     let must: Vec<bool> = units.iter().map(|unit| !unit.may_be_silent()).collect();
     let mut answers: Vec<Option<usize>> = vec![None; units.len()];
-    let mut left = by_id(units, responses, &mut answers);
+    let mut left = by_id(units, &spots, responses, &came, &mut answers);
     if left.len().saturating_mul(units.len()) <= PAIRS_MAX {
         // What must be answered comes first: what comes later may move an answer, and never takes one away.
         let mut open: Vec<usize> = (0..units.len()).filter(|at| answers[*at].is_none()).collect();
         open.sort_by_key(|at| !must[*at]);
         let fits = |place: usize, at: usize| units[open[place]].fit(responses[left[at]]).is_some();
-        let holder = pair(open.len(), left.len(), &fits);
+        let holder = pair(&vec![0; open.len()], left.len(), &fits);
         for (at, place) in holder.iter().enumerate() {
             if let Some(place) = place {
                 answers[open[*place]] = Some(left[at]);
@@ -45,50 +57,52 @@ pub fn assign(units: &[&Unit], responses: &[&Json]) -> Matching {
             .map(|(index, _)| index)
             .collect();
     }
-    let extra = misfits(units, responses, left, &mut answers);
+    let extra = misfits(units, &spots, responses, &came, left, &mut answers);
     Matching { answers, extra }
 }
 
-/// Gives responses that fit nothing to what is left: first to requests that have their ids, then to what must be
-/// answered, in order, then to what must not; returns those that are one too many.
+/// Gives responses that fit nothing to what is left: first to requests that have their ids, then to what was sent in the
+/// last round before them, in order, and of that first to what must be answered; returns those that are one too many.
+/// `came` has the place of each response.
 pub fn misfits(
     units: &[&Unit],
+    spots: &[Spot],
     responses: &[&Json],
-    left: Vec<usize>,
+    came: &[usize],
+    mut left: Vec<usize>,
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
-    let mut left: Vec<usize> = left
-        .into_iter()
-        .filter(|response| {
-            let id = responses[*response].get("id");
-            let open = (0..units.len()).find(|at| answers[*at].is_none() && units[*at].has_id(id));
-            open.map(|at| answers[at] = Some(*response)).is_none()
-        })
-        .collect();
-    for first in [true, false] {
-        let open: Vec<usize> = (0..units.len())
-            .filter(|at| answers[*at].is_none() && units[*at].may_be_silent() != first)
-            .collect();
-        let mut rest = Vec::new();
-        let mut open = open.into_iter();
-        for response in left {
-            // A second answer to a request is one too many, and no answer to another.
-            let repeats = answers
-                .iter()
-                .zip(units)
-                .any(|(answer, unit)| answer.is_some() && unit.has_id(responses[response].get("id")));
-            match if repeats { None } else { open.next() } {
-                Some(at) => answers[at] = Some(response),
-                None => rest.push(response),
-            }
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    order.sort_by_key(|at| (Reverse(spots[*at].round), units[*at].may_be_silent()));
+    left.retain(|response| {
+        let id = responses[*response].get("id");
+        let is_its = |at: &&usize| {
+            answers[**at].is_none() && spots[**at].sent <= came[*response] && units[**at].has_id(id)
+        };
+        let open = order.iter().find(is_its).copied();
+        open.map(|at| answers[at] = Some(*response)).is_none()
+    });
+    left.retain(|response| {
+        // A second answer to a request is one too many, and no answer to another.
+        let id = responses[*response].get("id");
+        if answers.iter().zip(units).any(|(answer, unit)| answer.is_some() && unit.has_id(id)) {
+            return true;
         }
-        left = rest;
-    }
+        let may = |at: &&usize| answers[**at].is_none() && spots[**at].sent <= came[*response];
+        let open = order.iter().find(may).copied();
+        open.map(|at| answers[at] = Some(*response)).is_none()
+    });
     left
 }
 
 /// Gives responses to the requests whose ids they carry, where no other request has the same; returns the others.
-pub fn by_id(units: &[&Unit], responses: &[&Json], answers: &mut [Option<usize>]) -> Vec<usize> {
+pub fn by_id(
+    units: &[&Unit],
+    spots: &[Spot],
+    responses: &[&Json],
+    came: &[usize],
+    answers: &mut [Option<usize>],
+) -> Vec<usize> {
     // `None`: more than one request has the id.
     let mut of_id: HashMap<String, Option<usize>> = HashMap::new();
     for (at, unit) in units.iter().enumerate() {
@@ -99,7 +113,7 @@ pub fn by_id(units: &[&Unit], responses: &[&Json], answers: &mut [Option<usize>]
     let mut left = Vec::new();
     for (index, response) in responses.iter().enumerate() {
         let same = response.get("id").and_then(key).and_then(|id| of_id.get(&id).copied().flatten());
-        match same.filter(|at| answers[*at].is_none()) {
+        match same.filter(|at| answers[*at].is_none() && spots[*at].sent <= came[index]) {
             Some(at) => answers[at] = Some(index),
             None => left.push(index),
         }
@@ -119,15 +133,19 @@ fn key(id: &Json) -> Option<String> {
     }
 }
 
-/// Gives each of `places` one of `things` that fits it, as many as can be, in order where that does as well. Returns
-/// for each thing the place that has it.
-pub fn pair(places: usize, things: usize, fits: &dyn Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
+/// Gives each place one of `things` that fits it, as many as can be; what comes first in `places` is served first. Within
+/// one group of places, which `groups` numbers, things are given in order where that does as well. Returns for each thing
+/// the place that has it.
+pub fn pair(groups: &[usize], things: usize, fits: &dyn Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
     let mut holder: Vec<Option<usize>> = vec![None; things];
-    let mut next = 0;
+    let (mut group, mut next) = (None, 0);
     let mut without = Vec::new();
-    for place in 0..places {
+    for (place, of) in groups.iter().enumerate() {
+        if group.replace(of) != Some(of) {
+            next = 0;
+        }
         // In order first: peers mostly answer so.
-        match (next..things).find(|at| fits(place, *at)) {
+        match (next..things).find(|at| holder[*at].is_none() && fits(place, *at)) {
             Some(at) => {
                 holder[at] = Some(place);
                 next = at + 1;
@@ -227,6 +245,47 @@ mod tests {
     fn an_answer_to_a_notification_is_its_own() {
         let (a, null) = (error(-32601, "\"a\""), error(-32601, "null"));
         assert_eq!(matched(&[NOTE, A], &[&null, &a]), (vec![Some(0), Some(1)], vec![]));
+    }
+
+    /// Answers for messages sent one after the other, each awaited; `came` says after how many of them each response came.
+    fn in_turn(requests: &[&str], responses: &[(&str, usize)]) -> (Vec<Option<usize>>, Vec<usize>) {
+        use super::super::deal::deal;
+        use super::super::frames::lines;
+        use super::super::model::Asked;
+        let facts = Facts::new(Side::Provider);
+        let asked: Vec<Asked> = (0..)
+            .zip(requests)
+            .map(|(at, text)| Asked {
+                units: vec![of_message(&facts, text.as_bytes()).unwrap()],
+                spot: Spot { sent: at * 2 + 1, round: at },
+                ..Asked::default()
+            })
+            .collect();
+        let text: String = responses.iter().map(|(text, _)| format!("{text}\n")).collect();
+        let (mut frames, _) = lines(text.as_bytes(), responses.len());
+        frames.iter_mut().zip(responses).for_each(|(frame, (_, after))| frame.place = after * 2);
+        let (came, extra) = deal(&asked, &frames);
+        let index = |found: &Json| {
+            frames.iter().position(|frame| std::ptr::eq(frame.value.as_ref().unwrap(), found)).unwrap()
+        };
+        let answers = came.iter().map(|came| came.answers[0].map(index)).collect();
+        (answers, extra.into_iter().map(index).collect())
+    }
+
+    #[test]
+    fn nothing_answers_what_was_sent_after_it() {
+        let (a, null) = (error(-32601, "\"a\""), error(-32600, "null"));
+        assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 1)]), (vec![Some(0), None], vec![]));
+        assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 2)]), (vec![None, Some(0)], vec![]));
+        assert_eq!(in_turn(&[A], &[(&a, 0), (&a, 1)]), (vec![Some(1)], vec![0]));
+        assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 2), (&null, 2)]).1, vec![0; 0]);
+    }
+
+    #[test]
+    fn a_wrong_answer_belongs_to_what_was_sent_last_before_it() {
+        let (parse, null) = (error(-32700, "null"), error(-32601, "null"));
+        assert_eq!(in_turn(&[INVALID, NOTE], &[(&null, 2)]), (vec![None, Some(0)], vec![]));
+        assert_eq!(in_turn(&[INVALID, A], &[(&parse, 1)]), (vec![Some(0), None], vec![]));
     }
 
     #[test]

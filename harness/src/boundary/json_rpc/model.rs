@@ -7,10 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::matching::Spot;
 use crate::carriage::HTTP;
 use crate::clause::ClauseId;
 use crate::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use crate::lines::Line;
+use crate::lines::{self, Line};
 use crate::packing::Packing;
 use crate::plan::Act;
 use crate::transcript::{Kind, Transcript};
@@ -116,6 +117,8 @@ pub struct Unit {
     pub result_bytes: usize,
     /// An allowed error with this code leaves the question open; why.
     pub shows_nothing: Option<(i64, &'static str)>,
+    /// Its signature, where that is wrong or its nonce is there twice.
+    pub sealed: Option<Box<auth::Sealed>>,
 }
 
 impl Unit {
@@ -132,6 +135,7 @@ impl Unit {
             work: None,
             result_bytes: 0,
             shows_nothing: None,
+            sealed: None,
         }
     }
 
@@ -192,6 +196,8 @@ pub struct Asked {
     pub aim: Option<Aim>,
     /// When it was written, microseconds.
     pub at_us: u64,
+    /// Where it stands among what was sent and what came.
+    pub spot: Spot,
     /// Its requests: one, or those of a batch.
     pub units: Vec<Unit>,
     /// A batch: its replies come in one array.
@@ -220,15 +226,18 @@ pub fn asked(transcript: &Transcript, session: usize, lines: &[Line]) -> Vec<Ask
         pins.gate.borrow_mut().beside = lines.iter().filter(is_beside).count() as u64;
     }
     let mut all: Vec<Asked> = Vec::new();
-    let mut fence = 0;
+    let (mut fence, mut round) = (0, 0);
     let mut runs = Runs::default();
+    let begun = lines::begun(transcript, session);
     let clock_us = clock_us(transcript, session);
     for line in lines {
         let step = steps.get(line.step);
         if line.step != fence {
             // A step that waits for its replies is a fence: what was sent before it had its chance.
             let waits = |step: &crate::plan::Step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0);
-            runs.pass(steps[fence.min(steps.len())..line.step.min(steps.len())].iter().any(waits));
+            let waited = steps[fence.min(steps.len())..line.step.min(steps.len())].iter().any(waits);
+            round += usize::from(waited);
+            runs.pass(waited);
             fence = line.step;
         }
         let mut asked = Asked {
@@ -236,6 +245,7 @@ pub fn asked(transcript: &Transcript, session: usize, lines: &[Line]) -> Vec<Ask
             canary: step.is_some_and(|step| step.canary),
             aim: step.and_then(|step| serde_json::from_value(step.expect.clone()).ok()),
             at_us: line.at_us,
+            spot: Spot { sent: lines::sent(&begun, line), round },
             units: Vec::new(),
             batch: false,
             whole: None,
@@ -354,7 +364,7 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
                     }
                     return;
                 }
-                pins.gate.borrow_mut().in_batch = matches!(decoded.value, Json::Array(_));
+                pins.gate.borrow_mut().begin(&decoded.value);
                 match &decoded.value {
                     Json::Array(elements) if elements.is_empty() => {
                         let mut unit = Unit::new(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));

@@ -2,6 +2,9 @@
 //! of the process.
 
 mod http;
+mod lateness;
+
+use std::collections::BTreeSet;
 
 use super::deal::{Came, deal};
 use super::frames::{self, Frame};
@@ -12,6 +15,7 @@ use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::{self, DecodeLimits, Json};
 use crate::lines::{self, Line};
+use crate::matrix::canonical::canonical;
 use crate::memory;
 use crate::payload::shorten;
 use crate::plan::{Act, Step};
@@ -77,6 +81,12 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     judgement
 }
 
+/// The units of a line that were answered, with their answers.
+fn answered<'a>(asked: &'a Asked, came: &Came<'a>) -> Vec<(&'a Unit, &'a Json)> {
+    let pairs = asked.units.iter().zip(&came.answers);
+    pairs.filter_map(|(unit, answer)| answer.map(|answer| (unit, answer))).collect()
+}
+
 type Place<'a> = dyn Fn(usize) -> Option<usize> + 'a;
 type Beside<'a> = dyn Fn(usize, usize) -> bool + 'a;
 
@@ -89,13 +99,23 @@ struct Session<'a> {
     over: bool,
     /// Some reply holds a surrogate escape without its other half.
     lone_surrogates: bool,
+    /// The first error that refused a signature, and whether another one differed.
+    unauthorized: Option<(String, bool)>,
     own: Judgement,
 }
 
 impl<'a> Session<'a> {
     fn new(transcript: &'a Transcript, session: usize) -> Self {
         let ending = Ending::of(transcript, session);
-        Self { transcript, session, ending, over: false, lone_surrogates: false, own: Judgement::default() }
+        Self {
+            transcript,
+            session,
+            ending,
+            over: false,
+            lone_surrogates: false,
+            unauthorized: None,
+            own: Judgement::default(),
+        }
     }
 
     fn judge(mut self, judgement: &mut Judgement) {
@@ -121,7 +141,7 @@ impl<'a> Session<'a> {
     /// Judges a session on standard streams.
     fn judge_lines(&mut self, asked: Vec<Asked>, lines: &[Line]) {
         let out = self.transcript.stdout(self.session);
-        let (frames, rest) = frames::answering(&out, &asked, &self.transcript.facts);
+        let (frames, rest) = frames::answering(&out, &asked, self.transcript, self.session);
         self.lone_surrogates = frames.iter().any(|frame| frame.lone_surrogates);
         self.output(&frames, rest, !asked.is_empty());
         let (came, extra) = deal(&asked, &frames);
@@ -140,16 +160,26 @@ impl<'a> Session<'a> {
         self.held_up(&asked, &place, &|_, _| true);
         self.own.findings.extend(rules::of_frames(&frames));
         self.own.findings.extend(rules::of_logs(self.transcript, self.session));
-        let answers: Vec<&Json> = came.iter().flat_map(|came| &came.answers).copied().flatten().collect();
+        let answered_us = |at: usize| {
+            let frame = frames.get(place(at)?)?;
+            self.transcript.of(self.session).nth(frame.place).map(|event| event.at_us)
+        };
+        let late = lateness::judge(&asked, &answered_us, self.transcript.timeout_scale);
+        late.into_iter().for_each(|(at, finding)| self.file(&asked[at], finding));
+        let answers: Vec<(&Unit, &Json)> =
+            asked.iter().zip(&came).flat_map(|(asked, came)| answered(asked, came)).collect();
         self.rate(&asked, &answers);
         self.own.findings.extend(streams::judge(&self.transcript.facts, lines, &frames));
         self.end();
+        if !self.ending.late {
+            self.own.findings.extend(lateness::end(self.transcript, self.session));
+        }
         let left = left_behind(self.transcript, self.session, clause::NO_PROCESS_LEFT, clause::NO_FILE_LEFT);
         self.own.findings.extend(left);
     }
 
     /// Whether requests were let through that are too many, or kept out that are not.
-    fn rate(&mut self, asked: &[Asked], answers: &[&Json]) {
+    fn rate(&mut self, asked: &[Asked], answers: &[(&Unit, &Json)]) {
         if self.transcript.facts.claims("rate_limit") {
             let found = rates::judge(&self.transcript.facts, self.transcript, self.session, asked, answers);
             self.own.findings.extend(found);
@@ -211,6 +241,7 @@ impl<'a> Session<'a> {
             let expected = "one response for each request of the batch";
             self.file(asked, Finding::new(clause::BATCH_ONCE, "extra_reply", expected, got));
         }
+        self.twins(asked, came);
         let silent = asked.whole.as_ref().is_some_and(Unit::may_be_silent) && came.array.is_none();
         for (unit, answer) in asked.units.iter().zip(&came.answers) {
             match answer {
@@ -234,16 +265,53 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// What is wrong with the refusal of a signature: it tells what the right one is, or what was wrong.
+    fn refusal(&mut self, asked: &Asked, unit: &Unit, response: &Json) {
+        let Some(error) = model::auth::refusal(response) else { return };
+        let told = unit.sealed.as_ref().and_then(|sealed| model::auth::leak(sealed, response));
+        self.own.findings.extend(told.map(|finding| finding.at(asked.step)));
+        let text = canonical(error);
+        match &mut self.unauthorized {
+            None => self.unauthorized = Some((text, false)),
+            Some((first, differed)) if *first != text && !*differed => {
+                *differed = true;
+                let expected = format!("the error that another message was refused with: {first}");
+                let finding = Finding::new("RPC-AUTH-11", "errors_differ", expected, text);
+                self.own.findings.push(finding.at(asked.step));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Elements of a batch with one nonce of which more than one was accepted.
+    fn twins(&mut self, asked: &Asked, came: &Came<'_>) {
+        let mut accepted = BTreeSet::new();
+        for (unit, response) in answered(asked, came) {
+            let twin = unit.sealed.as_ref().and_then(|sealed| sealed.twin.as_ref());
+            let Some(nonce) = twin.filter(|_| rates::passed(response)) else { continue };
+            if !accepted.insert(nonce) {
+                let got = shorten(&response.to_text(), 200).into_owned();
+                let expected = "a nonce is accepted once, in one batch too";
+                self.file(asked, Finding::new("RPC-AUTH-03", "nonce_accepted_twice", expected, got));
+                return;
+            }
+        }
+    }
+
     fn reply(&mut self, asked: &Asked, unit: &Unit, response: &Json) {
         if !unit.old {
             for finding in frames::violations(response) {
                 self.own.findings.push(finding.at(asked.step));
             }
             let facts = &self.transcript.facts;
-            let signed = facts.claims("auth").then(|| model::auth::violation(response)).flatten();
+            let has_key = facts.claims("auth");
+            let signed = has_key.then(|| model::auth::violation(response)).flatten();
             let limited = facts.claims("rate_limit").then(|| model::rate::violation(response)).flatten();
             let found = signed.into_iter().chain(limited).map(|finding| finding.at(asked.step));
             self.own.findings.extend(found);
+            if has_key {
+                self.refusal(asked, unit, response);
+            }
         }
         self.own.findings.extend(rules::trace(response).map(|finding| finding.at(asked.step)));
         match unit.fit(response) {

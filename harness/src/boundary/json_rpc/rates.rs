@@ -1,7 +1,7 @@
 //! Rate limits: how many requests of a session passed, and whether whoever waited as told passes.
 
 use super::model::rate::{LIMITED, limit, retry_after_ms};
-use super::model::{Asked, auth::UNAUTHORIZED, code};
+use super::model::{Asked, Unit, auth::UNAUTHORIZED, code};
 use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
@@ -12,17 +12,17 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// What clocks of two processes may differ in, microseconds.
 const SLACK_US: u64 = 20_000;
 
-/// Judges a session; `answers` are the responses to requests, in the order of sending.
+/// Judges a session; `answers` are the requests that were answered and their responses, in the order of sending.
 pub fn judge(
     facts: &Facts,
     transcript: &Transcript,
     session: usize,
     asked: &[Asked],
-    answers: &[&Json],
+    answers: &[(&Unit, &Json)],
 ) -> Vec<Finding> {
     let Some(limit) = limit(facts) else { return Vec::new() };
     let mut found = Vec::new();
-    let passed = answers.iter().filter(|answer| passed(answer)).count() as u64;
+    let passed = answers.iter().filter(|(_, answer)| passed(answer)).count() as u64;
     let (mut begun, mut ended) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
@@ -46,11 +46,27 @@ pub fn judge(
         });
     }
     found.extend(after_waits(transcript, session));
+    found.extend(refused_and_run(asked, answers));
     found
 }
 
+/// A counting method that ran more often than calls of it were let through.
+fn refused_and_run(asked: &[Asked], answers: &[(&Unit, &Json)]) -> Option<Finding> {
+    let code = |answer: &Json| answer.pointer("/error/code").and_then(Json::as_i64);
+    let refused = answers.iter().filter(|(unit, answer)| unit.counts.1 > 0 && code(answer) == Some(LIMITED));
+    let called = asked.iter().flat_map(|asked| &asked.units).map(|unit| unit.counts.1).sum::<u64>();
+    let runs_max = called.saturating_sub(refused.count() as u64);
+    let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);
+    let of_counter = answers.iter().filter(|(unit, _)| unit.counts.1 > 0);
+    let (_, answer) = of_counter.max_by_key(|(_, answer)| count(answer))?;
+    (count(answer) > Some(runs_max)).then(|| {
+        let expected = format!("at most {runs_max} runs: calls that are refused for their rate do not run");
+        Finding::new("RPC-RATE-04", "refused_call_ran", expected, answer.to_text())
+    })
+}
+
 /// Whether a response is that of a request which was let through.
-fn passed(response: &Json) -> bool {
+pub fn passed(response: &Json) -> bool {
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     !code.is_some_and(|code| [LIMITED, UNAUTHORIZED, code::REQUEST, code::PARSE].contains(&code))
 }

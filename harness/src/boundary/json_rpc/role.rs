@@ -59,12 +59,31 @@ pub fn role(facts: &Facts, name: &str) -> Option<Role> {
     Some(role)
 }
 
+/// The method that takes `minuend` and `subtrahend` by name and gives their difference.
+///
+/// # Errors
+/// One sentence: the role `named` leaves its result free, so that no check can tell whether params arrived.
+pub fn difference(facts: &Facts) -> Result<Role, String> {
+    role(facts, "named").filter(|role| role.expect.as_deref() == Some("difference")).ok_or_else(|| {
+        "role_probes_nothing: the role `named` says nothing of its result; map it to a method that subtracts, with \
+         expect = \"difference\""
+            .to_owned()
+    })
+}
+
 impl Role {
     /// Params with `value` in the place of the placeholder `name`.
     ///
     /// # Errors
-    /// One sentence: the template names another placeholder.
+    /// One sentence: the template names another placeholder, or not this one.
     pub fn filled(&self, name: &str, value: u64) -> Result<Value, String> {
+        let has_place = |params: &Value| params.to_string().contains(&format!("{{{name}}}"));
+        if !self.params.as_ref().is_some_and(has_place) {
+            return Err(format!(
+                "role_probes_nothing: the params of the method {:?} lack \"{{{name}}}\"; add it to its role in [roles]",
+                self.method
+            ));
+        }
         fill_template(self.params.as_ref().unwrap_or(&Value::Null), &[(name, Value::from(value))])
     }
 
@@ -132,6 +151,14 @@ mod tests {
         assert_eq!(of(json!(["{ms}"]), "[7]"), Some(7));
         assert_eq!(of(json!({ "for": "{ms} ms" }), r#"{"for":"7 ms"}"#), Some(7));
         assert_eq!(of(json!({ "s": 1, "options": {} }), r#"{"s":1}"#), None);
+    }
+
+    #[test]
+    fn a_role_without_its_placeholder_probes_nothing() {
+        let role = |params| Role { method: "m".to_owned(), params, expect: None };
+        for params in [None, Some(json!({})), Some(json!({ "bytes": "{bytes}" }))] {
+            assert!(role(params).filled("ms", 1).unwrap_err().starts_with("role_probes_nothing: "));
+        }
     }
 
     #[test]

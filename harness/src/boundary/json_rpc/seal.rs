@@ -10,7 +10,9 @@
 //! | `"@now-text"` | the same as a string |
 //! | `"@nonce"` | a nonce that was never used |
 //! | `"@nonce:NAME"` | the same nonce wherever the name is the same in this conversation |
+//! | `"@nonce-near:KIND:NAME"` | a near miss of that nonce ([`near_misses`]) |
 //! | `"@signature"` | the signature of the message it stands in |
+//! | `"@signature-near:KIND"` | a near miss of it; itself where it has none of that kind |
 //! | `"@signature-of:TEXT"` | the signature of another message |
 //! | `"@signature-by:KEY"` | the signature of the message it stands in, by another key |
 //! | `"@gzip:TEXT"` | the text, signed where that is due, compressed and in base64 |
@@ -25,6 +27,7 @@ use super::talk::quoted;
 use crate::boundary::Moment;
 use crate::facts::Facts;
 use crate::json::{self, DecodeLimits, Json, string_end};
+use crate::near_miss::near_misses;
 use crate::packing::Packing;
 
 /// Stands for `auth` where there is to be none.
@@ -120,6 +123,8 @@ impl Sealer<'_> {
         let Some(word) = word else { return Some(text.to_owned()) };
         let signed = if let Some(other) = word.strip_prefix("@signature-of:") {
             signature(key, &self.moments(other).parse().ok()?)
+        } else if let Some(kind) = word.strip_prefix("@signature-near:") {
+            near_miss(kind, signature(key, message))
         } else if let Some(key) = word.strip_prefix("@signature-by:") {
             signature(key.as_bytes(), message)
         } else {
@@ -158,12 +163,22 @@ impl Sealer<'_> {
                     offset => Some((now + offset.parse::<i64>().ok()?).to_string()),
                 };
             }
+            if let Some((kind, name)) = content.strip_prefix("@nonce-near:").and_then(|it| it.split_once(':'))
+            {
+                return Some(quoted(&near_miss(kind, format!("{}-{name}", self.moment.run))));
+            }
             match content.strip_prefix("@nonce")? {
                 "" => Some(quoted(&self.fresh())),
                 name => Some(quoted(&format!("{}-{}", self.moment.run, name.strip_prefix(':')?))),
             }
         })
     }
+}
+
+/// The near miss of this kind, or the text itself where it has none.
+fn near_miss(kind: &str, right: String) -> String {
+    let miss = near_misses(&right).into_iter().find(|miss| miss.kind == kind);
+    miss.map_or(right, |miss| miss.text)
 }
 
 /// A JSON text in which every string whose content `replace` knows stands as what it gives.
@@ -276,6 +291,16 @@ mod tests {
     fn the_time_can_be_a_string() {
         let text = sealed("{\"auth\":{\"timestamp\":\"@now-text\",\"signature\":\"@signature\"}}");
         assert!(text.contains("\"timestamp\":\"1000\"") && is_signed(&text.parse().unwrap()), "{text}");
+    }
+
+    #[test]
+    fn nearly_right_signatures_and_nonces_can_be_written() {
+        let of = |signature: &str| {
+            let auth = format!(r#"{{"nonce":"@nonce-near:blank-behind:a","signature":"{signature}"}}"#);
+            sealed(&format!("{{\"auth\":{auth}}}")).parse::<Json>().unwrap()
+        };
+        assert_eq!(of("@signature").pointer("/auth/nonce").and_then(Json::as_str), Some("r-a "));
+        assert!(is_signed(&of("@signature")) && !is_signed(&of("@signature-near:shorter-by-one")));
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod clause {
     pub const NOTHING_AFTER: &str = "RPC-STREAM-05";
     pub const UNASKED: &str = "RPC-STREAM-06";
     pub const SOME: &str = "RPC-STREAM-07";
+    pub const NO_ID: &str = "RPC-STREAM-08";
 }
 
 /// A request of a method that streams.
@@ -162,6 +163,17 @@ impl Judge {
     }
 
     fn message(&mut self, message: &Json) {
+        let is_of_stream = ["stream_start", "stream_data", "stream_end"]
+            .contains(&message.get("method").and_then(Json::as_str).unwrap_or_default());
+        if is_of_stream && message.get("id").is_some() && !self.tasks.loose {
+            self.file(
+                None,
+                clause::NO_ID,
+                "id",
+                "messages of streams are notifications, without `id`",
+                message,
+            );
+        }
         match message.get("method").and_then(Json::as_str) {
             Some("stream_start") => self.start(message),
             Some("stream_data") => self.data(message),
@@ -227,8 +239,14 @@ impl Judge {
             self.file(task, clause::NOTHING_AFTER, "after_end", "nothing of a stream after its end", message);
             return;
         }
-        if message.pointer("/params/chunk").is_none() {
-            self.file(task, clause::CHUNKS, "no_chunk", "`stream_data` has a `chunk`", message);
+        if message.pointer("/params/chunk").and_then(Json::as_str).is_none() {
+            self.file(
+                task,
+                clause::CHUNKS,
+                "no_chunk",
+                "`stream_data` has a `chunk` that is a string",
+                message,
+            );
         }
         let sequence = message.pointer("/params/sequence").and_then(Json::as_u64);
         let wrong = sequence != Some(last + 1);

@@ -57,6 +57,8 @@ fn plan(facts: &Facts, clause: &str) -> Plan {
     send(&call(UNKNOWN_METHOD, None, Some("\"\\u0000é😀\\\\\"")));
     send(&call(&format!("{UNKNOWN_METHOD}\u{1}\"é\n"), None, Some("3")));
     if let Some(echo) = role(facts, "echo") {
+        // Whatever it gives where it is given nothing, a null result is a result.
+        send(&call(&echo.method, None, Some("5")));
         send(&call(&echo.method, Some("[\"\\u0000\\u001f\\\"\\\\é😀\",1.5,-0.0,1e-7,null]"), Some("4")));
     }
     if let Some(fail) = role(facts, "fail") {

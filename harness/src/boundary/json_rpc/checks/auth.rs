@@ -8,6 +8,7 @@ use super::super::seal::ABSENT;
 use super::super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
 use crate::check::Check;
 use crate::facts::Facts;
+use crate::near_miss::near_misses;
 use crate::payload::Payload;
 use crate::plan::{Act, Plan};
 use crate::rng::Rng;
@@ -94,6 +95,78 @@ pub fn checks() -> Vec<Check> {
             },
         ),
         check(
+            "signature-near-misses",
+            "A signature that is cut, longer, of another case or alphabet, without padding or with blanks is refused.",
+            &["RPC-AUTH-01"],
+            |talk, _| {
+                talk.canary();
+                // Not every signature has a letter of the other alphabet.
+                let again = ["other-alphabet"; 3].into_iter();
+                let misses = near_misses("aB+/cd09=").into_iter().map(|miss| miss.kind);
+                for (n, kind) in misses.chain(again).enumerate() {
+                    let auth = SIGNED.replace("@signature", &format!("@signature-near:{kind}"));
+                    talk.send(&request(&quoted(&format!("s{n}")), &auth));
+                }
+            },
+        ),
+        check(
+            "nonce-near-misses",
+            "A nonce that is nearly one that was used is another nonce, and accepted.",
+            &["RPC-AUTH-03"],
+            |talk, _| {
+                talk.canary();
+                let with = |nonce: &str| SIGNED.replace("@nonce", nonce);
+                talk.send(&request("\"used\"", &with("@nonce:Near-1")));
+                for (n, miss) in near_misses("Near-1").into_iter().enumerate() {
+                    let nonce = format!("@nonce-near:{}:Near-1", miss.kind);
+                    talk.send(&request(&quoted(&format!("n{n}")), &with(&nonce)));
+                }
+                talk.send(&request("\"again\"", &with("@nonce:Near-1")));
+            },
+        ),
+        check(
+            "refusals-are-alike",
+            "The errors that refuse missing, malformed, wrong, stale and repeated signatures are equal and tell no secret.",
+            &["RPC-AUTH-11", "RPC-AUTH-12"],
+            |talk, _| {
+                talk.aim_at_nothing().canary();
+                let with = |from: &str, to: &str| SIGNED.replace(from, to);
+                for (n, auth) in [
+                    "@absent".to_owned(),
+                    "{}".to_owned(),
+                    "7".to_owned(),
+                    with("\"@signature\"", "7"),
+                    with("@signature", "no base64"),
+                    with("@signature", "@signature-by:another-key"),
+                    with("@signature", "@signature-near:shorter-by-half"),
+                    with("\"@now\"", "\"@now-text\""),
+                    with("@now", "@now-86400"),
+                    with("@now", "@now+86400"),
+                    with("\"@nonce\"", "\"\""),
+                    with("@nonce", "@nonce:alike"),
+                    with("@nonce", "@nonce:alike"),
+                ]
+                .iter()
+                .enumerate()
+                {
+                    talk.send(&request(&quoted(&format!("a{n}")), auth));
+                }
+            },
+        )
+        .ambient(),
+        check(
+            "nonce-twice-in-a-batch",
+            "Of two elements of a batch with one nonce no more than one is accepted.",
+            &["RPC-AUTH-03"],
+            |talk, _| {
+                talk.canary();
+                let with = |id: &str, name: &str| request(id, &SIGNED.replace("@nonce", &format!("@nonce:{name}")));
+                talk.send(&format!("[{},{}]", with("1", "b1"), with("2", "b2")));
+                talk.send(&format!("[{},{},{}]", with("3", "b3"), with("4", "b3"), with("5", "b4")));
+            },
+        )
+        .also_feature("batch"),
+        check(
             "timestamps",
             "Timestamps 299 s from now are accepted on both sides, those 302 s from now are refused.",
             &["RPC-AUTH-02"],
@@ -135,20 +208,27 @@ pub fn checks() -> Vec<Check> {
         ),
         check(
             "order-of-checks",
-            "Signatures are looked at after text and shape of a message, and before its method and params.",
+            "Signatures are looked at after text and shape of a message, and before its method.",
             &["RPC-AUTH-10"],
-            |talk, facts| {
+            |talk, _| {
                 talk.canary();
                 talk.send(&call(UNKNOWN_METHOD, None, Some("\"none\"")).replacen('{', &format!("{{{ABSENT}"), 1));
-                if let Some(named) = super::super::role::role(facts, "named") {
-                    let text = call(&named.method, Some("{}"), Some("\"params\""));
-                    talk.send(&text.replacen('{', &format!("{{{ABSENT}"), 1));
-                }
                 talk.send("{\"jsonrpc\":\"2.0\",\"method\":");
                 talk.send(&format!("{{{ABSENT}\"jsonrpc\":\"2.0\",\"method\":1,\"id\":\"shape\"}}"));
                 talk.send(&format!("{{{ABSENT}\"jsonrpc\":\"1.9\",\"method\":\"m\",\"id\":\"version\"}}"));
             },
         ),
+        check(
+            "params-after-signatures",
+            "Signatures are looked at before the params of a method.",
+            &["RPC-AUTH-10"],
+            |talk, _| {
+                let named = talk.method("named");
+                let text = call(&named, Some("{}"), Some("\"params\""));
+                talk.canary().send(&text.replacen('{', &format!("{{{ABSENT}"), 1));
+            },
+        )
+        .roles(&["named"]),
         check(
             "unsignable",
             "Messages without a canonical form are refused with -32600: names twice, half surrogates, large integers.",

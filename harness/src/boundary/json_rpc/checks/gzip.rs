@@ -2,6 +2,8 @@
 //!
 //! The words that begin with `@` are those of [`super::super::seal`].
 
+use base64::Engine as _;
+
 use super::super::oracle::MEMORY;
 use super::super::talk::{Talk, call, good, quoted};
 use crate::carriage::{Carriage, Framing, HTTP};
@@ -116,6 +118,7 @@ pub fn checks() -> Vec<Check> {
             bomb(way),
         ]);
     }
+    checks.push(undeclared());
     checks.extend([
         check(
             Way::Line,
@@ -169,6 +172,26 @@ pub fn checks() -> Vec<Check> {
         ),
     ]);
     checks
+}
+
+/// A compressed message for a server that does not say that it takes any.
+fn undeclared() -> Check {
+    Check::new(
+        "json_rpc/stdio/gzip/undeclared",
+        "A server that does not declare compression refuses a compressed message with -32600.",
+        ["RPC-GZIP-07"],
+        "command",
+        |facts, _| {
+            if facts.claims("gzip") {
+                return Err("declared: this server says that it takes compressed messages".to_owned());
+            }
+            let mut talk = Talk::about(facts, "RPC-GZIP-07");
+            let packed = Packing::Whole.pack(good(facts, 1, "\"packed\"").as_bytes());
+            let body = packed.map_err(|error| error.to_string())?;
+            let body = base64::engine::general_purpose::STANDARD.encode(body);
+            Ok(talk.canary().send(&wrapper(&quoted(&body))).canary().finish())
+        },
+    )
 }
 
 fn requests(talk: &mut Talk<'_>, facts: &Facts, way: Way) {

@@ -1,7 +1,7 @@
 //! Rate limits: as many requests as were claimed pass, more are refused, and whoever waits as told passes.
 
 use super::super::model::rate::{Limit, limit};
-use super::super::talk::{Talk, good, quoted};
+use super::super::talk::{Talk, call, good, quoted};
 use crate::check::{Check, Untestable};
 use crate::facts::Facts;
 use crate::payload::Payload;
@@ -65,6 +65,27 @@ pub fn checks() -> Vec<Check> {
                 Ok(talk.canary().finish())
             },
         )
+        .waits(),
+        check(
+            "refused-calls-do-not-run",
+            "Of twice as many calls of a counting method as the limit allows, those that are refused do not run.",
+            "RPC-RATE-04",
+            |facts, limit| {
+                if limit.window_s > WINDOW_S_MAX {
+                    return Err(format!("long_window: more than {WINDOW_S_MAX} s are not waited for"));
+                }
+                let mut talk = Talk::about(facts, "RPC-RATE-04");
+                let counter = talk.method("counter");
+                let count = 2 * limit.requests + 1;
+                let calls: String =
+                    (0..count).map(|n| call(&counter, Some("{}"), Some(&n.to_string())) + "\n").collect();
+                talk.push(Payload::text(calls), Chunking::Whole, u32::try_from(count).unwrap_or(u32::MAX));
+                talk.act(Act::Wait { ms: limit.window_s * 1_100 + 300 });
+                talk.send(&call(&counter, Some("{}"), Some("\"after\"")));
+                Ok(talk.canary().finish())
+            },
+        )
+        .roles(&["counter"])
         .waits(),
         check(
             "in-batches",

@@ -10,8 +10,8 @@ use crate::payload::Payload;
 use crate::rng::Rng;
 
 /// Everything that holds of a stream.
-const CLAUSES: [&str; 5] =
-    ["RPC-STREAM-01", "RPC-STREAM-02", "RPC-STREAM-03", "RPC-STREAM-04", "RPC-STREAM-05"];
+const CLAUSES: [&str; 6] =
+    ["RPC-STREAM-01", "RPC-STREAM-02", "RPC-STREAM-03", "RPC-STREAM-04", "RPC-STREAM-05", "RPC-STREAM-08"];
 
 /// The checks of this topic.
 pub fn checks() -> Vec<Check> {
@@ -22,7 +22,15 @@ pub fn checks() -> Vec<Check> {
                 title,
                 clauses.iter().copied(),
                 "command",
-                move |facts, rng| Ok(plan(facts, rng)),
+                move |facts, rng| {
+                    if params(facts).pointer("/options/stream") != Some(&Value::Bool(true)) {
+                        return Err(
+                            "role_probes_nothing: the params of the role `stream` lack `options.stream` true"
+                                .to_owned(),
+                        );
+                    }
+                    Ok(plan(facts, rng))
+                },
             )
             .feature("streaming")
             .roles(&["stream"])

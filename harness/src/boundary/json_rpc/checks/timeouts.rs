@@ -1,7 +1,7 @@
 //! Calls that take time: timeouts, work at the end of input, and slow calls beside quick ones.
 //!
-//! Nothing is timed here: work that would take longer than its timeout and the second that the contract adds is done
-//! only by a server that missed it.
+//! Work that would take longer than its timeout and the second that the contract adds is done only by a server that
+//! missed it; when the error came is judged from the transcript, with what plain calls before it took added.
 
 use super::super::model::TIMEOUT_DEFAULT_MS;
 use super::super::role::role;
@@ -81,6 +81,7 @@ fn cut_off() -> Check {
         &["RPC-TIME-01"],
         |facts| {
             let mut talk = Talk::about(facts, "RPC-TIME-01");
+            talk.canary().canary();
             send(&mut talk, facts, 50, Some("30000"), "\"in-time\"")?;
             send(&mut talk, facts, 3_000, Some("300"), "\"too-long\"")?;
             if facts.claims("batch") {
@@ -100,7 +101,7 @@ fn by_default() -> Check {
         &["RPC-TIME-01"],
         |facts| {
             let mut talk = Talk::about(facts, "RPC-TIME-01");
-            talk.canary();
+            talk.canary().canary();
             send(&mut talk, facts, TIMEOUT_DEFAULT_MS + 4_000, None, "\"too-long\"")?;
             Ok(close(&mut talk, 4_000))
         },

@@ -1,6 +1,6 @@
 //! Signed messages: which of them a server has to accept, which to refuse, judged from what was really written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -60,6 +60,17 @@ struct Use {
     is_certain: bool,
 }
 
+/// What the harness knows of the signature of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// The right one, before it is spelled.
+    pub mac: Vec<u8>,
+    /// The one that it came with.
+    pub given: String,
+    /// The nonce, where another element of its batch has it as well and either may be accepted.
+    pub twin: Option<String>,
+}
+
 /// What a server with signatures has seen so far.
 #[derive(Debug, Default)]
 pub struct Gate {
@@ -77,7 +88,9 @@ pub struct Gate {
     /// Requests on connections beside the first: nobody knows what they come before.
     pub beside: u64,
     /// The message is an element of a batch.
-    pub in_batch: bool,
+    in_batch: bool,
+    /// Nonces that more than one element of the batch has.
+    twins: BTreeSet<String>,
 }
 
 impl Gate {
@@ -95,6 +108,19 @@ impl Gate {
     pub fn next_line(&mut self, unix_ms: Option<u64>) {
         self.unix_ms = unix_ms;
         self.line += 1;
+    }
+
+    /// The messages of this line follow.
+    pub fn begin(&mut self, line: &Json) {
+        self.twins.clear();
+        self.in_batch = matches!(line, Json::Array(_));
+        let mut seen = BTreeSet::new();
+        for element in line.as_array().filter(|_| self.key.is_some()).unwrap_or_default() {
+            let nonce = element.pointer("/auth/nonce").and_then(Json::as_str);
+            if let Some(nonce) = nonce.filter(|nonce| !seen.insert((*nonce).to_owned())) {
+                self.twins.insert(nonce.to_owned());
+            }
+        }
     }
 
     /// A message that cannot be signed, where messages are; `facts` are those of its text.
@@ -131,6 +157,13 @@ impl Gate {
         if let Some(key) = self.key.clone() {
             let verdict = self.verdict(message, &key);
             signed(message, unit, verdict, id);
+            let text = |name: &str| message.get("auth")?.get(name)?.as_str().map(str::to_owned);
+            let twin = text("nonce").filter(|nonce| verdict == Verdict::Open && self.twins.contains(nonce));
+            if twin.is_some() || matches!(verdict, Verdict::Bad(_)) {
+                let mac = mac(key.as_bytes(), message);
+                unit.sealed =
+                    Some(Box::new(Sealed { mac, given: text("signature").unwrap_or_default(), twin }));
+            }
             if matches!(verdict, Verdict::Bad(_)) {
                 return;
             }
@@ -159,14 +192,10 @@ impl Gate {
             use base64::Engine as _;
             let engine = base64::engine::GeneralPurpose::new(
                 &base64::alphabet::STANDARD,
-                base64::engine::GeneralPurposeConfig::new()
-                    .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
-                    .with_decode_allow_trailing_bits(true),
+                base64::engine::GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
             );
-            // The right bytes in another spelling.
-            let plain: String = given.chars().filter(|c| !c.is_whitespace()).collect();
-            let plain = plain.replace('-', "+").replace('_', "/");
-            if engine.decode(plain).ok() != Some(mac(key.as_bytes(), message)) {
+            // A signature is padded standard base64: any other spelling is wrong but for bits that belong to no byte.
+            if engine.decode(given).ok() != Some(mac(key.as_bytes(), message)) {
                 return Verdict::Bad("RPC-AUTH-01");
             }
             certain = false;
@@ -195,6 +224,8 @@ impl Gate {
             Some(Json::String(id)) => certain &= self.key_id.as_ref() == Some(id),
             Some(_) => certain = false,
         }
+        // Of two elements of a batch either may come first.
+        certain &= !self.twins.contains(nonce);
         let now = self.unix_ms;
         let age_ms = |since: Option<u64>| now?.checked_sub(since?);
         match self.nonces.get_mut(nonce) {
@@ -252,6 +283,32 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
             unit.counts = (0, 0);
         }
     }
+}
+
+/// The error that a response says to a message that is not signed as it has to be.
+pub fn refusal(response: &Json) -> Option<&Json> {
+    let error = response.get("error")?;
+    (error.get("code").and_then(Json::as_i64) == Some(UNAUTHORIZED)).then_some(error)
+}
+
+/// Letters of a spelled signature that no text has by chance.
+const TELLING_CHARS: usize = 10;
+
+/// A refusal from which the right signature, or its beginning, can be read.
+pub fn leak(sealed: &Sealed, response: &Json) -> Option<Finding> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    let text = refusal(response)?.to_text();
+    let hex: String = sealed.mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    let begins = |spelled: &str| spelled[..spelled.len().min(TELLING_CHARS)].to_owned();
+    let (standard, safe) = (begins(&STANDARD.encode(&sealed.mac)), begins(&URL_SAFE.encode(&sealed.mac)));
+    // What was sent is no secret to whoever sent it.
+    let told = |spelled: &String| text.contains(spelled.as_str()) && !sealed.given.contains(spelled.as_str());
+    let shown = [standard, safe].iter().any(told) || text.to_ascii_lowercase().contains(&begins(&hex));
+    shown.then(|| {
+        let expected = "an error from which nothing of the right signature can be read";
+        Finding::new("RPC-AUTH-12", "signature_told", expected, crate::payload::shorten(&text, 200))
+    })
 }
 
 /// What is wrong with an error that says that a message is not signed as it has to be.

@@ -74,7 +74,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
             unit.counts = (1, 1);
             unit.allowed = vec![Allowed::result(Demand::Count(1, 1))];
         }
-        "named" => named(&mut unit, role, params),
+        "named" => named(&mut unit, role, params, profile),
         "sleep" => work::sleep(&mut unit, role, params, pins),
         "blob" => work::blob(&mut unit, role, params, pins),
         "stream" if params.is_some() && params == known_params(role).as_ref() => {
@@ -100,8 +100,9 @@ pub fn known_params(role: &Role) -> Option<Json> {
     role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok())
 }
 
-/// A method that takes named params, and succeeds with those of the configuration.
-fn named(unit: &mut Unit, role: &Role, params: Option<&Json>) {
+/// A method that takes named params, and succeeds with those of the configuration. What it does with names it does not
+/// know or lacks, and with params by position, is its own affair but to the profile (readings §7 Methods).
+fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
     let invalid = Allowed::error(&[code::PARAMS], IdRule::Own);
     let difference = role.expect.as_deref() == Some("difference");
     let known = known_params(role);
@@ -115,6 +116,7 @@ fn named(unit: &mut Unit, role: &Role, params: Option<&Json>) {
                 Some(result) if members.len() == 2 => {
                     unit.allowed = vec![Allowed::result(Demand::Equals(result))];
                 }
+                _ if !profile => unit.allowed = vec![Allowed::reply(IdRule::Own)],
                 Some(result) => unit.allowed = vec![Allowed::result(Demand::Equals(result)), invalid],
                 None if of("minuend").is_none() || of("subtrahend").is_none() => {
                     unit.clause = "RPC-PARAMS-03";
@@ -126,7 +128,7 @@ fn named(unit: &mut Unit, role: &Role, params: Option<&Json>) {
         Some(object @ Json::Object(_)) if known.as_ref() == Some(object) => {
             unit.allowed = vec![Allowed::result(Demand::Any)];
         }
-        Some(Json::Array(items)) if difference => {
+        Some(Json::Array(items)) if difference && profile => {
             // A method may take its params either way.
             unit.clause = "RPC-PARAMS-04";
             unit.allowed = match (minus(items.first(), items.get(1)), items.len()) {

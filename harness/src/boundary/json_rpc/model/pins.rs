@@ -9,6 +9,7 @@ use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{DEPTH_CERTAIN, DEPTH_CERTAIN_BY_SPEC, DEPTH_TOLD_MAX, Unit, methods, profile};
 use crate::facts::Facts;
 use crate::json::{self, Json};
+use crate::near_miss::near_misses;
 
 /// The facts that the model uses.
 pub struct Pins {
@@ -79,16 +80,22 @@ impl Pins {
         self.methods.get(name)
     }
 
-    /// Whether a method is one of the four of the profile, and claimed. What a role says of it else goes before.
+    /// Whether a method is one of the four of the profile, and claimed.
     pub fn is_of_profile(&self, name: &str) -> bool {
-        let other_role = self.method(name).is_some_and(|(role, _)| *role != "stream");
-        self.profile && self.profile_methods && profile::METHODS.contains(&name) && !other_role
+        self.profile && self.profile_methods && profile::METHODS.contains(&name)
     }
 
-    /// Whether certainly no peer has a method of this name.
+    /// Whether certainly no peer has a method of this name. One that is nearly that of a role is not there, but that the
+    /// specification does not say whether case counts.
     pub fn is_unknown(&self, name: &str) -> bool {
-        let is_nobodys = name.starts_with(methods::UNKNOWN) || methods::INHERITED.contains(&name);
-        is_nobodys && self.method(name).is_none()
+        let is_nearly = |right: &String| {
+            near_misses(right)
+                .iter()
+                .any(|miss| miss.text == name && (self.profile || !miss.kind.contains("case")))
+        };
+        let is_nobodys = || name.starts_with(methods::UNKNOWN) || methods::INHERITED.contains(&name);
+        let is_known = self.method(name).is_some() || profile::METHODS.contains(&name);
+        !is_known && (is_nobodys() || self.methods.keys().any(is_nearly))
     }
 
     /// Leaves those alternatives that the pinned value of the choice allows.

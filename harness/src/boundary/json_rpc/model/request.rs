@@ -1,7 +1,7 @@
 //! From one message to what it may be answered with.
 
 use super::pins::Pins;
-use super::{Allowed, Demand, IdRule, Unit, code, methods, profile};
+use super::{Allowed, Demand, IdRule, Unit, What, code, methods, profile};
 use crate::json::{Facts, Json};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
@@ -235,16 +235,28 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
         }
         return unit;
     }
-    let called = |params: Option<&Json>| match role {
-        Some(role) if !of_profile => methods::called(id.clone(), role, params, pins),
-        _ => {
-            let mut unit = profile::called(id.clone(), method, params);
-            let known = role.and_then(|(_, role)| methods::known_params(role));
-            if known.is_some() && params == known.as_ref() {
-                // The configuration says that this one succeeds.
-                unit.allowed = vec![Allowed::result(Demand::Any)];
+    let called = |params: Option<&Json>| {
+        let Some(role) = role.filter(|_| of_profile) else {
+            return match role {
+                Some(role) => methods::called(id.clone(), role, params, pins),
+                None => profile::called(id.clone(), method, params),
+            };
+        };
+        let mut unit = profile::called(id.clone(), method, params);
+        if unit.allowed.iter().all(|allowed| matches!(allowed.what, What::Error(_))) {
+            // No role makes right what the profile refuses.
+            return unit;
+        }
+        let by_role = methods::called(id.clone(), role, params, pins);
+        match role.0 {
+            "named" | "stream" => {
+                // The configuration says that these succeed.
+                if params.is_some() && params == methods::known_params(&role.1).as_ref() {
+                    unit.allowed = vec![Allowed::result(Demand::Any)];
+                }
+                unit
             }
-            unit
+            _ => Unit { shape: unit.shape, ..by_role },
         }
     };
     match params {
@@ -281,6 +293,44 @@ mod tests {
         facts.choices.extend(choices.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
         let unit = of_message(&facts, request.as_bytes()).unwrap();
         unit.fit(&response.parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn a_role_never_weakens_the_profile() {
+        let call = r#"{"jsonrpc":"2.0","method":"update_context","params":{},"id":1}"#;
+        let done = r#"{"jsonrpc":"2.0","result":null,"id":1}"#;
+        let mut facts = Facts::new(Side::Provider);
+        facts.features.insert("profile_methods".to_owned(), true.into());
+        for role in ["named", "echo", "counter", "stream"] {
+            facts.roles =
+                [(role.to_owned(), serde_json::json!({ "method": "update_context", "params": {} }))].into();
+            let unit = of_message(&facts, call.as_bytes()).unwrap();
+            assert!(unit.fit(&done.parse().unwrap()).is_none(), "{role}");
+        }
+    }
+
+    #[test]
+    fn named_params_are_a_matter_of_the_profile() {
+        let mut facts = Facts::new(Side::Provider);
+        let role = serde_json::json!({ "method": "minus", "params": {}, "expect": "difference" });
+        facts.roles.insert("named".to_owned(), role);
+        let mut fits = |set: &str, params: &str, result: &str| {
+            facts.requirements = set.to_owned();
+            let request = format!(r#"{{"jsonrpc":"2.0","method":"minus","params":{params},"id":1}}"#);
+            let unit = of_message(&facts, request.as_bytes()).unwrap();
+            unit.fit(&format!(r#"{{"jsonrpc":"2.0",{result},"id":1}}"#).parse().unwrap()).is_some()
+        };
+        let (null, failed) = (r#""result":null"#, r#""error":{"code":-32603,"message":"m"}"#);
+        for params in
+            [r#"{"minuend":42}"#, r#"{"a":1}"#, "[]", "[1,2,3]", r#"{"minuend":1,"subtrahend":1,"x":1}"#]
+        {
+            for answer in [null, failed] {
+                assert!(fits("spec", params, answer), "{params} {answer}");
+            }
+            assert!(!fits("profile", params, failed), "{params}");
+        }
+        assert!(fits("profile", r#"{"minuend":42}"#, r#""error":{"code":-32602,"message":"m"}"#));
+        assert!(!fits("spec", r#"{"minuend":42,"subtrahend":23}"#, null));
     }
 
     const FRACTION: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":1.5}"#;

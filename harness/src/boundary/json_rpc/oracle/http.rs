@@ -8,7 +8,7 @@ use super::super::deal::{Came, deal};
 use super::super::frames::{self, Frame};
 use super::super::model::{Allowed, Asked, IdRule, LINE_BYTES_CERTAIN, Unit};
 use super::super::rules;
-use super::{Session, clause};
+use super::{Session, answered as answered_units, clause};
 use crate::carriage::{Carriage, HTTP};
 use crate::finding::{ChoiceSeen, Finding, Nature};
 use crate::json::Json;
@@ -154,7 +154,7 @@ impl Session<'_> {
             judged.push((sent, frames));
         }
         let last = answered.iter().rposition(|answered| *answered);
-        let mut all_answers: Vec<&Json> = Vec::new();
+        let mut all_answers: Vec<(&Unit, &Json)> = Vec::new();
         for (index, ((asked, exchange), (sent, frames))) in
             asked.iter().zip(&exchanges).zip(&judged).enumerate()
         {
@@ -167,7 +167,7 @@ impl Session<'_> {
             let of_http = self.own.findings.len() > before;
             if let Some(came) = came.first() {
                 self.http_line(asked, came, exchange, of_http, last > Some(index));
-                all_answers.extend(came.answers.iter().copied().flatten());
+                all_answers.extend(answered_units(asked, came));
             }
             self.extra(std::slice::from_ref(asked), &extra);
         }
