@@ -2,13 +2,13 @@
 //!
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
+mod capture;
 mod flood;
 mod play;
 #[cfg(test)]
 mod tests;
 mod time;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::boundary::Moment;
 use crate::budget::Budget;
 use crate::fixture::{ActorExe, Fixtures};
-use crate::json::{self, DecodeLimits, Json};
-use crate::near_miss;
 use crate::payload::{Payload, Vars};
 use crate::peer::Peer;
-use crate::plan::{Act, Capture, Plan, Step};
+use crate::plan::{Act, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Connection, Log, Pumped, Until};
@@ -555,39 +553,6 @@ impl Run<'_> {
         if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
             self.deadline_passed(session, Awaited::Exit, since_us);
         }
-    }
-
-    /// Takes a value out of the last frame; nothing where it is not there.
-    fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
-        let last = self.live[session].frames_awaited.checked_sub(1);
-        let frame = last.and_then(|index| self.frame(session, index))?;
-        let decoded = json::decode(&frame, &DecodeLimits::default()).ok()?;
-        let value = decoded.value.pointer(&capture.pointer)?;
-        let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
-        self.learn(capture.var.clone(), &right, value.as_str().is_some(), capture.secret);
-        let plan = self.plan;
-        let sent = plan.steps.iter().filter_map(|step| match &step.act {
-            Act::Send { payload, .. } => Some(payload.variables()),
-            _ => None,
-        });
-        for name in sent.flatten().collect::<BTreeSet<&str>>() {
-            let kind =
-                name.strip_prefix(capture.var.as_str()).and_then(|rest| rest.strip_prefix(near_miss::MARK));
-            if let Some(kind) = kind {
-                self.learn(name.to_owned(), &near_miss::near_miss(&right, kind), true, capture.secret);
-            }
-        }
-        Some(())
-    }
-
-    /// Remembers the value of a variable: a string as it stands between quotes.
-    fn learn(&mut self, name: String, value: &str, is_string: bool, secret: bool) {
-        let text = Json::from(value).to_text();
-        let text = if is_string { text[1..text.len() - 1].to_owned() } else { value.to_owned() };
-        if secret && (is_string || value.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.secrets.add(value);
-        }
-        self.vars.insert(name, text);
     }
 
     fn frame_count(&self, session: usize) -> u64 {

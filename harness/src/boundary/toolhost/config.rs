@@ -26,7 +26,7 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::feature("ds_state", "slots are kept and reported"),
     ConfigKey::feature(
         "http_get",
-        "the tool of role `http_get` is there and obeys MACHINA_HTTP_ALLOWED_HOSTS",
+        "the tool of role `http_get` is there and obeys MACHINA_HTTP_ALLOWED_HOSTS; one that answers otherwise breaks TH-HTTP-14",
     ),
     role("any", "a tool and an input known to succeed: { aid, input }"),
     role("echo", "answers its input"),
