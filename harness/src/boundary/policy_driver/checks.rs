@@ -25,7 +25,8 @@ mod tests {
             let mut rng = Rng::new(1).fork(&check.id);
             // What cannot be tried on this machine has no steps.
             let Ok(plan) = (check.planner)(&reference::facts(side), &mut rng) else { continue };
-            for step in plan.steps.iter().filter(|step| step.canary) {
+            // Of a generated conversation the model says what is expected.
+            for step in plan.steps.iter().filter(|step| step.canary && !plan.by_model) {
                 let all = step.expect.as_array().cloned().unwrap_or_else(|| vec![step.expect.clone()]);
                 for expect in all {
                     let clause = expect["clause"].as_str().unwrap_or_default();

@@ -465,7 +465,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A link to an interpreter under a name that is none is taken for a program like any other.",
         Rewiring::Admission(|guard, words, files| {
             let program = program(guard, words.first().map_or("", String::as_str), files);
-            guard.admit(words, &Named { files, program })
+            if is_own_script(&program, files) {
+                guard.admit(words, files)
+            } else {
+                guard.admit(words, &Named { files, program })
+            }
         }),
     ),
     wire(

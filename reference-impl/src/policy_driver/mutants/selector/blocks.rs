@@ -357,7 +357,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "select-lists-sids-carelessly",
-        &["PD-GRAM-07"],
+        &["PD-GRAM-07", "PD-SELN-02"],
         "A SID of the menu is in any case, with blanks around it.",
         Rewiring::Line(|line| {
             tree::edited(line, |members| {

@@ -223,7 +223,8 @@ fn batch_with_an_error_for_no_id() -> Check {
             }
             let answer =
                 |n: usize| format!("{{\"jsonrpc\":\"2.0\",\"result\":{n},\"id\":$id:{} }}", names[n]);
-            let text = format!("[{},{},{NOBODY},{}]", answer(1), answer(2), answer(0));
+            // It comes first: the last call that waits may be ended by it.
+            let text = format!("[{NOBODY},{},{},{}]", answer(1), answer(2), answer(0));
             scene.on_all(&names, [Deed::line(&text)]);
         },
     )
