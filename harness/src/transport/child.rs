@@ -207,6 +207,10 @@ pub struct ChildConnection {
     outbox: Outbox,
     close_requested: bool,
     pace_misses: u32,
+    /// When the last chunk of what is dribbled was written, while the peer has not taken it.
+    untaken: Option<Instant>,
+    /// It has taken something that was dribbled: it no longer starts.
+    has_read: bool,
 
     stdout: Option<OwnedFd>,
     stdout_closed_at: Option<Instant>,
@@ -264,6 +268,8 @@ impl ChildConnection {
             outbox: Outbox::default(),
             close_requested: false,
             pace_misses: 0,
+            untaken: None,
+            has_read: false,
             stdout: Some(stdout.into()),
             stdout_closed_at: None,
             buffer: vec![0; READ_BYTES],

@@ -20,9 +20,12 @@ const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
 /// How often the memory of the peer is looked at, and whether the user asked to stop.
 const SAMPLE_EVERY: Duration = LOOK_FOR_INTERRUPT_EVERY;
-/// How long the peer may take to read one chunk before the next is written all the same, and how often it may fail
-/// to before it is no longer waited for in this payload.
+/// How long a chunk is looked at without a pause until the peer has taken it, and how often it is looked at afterwards.
 const PACE: Duration = Duration::from_micros(200);
+const LOOK_FOR_TAKING_EVERY: Duration = Duration::from_millis(1);
+/// How long a peer that has read before may leave one chunk unread before the next is written all the same, and how
+/// often it may do so before it is no longer waited for in this payload: it may have stopped reading by right.
+const UNTAKEN_MAX: Duration = Duration::from_millis(100);
 const PACE_MISSES_MAX: u32 = 4;
 /// How often the end of the process is asked for where the kernel cannot signal it.
 const ASK_FOR_EXIT_EVERY: Duration = Duration::from_millis(5);
@@ -105,6 +108,9 @@ impl ChildConnection {
         if self.pidfd.is_none() && self.ended.is_none() {
             wake = wake.min(now + ASK_FOR_EXIT_EVERY);
         }
+        if self.untaken.is_some() {
+            wake = wake.min(now + LOOK_FOR_TAKING_EVERY);
+        }
         let since = [self.ended.map(|ended| ended.at), self.stdout_closed_at, self.stdin_broken_at];
         for grace_over in since.into_iter().flatten().map(|at| at + DRAIN_GRACE) {
             if grace_over > now {
@@ -114,19 +120,34 @@ impl ChildConnection {
         wake
     }
 
-    /// Writes what the pipe takes without waiting.
+    /// Writes what the pipe takes without waiting, and what is dribbled piece by piece: a
+    /// chunk follows when the one before it was read.
     fn write(&mut self, log: &mut dyn Log) {
         let Some(stdin) = &self.stdin else {
             return;
         };
         let mut writes = 0;
-        let mut misses = self.pace_misses;
         let broken = loop {
+            if let Some(since) = self.untaken {
+                let patience = match (self.has_read, self.pace_misses) {
+                    // It still starts: what it does not read by now it would read as one.
+                    (false, _) => Duration::MAX,
+                    (true, PACE_MISSES_MAX..) => Duration::ZERO,
+                    (true, _) => UNTAKEN_MAX,
+                };
+                if is_taken(stdin) {
+                    (self.has_read, self.pace_misses) = (true, 0);
+                } else if since.elapsed() < patience {
+                    return;
+                } else {
+                    self.pace_misses += 1;
+                }
+                self.untaken = None;
+            }
             let Some(chunk) = self.outbox.next() else {
                 break false;
             };
             if writes == WRITES_IN_A_ROW {
-                self.pace_misses = misses;
                 return;
             }
             writes += 1;
@@ -135,22 +156,21 @@ impl ChildConnection {
                 Ok(written) => {
                     self.outbox.advance(written);
                     if written < length {
-                        self.pace_misses = misses;
                         return;
                     }
-                    if paced {
-                        let_peer_read(stdin, &mut misses);
+                    if paced && self.pace_misses < PACE_MISSES_MAX {
+                        let now = Instant::now();
+                        while !is_taken(stdin) && now.elapsed() < PACE {
+                            std::thread::yield_now();
+                        }
+                        self.untaken = Some(now);
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    self.pace_misses = misses;
-                    return;
-                }
+                Err(Errno::AGAIN) => return,
                 Err(_) => break true,
             }
         };
-        self.pace_misses = misses;
         if broken {
             self.stdin_broken_at = Some(Instant::now());
             self.break_stdin(log);
@@ -170,7 +190,7 @@ impl ChildConnection {
 
     /// Waits until a pipe or the process has something to say, or `timeout` has passed.
     fn wait(&self, timeout: Duration) -> Ready {
-        let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty());
+        let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty() && self.untaken.is_none());
         let living = self.pidfd.as_ref().filter(|_| self.ended.is_none());
         let sources = [
             (self.stdout.as_ref(), PollFlags::IN),
@@ -306,24 +326,12 @@ impl ChildConnection {
     }
 }
 
-/// Gives the peer the chance to take what was just written, so that it meets the chunk as a read of its own.
-fn let_peer_read(stdin: &OwnedFd, misses: &mut u32) {
-    if *misses >= PACE_MISSES_MAX {
-        return;
-    }
-    let give_up = Instant::now() + PACE;
-    loop {
-        match rustix::io::ioctl_fionread(stdin) {
-            Ok(0) => {
-                *misses = 0;
-                return;
-            }
-            Ok(_) if Instant::now() < give_up => std::thread::yield_now(),
-            Ok(_) => {
-                *misses += 1;
-                return;
-            }
-            Err(_) => return,
-        }
-    }
+/// Whether the peer has read everything that was written, or reads no more; true where that cannot be told.
+fn is_taken(stdin: &OwnedFd) -> bool {
+    let is_closed = || {
+        let mut set = [PollFd::new(stdin, PollFlags::empty())];
+        let found = rustix::event::poll(&mut set, Some(&Timespec::default()));
+        found.is_ok_and(|_| set[0].revents().contains(PollFlags::ERR))
+    };
+    rustix::io::ioctl_fionread(stdin).map_or(true, |left| left == 0) || is_closed()
 }

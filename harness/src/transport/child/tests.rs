@@ -360,6 +360,18 @@ fn partial_reads() -> u32 {
     text.split(['+', ' ']).nth(1).unwrap().parse().unwrap()
 }
 
+/// A peer that reads one block, and nothing else, when a file shows that it is ready.
+#[test]
+fn what_is_dribbled_waits_for_the_first_read_of_a_peer_that_starts() {
+    let mut peer = sh("until [ -e \"$TMPDIR/go\" ]; do :; done; dd bs=64 count=1 2>/dev/null; echo");
+    peer.connection.queue(vec![b'x'; 32], Chunking::Dribble);
+    assert_eq!(peer.pump(Until::Elapsed(Duration::from_millis(50))), Pumped::Reached);
+    std::fs::write(peer.temp.path().join("go"), "").unwrap();
+    assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
+    assert_eq!(peer.tape.stdout(), b"x\n", "the first read took one byte alone");
+    peer.finish();
+}
+
 /// A reader that is not let run reads all at once; bytes in one write would never be read apart.
 #[test]
 fn dribbled_bytes_arrive_in_reads_of_their_own() {
