@@ -195,6 +195,13 @@ pub trait Boundary: Sync {
         name.to_owned()
     }
 
+    /// Refuses a stored conversation whose expectations, scripts or scenarios are not wholly read: passing over a part of
+    /// one would blame the peer.
+    ///
+    /// # Errors
+    /// One sentence: which member, and where.
+    fn admit(&self, transcript: &Transcript) -> Result<(), String>;
+
     /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
     /// where nobody does, or the script makes no sense.
     fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {

@@ -104,6 +104,13 @@ impl Boundary for JsonRpc {
         Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
     }
 
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. })) {
+            true => client::oracle::admit(&transcript.plan),
+            false => oracle::admit(&transcript.plan),
+        }
+    }
+
     fn judge(&self, transcript: &Transcript) -> Judgement {
         let is_played = |step: &Step| matches!(step.act, Act::Play { .. });
         match transcript.plan.steps.iter().any(is_played) {

@@ -17,7 +17,7 @@ use crate::finding::Judgement;
 use crate::matrix::differences::Exchange;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
-use crate::transcript::Transcript;
+use crate::transcript::{Transcript, strict};
 
 pub mod bench;
 pub mod block;
@@ -89,6 +89,13 @@ impl Boundary for PolicyDriver {
     fn command_name(&self, name: &str, side: Option<Side>, argv: &[String]) -> String {
         let is_selector = side == Some(Side::Consumer) || self.main_command(argv).1 == Side::Consumer;
         if is_selector && name == DRIVER { SELECTOR } else { name }.to_owned()
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.facts.side {
+            Side::Provider => strict::expectations::<driver::expect::Expect>(&transcript.plan),
+            Side::Consumer => strict::expectations::<select::expect::Expect>(&transcript.plan),
+        }
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {

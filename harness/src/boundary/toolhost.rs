@@ -15,7 +15,7 @@ use crate::finding::{Finding, Judgement};
 use crate::matrix::differences::Exchange;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
-use crate::transcript::Transcript;
+use crate::transcript::{Transcript, strict};
 
 pub mod align;
 pub mod bench;
@@ -102,6 +102,14 @@ impl Boundary for Toolhost {
             }
         }
         (argv, values)
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.facts.side {
+            Side::Provider => strict::expectations::<expect::Expect>(&transcript.plan)?,
+            Side::Consumer => strict::expectations::<dispatch::expect::CallExpect>(&transcript.plan)?,
+        }
+        relation::admit(&transcript.plan)
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {

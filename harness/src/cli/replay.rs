@@ -15,7 +15,7 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::report::judged;
 use crate::runner::{self, Options, Surroundings};
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Kind, Transcript, strict};
 
 /// Judges a stored conversation again: the same findings for ever.
 #[derive(Debug, clap::Args)]
@@ -88,6 +88,9 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
             transcript.boundary
         ))
     })?;
+    strict::facts(boundary, &transcript.facts)
+        .and_then(|()| boundary.admit(&transcript))
+        .map_err(|error| Stop::usage(format!("{name} cannot be judged: {error}")))?;
     for step in &transcript.plan.steps {
         if step.session >= transcript.plan.sessions.len() {
             let session = step.session;

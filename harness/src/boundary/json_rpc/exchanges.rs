@@ -65,7 +65,7 @@ fn each(asked: &Asked, came: &Came<'_>, text: &str, all: &mut Vec<Exchange>) {
             came,
             clause: clause.to_owned(),
             choice: unit.choice.map(str::to_owned),
-            expected: unit.phrase(),
+            expected: shorten(&unit.phrase(), CHARS_MAX).into_owned(),
             fault,
         });
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::deal::{Came, deal};
 use super::frames::{self, Frame};
-use super::model::{self, Asked, Unit, What};
+use super::model::{self, Aim, Asked, Unit, What};
 use super::{rates, rules, streams};
 use crate::boundary;
 use crate::ending::{Ending, left_behind};
@@ -18,8 +18,8 @@ use crate::lines::{self, Line};
 use crate::matrix::canonical::canonical;
 use crate::memory;
 use crate::payload::shorten;
-use crate::plan::{Act, Step};
-use crate::transcript::{Exit, Transcript};
+use crate::plan::{Act, Plan, Step};
+use crate::transcript::{Exit, Transcript, strict};
 
 /// Clauses about lines and processes that every conversation watches.
 mod clause {
@@ -44,6 +44,18 @@ mod clause {
 
 /// Member of what a plan expects: the clause about memory that it is about, where that is not the one about lines.
 pub const MEMORY: &str = "memory";
+
+/// Refuses a plan whose aims are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    strict::expectations::<Aim>(plan)?;
+    match plan.expect.as_object().and_then(|members| members.keys().find(|name| *name != MEMORY)) {
+        Some(name) => Err(format!("plan/expect: {name:?} is unknown; what is known is {MEMORY:?}")),
+        None => Ok(()),
+    }
+}
 
 /// Time that a quick call has to be answered before a slow one, microseconds.
 const HELD_UP_US: u64 = 1_000_000;
@@ -332,8 +344,10 @@ impl<'a> Session<'a> {
             }
             None => {
                 let misfit = unit.misfit(response);
-                let got = shorten(&response.to_text(), 240).into_owned();
-                self.file(asked, Finding::new(unit.clause, misfit.reason(), unit.phrase(), got));
+                self.file(
+                    asked,
+                    Finding::new(unit.clause, misfit.reason(), unit.phrase(), response.to_text()),
+                );
             }
         }
     }

@@ -43,7 +43,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
                 came,
                 clause: expect.clause.0.clone(),
                 choice: expect.choice.clone(),
-                expected: expect.phrase(),
+                expected: shorten(&expect.phrase(), CHARS_MAX).into_owned(),
                 fault,
             });
         }

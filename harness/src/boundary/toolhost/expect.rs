@@ -394,7 +394,7 @@ impl Allowed {
             Outcome::Dies => "an end at once with a non-zero status".to_owned(),
         };
         if let Some(output) = &self.output {
-            text.push_str(&format!(" with output {}", crate::payload::shorten(output, 120)));
+            text.push_str(&format!(" with output {output}"));
         }
         if let Some(recipe) = &self.recipe {
             text.push_str(&format!(" with output {}", recipe.summary(120)));
@@ -440,7 +440,7 @@ impl Match {
     /// What is demanded, as a phrase.
     pub fn phrase(&self) -> String {
         match self {
-            Self::Equals(text) => format!("= {}", crate::payload::shorten(text, 120)),
+            Self::Equals(text) => format!("= {text}"),
             Self::OneOf(texts) => format!("one of {}", texts.join(", ")),
             Self::Contains(part) => format!("contains {part:?}"),
             Self::Lacks(part) => format!("does not contain {part:?}"),

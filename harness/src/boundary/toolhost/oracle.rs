@@ -294,7 +294,7 @@ fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judg
             let hint = asked.hint.as_ref().filter(|hint| hint.fit(value).is_none());
             let expect = hint.unwrap_or(&asked.expect);
             let (reason, detail) = expect.misfit(value);
-            let text = shorten(&String::from_utf8_lossy(&frame.bytes), 240).into_owned();
+            let text = String::from_utf8_lossy(&frame.bytes).into_owned();
             let got = if detail.is_empty() { text } else { format!("{text} ({detail})") };
             let finding = Finding::new(expect.clause.0.as_str(), reason, expect.phrase(), got);
             judgement.findings.push(match hint {

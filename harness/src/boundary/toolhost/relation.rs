@@ -12,8 +12,8 @@ use super::talk_state::{Artifact, Slots};
 use crate::clause::ClauseId;
 use crate::finding::{ChoiceSeen, Finding, Judgement};
 use crate::json::Json;
-use crate::payload::shorten;
 use crate::plan::{Act, Plan};
+use crate::transcript::strict;
 use crate::transcript::{Kind, Transcript};
 
 /// Key in [`Plan::expect`].
@@ -157,6 +157,21 @@ impl Relation {
     }
 }
 
+/// Refuses a plan whose relations are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    let Some(members) = plan.expect.as_object() else { return Ok(()) };
+    if let Some(name) = members.keys().find(|name| ![KEY, STEPS].contains(&name.as_str())) {
+        return Err(format!("plan/expect: {name:?} is unknown; known are {KEY:?} and {STEPS:?}"));
+    }
+    match members.get(KEY) {
+        Some(relations) => strict::read::<Vec<Relation>>(relations, "plan/expect/relations").map(|_| ()),
+        None => Ok(()),
+    }
+}
+
 /// Judges the relations of a plan, the agreement of replies on an open choice, and what became of secrets.
 pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
     let plan = &transcript.plan;
@@ -194,8 +209,8 @@ impl<'a> Scene<'a> {
     }
 
     fn add(&mut self, clause: &ClauseId, step: usize, reason: &str, expected: impl Into<String>, got: &Json) {
-        let got = shorten(&got.to_text(), 240).into_owned();
-        self.judgement.findings.push(Finding::new(clause.0.as_str(), reason, expected, got).at(step));
+        let finding = Finding::new(clause.0.as_str(), reason, expected, got.to_text());
+        self.judgement.findings.push(finding.at(step));
     }
 
     fn cannot_decide(&mut self, why: &str) {
@@ -208,7 +223,7 @@ impl<'a> Scene<'a> {
             Relation::SameResult { clause, step, of } => {
                 let (Some(reply), Some(first)) = (self.reply(step), self.reply(of)) else { return };
                 if result(reply) != result(first) {
-                    let first = shorten(&first.to_text(), 160).into_owned();
+                    let first = first.to_text();
                     self.add(&clause, step, "other_result", format!("the first result: {first}"), reply);
                 }
             }

@@ -10,7 +10,8 @@ use crate::ending::{Ending, left_behind};
 use crate::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use crate::json::Json;
 use crate::payload::shorten;
-use crate::plan::Act;
+use crate::plan::{Act, Plan};
+use crate::transcript::strict;
 use crate::transcript::{Exit, Transcript};
 
 mod auth;
@@ -41,6 +42,22 @@ mod clause {
 
 /// A call may last so much longer than its time, ms: a loaded machine. More with `--timeout-scale`.
 const LATE_MS: u64 = 1_500;
+
+/// Refuses a plan whose expectations, scripts or scenario are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    strict::expectations::<Expect>(plan)?;
+    for (at, step) in plan.steps.iter().enumerate() {
+        if let Act::Play { script, .. } = &step.act {
+            strict::read::<Script>(script, &format!("plan/steps/{at}/play/script"))?;
+            Scenario::of(plan)
+                .ok_or("plan/fixtures: the scenario cannot be read, so nothing can be judged by it")?;
+        }
+    }
+    Ok(())
+}
 
 /// Judges the client of every session.
 pub fn judge(transcript: &Transcript) -> Judgement {

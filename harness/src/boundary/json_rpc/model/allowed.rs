@@ -71,12 +71,11 @@ impl Demand {
     }
 
     fn phrase(&self) -> String {
-        let short = |value: &Json| crate::payload::shorten(&value.to_text(), 120).into_owned();
         match self {
             Self::Any => "a result".to_owned(),
-            Self::Equals(wanted) | Self::Rounds(wanted) => format!("the result {}", short(wanted)),
+            Self::Equals(wanted) | Self::Rounds(wanted) => format!("the result {}", wanted.to_text()),
             Self::OneOf(wanted) => {
-                let texts: Vec<String> = wanted.iter().map(short).collect();
+                let texts: Vec<String> = wanted.iter().map(Json::to_text).collect();
                 format!("the result {}", texts.join(" or "))
             }
             Self::Count(low, high) if low == high => format!("the result {{\"count\":{low}}}"),

@@ -110,12 +110,11 @@ impl Asked {
             };
             if !is_right {
                 let expected = match asked {
-                    Some(asked) if !is_open => shorten(&asked.to_text(), CHARS_MAX).into_owned(),
+                    Some(asked) if !is_open => asked.to_text(),
                     _ => alternatives.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(" or "),
                 };
                 let expected = format!("`{name}` = {expected}");
-                let got = shorten(&given.to_text(), CHARS_MAX).into_owned();
-                return Err((clause::VALUES, ("other_value", expected, got)));
+                return Err((clause::VALUES, ("other_value", expected, given.to_text())));
             }
         }
         Ok(())
