@@ -3,7 +3,11 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clause::ClauseId;
+use crate::payload::shorten_pair;
 use crate::report::text::visible;
+
+/// Most characters of what was expected, and of what came.
+const CHARS_MAX: usize = 400;
 
 /// What sort of failure a finding shows; it decides the verdict of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,20 +51,21 @@ fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
 }
 
 impl Finding {
-    /// A violation without a step.
+    /// A violation without a step. Long texts are cut where they differ, so both are best given whole.
     pub fn new(
         clause: impl Into<ClauseId>,
         reason: impl Into<String>,
         expected: impl Into<String>,
         got: impl Into<String>,
     ) -> Self {
+        let (expected, got) = shorten_pair(&visible(&expected.into()), &visible(&got.into()), CHARS_MAX);
         Self {
             clause: clause.into(),
             reason: reason.into(),
             nature: Nature::Violation,
             step: None,
-            expected: visible(&expected.into()).into_owned(),
-            got: visible(&got.into()).into_owned(),
+            expected,
+            got,
             timed: false,
         }
     }

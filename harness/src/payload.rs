@@ -254,9 +254,70 @@ pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail}"))
 }
 
+/// Cuts two texts that are to be compared: what long ones have in common is left out, so that the place from which on they
+/// differ stays, wherever [`shorten`] would have cut them.
+pub fn shorten_pair(a: &str, b: &str, chars_max: usize) -> (String, String) {
+    /// Bytes before and behind what is left out.
+    const CONTEXT: usize = 24;
+    let plain = |text: &str| shorten(text, chars_max).into_owned();
+    let both_fit = [a, b].iter().all(|text| text.chars().count() <= chars_max);
+    let Some((at_a, at_b, run)) = alike(a, b).filter(|(.., run)| !both_fit && *run > chars_max / 2) else {
+        return (plain(a), plain(b));
+    };
+    let elided = |text: &str, at: usize| {
+        let from = char_begin(text, at.saturating_sub(WORDS_CHARS));
+        let (head, tail) = (char_begin(text, at + CONTEXT), char_begin(text, at + run - CONTEXT));
+        let tail = tail.max(head);
+        let cut = if from > 0 { "…" } else { "" };
+        let left_out = tail - head;
+        shorten(&format!("{cut}{}⟨{left_out} bytes alike⟩{}", &text[from..head], &text[tail..]), chars_max)
+            .into_owned()
+    };
+    (elided(a, at_a), elided(b, at_b))
+}
+
+/// Characters at the beginning of a text within which its value begins: the words of an expectation are before it.
+const WORDS_CHARS: usize = 80;
+
+/// The longest run that `a`, within its first words, and `b` have in common: where it begins in each, and its bytes.
+fn alike(a: &str, b: &str) -> Option<(usize, usize, usize)> {
+    const CHARS_MIN: usize = 16;
+    let runs = a.char_indices().take(WORDS_CHARS).filter_map(|(at_a, _)| {
+        let begin: String = a[at_a..].chars().take(CHARS_MIN).collect();
+        let at_b = b.find(&begin)?;
+        let same = a[at_a..].chars().zip(b[at_b..].chars()).take_while(|(a, b)| a == b);
+        Some((at_a, at_b, same.map(|(c, _)| c.len_utf8()).sum()))
+    });
+    // The first of equal ones shows most.
+    runs.reduce(|best, run| if run.2 > best.2 { run } else { best })
+}
+
+/// The beginning of the character that byte `at` belongs to.
+fn char_begin(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_long_texts_are_cut_where_they_differ() {
+        let long = |middle: &str| format!("{{\"a\":\"{}{middle}{}\"}}", "é".repeat(500), "y".repeat(500));
+        let (a, b) = (format!("the result {}", long("A")), format!("{{\"result\":{}}}", long("B")));
+        let (a, b) = shorten_pair(&a, &b, 240);
+        assert!(a.starts_with("the result {") && a.contains("éA") && b.contains("éB"), "{a}\n{b}");
+        assert!(
+            a.contains("bytes alike⟩") && [&a, &b].iter().all(|text| text.chars().count() <= 240),
+            "{a}\n{b}"
+        );
+        let same = ("x".repeat(240), "x".repeat(239));
+        assert_eq!(shorten_pair(&same.0, &same.1, 240), same, "short ones stay");
+        let (a, b) = shorten_pair(&"x".repeat(9_000), "nothing alike", 100);
+        assert_eq!((a.chars().count(), b.as_str()), (99, "nothing alike"));
+        let early = shorten_pair(&format!("A{}", long("C")), &format!("B{}", long("C")), 100);
+        assert_ne!(early.0, early.1);
+    }
 
     fn round_trip(bytes: &[u8]) -> Payload {
         let payload = Payload::from_bytes(bytes);

@@ -5,6 +5,7 @@
 
 mod redact;
 mod seen;
+pub mod strict;
 
 use std::fmt;
 use std::io::{BufRead, Write};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::budget;
 use crate::facts::Facts;
@@ -429,20 +431,29 @@ impl Transcript {
             .next()
             .ok_or("the file is empty; a transcript starts with a header line")?
             .map_err(|error| error.to_string())?;
-        let header: Header<Self> = serde_json::from_str(&first)
-            .map_err(|error| format!("line 1 is not the header of a transcript: {error}"))?;
-        if header.peerproof_transcript != FORMAT {
-            return Err(format!(
-                "the transcript has format {}, this peerproof reads format {FORMAT}",
-                header.peerproof_transcript
-            ));
+        let not_header =
+            |error: &dyn fmt::Display| format!("line 1 is not the header of a transcript: {error}");
+        let first: Value = serde_json::from_str(&first).map_err(|error| not_header(&error))?;
+        match first.get("peerproof_transcript").and_then(Value::as_u64) {
+            Some(format) if format != u64::from(FORMAT) => {
+                return Err(format!(
+                    "the transcript has format {format}, this peerproof reads format {FORMAT}"
+                ));
+            }
+            _ => {}
         }
+        let header: Header<Self> = strict::read(&first, "").map_err(|error| not_header(&error))?;
         let mut transcript = header.transcript;
         let mut lines = lines.enumerate().peekable();
         while let Some((index, line)) = lines.next() {
             let line = line.map_err(|error| error.to_string())?;
-            match serde_json::from_str(&line) {
-                Ok(event) => transcript.events.push(event),
+            match serde_json::from_str::<Value>(&line) {
+                Ok(event) => {
+                    let event = strict::read(&event, "").map_err(|error| {
+                        format!("line {} is not an event of a transcript: {error}", index + 2)
+                    })?;
+                    transcript.events.push(event);
+                }
                 // Whoever ended a recorder in the middle of a line still has what stands before it.
                 Err(error) if error.is_eof() && transcript.plan.recorded && lines.peek().is_none() => {
                     transcript.events.push(Event {

@@ -82,6 +82,8 @@ fn unknown_names_are_answered_with_the_nearest() {
     refused(&["check", "toolhost", "--choice", "bom=ignroe", "--", "cat"], &["did you mean \"ignore\"?"]);
     refused(&["check", "--report", "junti=x"], &["did you mean \"junit\"?"]);
     refused(&["list", "--config-keys", "toolhots"], &["did you mean \"toolhost\"?"]);
+    refused(&["list", "toolhots"], &["did you mean \"toolhost\"?"]);
+    refused(&["list", "checks", "clauses"], &["\"clauses\"", "one word too many"]);
 }
 
 #[test]
@@ -137,6 +139,8 @@ fn what_there_is_is_listed_and_explained() {
         (vec!["list", "clauses"], "TH-FRAME-01"),
         (vec!["list", "boundaries"], "toolhost"),
         (vec!["list", "mutants"], "TH-"),
+        (vec!["list", "json_rpc"], "json_rpc/stdio/canary"),
+        (vec!["list", "clauses", "json-rpc"], "RPC-MSG-05"),
         (vec!["list", "--config-keys", "toolhost"], "idempotency"),
         (vec!["explain", "th-frame-01"], "MUST"),
         (vec!["explain", "toolhost/serve/canary/plain-request"], "TH-FRAME-01"),

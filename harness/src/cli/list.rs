@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{Context, Done, Exit, Stop, boundary_named};
@@ -12,14 +13,14 @@ use crate::report::text::one_line;
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to list.
-    #[arg(default_value = "checks")]
-    what: What,
+    /// What to list: checks (by default), clauses, boundaries or mutants; the name of a boundary lists its own only.
+    #[arg(value_name = "WHAT|BOUNDARY", num_args = 0..=2)]
+    words: Vec<String>,
     /// Only of this boundary.
     #[arg(long, short, value_name = "BOUNDARY")]
     boundary: Option<String>,
     /// Every key, role, feature, choice and limit of `peerproof.toml` for a boundary.
-    #[arg(long, value_name = "BOUNDARY", conflicts_with_all = ["what", "boundary"])]
+    #[arg(long, value_name = "BOUNDARY", conflicts_with_all = ["words", "boundary"])]
     config_keys: Option<String>,
     /// Newline-delimited JSON, one object a line.
     #[arg(long)]
@@ -48,13 +49,23 @@ pub fn run(args: &Args, context: &Context) -> Done {
         config_keys(boundary_named(name)?, args.json, printer);
         return Ok(Exit::Good);
     }
-    let boundaries = match &args.boundary {
+    let mut what = None;
+    let mut name = args.boundary.clone();
+    for word in &args.words {
+        match What::from_str(word, true) {
+            Ok(one) if what.is_none() => what = Some(one),
+            Err(_) if name.is_none() => name = Some(word.clone()),
+            _ => return Err(Stop::usage(format!("{word:?} is one word too many: list [WHAT] [BOUNDARY]"))),
+        }
+    }
+    let what = what.unwrap_or(What::Checks);
+    let boundaries = match &name {
         Some(name) => vec![boundary_named(name)?],
         None => boundary::all(),
     };
     let rows: Vec<Row> = boundaries
         .into_iter()
-        .flat_map(|boundary| match args.what {
+        .flat_map(|boundary| match what {
             What::Checks => checks(boundary),
             What::Clauses => clauses(boundary),
             What::Boundaries => vec![one_boundary(boundary)],
