@@ -354,7 +354,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "driver-shows-goal-in-patch",
-        &["PD-OUT-08", "PD-OUT-10"],
+        &["PD-OUT-08"],
         "A patch has the goal of its payload in it, as it stands there and without escapes.",
         Rewiring::Answer(|payload, answer| {
             with_goal(payload, answer, |goal| goal.to_lossy().into_owned().into_bytes())
@@ -362,7 +362,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     wire(
         "driver-half-pairs-in-patch",
-        &["PD-OUT-08", "PD-OUT-10"],
+        &["PD-OUT-01", "PD-OUT-08"],
         "A patch has the goal of its payload in it, half a surrogate pair as three bytes.",
         Rewiring::Answer(|payload, answer| {
             with_goal(payload, answer, |goal| {
