@@ -44,6 +44,11 @@ pub struct Plan {
 pub const FOLDER: &str = "folder";
 
 impl Plan {
+    /// Whether a session is asked a canary so far.
+    pub fn has_canary(&self, session: usize) -> bool {
+        self.steps.iter().any(|step| step.session == session && step.canary)
+    }
+
     /// Whether it needs the folder of the fixtures: it has some, or names the folder alone.
     pub fn needs_folder(&self) -> bool {
         let placeholder = format!("{{{{{FOLDER}}}}}");

@@ -7,6 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use peerproof::boundary;
+use peerproof::carriage::HTTP;
+use peerproof::payload::Vars;
+use peerproof::plan::{Act, Chunking};
+use peerproof::rng::Rng;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -262,4 +266,39 @@ fn the_tree_speaks_of_the_project_alone() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Pieces that come while a peer still starts are one to it: a canary is answered before. A process that is sent one
+/// thing and no more has none; there the first piece waits until it is read.
+#[test]
+fn what_is_cut_is_sent_behind_a_canary() {
+    let mut cut = 0;
+    let mut early = Vec::new();
+    for boundary in boundary::all() {
+        for reference in boundary.references() {
+            let facts = boundary.facts_of(&reference);
+            for check in boundary.checks() {
+                let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1).fork(&check.id)) else { continue };
+                for (at, step) in plan.steps.iter().enumerate() {
+                    let Act::Send { chunking, .. } = &step.act else { continue };
+                    if *chunking == Chunking::Whole || plan.sessions[step.session].command == HTTP {
+                        continue;
+                    }
+                    cut += 1;
+                    let is_ready = plan.steps[..at].iter().any(|it| it.session == step.session && it.canary);
+                    let sends = plan.steps.iter().filter(|it| it.session == step.session);
+                    let sends = sends.filter(|it| match &it.act {
+                        Act::Send { payload, .. } => payload.len(&Vars::new()) > 0,
+                        _ => false,
+                    });
+                    if !is_ready && sends.count() > 1 {
+                        early.push(check.id.clone());
+                    }
+                }
+            }
+        }
+    }
+    early.dedup();
+    assert_eq!(early, Vec::<String>::new());
+    assert!(cut > 50, "{cut}");
 }

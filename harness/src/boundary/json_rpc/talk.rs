@@ -151,6 +151,11 @@ impl<'a> Talk<'a> {
 
     /// Sends bytes in chunks and waits for so many frames more.
     pub fn push(&mut self, payload: Payload, chunking: Chunking, await_frames: u32) -> &mut Self {
+        // Pieces that come while a server still starts would be one to it. One that listens has started.
+        let streams = self.plan.sessions.first().is_some_and(|session| session.command != HTTP);
+        if chunking != Chunking::Whole && streams && !self.plan.has_canary(0) {
+            self.canary();
+        }
         let expect =
             self.aim.as_ref().map_or(Value::Null, |aim| serde_json::to_value(aim).unwrap_or_default());
         let act = Act::Send { payload, chunking, await_frames };

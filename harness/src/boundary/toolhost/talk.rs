@@ -218,8 +218,20 @@ impl<'a> Talk<'a> {
         expect: Expect,
     ) -> &mut Self {
         self.clause.clone_from(&expect.clause.0);
+        self.be_ready(chunking);
         let value = serde_json::to_value(expect).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames }, value)
+    }
+
+    /// Lets a canary be answered before the first thing that is cut: pieces that come while a peer still starts would be
+    /// one to it. A run has no such canary; there the first piece waits until it is read.
+    fn be_ready(&mut self, chunking: Chunking) {
+        if chunking != Chunking::Whole
+            && self.plan.sessions[self.session].command == "serve"
+            && !self.plan.has_canary(self.session)
+        {
+            self.canary();
+        }
     }
 
     /// Sends several lines in one payload; `expects` has one entry for each. Waits for the replies that must come.
@@ -228,6 +240,7 @@ impl<'a> Talk<'a> {
         if let Some(last) = expects.last() {
             self.clause.clone_from(&last.clause.0);
         }
+        self.be_ready(chunking);
         let value = serde_json::to_value(expects).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
@@ -237,6 +250,7 @@ impl<'a> Talk<'a> {
         if let Some(last) = expects.last() {
             self.clause.clone_from(&last.clause.0);
         }
+        self.be_ready(chunking);
         let value = serde_json::to_value(expects).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames: 0 }, value)
     }
