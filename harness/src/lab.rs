@@ -357,7 +357,12 @@ impl Run<'_> {
         for value in spec.placeholders.values_mut().chain(spec.env.values_mut()).chain(&mut spec.folder) {
             *value = substitute(&substitute(value, &self.vars), &search_path);
         }
-        let budget = Budget { connection: self.life(session), ..self.lab.budget.clone() };
+        let bytes_max = self.lab.budget.stdout_bytes_max;
+        let budget = Budget {
+            connection: self.life(session),
+            stdout_bytes_max: flood::room(self.plan, session, &self.vars, bytes_max),
+            ..self.lab.budget.clone()
+        };
         let live = &mut self.live[session];
         let mut recorder = Recorder {
             events: &mut self.events,

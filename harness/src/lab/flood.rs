@@ -1,6 +1,33 @@
-//! What is kept of the output of a peer that wrote too much.
+//! How much a peer may write in a session, and what is kept of one that wrote more.
 
+use crate::payload::Vars;
+use crate::plan::{Act, Plan};
 use crate::transcript::{Event, Kind};
+
+/// What a peer may write unasked, bytes: many sessions run at the same time, and one that is flooded is soon known.
+const UNASKED_BYTES: usize = 2 << 20;
+/// Longest message that a contract lets a peer answer with, bytes.
+const ANSWER_BYTES: usize = 1 << 20;
+/// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
+const REPEATED: usize = 12;
+
+/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer of any legal
+/// length to each message, all that was sent again, and something besides. A peer that asks has no such measure.
+pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
+    let mut room = UNASKED_BYTES;
+    for step in plan.steps.iter().filter(|step| step.session == session) {
+        match &step.act {
+            Act::Send { payload, .. } => {
+                let answers = payload.lines().max(1).saturating_mul(ANSWER_BYTES);
+                let repeated = payload.len(vars).saturating_mul(REPEATED);
+                room = room.saturating_add(answers).saturating_add(repeated);
+            }
+            Act::Play { .. } => return bytes_max,
+            _ => {}
+        }
+    }
+    room.min(bytes_max)
+}
 
 /// Of each session whose peer exceeded the budget, keeps everything up to the last stimulus and `bytes_kept` of what came
 /// behind it. More shows nothing more, and a run may hold the transcripts of hundreds of such checks.
@@ -27,6 +54,7 @@ pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
 mod tests {
     use super::*;
     use crate::payload::Payload;
+    use crate::plan::{Chunking, Step};
     use crate::transcript::Bytes;
 
     fn event(session: usize, kind: Kind) -> Event {
@@ -35,6 +63,20 @@ mod tests {
 
     fn received(session: usize, length: usize) -> Event {
         event(session, Kind::Received { bytes: Bytes(vec![b'x'; length]) })
+    }
+
+    #[test]
+    fn each_message_makes_room_for_an_answer() {
+        let send =
+            |payload: Payload| Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
+        let room = |steps: Vec<Step>| room(&Plan { steps, ..Plan::default() }, 0, &Vars::new(), 64 << 20);
+        assert_eq!(room(Vec::new()), 2 << 20);
+        assert_eq!(room(vec![send(Payload::text("{}"))]), (3 << 20) + 24);
+        assert_eq!(room(vec![send(Payload::text("1\n2\n3\n"))]), (5 << 20) + 72);
+        assert_eq!(room(vec![send(Payload::default().repeat("x", 10 << 20))]), 64 << 20);
+        assert_eq!(room(vec![Step { session: 1, ..send(Payload::text("{}")) }]), 2 << 20);
+        let play = Act::Play { script: serde_json::Value::Null, life_ms: 1 };
+        assert_eq!(room(vec![Step::new(play)]), 64 << 20);
     }
 
     #[test]
