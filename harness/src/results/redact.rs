@@ -54,10 +54,12 @@ pub fn secrets_of_argv(argv: &[String]) -> Vec<&str> {
     argv.iter().zip(secret_places(argv)).filter_map(|(word, at)| at.map(|at| &word[at..])).collect()
 }
 
-/// Where in each word a secret begins, which goes on to its end.
+/// Where in each word a secret begins, which goes on to its end. A choice is none, whatever its name.
 fn secret_places(argv: &[String]) -> Vec<Option<usize>> {
     let mut next_is_secret = false;
+    let mut next_is_choice = false;
     let mut place = |word: &String| match word.split_once('=') {
+        _ if std::mem::replace(&mut next_is_choice, word == "--choice") => None,
         _ if std::mem::take(&mut next_is_secret) && !is_place(word) => Some(0),
         Some((name, value)) if is_name(name) && is_secret_name(name) && !is_place(value) => {
             Some(name.len() + 1)
@@ -97,14 +99,16 @@ mod tests {
         let mut config = serde_json::json!({
             "env": {"API_TOKEN": "t0psecret", "my_key": 7, "LANG": "C"},
             "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
-            "serve": ["./host", "--api-key", "abc", "SECRET_X=1", "--port=8", "a=b"],
+            "serve": ["./host", "--api-key", "abc", "SECRET_X=1", "--port=8", "a=b",
+                      "--choice", "empty_lease_token=lease_rejected"],
             "choices": {"duplicate_keys": "last", "empty_lease_token": "lease_required"},
         });
         redact(&mut config);
         let expected = serde_json::json!({
             "env": {"API_TOKEN": REDACTED, "my_key": REDACTED, "LANG": "C"},
             "features": {"lease": {"token": "/token_id", "aid": "_lease.issue"}},
-            "serve": ["./host", "--api-key", REDACTED, "SECRET_X=[redacted]", "--port=8", "a=b"],
+            "serve": ["./host", "--api-key", REDACTED, "SECRET_X=[redacted]", "--port=8", "a=b",
+                      "--choice", "empty_lease_token=lease_rejected"],
             "choices": {"duplicate_keys": "last", "empty_lease_token": "lease_required"},
         });
         assert_eq!(config, expected);
