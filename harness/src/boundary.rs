@@ -158,6 +158,14 @@ pub struct Moment {
     pub is_one_body: bool,
 }
 
+/// What it takes to find out which message of several a peer does not survive.
+pub struct Isolation {
+    /// The clause that several messages in one write, or before the first reply, break nothing.
+    pub pipelined: &'static str,
+    /// A plain request whose answer no other has, about the clause that one process answers any number of messages.
+    pub canary: Step,
+}
+
 /// One contract between two processes: what the engine needs to know of it.
 pub trait Boundary: Sync {
     /// Its name with underscores.
@@ -231,6 +239,11 @@ pub trait Boundary: Sync {
     /// Whether `frame` is certainly the answer to the canary `step`; lets the harness stop waiting for a reply that
     /// was lost before it.
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool;
+
+    /// What isolates a message; canaries of two numbers differ. `None` where no process is sent several messages.
+    fn isolation(&self, _facts: &Facts, _number: u64) -> Option<Isolation> {
+        None
+    }
 
     /// Conversations whose transcripts tell which roles and features a peer has (`facts` as configured).
     fn probes(&self, facts: &Facts) -> Vec<Plan>;

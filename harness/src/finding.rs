@@ -129,4 +129,14 @@ pub struct ChoiceSeen {
     pub key: String,
     /// Value out of the named set.
     pub value: String,
+    /// The configuration says so under `[choices]`; what is inferred from an answer asserts nothing of other answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+}
+
+impl ChoiceSeen {
+    /// The choice with what it rests on.
+    pub fn phrase(&self) -> String {
+        format!("{}={}{}", self.key, self.value, if self.pinned { "" } else { ", inferred" })
+    }
 }

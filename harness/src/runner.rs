@@ -2,6 +2,7 @@
 
 mod ambient;
 mod confirm;
+mod isolate;
 pub mod probe;
 mod silence;
 mod skip;
@@ -27,7 +28,7 @@ use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::Routed;
-use confirm::{Aside, Confirmed};
+use confirm::Aside;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
@@ -339,40 +340,19 @@ impl Round<'_> {
             // How the process ended afterwards is no reason to ask it nothing else.
             lock(&self.working_commands).insert(check.command.clone());
         }
-        let mut judgement = judgement;
-        let masked = self.route(check, &mut judgement, &transcript);
-        let verdict = match masked {
-            Some(cause) if judgement.findings.is_empty() => Verdict::Masked(cause),
-            _ => self.verdict(check, &judgement),
+        let mut failed = Aside {
+            check: check.clone(),
+            verdict: Verdict::Pass,
+            judgement,
+            transcript,
+            elapsed,
+            owner: None,
+            burst: None,
         };
-        if !verdict.is_failure() {
-            return Some(self.finish(check, verdict, judgement, None, elapsed));
+        if self.is_burst(&mut failed) {
+            return self.to_confirm(failed);
         }
-        let waits = |first| self.waits_for_quiet(check, first, &transcript);
-        let waits = judgement.findings.first().is_some_and(waits);
-        let aside = Aside { check: check.clone(), verdict, judgement, transcript, elapsed, owner: None };
-        if waits {
-            self.put_aside(aside);
-            return None;
-        }
-        let confirmed =
-            self.confirm(check, aside.verdict.clone(), &aside.judgement.findings, &aside.transcript);
-        Some(self.confirmed(aside, confirmed))
-    }
-
-    /// The outcome of a failing check that was run again.
-    fn confirmed(&self, failed: Aside, confirmed: Confirmed) -> Outcome {
-        let Aside { check, judgement, transcript, elapsed, .. } = failed;
-        match confirmed {
-            Confirmed::As(Verdict::Untestable(reason)) => {
-                let judgement = Judgement { findings: Vec::new(), ..judgement };
-                self.finish(&check, Verdict::Untestable(reason), judgement, None, elapsed)
-            }
-            Confirmed::As(verdict) => self.finish(&check, verdict, judgement, Some(transcript), elapsed),
-            Confirmed::Instead(judgement) => {
-                self.finish(&check, self.verdict(&check, &judgement), *judgement, None, elapsed)
-            }
-        }
+        self.tried(failed, None)
     }
 
     /// Carries out a check, with short waits where silences are known and nothing else is missed.
@@ -421,6 +401,7 @@ impl Round<'_> {
             // What fits several values is written `a|b`.
             if choice.value.split('|').any(|value| value == pinned) {
                 choice.value.clone_from(pinned);
+                choice.pinned = true;
             } else if let Some(clause) = check.clauses.first() {
                 let got = format!("{} = {}", choice.key, choice.value);
                 let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
@@ -442,7 +423,7 @@ impl Round<'_> {
             return Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
         }
         match &judgement.choice {
-            Some(choice) => Verdict::Open(format!("{}={}", choice.key, choice.value)),
+            Some(choice) => Verdict::Open(choice.phrase()),
             None if self.all_open(check) => Verdict::Open("within the allowed set".to_owned()),
             None => Verdict::Pass,
         }

@@ -13,8 +13,10 @@ use peerproof::check::Check;
 use peerproof::fixture::ActorExe;
 use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
+use peerproof::plan::{Chunking, Plan};
 use peerproof::runner::{self, Options, Surroundings};
 use peerproof::verdict::{CheckResult, Verdict};
+use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
 /// A reference in this process with arguments beyond the usual ones.
 fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
@@ -130,4 +132,76 @@ fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
     assert_eq!(both[OWNER].verdict, Verdict::Fail);
     let Verdict::Masked(cause) = &both[OTHER].verdict else { panic!("{:?}", both[OTHER].verdict) };
     assert!(cause.ends_with(&format!("told by {OWNER}")), "{cause}");
+}
+
+/// The toolhost as it should be, but for what a faulty one does with lines that say so.
+struct Faulty {
+    right: Box<dyn Machine>,
+    /// Dies of several lines in one read.
+    dies_of_bursts: bool,
+    /// Dies of a line with `POISON`, if this has been read before.
+    after: &'static str,
+    primed: bool,
+}
+
+impl Machine for Faulty {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if let Event::Stdin(bytes) = event {
+            let text = String::from_utf8_lossy(bytes);
+            let dies = text.lines().any(|line| {
+                self.primed |= line.contains(self.after);
+                self.primed && line.contains("POISON")
+            });
+            if dies && !self.dies_of_bursts || self.dies_of_bursts && text.lines().count() > 1 {
+                actions.push(Action::Exit(3));
+                return;
+            }
+        }
+        self.right.handle(event, now, actions);
+    }
+}
+
+/// What a check comes to that sends five requests in one write to a peer with this fault.
+fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
+    let boundary = boundary::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        let right = boundary.reference_machine(args, env)?;
+        Some(Box::new(Faulty { right, dies_of_bursts, after, primed: after.is_empty() }))
+    }));
+    let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        let line = |name: &str| Request::aid(&format!("AID.NO.SUCH.{name}.v1")).input("{}").line();
+        let names = ["FIRST", "PRIMER", "OTHER", "POISON", "LAST"];
+        let lines = names.iter().fold(Payload::default(), |lines, name| lines.then(line(name)));
+        talk.send_all(lines.merged(), Chunking::Whole, Vec::new());
+        Ok(Plan { by_model: true, ..talk.canary_for("TH-FRAME-01").finish().plan() })
+    });
+    run(&peer, &[&check]).remove(&check.id).unwrap()
+}
+
+#[test]
+fn a_message_that_kills_the_peer_is_named_and_not_the_first_of_its_burst() {
+    let found = burst(false, "");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let got = &found.findings[0].got;
+    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+}
+
+#[test]
+fn what_a_message_needs_before_it_to_kill_the_peer_is_told() {
+    let found = burst(false, "PRIMER");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let got = &found.findings[0].got;
+    assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+}
+
+#[test]
+fn messages_that_are_answered_one_by_one_are_blameless() {
+    let found = burst(true, "");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let finding = &found.findings[0];
+    assert_eq!(finding.clause.0, "TH-FRAME-04");
+    assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use peerproof_reference::machine::Machine;
 use serde::Deserialize as _;
 
-use super::{Boundary, ConfigKey, Moment, Mutant, Reference};
+use super::{Boundary, ConfigKey, Isolation, Moment, Mutant, Reference};
 use crate::bench::workload::Workload;
 use crate::carriage::HTTP;
 use crate::check::Check;
@@ -177,6 +177,12 @@ impl Boundary for JsonRpc {
 
     fn reopened(&self, transcript: &Transcript) -> Option<Plan> {
         unseal::reopened(transcript)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let mut talk = talk::Talk::about(facts, "RPC-FRAME-01");
+        let canary = talk.numbered(number).canary().plan().steps.pop()?;
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: "RPC-FRAME-02", canary })
     }
 
     fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {

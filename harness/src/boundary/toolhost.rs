@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use peerproof_reference::machine::Machine;
 
-use super::{Boundary, ConfigKey, Mutant, Reference};
+use super::{Boundary, ConfigKey, Isolation, Mutant, Reference};
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
@@ -130,6 +130,12 @@ impl Boundary for Toolhost {
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         oracle::answers_canary(step, frame)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let canary =
+            talk::Talk::serve(facts).numbered(number).canary_for("TH-FRAME-01").plan().steps.pop()?;
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: "TH-FRAME-04", canary })
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

@@ -193,19 +193,31 @@ impl Report<'_> {
                 out,
             );
         }
+        self.choices("Choices kept, as pinned under [choices]:", true, out);
+        self.choices(
+            "Choices inferred from answers (pin them under [choices] to have them asserted):",
+            false,
+            out,
+        );
+        out.push('\n');
+    }
+
+    /// What the peer chose where it is free: as configured, or as it seems.
+    fn choices(&self, title: &str, pinned: bool, out: &mut String) {
         let mut choices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for choice in self.run.checks.iter().filter_map(|check| check.choice.as_ref()) {
+        let seen = self.run.checks.iter().filter_map(|check| check.choice.as_ref());
+        for choice in seen.filter(|choice| choice.pinned == pinned) {
             let values = choices.entry(&choice.key).or_default();
             if !values.contains(&choice.value.as_str()) {
                 values.push(&choice.value);
             }
         }
-        if !choices.is_empty() {
-            let list: Vec<String> =
-                choices.iter().map(|(key, values)| format!("{key}={}", values.join("|"))).collect();
-            let _ = writeln!(out, "Choices seen:\n{}", wrap(&list.join("  "), "  "));
+        if choices.is_empty() {
+            return;
         }
-        out.push('\n');
+        let list: Vec<String> =
+            choices.iter().map(|(key, values)| format!("{key}={}", values.join("|"))).collect();
+        let _ = writeln!(out, "{title}\n{}", wrap(&list.join("  "), "  "));
     }
 
     fn ids(&self, word: &str, tone: Tone, ids: &[&str], out: &mut String) {

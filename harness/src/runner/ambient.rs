@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::confirm::{Aside, Confirmed};
+use super::isolate::Settled;
 use super::{Failure, Outcome, Round, lock};
 use crate::check::Check;
 use crate::clause::ClauseId;
@@ -27,12 +28,13 @@ impl Round<'_> {
     }
 
     /// Moves findings about clauses that another check watches over to that check. Each is confirmed as a failing check
-    /// is: by the same conversation. Returns what masks this check, which is no pass without them.
+    /// is: by the same conversation, unless it is settled. Returns what masks this check, which is no pass without them.
     pub(super) fn route(
         &self,
         check: &Check,
         judgement: &mut Judgement,
         transcript: &Transcript,
+        settled: Option<&Settled>,
     ) -> Option<String> {
         let mut own = Vec::new();
         let mut masked = None;
@@ -52,6 +54,8 @@ impl Round<'_> {
                     if known(&lock(&self.routed)) {
                         continue;
                     }
+                    let settled = settled.filter(|settled| settled.finding == finding);
+                    let transcript = settled.map_or(transcript, |settled| &settled.transcript);
                     let findings = std::slice::from_ref(&finding);
                     let verdict = Verdict::of_findings(findings).unwrap_or(Verdict::Fail);
                     let aside = Aside {
@@ -61,7 +65,13 @@ impl Round<'_> {
                         transcript: transcript.clone(),
                         elapsed: Duration::ZERO,
                         owner: Some(owner.clone()),
+                        burst: None,
                     };
+                    if let Some(settled) = settled {
+                        let confirmed = Confirmed::As(settled.undecided.clone().unwrap_or(verdict));
+                        self.settle_routed(owner.clone(), aside, confirmed);
+                        continue;
+                    }
                     if self.waits_for_quiet(check, &finding, transcript) {
                         self.put_aside(aside);
                         continue;

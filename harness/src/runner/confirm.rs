@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::isolate::Settled;
 use super::probe::{Probe, Strain};
 use super::silence::Wait;
-use super::{Round, interrupted, is_first_canary, lock};
+use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
 use crate::finding::{Finding, Judgement};
 use crate::transcript::{Kind, Transcript};
@@ -37,6 +38,9 @@ pub(super) struct Aside {
     pub(super) elapsed: Duration,
     /// The ambient check that its finding goes to.
     pub(super) owner: Option<String>,
+    /// The first finding, which was at this place, is that a reply within a burst is missing: its message is isolated
+    /// once that is confirmed.
+    pub(super) burst: Option<usize>,
 }
 
 /// What one run of a check beside a probe showed.
@@ -73,6 +77,62 @@ fn bound(transcript: &Transcript) -> Duration {
 }
 
 impl Round<'_> {
+    /// What a check that was carried out comes to, where findings of others are told by those, and what is settled is not
+    /// confirmed again; `None` where it is confirmed later.
+    pub(super) fn tried(&self, mut tried: Aside, settled: Option<&Settled>) -> Option<Outcome> {
+        let Aside { check, judgement, transcript, .. } = &mut tried;
+        let masked = self.route(check, judgement, transcript, settled);
+        tried.verdict = match masked {
+            Some(cause) if tried.judgement.findings.is_empty() => Verdict::Masked(cause),
+            _ => self.verdict(&tried.check, &tried.judgement),
+        };
+        if !tried.verdict.is_failure() {
+            let Aside { check, verdict, judgement, elapsed, .. } = tried;
+            return Some(self.finish(&check, verdict, judgement, None, elapsed));
+        }
+        if let Some(settled) = settled.filter(|settled| settled.is_first_of(&tried.judgement)) {
+            let verdict = settled.undecided.clone().unwrap_or_else(|| tried.verdict.clone());
+            let Aside { check, judgement, elapsed, .. } = tried;
+            return Some(self.finish(&check, verdict, judgement, Some(settled.transcript.clone()), elapsed));
+        }
+        self.to_confirm(tried)
+    }
+
+    /// Runs a failing check again, now or when nothing else runs.
+    pub(super) fn to_confirm(&self, failed: Aside) -> Option<Outcome> {
+        let Aside { check, verdict, judgement, transcript, .. } = &failed;
+        let waits = |first| self.waits_for_quiet(check, first, transcript);
+        if judgement.findings.first().is_some_and(waits) {
+            self.put_aside(failed);
+            return None;
+        }
+        let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, transcript);
+        self.confirmed(failed, confirmed)
+    }
+
+    /// The outcome of a failing check that was run again; `None` where something else of it is confirmed later.
+    fn confirmed(&self, failed: Aside, confirmed: Confirmed) -> Option<Outcome> {
+        match confirmed {
+            Confirmed::As(verdict)
+                if failed.burst.is_some() && !matches!(verdict, Verdict::Untestable(_)) =>
+            {
+                return self.confirmed_burst(failed, verdict);
+            }
+            _ => {}
+        }
+        let Aside { check, judgement, transcript, elapsed, .. } = failed;
+        Some(match confirmed {
+            Confirmed::As(Verdict::Untestable(reason)) => {
+                let judgement = Judgement { findings: Vec::new(), ..judgement };
+                self.finish(&check, Verdict::Untestable(reason), judgement, None, elapsed)
+            }
+            Confirmed::As(verdict) => self.finish(&check, verdict, judgement, Some(transcript), elapsed),
+            Confirmed::Instead(judgement) => {
+                self.finish(&check, self.verdict(&check, &judgement), *judgement, None, elapsed)
+            }
+        })
+    }
+
     /// Whether a finding is to be confirmed when nothing else runs.
     pub(super) fn waits_for_quiet(&self, check: &Check, finding: &Finding, transcript: &Transcript) -> bool {
         let is_alone = check.exclusive || is_first_canary(check);
@@ -219,10 +279,14 @@ impl Round<'_> {
 
     /// Confirms what was put aside, and reports it: together as long as the machine has time for that, else one by one.
     pub(super) fn confirm_aside(&self) {
-        let mut aside = std::mem::take(&mut *lock(&self.aside)).into_iter();
         let mut busy_in_a_row = 0;
         loop {
-            let group: Vec<Aside> = aside.by_ref().take(CONFIRMED_PER_PROBE).collect();
+            // What is settled may put something else aside.
+            let group: Vec<Aside> = {
+                let mut aside = lock(&self.aside);
+                let end = aside.len().min(CONFIRMED_PER_PROBE);
+                aside.drain(..end).collect()
+            };
             if group.is_empty() {
                 break;
             }
@@ -249,8 +313,9 @@ impl Round<'_> {
             Some(owner) => self.settle_routed(owner, aside, confirmed),
             None => {
                 let check = aside.check.clone();
-                let outcome = self.confirmed(aside, confirmed);
-                self.report(&check, outcome);
+                if let Some(outcome) = self.confirmed(aside, confirmed) {
+                    self.report(&check, outcome);
+                }
             }
         }
     }

@@ -501,7 +501,8 @@ impl<'a> Session<'a> {
             return;
         }
         if let (Some(key), Some(value)) = (unit.choice, shows) {
-            self.own.choice = Some(ChoiceSeen { key: key.to_owned(), value: value.to_owned() });
+            self.own.choice =
+                Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
         }
     }
 

@@ -43,6 +43,9 @@ pub fn good(facts: &Facts, nonce: u64, id: &str) -> String {
     call(UNKNOWN_METHOD, None, Some(id))
 }
 
+/// Numbers of canaries from here on are in no other conversation.
+const ISOLATED_FROM: u64 = 1_000_000;
+
 /// A conversation in the making.
 pub struct Talk<'a> {
     facts: &'a Facts,
@@ -160,6 +163,12 @@ impl<'a> Talk<'a> {
             self.aim.as_ref().map_or(Value::Null, |aim| serde_json::to_value(aim).unwrap_or_default());
         let act = Act::Send { payload, chunking, await_frames };
         self.plan.steps.push(Step { expect, ..Step::new(act) });
+        self
+    }
+
+    /// Canaries differ from those of a conversation with another number.
+    pub fn numbered(&mut self, number: u64) -> &mut Self {
+        self.nonce = ISOLATED_FROM + number;
         self
     }
 

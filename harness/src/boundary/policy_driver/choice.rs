@@ -24,6 +24,6 @@ impl Choice {
     /// What the outcome at this place among the allowed ones shows.
     pub fn seen(&self, place: usize) -> Option<ChoiceSeen> {
         let value = self.values.get(place).filter(|value| !value.is_empty())?;
-        Some(ChoiceSeen { key: self.key.clone(), value: value.clone() })
+        Some(ChoiceSeen { pinned: false, key: self.key.clone(), value: value.clone() })
     }
 }

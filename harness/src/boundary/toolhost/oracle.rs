@@ -307,7 +307,7 @@ fn reply(asked: &Asked, frame: &Frame, stray: Option<&str>, judgement: &mut Judg
 
 fn note_choice(expect: &Expect, allowed: &Allowed, judgement: &mut Judgement) {
     if let (Some(key), Some(value)) = (&expect.choice, &allowed.choice) {
-        judgement.choice = Some(ChoiceSeen { key: key.clone(), value: value.clone() });
+        judgement.choice = Some(ChoiceSeen { pinned: false, key: key.clone(), value: value.clone() });
     }
 }
 
@@ -492,7 +492,10 @@ fn run_end(asked: &[Asked], ending: &Ending, frames: &[Frame], judgement: &mut J
         asked.iter().any(|asked| asked.expect.choice.as_deref() == Some(clause::ERROR_EXIT_CHOICE));
     if let (true, Some(false), Exit::Code(code)) = (asks_for_status, ok, exit) {
         let value = if code == 0 { "zero" } else { "nonzero" };
-        judgement.choice =
-            Some(ChoiceSeen { key: clause::ERROR_EXIT_CHOICE.to_owned(), value: value.to_owned() });
+        judgement.choice = Some(ChoiceSeen {
+            pinned: false,
+            key: clause::ERROR_EXIT_CHOICE.to_owned(),
+            value: value.to_owned(),
+        });
     }
 }

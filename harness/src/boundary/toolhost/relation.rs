@@ -330,7 +330,7 @@ impl<'a> Scene<'a> {
             [_] => "another",
             _ => "several",
         };
-        self.judgement.choice = Some(ChoiceSeen { key: choice, value: value.to_owned() });
+        self.judgement.choice = Some(ChoiceSeen { pinned: false, key: choice, value: value.to_owned() });
     }
 
     /// Replies that show one open choice have to show the same value. An outcome may fit several: `a|b`.
@@ -364,7 +364,7 @@ impl<'a> Scene<'a> {
             let mut values = values.into_iter();
             let only = values.next().filter(|_| values.next().is_none());
             self.judgement.choice =
-                only.map(|value| ChoiceSeen { key: key.to_owned(), value: value.to_owned() });
+                only.map(|value| ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
         }
     }
 

@@ -114,6 +114,9 @@ pub fn quoted(text: &str) -> String {
     Json::from(text).to_text()
 }
 
+/// Numbers of canaries from here on are in no other conversation.
+const ISOLATED_FROM: u64 = 1_000_000;
+
 /// A conversation in the making.
 pub struct Talk<'a> {
     facts: &'a Facts,
@@ -296,6 +299,12 @@ impl<'a> Talk<'a> {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
         }
+        self
+    }
+
+    /// Canaries differ from those of a conversation with another number.
+    pub fn numbered(&mut self, number: u64) -> &mut Self {
+        self.nonce = ISOLATED_FROM + number;
         self
     }
 

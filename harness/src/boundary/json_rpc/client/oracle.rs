@@ -287,6 +287,6 @@ impl Client<'_> {
             Some(value) => value,
             None => return,
         };
-        self.own.choice = Some(ChoiceSeen { key, value });
+        self.own.choice = Some(ChoiceSeen { pinned: false, key, value });
     }
 }

@@ -304,7 +304,8 @@ impl Session<'_> {
     /// Notes what the peer chose, where the step is about that.
     fn choose(&mut self, asked: &Asked, clause: &str, key: &str, value: &str) {
         if asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause) {
-            self.own.choice = Some(ChoiceSeen { key: key.to_owned(), value: value.to_owned() });
+            self.own.choice =
+                Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
         }
     }
 

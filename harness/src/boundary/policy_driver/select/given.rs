@@ -122,7 +122,8 @@ impl Asked {
 
     fn note_given(&self, value: Option<&str>, judgement: &mut Judgement) {
         if let (Some(choice), Some(value)) = (&self.expect.choice, value) {
-            judgement.choice = Some(ChoiceSeen { key: choice.key.clone(), value: value.to_owned() });
+            judgement.choice =
+                Some(ChoiceSeen { pinned: false, key: choice.key.clone(), value: value.to_owned() });
         }
     }
 }

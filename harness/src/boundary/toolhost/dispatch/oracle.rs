@@ -208,7 +208,7 @@ impl<'a> Call<'a> {
             }),
         };
         if let Some(value) = value {
-            judgement.choice = Some(ChoiceSeen { key: what.key().to_owned(), value });
+            judgement.choice = Some(ChoiceSeen { pinned: false, key: what.key().to_owned(), value });
         }
     }
 
