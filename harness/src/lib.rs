@@ -26,6 +26,7 @@ pub mod memory;
 pub mod near_miss;
 pub mod pace;
 pub mod packing;
+pub mod parallel;
 pub mod payload;
 pub mod peer;
 pub mod plan;

@@ -4,14 +4,14 @@ mod ambient;
 mod confirm;
 mod isolate;
 pub mod probe;
-mod silence;
+pub(crate) mod silence;
 mod skip;
 mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crate::boundary;
@@ -49,6 +49,9 @@ pub struct Options {
     pub timeout_scale: f64,
     /// How often a failing check has to fail to count as failed (the first time included).
     pub confirm: u32,
+    /// Shared by runs that go on at the same time: a check that must run alone, or whose times are confirmed, has nothing
+    /// beside it in any of them.
+    pub quiet: Option<Arc<RwLock<()>>>,
 }
 
 impl Default for Options {
@@ -61,6 +64,7 @@ impl Default for Options {
             rng_seed: 1,
             timeout_scale: 1.0,
             confirm: 3,
+            quiet: None,
         }
     }
 }
@@ -219,6 +223,12 @@ impl<'a> Queue<'a> {
     fn new(checks: Vec<&'a Check>) -> Self {
         Self { checks, next: AtomicUsize::new(0) }
     }
+
+    fn work(&self, one: impl Fn(&Check)) {
+        while let Some(check) = self.checks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            one(check);
+        }
+    }
 }
 
 struct Round<'a> {
@@ -255,15 +265,21 @@ impl Round<'_> {
         let (slow, quick): (Vec<&Check>, Vec<&Check>) =
             rest.into_iter().partition(|check| check.slow || check.waits);
         // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
-        let (slow, quick) = (&Queue::new(slow), &Queue::new(quick));
+        let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
         std::thread::scope(|scope| {
             for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
-                scope.spawn(|| self.work(slow));
+                scope.spawn(|| slow.work(|check| self.one(check)));
             }
             for _ in 0..self.options.jobs.max(1) {
-                scope.spawn(|| self.work(quick));
+                scope.spawn(|| {
+                    quick.work(|check| {
+                        let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+                        self.one(check);
+                    });
+                });
             }
         });
+        let _alone = quiet.map(|it| it.write().unwrap_or_else(PoisonError::into_inner));
         for check in alone {
             self.one(check);
         }
@@ -287,12 +303,6 @@ impl Round<'_> {
             {
                 lock(&self.working_commands).insert(canary.command.clone());
             }
-        }
-    }
-
-    fn work(&self, queue: &Queue<'_>) {
-        while let Some(check) = queue.checks.get(queue.next.fetch_add(1, Ordering::Relaxed)) {
-            self.one(check);
         }
     }
 
@@ -329,7 +339,7 @@ impl Round<'_> {
         if let Some(verdict) = verdict {
             return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
         }
-        let (judgement, transcript) = match self.first_attempt(check) {
+        let (judgement, transcript) = match self.silences.first_attempt(|wait| self.attempt(check, wait)) {
             Ok(attempt) => attempt,
             Err(verdict) => {
                 return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
@@ -353,16 +363,6 @@ impl Round<'_> {
             return self.to_confirm(failed);
         }
         self.tried(failed, None)
-    }
-
-    /// Carries out a check, with short waits where silences are known and nothing else is missed.
-    fn first_attempt(&self, check: &Check) -> Result<(Judgement, Transcript), Verdict> {
-        let wait = self.silences.wait();
-        let attempt = self.attempt(check, wait)?;
-        if wait == Wait::Full || self.silences.explain(&attempt.0, &attempt.1) {
-            return Ok(attempt);
-        }
-        self.attempt(check, Wait::Full)
     }
 
     /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::ScopedJoinHandle;
 
 use serde::Serialize;
@@ -12,6 +12,7 @@ use crate::boundary::{Boundary, Mutant, Reference};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
 use crate::finding::Finding;
+use crate::parallel;
 use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Step};
@@ -531,28 +532,13 @@ impl Workshop<'_> {
         items: &[T],
         work: impl Fn(&T) -> R + Sync,
     ) -> Vec<R> {
-        let next = AtomicUsize::new(0);
-        let done = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.options.jobs.max(1) * threads_per_job {
-                scope.spawn(|| {
-                    while let Some(item) = {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        items.get(index).map(|item| (index, item)).filter(|_| !self.is_interrupted())
-                    } {
-                        let result = work(item.1);
-                        // What was cut short shows nothing.
-                        if self.is_interrupted() {
-                            break;
-                        }
-                        done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((item.0, result));
-                    }
-                });
-            }
-        });
-        let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        done.sort_by_key(|(index, _)| *index);
-        done.into_iter().map(|(_, result)| result).collect()
+        let items = items.iter().take_while(|_| !self.is_interrupted());
+        // What was cut short shows nothing.
+        let whole = |item: &T| Some(work(item)).filter(|_| !self.is_interrupted());
+        parallel::each(self.options.jobs.max(1) * threads_per_job, items, whole)
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use peerproof::results::{ResultsFile, Run};
+use peerproof::verdict::Verdict;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -138,4 +140,36 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
     assert_eq!(of("end").len(), 1);
     assert!(checks.iter().all(|check| check["verdict"] != "fail" && check["verdict"] != "hang"), "{text}");
     assert!(checks.iter().any(|check| check.to_string().contains("interrupted")), "{text}");
+}
+
+#[test]
+fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = |argv: &[&str]| format!("[[peer]]\nboundary = \"toolhost\"\nserve = {argv:?}\n");
+    let peers = serve(&[BINARY, "peer", "toolhost", "--serve"]) + &serve(&["sh", "-c", "exit 3"]);
+    fs::write(folder.path().join("peers.toml"), peers).unwrap();
+    let waits = "toolhost/serve/idempotency/key-*";
+    let args =
+        ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", waits, "-k", "toolhost/serve/canary/plain-*"];
+    let mut harness = start(folder.path(), &args);
+    // The second is through at once, and the checks of the first wait for a minute.
+    let file = folder.path().join("peerproof-out/results.ndjson");
+    let deadline = Instant::now() + LONG / 2;
+    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("{\"type\":\"end\"")) {
+        assert!(Instant::now() < deadline, "no peer is through");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
+    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
+    let cut = |run: &Run| {
+        run.checks
+            .iter()
+            .filter(|check| check.verdict == Verdict::Untestable("interrupted".to_owned()))
+            .count()
+    };
+    let [through, cut_short] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!(cut(through), 0);
+    assert!(cut(cut_short) > 0);
+    assert!(folder.path().join("peerproof-out/matrix.json").exists());
 }

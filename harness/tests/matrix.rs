@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -99,6 +100,34 @@ fn equal_peers_answer_alike() {
     assert_eq!(found["differences"], serde_json::json!([]));
     assert_eq!(found["exchanges"], found["alike"]);
     assert!(found["exchanges"].as_u64() > Some(20));
+}
+
+#[test]
+fn a_conversation_is_had_again_once_for_all_its_differences() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let binary = env!("CARGO_BIN_EXE_peerproof");
+    let script = format!(
+        "echo >> {}; exec {binary} peer json_rpc --stdio --mutant id-as-string --choice null_id=silent",
+        starts.display()
+    );
+    let list = references("json_rpc", &[""])
+        + &format!("[[peer]]\nboundary = \"json_rpc\"\ncommand = [\"sh\", \"-c\", {script:?}]\n");
+    let starts_of = |conversations: u64| {
+        let _ = fs::remove_file(&starts);
+        let mut command = matrix(folder.path(), &list);
+        let few = conversations.to_string();
+        command.args(["--differential", "--shrink-time", "0s", "--conversations", &few]).output().unwrap();
+        fs::read_to_string(&starts).unwrap().lines().count()
+    };
+    let probes = starts_of(0);
+    let all = starts_of(12);
+    let found = json(folder.path(), "differences.json");
+    assert_eq!(found["unsteady"], Value::Null);
+    let differences = found["differences"].as_array().unwrap();
+    let shown: BTreeSet<u64> = differences.iter().filter_map(|one| one["conversation"].as_u64()).collect();
+    assert!(differences.len() > shown.len(), "no conversation shows two");
+    assert_eq!(all - probes, 12 + 2 * shown.len());
 }
 
 #[test]

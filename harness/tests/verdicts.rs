@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof::boundary::toolhost::talk::{Request, Talk, refused};
@@ -41,13 +41,17 @@ fn toolhost(extra: &[&str]) -> Peer {
 }
 
 fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
+    let options = Options { slow: true, very_slow: true, confirm: 1, keep_going: true, ..Options::default() };
+    run_as(peer, checks, &options)
+}
+
+fn run_as(peer: &Peer, checks: &[&Check], options: &Options) -> BTreeMap<String, CheckResult> {
     let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
     let scratch = tempfile::tempdir().unwrap();
     let interrupted = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
     let results = Mutex::new(BTreeMap::new());
-    let options = Options { slow: true, very_slow: true, confirm: 1, keep_going: true, ..Options::default() };
-    runner::run(peer, checks, &options, around, &|outcome| {
+    runner::run(peer, checks, options, around, &|outcome| {
         results.lock().unwrap().insert(outcome.result.id.clone(), outcome.result);
     });
     results.into_inner().unwrap()
@@ -204,4 +208,26 @@ fn messages_that_are_answered_one_by_one_are_blameless() {
     let finding = &found.findings[0];
     assert_eq!(finding.clause.0, "TH-FRAME-04");
     assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+}
+
+#[test]
+fn what_runs_alone_has_nothing_beside_it_in_another_run() {
+    let quiet = Arc::<RwLock<()>>::default();
+    let options = Options { quiet: Some(Arc::clone(&quiet)), ..Options::default() };
+    let canary = |id: &str, is_kept_quiet: fn(&RwLock<()>) -> bool| {
+        let quiet = Arc::clone(&quiet);
+        Check::new(id, "t", ["TH-FRAME-01"], "serve", move |facts, _| {
+            assert!(is_kept_quiet(&quiet));
+            let mut talk = Talk::serve(facts);
+            talk.canary_for("TH-FRAME-01");
+            Ok(talk.finish().plan())
+        })
+    };
+    let beside =
+        canary("toolhost/serve/beside", |quiet| quiet.try_read().is_ok() && quiet.try_write().is_err());
+    let mut alone = canary("toolhost/serve/alone", |quiet| quiet.try_read().is_err());
+    alone.exclusive = true;
+    for (id, result) in run_as(&toolhost(&[]), &[&beside, &alone], &options) {
+        assert_eq!(result.verdict, Verdict::Pass, "{id}");
+    }
 }

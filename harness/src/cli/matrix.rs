@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -18,7 +18,9 @@ use crate::config::Config;
 use crate::expectation::Expectations;
 use crate::fixture::ActorExe;
 use crate::matrix::differences::{Difference, Sort};
+use crate::matrix::stage::Stage;
 use crate::matrix::{Matrix, confirm, differences};
+use crate::parallel;
 use crate::peer::Peer;
 use crate::report::progress::Progress;
 use crate::report::{matrix as report, render};
@@ -114,10 +116,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-    for one in &mut listed {
+    let prepared = parallel::each(options.jobs, &mut listed, |one| {
         runner::prepare(&mut one.peer, &options, around)
-            .map_err(|error| Stop::usage(format!("{}: {error}", one.peer.name)))?;
-    }
+            .map_err(|error| Stop::usage(format!("{}: {error}", one.peer.name)))
+    });
+    prepared.into_iter().try_for_each(|probes| probes.map(drop))?;
     let named = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
     let folder = named.unwrap_or_else(|| PathBuf::from("peerproof-out"));
     let exit = if args.differential {
@@ -149,12 +152,13 @@ fn side_by_side(
     context: &Context,
 ) -> Result<Exit, Stop> {
     let progress = Progress::new(checks.len() * listed.len(), &context.printer);
-    let mut writer = ResultsWriter::create(&folder.join("results.ndjson")).map_err(Stop::usage)?;
-    let mut runs: Vec<Run> = Vec::new();
-    let mut stale: Vec<String> = Vec::new();
-    for one in listed {
+    let writer = ResultsWriter::create(&folder.join("results.ndjson")).map_err(Stop::usage)?;
+    let writer = Mutex::new(writer);
+    // The jobs are shared out: peers first, and what is left to the checks of each.
+    let beside = options.jobs.clamp(1, listed.len());
+    let options = &Options { jobs: options.jobs / beside, quiet: Some(Arc::default()), ..options.clone() };
+    let runs = parallel::each(beside, listed, |one| {
         let header = check::header(&one.peer, checks, options, &args.filter, None);
-        writer.begin(&header).map_err(Stop::harness)?;
         let results: Mutex<Vec<CheckResult>> = Mutex::default();
         runner::run(&one.peer, checks, options, around, &|mut outcome| {
             if let Some((_, expectations)) = &one.expectations {
@@ -165,21 +169,23 @@ fn side_by_side(
         });
         let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         results.sort_by_key(|result| checks.iter().position(|check| check.id == result.id));
-        for result in &results {
-            writer.check(result).map_err(Stop::harness)?;
-        }
-        writer.end(results::exit_code(&results, args.strict)).map_err(Stop::harness)?;
+        // A peer's results are written together: runs stand one after the other in the file.
+        let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        writer.begin(&header)?;
+        results.iter().try_for_each(|result| writer.check(result))?;
+        writer.end(results::exit_code(&results, args.strict))?;
+        Ok(Run { header, checks: results, footer: None })
+    });
+    progress.clear();
+    let runs = runs.into_iter().collect::<Result<Vec<Run>, String>>().map_err(Stop::harness)?;
+    let mut stale: Vec<String> = Vec::new();
+    for (one, run) in listed.iter().zip(&runs) {
         if let Some((path, expectations)) = &one.expectations {
             let known = one.peer.boundary.checks().iter().map(|check| check.id.as_str());
-            let found = expectations.stale(&results, known, jiff::Zoned::now().date());
+            let found = expectations.stale(&run.checks, known, jiff::Zoned::now().date());
             stale.extend(found.iter().map(|stale| format!("{}: {stale}", path.display())));
         }
-        runs.push(Run { header, checks: results, footer: None });
-        if around.interrupted.load(Ordering::Relaxed) {
-            break;
-        }
     }
-    progress.clear();
     let matrix = Matrix::of(&runs);
     context.printer.out(&report::render(&matrix, args.differing, &context.printer));
     write_json(&folder.join("matrix.json"), &matrix)?;
@@ -217,16 +223,16 @@ fn compare(
             args.peers.display()
         )));
     }
-    let total = usize::try_from(args.conversations).unwrap_or(usize::MAX);
+    let total = usize::try_from(args.conversations).unwrap_or(usize::MAX).saturating_mul(peers.len());
     let progress = Progress::new(total, &context.printer);
-    let mut found = differences::run(&peers, args.conversations, options, around, &|n| {
-        progress.step(format!("conversation {n}"));
-    });
-    let stage = confirm::Stage { peers: &peers, options, around, budget: args.shrink_time };
-    let transcripts = confirm::confirm(&mut found, &stage, &|what| progress.say(what));
+    let stage = Stage::new(&peers, options, around);
+    let mut found = differences::run(&stage, args.conversations, &|what| progress.step(what));
+    let transcripts = confirm::confirm(&mut found, &stage, args.shrink_time, &|what| progress.say(what));
     progress.clear();
     confirm::keep(&mut found, &transcripts, folder).map_err(Stop::usage)?;
-    if let (0, Some(error)) = (found.conversations, &found.given_up) {
+    if let (0, Some(error), false) =
+        (found.conversations, &found.given_up, context.interrupted.load(Ordering::Relaxed))
+    {
         return Err(Stop::harness(format!("not one conversation could be carried out: {error}")));
     }
     if let Some(error) = &found.given_up {

@@ -3,20 +3,19 @@
 use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::differences::{self, Difference, Differences, Tally};
-use crate::facts::Facts;
+use super::differences::{Difference, Differences};
+use super::stage::{Sighting, Stage};
 use crate::json::{self, DecodeLimits};
+use crate::parallel;
 use crate::payload::{Payload, Vars};
-use crate::peer::Peer;
 use crate::plan::{Act, Plan};
 use crate::private;
 use crate::reproducer::conversation;
-use crate::runner::{self, Options, Surroundings};
 use crate::shrink::{await_what_is_due, simpler, written};
 use crate::transcript::Transcript;
 
@@ -57,55 +56,39 @@ impl Shortest {
     }
 }
 
-/// The peers, and how conversations with them are held.
-pub struct Stage<'a> {
-    /// The peers.
-    pub peers: &'a [Peer],
-    /// How they are run.
-    pub options: &'a Options,
-    /// What surrounds them.
-    pub around: Surroundings<'a>,
-    /// Time for all shrinking; zero: none.
-    pub budget: Duration,
-}
-
-/// Has every conversation that showed a difference again, moves what does not show three times of three to `unsteady`,
+/// Has every conversation that showed differences again, moves what does not show three times of three to `unsteady`,
 /// and shortens the rest while the budget lasts. Gives the transcript of the first peer that stands apart for each
 /// difference that is left.
 pub fn confirm(
     found: &mut Differences,
     stage: &Stage<'_>,
-    progress: &dyn Fn(String),
-) -> Vec<Option<Transcript>> {
-    let facts = differences::common(stage.peers);
-    let end = Instant::now() + stage.budget;
-    let mut plans = Vec::new();
-    for mut difference in std::mem::take(&mut found.differences) {
-        progress(format!("conversation {} again", difference.conversation));
-        let plan = differences::plan(stage.peers, &facts, found.rng_seed, difference.conversation);
-        let shows = || plan.as_ref().is_some_and(|plan| stage.shows(plan, &difference).is_some());
-        let again = (1..TIMES).take_while(|_| shows()).count();
-        difference.shown = 1 + u32::try_from(again).unwrap_or(0);
-        match plan.filter(|_| difference.shown == TIMES) {
-            Some(plan) => {
-                plans.push(plan);
-                found.differences.push(difference);
-            }
+    budget: Duration,
+    progress: &(dyn Fn(String) + Sync),
+) -> Vec<Transcript> {
+    let stage = &stage.anew();
+    let all = std::mem::take(&mut found.differences);
+    let conversations: BTreeSet<u64> = all.iter().map(|difference| difference.conversation).collect();
+    let again = parallel::each(stage.jobs(), conversations, |n| {
+        progress(format!("conversation {n} again"));
+        repeat(stage, n, all.iter().filter(|difference| difference.conversation == n))
+    });
+    let mut confirmed = Vec::new();
+    for (difference, sighting) in again.into_iter().flatten() {
+        match sighting.filter(|_| difference.shown == TIMES) {
+            Some(sighting) => confirmed.push((difference, sighting)),
             None => found.unsteady.push(difference),
         }
     }
-    let count = plans.len();
+    confirmed.sort_by_key(|(difference, _)| all.iter().position(|other| other.is_like(difference)));
+    let (end, count) = (Instant::now() + budget, confirmed.len());
     let mut transcripts = Vec::new();
-    for (at, (plan, difference)) in plans.into_iter().zip(&mut found.differences).enumerate() {
+    for (at, (mut difference, sighting)) in confirmed.into_iter().enumerate() {
+        let Some(plan) = stage.plan(difference.conversation) else { continue };
         let left = end.saturating_duration_since(Instant::now());
         progress(format!("shrinking difference {} of {count}", at + 1));
         let share = left / u32::try_from((count - at).min(4)).unwrap_or(4);
-        let began = Work { stage, facts: &facts, difference, end: Instant::now() + share, runs: 0 };
-        let Some((smallest, sighting, runs)) = began.shortest(&plan) else {
-            transcripts.push(None);
-            continue;
-        };
-        let Sighting { seen, apart } = sighting;
+        let began = Work { stage, difference: &difference, end: Instant::now() + share, runs: 0 };
+        let (smallest, Sighting { seen, apart }, runs) = began.shortest(&plan, sighting);
         difference.shortest = Some(Shortest {
             conversation: conversation(&apart, CHARS_MAX, LINES_MAX),
             steps: (plan.steps.len(), smallest.steps.len()),
@@ -115,23 +98,46 @@ pub fn confirm(
         });
         (difference.sent, difference.clusters, difference.expected) =
             (seen.sent, seen.clusters, seen.expected);
-        transcripts.push(Some(apart));
+        found.differences.push(difference);
+        transcripts.push(apart);
     }
     transcripts
+}
+
+/// Has a conversation again until each of its differences has shown as often as it has to or has failed to; gives them
+/// with their last sighting.
+fn repeat<'a>(
+    stage: &Stage<'_>,
+    n: u64,
+    differences: impl Iterator<Item = &'a Difference>,
+) -> Vec<(Difference, Option<Sighting>)> {
+    let mut all: Vec<(Difference, Option<Sighting>)> = differences.map(|one| (one.clone(), None)).collect();
+    let Some(plan) = stage.plan(n) else { return all };
+    for shown in 1..TIMES {
+        let mut steady = all.iter_mut().filter(|(difference, _)| difference.shown == shown).peekable();
+        if steady.peek().is_none() {
+            break;
+        }
+        let seen = stage.all(&plan).map(|transcripts| (stage.differences(n, &transcripts), transcripts));
+        for (difference, sighting) in steady {
+            match &seen {
+                Ok((seen, transcripts)) => *sighting = stage.sighting(difference, seen, transcripts),
+                Err(error) => (difference.cut, *sighting) = (Some(error.clone()), None),
+            }
+            difference.shown += u32::from(sighting.is_some());
+        }
+    }
+    all
 }
 
 /// Writes the transcript of each difference, for `replay` and `shrink`, into `folder`, and names its file.
 ///
 /// # Errors
 /// One sentence: a file cannot be written.
-pub fn keep(
-    found: &mut Differences,
-    transcripts: &[Option<Transcript>],
-    folder: &Path,
-) -> Result<(), String> {
+pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) -> Result<(), String> {
     let path = |number: usize| folder.join(format!("difference-{number}.ndjson"));
     for (at, (difference, transcript)) in found.differences.iter_mut().zip(transcripts).enumerate() {
-        let (Some(shortest), Some(transcript)) = (&mut difference.shortest, transcript) else { continue };
+        let Some(shortest) = &mut difference.shortest else { continue };
         let path = path(at + 1);
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
         transcript.store(BufWriter::new(private::create(&path).map_err(cannot)?)).map_err(cannot)?;
@@ -143,39 +149,9 @@ pub fn keep(
     Ok(())
 }
 
-/// A difference as it showed in one conversation.
-struct Sighting {
-    seen: Difference,
-    /// What the first peer that stands apart did.
-    apart: Transcript,
-}
-
-impl Stage<'_> {
-    /// Has one conversation with all peers; the difference, if it shows.
-    fn shows(&self, plan: &Plan, wanted: &Difference) -> Option<Sighting> {
-        if self.around.interrupted.load(Ordering::Relaxed) {
-            return None;
-        }
-        let mut all = Vec::new();
-        let mut apart = None;
-        for peer in self.peers {
-            let transcript = runner::lab(peer, self.options, self.around).execute("matrix", plan).ok()?;
-            all.push(peer.boundary.exchanges(&transcript));
-            if wanted.apart.first() == Some(&peer.name) {
-                apart = Some(transcript);
-            }
-        }
-        let mut tally = Tally::new(self.peers, 0);
-        tally.add(wanted.conversation, &all);
-        let seen = tally.done().differences.into_iter().find(|seen| seen.is_like(wanted))?;
-        Some(Sighting { seen, apart: apart? })
-    }
-}
-
 /// The work on one difference.
 struct Work<'a> {
     stage: &'a Stage<'a>,
-    facts: &'a Facts,
     difference: &'a Difference,
     end: Instant,
     runs: usize,
@@ -183,17 +159,20 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn goes_on(&self) -> bool {
-        Instant::now() < self.end
+        Instant::now() < self.end && !self.stage.is_interrupted()
     }
 
     fn shows(&mut self, plan: &Plan) -> Option<Sighting> {
         self.runs += 1;
-        self.stage.shows(plan, self.difference)
+        let plan = Arc::new(plan.clone());
+        let transcripts = self.stage.all(&plan).ok()?;
+        let seen = self.stage.differences(self.difference.conversation, &transcripts);
+        self.stage.sighting(self.difference, &seen, &transcripts)
     }
 
-    /// The smallest plan that was found, what it shows, and how many conversations that took; nothing where it does not
-    /// even show now.
-    fn shortest(mut self, plan: &Plan) -> Option<(Plan, Sighting, usize)> {
+    /// The smallest plan that was found, what it shows, and how many conversations that took; `sighting` is what `plan`
+    /// itself has shown.
+    fn shortest(mut self, plan: &Plan, sighting: Sighting) -> (Plan, Sighting, usize) {
         let mut best = plan.clone();
         self.steps(&mut best);
         for at in (0..best.steps.len()).rev() {
@@ -201,11 +180,12 @@ impl Work<'_> {
         }
         self.steps(&mut best);
         // What does not show the difference once more is not handed out.
-        if let Some(sighting) = self.shows(&best) {
-            return Some((best, sighting, self.runs));
+        if best != *plan
+            && let Some(sighting) = self.shows(&best)
+        {
+            return (best, sighting, self.runs);
         }
-        let sighting = self.shows(plan)?;
-        Some((plan.clone(), sighting, self.runs))
+        (plan.clone(), sighting, self.runs)
     }
 
     /// Drops messages, large groups first.
@@ -243,7 +223,7 @@ impl Work<'_> {
             if !self.goes_on() {
                 return false;
             }
-            await_what_is_due(boundary, self.facts, &mut plan, at);
+            await_what_is_due(boundary, &self.stage.facts, &mut plan, at);
             if plan != *best && self.shows(&plan).is_some() {
                 *best = plan;
                 return true;

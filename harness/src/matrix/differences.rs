@@ -1,17 +1,15 @@
 //! The same generated conversations with every peer, and where their answers part.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
 use super::confirm::Shortest;
+use super::stage::Stage;
 use crate::facts::Facts;
 use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::rng::Rng;
-use crate::runner::{self, Options, Surroundings};
 
 /// Something that was sent, and what came for it in a form that can be compared between peers: order of members,
 /// spelling of numbers and wording of messages make no difference in it.
@@ -79,6 +77,9 @@ pub struct Difference {
     pub apart: Vec<String>,
     /// How often that conversation showed it, of [`TIMES`](super::confirm::TIMES), until once it did not.
     pub shown: u32,
+    /// Why the conversation could not be had as often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
     /// The shortest conversation that shows it, where one was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortest: Option<Shortest>,
@@ -145,39 +146,10 @@ pub fn common(peers: &[Peer]) -> Facts {
     facts
 }
 
-/// What each peer answered in one conversation, or why that is not known.
-type Conversation = Result<Vec<Vec<Exchange>>, String>;
-
 /// Has the same conversations with all peers and compares their answers.
-pub fn run(
-    peers: &[Peer],
-    conversations: u64,
-    options: &Options,
-    around: Surroundings<'_>,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Differences {
-    let facts = common(peers);
-    let facts = &facts;
-    let next = AtomicU64::new(0);
-    let found: Mutex<BTreeMap<u64, Conversation>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= conversations || around.interrupted.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let Some(plan) = plan(peers, facts, options.rng_seed, n) else { return };
-                    let all = peers.iter().map(|peer| exchanges(peer, &plan, options, around)).collect();
-                    found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(n, all);
-                    progress(n);
-                }
-            });
-        }
-    });
-    let mut tally = Tally::new(peers, options.rng_seed);
-    for (n, all) in found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+pub fn run(stage: &Stage<'_>, conversations: u64, progress: &(dyn Fn(String) + Sync)) -> Differences {
+    let mut tally = Tally::new(stage.peers, stage.rng_seed());
+    for (n, all) in stage.hold(conversations, progress) {
         match all {
             Ok(all) => tally.add(n, &all),
             Err(error) => {
@@ -192,18 +164,6 @@ pub fn run(
 pub fn plan(peers: &[Peer], facts: &Facts, rng_seed: u64, n: u64) -> Option<Plan> {
     let mut rng = Rng::new(rng_seed).fork(&format!("matrix/{n}"));
     Some(peers.first()?.boundary.generate(facts, &mut rng))
-}
-
-fn exchanges(
-    peer: &Peer,
-    plan: &Plan,
-    options: &Options,
-    around: Surroundings<'_>,
-) -> Result<Vec<Exchange>, String> {
-    let transcript = runner::lab(peer, options, around)
-        .execute("matrix", plan)
-        .map_err(|error| format!("{}: {error}", peer.name))?;
-    Ok(peer.boundary.exchanges(&transcript))
 }
 
 /// Differences are told apart by what they are about and by who stands apart, and why.
@@ -298,6 +258,7 @@ impl Tally {
             apart,
             clusters,
             shown: 1,
+            cut: None,
             shortest: None,
         });
         difference.times += 1;

@@ -131,12 +131,11 @@ fn told(shortest: &Shortest) -> String {
 }
 
 fn unsteady(difference: &Difference) -> String {
-    format!(
-        "not counted, for it showed {} times and then not: {} in conversation {}",
-        difference.shown,
-        about(difference),
-        difference.conversation
-    )
+    let why = match &difference.cut {
+        Some(error) => format!("it could not be looked at again ({error})"),
+        None => format!("it showed {} times and then not", difference.shown),
+    };
+    format!("not counted, for {why}: {} in conversation {}", about(difference), difference.conversation)
 }
 
 fn counts(differences: &Differences) -> String {

@@ -3,7 +3,6 @@
 //! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
 //! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::silence::Wait;
 use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
 use crate::finding::{Finding, Judgement};
+use crate::parallel;
 use crate::transcript::{Kind, Transcript};
 use crate::verdict::Verdict;
 
@@ -323,28 +323,15 @@ impl Round<'_> {
     /// Runs each of a group again as often as asked for; gives how often each showed the same, which is never where the
     /// machine was too busy meanwhile.
     fn confirm_together(&self, group: &[Aside]) -> Vec<u32> {
-        let next = Mutex::new(0..group.len());
-        let shown = Mutex::new(vec![0; group.len()]);
         let probe = self.probe();
-        std::thread::scope(|scope| {
-            for _ in 0..(self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len()) {
-                scope.spawn(|| {
-                    loop {
-                        let Some(at) = lock(&next).next() else { break };
-                        let aside = &group[at];
-                        let Some(first) = aside.judgement.findings.first() else { continue };
-                        for _ in 1..self.times(&aside.check, &aside.verdict, first) {
-                            if self.is_interrupted() || self.shows(&aside.check, first).is_err() {
-                                break;
-                            }
-                            lock(&shown)[at] += 1;
-                        }
-                    }
-                });
-            }
+        let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
+        let shown = parallel::each(threads, group, |aside| {
+            let Some(first) = aside.judgement.findings.first() else { return 0 };
+            let shows = |_: &u32| !self.is_interrupted() && self.shows(&aside.check, first).is_ok();
+            let times = self.times(&aside.check, &aside.verdict, first);
+            (1..times).take_while(shows).map(|_| 1).sum()
         });
         let strain = probe.map(Probe::finish).unwrap_or_default();
-        let shown = shown.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let counts = |aside: &Aside| !strain.excuses(bound(&aside.transcript));
         group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
     }

@@ -17,7 +17,7 @@ const LATENCIES_PER_SHORT_WAIT: u32 = 10;
 
 /// How long an attempt waits for what does not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     /// As long as a peer may take.
     Full,
     /// As long as the peer has taken at most so far, and a good deal more: what a short wait misses is a reason to wait
@@ -27,7 +27,7 @@ pub(super) enum Wait {
 
 impl Wait {
     /// Sets the times of a lab for a check of `command`.
-    pub(super) fn apply(self, lab: &mut Lab<'_>, command: &str) {
+    pub(crate) fn apply(self, lab: &mut Lab<'_>, command: &str) {
         if self == Self::Short {
             let latency = lab.peer.pace.of(command).latency.unwrap_or_default();
             let short = (latency * LATENCIES_PER_SHORT_WAIT).max(SHORT_WAIT).mul_f64(lab.timeout_scale);
@@ -38,11 +38,11 @@ impl Wait {
 
 /// The silences that a run has met, by clause and reason code, and whether they were confirmed.
 #[derive(Default)]
-pub(super) struct Silences(Mutex<BTreeMap<(ClauseId, String), bool>>);
+pub(crate) struct Silences(Mutex<BTreeMap<(ClauseId, String), bool>>);
 
 impl Silences {
     /// Takes note of a finding that waits for its confirmation, if it tells of a silence.
-    pub(super) fn seen(&self, finding: &Finding) {
+    pub(crate) fn seen(&self, finding: &Finding) {
         if is_silence(finding) {
             lock(&self.0).entry(key(finding)).or_default();
         }
@@ -60,13 +60,23 @@ impl Silences {
         lock(&self.0).get(&key(finding)).is_some_and(|confirmed| *confirmed)
     }
 
+    /// Makes a first attempt, with short waits where silences are known and nothing else is missed.
+    pub(crate) fn first_attempt<E>(
+        &self,
+        attempt: impl Fn(Wait) -> Result<(Judgement, Transcript), E>,
+    ) -> Result<(Judgement, Transcript), E> {
+        let wait = self.wait();
+        let made = attempt(wait)?;
+        if wait == Wait::Full || self.explain(&made.0, &made.1) { Ok(made) } else { attempt(Wait::Full) }
+    }
+
     /// How long the first attempt of a check waits. Its findings are confirmed with full waits, or were before.
-    pub(super) fn wait(&self) -> Wait {
+    fn wait(&self) -> Wait {
         if lock(&self.0).is_empty() { Wait::Full } else { Wait::Short }
     }
 
     /// Whether a short wait was enough: everything came, or what did not come is known.
-    pub(super) fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
+    fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
         let findings = &judgement.findings;
         let met = lock(&self.0);
         let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
