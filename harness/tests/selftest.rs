@@ -145,3 +145,37 @@ fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
     assert_eq!(verdicts["toolhost/serve/panics"], Verdict::HarnessError(why.to_owned()));
     assert_eq!(verdicts[&good.id], Verdict::Pass);
 }
+
+/// A toolhost that does not end with its input, on a machine where a probe of our own is as slow, and on one where
+/// none can be asked.
+#[test]
+fn a_hang_counts_unless_the_machine_was_too_busy() {
+    let mutant = toolhost().mutants().into_iter().find(|mutant| mutant.id == "stays-after-eof").unwrap();
+    let check = toolhost()
+        .checks()
+        .iter()
+        .find(|check| check.id == "toolhost/serve/eof/behind-pipelined-requests")
+        .unwrap();
+    let slow = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/slow.sh");
+    let scratch = tempfile::tempdir().unwrap();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let options = Options { confirm: 2, timeout_scale: 0.25, keep_going: true, ..Options::default() };
+    let verdict = |probe: &str| {
+        let actor_exe = ActorExe::new(probe);
+        let around =
+            Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
+        let seen = Mutex::new(None);
+        runner::run(&process_peer(&mutant), &[check], &options, around, &|outcome| {
+            *seen.lock().unwrap() = Some(outcome.result);
+        });
+        seen.into_inner().unwrap().unwrap()
+    };
+    assert_eq!(verdict("/bin/false").verdict, Verdict::Hang);
+    let busy = verdict(slow);
+    assert!(
+        matches!(&busy.verdict, Verdict::Untestable(why) if why.starts_with("too_busy: ")),
+        "{:?}",
+        busy.verdict
+    );
+    assert!(busy.findings.is_empty(), "nothing is held against the peer");
+}

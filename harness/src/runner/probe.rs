@@ -148,7 +148,7 @@ fn ask(
     let (mut asked, mut waited) = (0, Duration::ZERO);
     while asked < answers {
         let at = Instant::now();
-        let mut byte = [0];
+        let mut byte = *b"?";
         let mut ready = [PollFd::new(&stdout, PollFlags::IN)];
         let answers =
             |ready: &mut [PollFd<'_>]| rustix::event::poll(ready, Some(&ANSWER_MAX)).is_ok_and(|n| n > 0);
