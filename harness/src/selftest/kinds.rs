@@ -27,7 +27,7 @@ pub enum Kind {
     LeastRoles,
     /// Five seconds pass before a process reads or writes.
     SlowStart,
-    /// Everything is written one second late.
+    /// Everything is written one second late, by peers that answer: one that asks has times of its own.
     LateReplies,
     /// Eight busy processes run beside it.
     Busy,
@@ -196,7 +196,8 @@ impl Workshop<'_> {
     /// A slow reference: everything that can be on a virtual clock, a sample as processes.
     fn slow(&self, reference: &Reference, kind: Kind, how: Harmless, found: &mut Found) {
         if let Some(peer) = self.machine_peer(reference, &[], Some(how), None) {
-            let checks = self.light_checks(reference);
+            let mut checks = self.light_checks(reference);
+            checks.retain(|check| self.is_of(kind, check, reference));
             let groups: Vec<&[&Check]> = checks.chunks(SAMPLE).collect();
             let outcomes = Mutex::new(Vec::new());
             self.each(1, &groups, |checks| {
@@ -217,13 +218,21 @@ impl Workshop<'_> {
             Ok(peer) => peer,
             Err(error) => return found.problems.push(error),
         };
-        let checks = self.process_checks(reference, SAMPLE);
+        let mut checks = self.process_checks(reference, SAMPLE);
+        checks.retain(|check| self.is_of(kind, check, reference));
         let options = Options { keep_going: true, jobs, ..self.options.clone() };
         let name = format!("{}, as processes", kind.name());
         for outcome in self.outcomes(&peer, &checks, &options) {
             found.complain(&name, outcome);
         }
         found.forms += 1;
+    }
+
+    /// Whether a check is for peers of this kind.
+    fn is_of(&self, kind: Kind, check: &Check, reference: &Reference) -> bool {
+        let asks = |plan: &Plan| plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
+        kind != Kind::LateReplies
+            || !self.plan(check, &self.boundary.facts_of(reference)).is_some_and(|plan| asks(&plan))
     }
 
     fn outcomes(&self, peer: &Peer, checks: &[&Check], options: &Options) -> Vec<Outcome> {

@@ -17,15 +17,15 @@ const SLACK_US: u64 = 250_000;
 const END_US: u64 = 3_000_000;
 
 /// A process that ended long after its input and its last reply, though nobody hurried it. Where work was under way the
-/// harness waits for longer than the contract lets a process stay.
+/// harness waits for longer than the contract lets a process stay. One that has said nothing may still have started.
 pub fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
-    let (mut last_us, mut closed) = (0, false);
+    let (mut last_us, mut closed, mut is_ready) = (0, false, false);
     for event in transcript.of(session) {
         match event.kind {
             Kind::StdinClosed => (last_us, closed) = (event.at_us, true),
-            Kind::Received { .. } => last_us = event.at_us,
+            Kind::Received { .. } => (last_us, is_ready) = (event.at_us, true),
             Kind::Signalled { .. } => return None,
-            Kind::Exited { .. } if closed && !transcript.plan.recorded => {
+            Kind::Exited { .. } if closed && is_ready && !transcript.plan.recorded => {
                 let took_us = event.at_us.saturating_sub(last_us);
                 let may_take_us = (END_US as f64 * transcript.timeout_scale.max(1.0)) as u64 + SLACK_US;
                 return (took_us > may_take_us).then(|| {
@@ -111,14 +111,15 @@ mod tests {
 
     #[test]
     fn a_process_ends_soon_after_its_last_reply() {
-        let late = |exit_us: u64| {
+        let late = |exit_us: u64, says_something: bool| {
             let event = |at_us, kind| Event { session: 0, at_us, kind };
             let bytes = Bytes(b"{}\n".to_vec());
-            let events = vec![
+            let mut events = vec![
                 event(0, Kind::StdinClosed),
                 event(30_000_000, Kind::Received { bytes }),
                 event(exit_us, Kind::Exited { exit: Exit::Code(0) }),
             ];
+            events.retain(|event| says_something || !matches!(event.kind, Kind::Received { .. }));
             let plan = Plan { sessions: vec![Session::default()], ..Plan::default() };
             let transcript = Transcript {
                 boundary: "json_rpc".to_owned(),
@@ -130,7 +131,8 @@ mod tests {
             };
             end(&transcript, 0).is_some()
         };
-        assert!(!late(32_000_000) && late(40_000_000));
+        assert!(!late(32_000_000, true) && late(40_000_000, true));
+        assert!(!late(5_000_000, false), "it may have taken that long to start");
     }
 
     #[test]
