@@ -6,6 +6,7 @@ mod breaker;
 mod command;
 mod launch;
 mod payload;
+mod rewrite;
 mod selections;
 mod stream;
 mod time;
