@@ -254,7 +254,8 @@ impl Run<'_> {
                 if let Some(connection) = self.live[session].connection.as_mut() {
                     connection.close_stdin();
                 }
-                self.await_exit(session, self.stretched(step.allow_ms));
+                let start = self.until_ready(session);
+                self.await_end(session, self.stretched(step.allow_ms), start);
                 self.end(session);
             }
             Act::CloseStdin => {
@@ -266,7 +267,8 @@ impl Run<'_> {
                 self.with_log(session, |connection, log| connection.signal(name, log));
                 self.live[session].bytes_pending = 0;
                 self.live[session].frames_awaited = 0;
-                self.await_exit(session, self.stretched(step.allow_ms));
+                // A signal ends a peer that is still starting as well.
+                self.await_end(session, self.stretched(step.allow_ms), Duration::ZERO);
                 self.end(session);
             }
             Act::Wait { ms } => {
@@ -531,8 +533,9 @@ impl Run<'_> {
     }
 
     /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
-    /// waited for first; where several are, nobody knows which is the last, and their time is added.
-    fn await_exit(&mut self, session: usize, allow: Duration) {
+    /// waited for first; where several are, nobody knows which is the last, and their time is added. `start` is what a peer
+    /// that has said nothing yet may need to begin.
+    fn await_end(&mut self, session: usize, allow: Duration, start: Duration) {
         let live = &self.live[session];
         let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
         let frames = self.frame_count(session);
@@ -546,7 +549,7 @@ impl Run<'_> {
         if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {
-                let deadline = reply + allow + self.until_ready(session);
+                let deadline = reply + allow + start;
                 if self.pump_replies(session, Until::Frames(frames + 1), deadline) == Pumped::Reached {
                     since_us = self.now_us(session);
                 }
@@ -554,7 +557,7 @@ impl Run<'_> {
                 deadline += reply;
             }
         }
-        let deadline = deadline + self.until_ready(session);
+        let deadline = deadline + start.min(self.until_ready(session));
         if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
             self.deadline_passed(session, Awaited::Exit, since_us);
         }

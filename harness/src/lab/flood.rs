@@ -6,13 +6,12 @@ use crate::transcript::{Event, Kind};
 
 /// What a peer may write unasked, bytes: many sessions run at the same time, and one that is flooded is soon known.
 const UNASKED_BYTES: usize = 1 << 20;
-/// Twice the longest message that a contract lets a peer answer with, bytes: one that is too long has to be seen.
-const ANSWER_BYTES: usize = 2 << 20;
+/// More than the longest answer that a check asks a peer for, bytes: one that is too long has to be seen.
+const ANSWER_BYTES: usize = 12 << 20;
 /// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
 const REPEATED: usize = 12;
 
-/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message, of
-/// twice the legal length, all that was sent again, and something besides. A peer that asks has no such measure.
+/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message, all that was sent again, and something besides. A peer that asks has no such measure.
 pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
     let mut room = UNASKED_BYTES;
     for step in plan.steps.iter().filter(|step| step.session == session) {
@@ -71,8 +70,8 @@ mod tests {
             |payload: Payload| Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
         let room = |steps: Vec<Step>| room(&Plan { steps, ..Plan::default() }, 0, &Vars::new(), 64 << 20);
         assert_eq!(room(Vec::new()), 1 << 20);
-        assert_eq!(room(vec![send(Payload::text("{}"))]), (3 << 20) + 24);
-        assert_eq!(room(vec![send(Payload::text("1\n2\n3\n"))]), (7 << 20) + 72);
+        assert_eq!(room(vec![send(Payload::text("{}"))]), (13 << 20) + 24);
+        assert_eq!(room(vec![send(Payload::text("1\n2\n3\n"))]), (37 << 20) + 72);
         assert_eq!(room(vec![send(Payload::default().repeat("x", 10 << 20))]), 64 << 20);
         assert_eq!(room(vec![Step { session: 1, ..send(Payload::text("{}")) }]), 1 << 20);
         let play = Act::Play { script: serde_json::Value::Null, life_ms: 1 };

@@ -383,6 +383,8 @@ struct Said {
     word: &'static str,
     clauses: BTreeSet<String>,
     masked_by: Option<String>,
+    /// The machine kept the check from telling.
+    was_too_busy: bool,
 }
 
 impl Said {
@@ -393,12 +395,16 @@ impl Said {
             _ => None,
         };
         let clauses = outcome.result.findings.iter().map(|finding| finding.clause.0.clone()).collect();
-        Self { word: verdict.word(), clauses, masked_by }
+        let was_too_busy = matches!(verdict, Verdict::Untestable(why) if why.starts_with("too_busy"));
+        Self { word: verdict.word(), clauses, masked_by, was_too_busy }
     }
 
     /// Whether the check says by itself what it says in the whole: there another check, that watches every
     /// conversation for the clauses in `watched`, may tell of some of its findings, and sees more itself.
     fn agrees(&self, whole: &Self, check: &Check, watched: &BTreeSet<&str>) -> bool {
+        if self.was_too_busy || whole.was_too_busy {
+            return true;
+        }
         match &whole.masked_by {
             Some(clause) => self.clauses.contains(clause) || self.masked_by.as_ref() == Some(clause),
             None if check.ambient => whole.clauses.is_superset(&self.clauses),

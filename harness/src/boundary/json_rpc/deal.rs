@@ -75,15 +75,15 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
     };
     // What must be answered comes first, and of that what was sent in the last round: what came before it is no answer to
     // it, and what came after, rather to it than to what nobody waits for any more.
-    places.sort_by_key(|place| {
-        let line = line_of(place);
+    let group_of = |place: &Place| {
         let may_be_silent = match place {
             Place::Message(at) => units[*at].may_be_silent(),
             Place::Batch(at) => asked[*at].may_be_silent(),
         };
-        (may_be_silent, Reverse(asked[line].spot.round), line)
-    });
-    let rounds: Vec<usize> = places.iter().map(|place| asked[line_of(place)].spot.round).collect();
+        (may_be_silent, Reverse(asked[line_of(place)].spot.round))
+    };
+    places.sort_by_key(|place| (group_of(place), line_of(place)));
+    let groups: Vec<_> = places.iter().map(group_of).collect();
     let fits = |place: usize, thing: usize| {
         let sent = asked[line_of(&places[place])].spot.sent;
         match (places[place], thing.checked_sub(left.len())) {
@@ -105,7 +105,7 @@ pub fn deal<'a>(asked: &[Asked], frames: &'a [Frame]) -> (Vec<Came<'a>>, Vec<&'a
     let things = left.len() + free.len();
     let mut whole: Vec<Option<usize>> = vec![None; asked.len()];
     if places.len().saturating_mul(things) <= matching::PAIRS_MAX {
-        let holder = matching::pair(&rounds, things, &fits);
+        let holder = matching::pair(&groups, things, &fits);
         let mut rest = Vec::new();
         for (thing, place) in holder.into_iter().enumerate() {
             match (place.map(|place| places[place]), thing.checked_sub(left.len())) {

@@ -44,7 +44,8 @@ pub fn assign(units: &[&Unit], responses: &[&Json]) -> Matching {
         let mut open: Vec<usize> = (0..units.len()).filter(|at| answers[*at].is_none()).collect();
         open.sort_by_key(|at| !must[*at]);
         let fits = |place: usize, at: usize| units[open[place]].fit(responses[left[at]]).is_some();
-        let holder = pair(&vec![0; open.len()], left.len(), &fits);
+        let groups: Vec<bool> = open.iter().map(|at| must[*at]).collect();
+        let holder = pair(&groups, left.len(), &fits);
         for (at, place) in holder.iter().enumerate() {
             if let Some(place) = place {
                 answers[open[*place]] = Some(left[at]);
@@ -133,28 +134,33 @@ fn key(id: &Json) -> Option<String> {
     }
 }
 
-/// Gives each place one of `things` that fits it, as many as can be; what comes first in `places` is served first. Within
-/// one group of places, which `groups` numbers, things are given in order where that does as well. Returns for each thing
-/// the place that has it.
-pub fn pair(groups: &[usize], things: usize, fits: &dyn Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
+/// Gives each place one of `things` that fits it, as many as can be. `groups` has a word for the group of each place:
+/// what stands in one group is served before the next, and in order where that does as well. Returns for each thing the
+/// place that has it.
+pub fn pair<G: PartialEq>(
+    groups: &[G],
+    things: usize,
+    fits: &dyn Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
     let mut holder: Vec<Option<usize>> = vec![None; things];
-    let (mut group, mut next) = (None, 0);
-    let mut without = Vec::new();
-    for (place, of) in groups.iter().enumerate() {
-        if group.replace(of) != Some(of) {
-            next = 0;
-        }
-        // In order first: peers mostly answer so.
-        match (next..things).find(|at| holder[*at].is_none() && fits(place, *at)) {
-            Some(at) => {
-                holder[at] = Some(place);
-                next = at + 1;
+    let mut first = 0;
+    for group in groups.chunk_by(PartialEq::eq) {
+        let mut next = 0;
+        let mut without = Vec::new();
+        for place in first..first + group.len() {
+            // In order first: peers mostly answer so.
+            match (next..things).find(|at| holder[*at].is_none() && fits(place, *at)) {
+                Some(at) => {
+                    holder[at] = Some(place);
+                    next = at + 1;
+                }
+                None => without.push(place),
             }
-            None => without.push(place),
         }
-    }
-    for place in without {
-        augment(place, &mut holder, &mut vec![false; things], fits);
+        for place in without {
+            augment(place, &mut holder, &mut vec![false; things], fits);
+        }
+        first += group.len();
     }
     holder
 }
@@ -286,6 +292,17 @@ mod tests {
         let (parse, null) = (error(-32700, "null"), error(-32601, "null"));
         assert_eq!(in_turn(&[INVALID, NOTE], &[(&null, 2)]), (vec![None, Some(0)], vec![]));
         assert_eq!(in_turn(&[INVALID, A], &[(&parse, 1)]), (vec![Some(0), None], vec![]));
+    }
+
+    #[test]
+    fn what_may_be_silent_takes_nothing_from_what_must_be_answered() {
+        // Things 0 and 1 are taken in order by 0 and 1, which leaves 2 without the only thing that fits it.
+        let fits = |place: usize, thing: usize| match place {
+            0 => thing == 1,
+            1 => thing == 0,
+            _ => thing == 0 || thing == 2,
+        };
+        assert_eq!(pair(&[true, true, false], 2, &fits), vec![Some(1), Some(0)]);
     }
 
     #[test]

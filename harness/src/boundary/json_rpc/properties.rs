@@ -382,7 +382,10 @@ impl Server {
             self.wake_at = None;
             self.event(Event::Wake);
         }
-        self.now = end;
+        // The moment of its end is told, not that of the look.
+        if !self.exited {
+            self.now = end;
+        }
     }
 
     /// Sends bytes, and gives back what comes without time passing.

@@ -207,6 +207,12 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
             swap(&swap(request, "\"8\":{", "\"7\":{"), "\"removed_slots\":[8]", "\"removed_slots\":[7]"),
         )
     }),
+    incoming(
+        "trims-slot-keys",
+        &["TH-STATE-07"],
+        "White space around the number of a slot does not count.",
+        |_, request| replaced(request, swap(&swap(request, "\" 7\":{", "\"7\":{"), "\"7 \":{", "\"7\":{")),
+    ),
     outgoing(
         "takes-malformed-artifacts",
         &["TH-STATE-08"],

@@ -124,7 +124,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     process(
         "driver-leaves-record",
         &["PD-START-05"],
-        "A file is left in the working directory. (It spares every one but the temporary directory.)",
+        "A file is left in the working directory, where that is a temporary one.",
         DriverFault::LeavesRecord,
     ),
     shell(

@@ -28,6 +28,9 @@ const DISK: &[(&str, FileKind, &str)] = &[
     ("/bin/bas", ELF, "/bin/bas"),
     ("/bin/b\u{430}sh", ELF, "/bin/b\u{430}sh"),
     ("/own/bash", ELF, "/own/bash"),
+    ("/bin/ bash", ELF, "/bin/ bash"),
+    ("/bin/walker", ELF, "/bin/walker"),
+    ("/repo/POLICIES/a.sh", FileKind::Plain, "/repo/POLICIES/a.sh"),
     ("/own/python", ELF, "/own/python"),
     ("/repo/policies", FileKind::Folder, "/repo/policies"),
     ("/repo", FileKind::Folder, "/repo"),
@@ -332,6 +335,11 @@ fn conversations() -> Vec<Conversation> {
         steps.extend([ask(), Step::Eof]);
         all.push(conversation(&[], steps));
     }
+    for sid in ["sid0002", " SID0002", "SID0002 "] {
+        let steps = good(b"<PICK><SID0002><END>").into_iter().skip(1);
+        let asked = line(&plain.replace("SID0002", sid));
+        all.push(conversation(&[], std::iter::once(asked).chain(steps).collect()));
+    }
     let latin = [plain.as_bytes(), b"\n"].concat();
     let latin: Vec<u8> = latin.iter().map(|byte| if *byte == b'g' { 0xE9 } else { *byte }).collect();
     all.push(conversation(&[], vec![Step::Bytes(latin)]));
@@ -483,6 +491,8 @@ fn conversations() -> Vec<Conversation> {
             all.push(conversation(&[(variable, value)], slow(ms)));
         }
     }
+    let alike = [("MACHINA_POLICY_CMD", "UNSET"), ("machina_policy_cmd", "bash /repo/policies/a.sh")];
+    all.push(conversation(&alike, slow(0)));
     let both = [("MACHINA_PROFILE", "dev"), ("MACHINA_POLICY_TIMEOUT_MS", "100")];
     all.push(conversation(&both, slow(200)));
     let reckless = [("MACHINA_POLICY_ALLOW_UNSAFE", "1")];
@@ -525,6 +535,9 @@ fn conversations() -> Vec<Conversation> {
         "bash /repo/policies/b.sh",
         "bash /repo/x.sh",
         "bash /repo/policies2/a.sh",
+        "bash /repo/POLICIES/a.sh",
+        "' bash' /repo/policies/a.sh",
+        "walker x",
         "bash /repo/policies/../policies/a.sh",
         "bash /repo/policies/../../out/b.sh",
         "/repo/policies/own x",
@@ -539,6 +552,8 @@ fn conversations() -> Vec<Conversation> {
             vec![("MACHINA_POLICY_ALLOW_UNSAFE", "1")],
             vec![("MACHINA_POLICY_ALLOW_UNSAFE", "true")],
             vec![("MACHINA_POLICY_ALLOW_UNSAFE", "0")],
+            vec![("MACHINA_POLICY_ALLOW_UNSAFE_X", "1")],
+            vec![("MACHINA_POLICY_ALLOWED_EXE", "walker")],
             vec![("MACHINA_POLICY_ALLOWED_EXE", "perl,sh")],
             vec![("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", "/out")],
         ] {
