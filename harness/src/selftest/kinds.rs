@@ -262,7 +262,7 @@ impl Workshop<'_> {
         let ambient: Vec<&Check> = ambient.filter(is_spoken).collect();
         let forms: Vec<_> = std::iter::once(None).chain(chosen.into_iter().map(Some)).collect();
         let all = self.each(1, &forms, |mutant| {
-            let extra = mutant.map(|mutant| arguments(mutant)).unwrap_or_default();
+            let extra = mutant.map(arguments).unwrap_or_default();
             let name = mutant.map_or_else(|| "reference".to_owned(), |mutant| mutant.id.to_owned());
             if let Some(peer) =
                 self.machine_peer(reference, &extra, None, mutant.and_then(|mutant| mutant.unclaimed))
