@@ -608,13 +608,18 @@ impl Run<'_> {
     fn deadline_passed(&mut self, session: usize, awaited: Awaited, since_us: u64) {
         let waited_ms = self.now_us(session).saturating_sub(since_us) / 1_000;
         self.record(session, Kind::DeadlinePassed { awaited, waited_ms });
-        if self.live[session].first_us.is_none() && self.shows_start(session) {
+        if self.live[session].first_us.is_none() && self.begins_plainly(session) {
             self.lab.peer.pace.gave_up(&self.plan.sessions[session].command);
         }
     }
 
     /// Whether the first thing that a peer says in this session comes as soon as it is ready.
     fn shows_start(&self, session: usize) -> bool {
+        self.plan.sessions[session].shows_start.unwrap_or_else(|| self.begins_plainly(session))
+    }
+
+    /// Whether the first step of a session asks for nothing but a quick answer.
+    fn begins_plainly(&self, session: usize) -> bool {
         let first = self.plan.steps.iter().find(|step| step.session == session);
         first.is_some_and(|step| is_plain(step) || matches!(step.act, Act::Play { .. }))
     }

@@ -89,6 +89,10 @@ pub struct Session {
     /// What the operating system caps for it.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
+    /// Whether the time to its first output is the start-up time of its command. Without a word it is where the first step
+    /// is a canary: what is asked there takes no time of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shows_start: Option<bool>,
 }
 
 /// How a payload is cut into writes.

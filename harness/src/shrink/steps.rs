@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Judge, Shrinker};
+use crate::finding::Nature;
 use crate::plan::{Act, Plan};
 
 /// Removes steps, in large pieces first, until none can be spared.
@@ -102,12 +103,18 @@ fn remove(shrinker: &mut Shrinker<'_>, gone: &BTreeSet<usize>) -> bool {
         return false;
     }
     let plan = &shrinker.best.plan;
-    let mut keep: BTreeSet<usize> = (0..plan.steps.len()).filter(|index| !gone.contains(index)).collect();
+    // What measures the start that a late answer is held against stays.
+    let is_late = shrinker.finding.nature == Nature::Hang;
+    let measures =
+        |index: usize| is_late && plan.sessions[plan.steps[index].session].shows_start == Some(true);
+    let mut keep: BTreeSet<usize> =
+        (0..plan.steps.len()).filter(|index| !gone.contains(index) || measures(*index)).collect();
     // A process that nothing is written to any more is not started; that of the failing step stays.
     let failing = failing(shrinker);
+    let stays = |index: usize| Some(index) == failing || measures(index);
     let alive: BTreeSet<usize> = keep
         .iter()
-        .filter(|index| !matches!(plan.steps[**index].act, Act::Finish) || Some(**index) == failing)
+        .filter(|index| !matches!(plan.steps[**index].act, Act::Finish) || stays(**index))
         .map(|index| plan.steps[*index].session)
         .collect();
     keep.retain(|index| alive.contains(&plan.steps[*index].session));

@@ -141,6 +141,18 @@ impl<'a> Talk<'a> {
         self
     }
 
+    /// A start that nothing is judged by: where there is nothing to decide, the time until a driver has said so is that of
+    /// its start.
+    pub fn starts(&mut self) -> &mut Self {
+        let name = format!("payload{}", self.plan.fixtures.len());
+        let content = Payload::text(Request::of(&[]).text());
+        self.fixture(Fixture::File { name: name.clone(), content, kept: false, mode: None });
+        let session = self.start(&format!("{{{{{name}.path}}}}"));
+        self.plan.sessions[session].shows_start = Some(true);
+        self.plan.steps.push(Step { session, allow_ms: self.timeout_ms(), ..Step::new(Act::Finish) });
+        self
+    }
+
     /// A decision about a request.
     pub fn decide(&mut self, request: &Request, expect: Expect) -> &mut Self {
         self.decide_on(Payload::text(request.text()), expect)
@@ -193,6 +205,8 @@ impl<'a> Talk<'a> {
             placeholders: BTreeMap::from([("payload".to_owned(), path.to_owned())]),
             env: self.env.clone(),
             limits: self.limits,
+            // How long a decision takes tells nothing of the start before it.
+            shows_start: Some(false),
             ..Session::default()
         });
         self.plan.sessions.len() - 1

@@ -16,7 +16,7 @@ fn first_canary() -> Check {
         "For a plain payload the driver prints one block and exits with 0.",
         &["PD-START-03", "PD-START-04"],
         |talk| {
-            talk.canary("PD-START-03");
+            talk.starts().canary("PD-START-03");
         },
     )
 }

@@ -60,7 +60,7 @@ fn in_time() -> Check {
         "A plain payload is decided within the time that the contract gives.",
         &["PD-START-04"],
         |talk| {
-            talk.decide(&Request::plain(), Expect::block("PD-START-04").narrow());
+            talk.starts().decide(&Request::plain(), Expect::block("PD-START-04").narrow());
         },
     )
 }
