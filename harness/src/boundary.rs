@@ -36,6 +36,8 @@ pub struct ConfigKey {
     pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,
+    /// The only side that it says something of.
+    pub side: Option<Side>,
 }
 
 impl ConfigKey {
@@ -61,17 +63,17 @@ impl ConfigKey {
         placeholders: &'static [&'static str],
         meaning: &'static str,
     ) -> Self {
-        Self { table: "peer", name, values: &[], members: placeholders, meaning }
+        Self { table: "peer", name, values: &[], members: placeholders, meaning, side: None }
     }
 
     /// A role, as a table with these members.
     pub const fn role(name: &'static str, members: &'static [&'static str], meaning: &'static str) -> Self {
-        Self { table: "roles", name, values: &[], members, meaning }
+        Self { table: "roles", name, values: &[], members, meaning, side: None }
     }
 
     /// A feature that a peer has or lacks.
     pub const fn feature(name: &'static str, meaning: &'static str) -> Self {
-        Self { table: "features", name, values: &["true", "false"], members: &[], meaning }
+        Self { table: "features", name, values: &["true", "false"], members: &[], meaning, side: None }
     }
 
     /// A feature with these settings.
@@ -80,7 +82,7 @@ impl ConfigKey {
         members: &'static [&'static str],
         meaning: &'static str,
     ) -> Self {
-        Self { table: "features", name, values: &[], members, meaning }
+        Self { table: "features", name, values: &[], members, meaning, side: None }
     }
 
     /// A feature that says nothing without these settings: it is off, or a table with them.
@@ -89,17 +91,17 @@ impl ConfigKey {
         members: &'static [&'static str],
         meaning: &'static str,
     ) -> Self {
-        Self { table: "features", name, values: &["false"], members, meaning }
+        Self { table: "features", name, values: &["false"], members, meaning, side: None }
     }
 
     /// What the contract leaves open, with the values that it can have.
     pub const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> Self {
-        Self { table: "choices", name, values, members: &[], meaning }
+        Self { table: "choices", name, values, members: &[], meaning, side: None }
     }
 
     /// A number that the contract lets a peer set.
     pub const fn limit(name: &'static str, meaning: &'static str) -> Self {
-        Self { table: "limits", name, values: &[], members: &[], meaning }
+        Self { table: "limits", name, values: &[], members: &[], meaning, side: None }
     }
 
     /// The same with a lowest value, written `64..`.
@@ -108,7 +110,18 @@ impl ConfigKey {
         from: &'static [&'static str],
         meaning: &'static str,
     ) -> Self {
-        Self { table: "limits", name, values: from, members: &[], meaning }
+        Self { table: "limits", name, values: from, members: &[], meaning, side: None }
+    }
+
+    /// The same for one side only.
+    #[must_use]
+    pub const fn of(self, side: Side) -> Self {
+        Self { side: Some(side), ..self }
+    }
+
+    /// Whether it says something of a peer of this side.
+    pub fn is_of(&self, side: Side) -> bool {
+        self.side.is_none_or(|own| own == side)
     }
 }
 
@@ -251,6 +264,22 @@ pub trait Boundary: Sync {
     /// Completes `facts` by what the probes showed; `features_given` is false where the configuration has no
     /// `[features]` table, so that features are taken as claimed where they show.
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
+
+    /// Conversations that show whether what a peer has configured for a role plays it, each with the role. No finding
+    /// comes of them.
+    fn trials(&self, _facts: &Facts) -> Vec<(&'static str, Plan)> {
+        Vec::new()
+    }
+
+    /// What came in a trial of `role` instead of what the role says.
+    fn misplays(&self, _facts: &Facts, _role: &str, _trial: &Transcript) -> Option<String> {
+        None
+    }
+
+    /// Features that `facts` do not claim and that the probes show all the same: what was seen, and what to do.
+    fn untold(&self, _facts: &Facts, _probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
 
     /// What was sent and what came for it, in the order of sending: for comparing peers that had the same conversation.
     fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange>;

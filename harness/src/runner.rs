@@ -152,6 +152,30 @@ pub fn prepare(
     Ok(probes)
 }
 
+/// Tries every configured role of `peer` by itself: what came instead of what the role says, by role. Those of its
+/// [`Facts::misfits`](crate::facts::Facts) are among them.
+///
+/// # Errors
+/// A fault of this machine.
+pub fn try_roles(
+    peer: &Peer,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut found = peer.facts.misfits.clone();
+    for (role, plan) in peer.boundary.trials(&peer.facts) {
+        let lab = lab(peer, options, around);
+        match lab.execute("trial", &plan) {
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => {
+                let why = peer.boundary.misplays(&peer.facts, role, &executed?);
+                found.extend(why.map(|why| (role.to_owned(), why)));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every
 /// conversation come last.
 pub fn run(

@@ -255,6 +255,43 @@ fn a_configuration_is_written_once_and_can_be_checked() {
 }
 
 #[test]
+fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |boundary: &str, flags: &[&str], own: &[&str]| {
+        let mut command = peerproof(folder.path());
+        command.args(["doctor", boundary]).args(flags).args(["--", BINARY, "peer", boundary]).args(own);
+        String::from_utf8(command.assert().get_output().stdout.clone()).unwrap()
+    };
+    let said = |out: &str, parts: &[&str]| {
+        // Long lines are wrapped.
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in parts {
+            assert!(words.contains(part), "{part:?} is not in {out}");
+        }
+    };
+    let out = doctor("toolhost", &[], &["--serve"]);
+    said(&out, &["perhaps it is", "peer toolhost --run '{aid}'"]);
+    let roles =
+        ["--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo", "--role", "counter=nowhere"];
+    let out = doctor("json_rpc", &roles, &["--stdio"]);
+    said(
+        &out,
+        &[
+            "yes echo {\"method\":\"peerproof.echo\"} (configured, and it answers as it should)",
+            "no fail does not play it: it answers {\"jsonrpc\"",
+            "no counter does not play it",
+            "-32601",
+        ],
+    );
+    let out = doctor("json_rpc", &[], &["--stdio", "--auth-key", "k"]);
+    said(&out, &["no auth it refuses what is not signed (-32003)"]);
+    let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
+    assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
+    let out = doctor("policy_driver", &[], &["--select"]);
+    said(&out, &["as `selector` it answers", "side = \"consumer\""]);
+}
+
+#[test]
 fn secrets_do_not_reach_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());

@@ -44,6 +44,7 @@ pub mod shrink;
 pub mod signature;
 pub mod streams;
 pub mod talk;
+pub mod trial;
 pub mod unseal;
 
 /// The json_rpc boundary. Its data is loaded when it is asked for.
@@ -146,6 +147,21 @@ impl Boundary for JsonRpc {
         if facts.side == Side::Provider {
             probe::complete(facts, features_given, probes);
         }
+    }
+
+    fn trials(&self, facts: &Facts) -> Vec<(&'static str, Plan)> {
+        match facts.side {
+            Side::Provider => trial::plans(facts),
+            Side::Consumer => Vec::new(),
+        }
+    }
+
+    fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        trial::misplays(facts, role, trial)
+    }
+
+    fn untold(&self, facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+        trial::untold(facts, probes)
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {

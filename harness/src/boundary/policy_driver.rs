@@ -142,6 +142,14 @@ impl Boundary for PolicyDriver {
         }
     }
 
+    fn trials(&self, facts: &Facts) -> Vec<(&'static str, Plan)> {
+        driver::trial::plans(facts)
+    }
+
+    fn misplays(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        driver::trial::misplays(role, trial)
+    }
+
     fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
         exchanges::of(transcript)
     }

@@ -9,13 +9,16 @@ use serde_json::Value;
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
 use super::{Context, Done, Exit, Stop, select};
+use crate::boundary::ConfigKey;
 use crate::check::Check;
+use crate::clause::Side;
+use crate::config::Config;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::peer::{Origin, Peer};
 use crate::report::doctor::{Diagnosis, Feature, Role, render};
 use crate::results::{is_secret_name, redact_argv};
-use crate::runner::{self, Outcome, Surroundings};
+use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::transcript::{Kind, Transcript};
 
 /// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
@@ -67,6 +70,15 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
     notes.extend(advice(&peer, tried && !answered, &checks));
+    let misplayed = answered.then(|| runner::try_roles(&peer, &options, around)).transpose();
+    let misplayed = misplayed.map_err(Stop::harness)?;
+    let untold = peer.boundary.untold(&peer.facts, &probes);
+    if !working && let Some(config) = &config {
+        notes.extend(as_other_side(config, peer.facts.side, &options, around, context));
+    }
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
     let diagnosis = Diagnosis {
         name: peer.name.clone(),
         boundary: peer.boundary.name(),
@@ -78,8 +90,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
         conversation: probes.first().map(excerpt).unwrap_or_default(),
         stderr: probes.first().map(stderr).unwrap_or_default(),
         pace: peer.pace.all(),
-        roles: roles(&peer, &said, &checks),
-        features: features(&peer, &said),
+        roles: roles(&peer, &said, misplayed.as_ref(), &checks),
+        features: features(&peer, &said, &untold),
         choices: peer.facts.choices.clone(),
         first: outcomes.into_iter().map(|outcome| outcome.result).collect(),
         notes,
@@ -107,11 +119,12 @@ fn stderr(transcript: &Transcript) -> Vec<String> {
 }
 
 fn commands(peer: &Peer) -> Vec<(String, String)> {
-    let line = |argv: &[String]| {
-        let words = redact_argv(argv);
-        words.iter().map(|word| crate::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
-    };
     peer.commands.iter().map(|(name, argv)| (name.clone(), line(argv))).collect()
+}
+
+/// A command line as a shell takes it, without secrets.
+fn line(argv: &[String]) -> String {
+    super::peer_args::quoted_line(&redact_argv(argv))
 }
 
 fn folder(peer: &Peer) -> Option<String> {
@@ -140,8 +153,18 @@ fn environment(peer: &Peer) -> Vec<(String, String)> {
         .collect()
 }
 
-fn roles(peer: &Peer, said: &Facts, checks: &[&Check]) -> Vec<Role> {
-    let keys = crate::config::keys(peer.boundary).into_iter().filter(|key| key.table == "roles");
+fn keys<'a>(peer: &Peer, table: &'a str) -> impl Iterator<Item = ConfigKey> + use<'a> {
+    let side = peer.facts.side;
+    crate::config::keys(peer.boundary).into_iter().filter(move |key| key.table == table && key.is_of(side))
+}
+
+fn roles(
+    peer: &Peer,
+    said: &Facts,
+    misplayed: Option<&BTreeMap<String, String>>,
+    checks: &[&Check],
+) -> Vec<Role> {
+    let keys = keys(peer, "roles");
     keys.map(|key| {
         let mapped = peer.facts.roles.get(key.name);
         Role {
@@ -152,26 +175,86 @@ fn roles(peer: &Peer, said: &Facts, checks: &[&Check]) -> Vec<Role> {
                 None => value.to_string(),
             }),
             configured: said.roles.contains_key(key.name),
-            misfit: peer.facts.misfits.get(key.name).cloned(),
+            tried: misplayed.is_some(),
+            misfit: misplayed.and_then(|misplayed| misplayed.get(key.name).cloned()),
             checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
         }
     })
     .collect()
 }
 
-fn features(peer: &Peer, said: &Facts) -> Vec<Feature> {
-    let keys = crate::config::keys(peer.boundary).into_iter().filter(|key| key.table == "features");
-    keys.map(|key| {
-        let why = match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
-            (true, true) => "as configured",
-            (true, false) => "denied by the configuration",
-            (false, true) => "seen in the peer's answers",
-            (false, false) if peer.features_given => "not among the configured features",
-            (false, false) => "not seen in the peer's answers",
-        };
-        Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
+fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) -> Vec<Feature> {
+    keys(peer, "features")
+        .map(|key| {
+            let shown = untold.iter().find(|(name, _)| *name == key.name);
+            let why = match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
+                (true, true) => "as configured",
+                _ if shown.is_some() => shown.map_or("", |(_, what)| *what),
+                (true, false) => "denied by the configuration",
+                (false, true) => "seen in the peer's answers",
+                (false, false) if peer.features_given => "not among the configured features",
+                (false, false) => "not seen in the peer's answers",
+            };
+            Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
+        })
+        .collect()
+}
+
+/// Tries the command of a peer that does not answer under each command of the other side, and says where it does.
+fn as_other_side(
+    config: &Config,
+    side: Side,
+    options: &Options,
+    around: Surroundings<'_>,
+    context: &Context,
+) -> Option<String> {
+    let [(own, argv)] = config.commands.iter().collect::<Vec<_>>()[..] else { return None };
+    let key = crate::config::keys(config.boundary).into_iter().find(|key| key.name == *own)?;
+    let is_added = |word: &String| key.members.iter().any(|part| part.strip_suffix('+') == Some(word));
+    let argv: Vec<String> = argv.iter().filter(|word| !is_added(word)).cloned().collect();
+    let others = crate::config::commands_by_side(config.boundary).into_iter().filter(|(own, _)| *own != side);
+    let tries = others.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name)));
+    tries.into_iter().find_map(|(side, name)| {
+        let mut other = Config { commands: BTreeMap::new(), side: Some(side), ..config.clone() };
+        other.roles.clear();
+        other.set_command(name, argv.clone()).ok()?;
+        let mut peer = other.peer(&context.variables).ok()?;
+        runner::prepare(&mut peer, options, around).ok()?;
+        let checks = select::of_side(peer.boundary, side);
+        let first: Vec<&Check> = checks
+            .into_iter()
+            .filter(|check| runner::is_first_canary(check) && check.command == name)
+            .collect();
+        let good = std::sync::atomic::AtomicUsize::new(0);
+        runner::run(&peer, &first, options, around, &|outcome| {
+            good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
+        });
+        (good.into_inner() > 0).then(|| {
+            format!(
+                "as `{name}` it answers: it is a {side} of this boundary; configure it with side = \"{side}\" and its command \
+                 line under `{name}`",
+                side = side.word()
+            )
+        })
     })
-    .collect()
+}
+
+/// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`.
+fn suggestion(peer: &Peer, missing: &str) -> Option<String> {
+    let key = keys(peer, "peer").find(|key| key.name == missing)?;
+    peer.commands.iter().find_map(|(known, argv)| {
+        let flag = format!("--{known}");
+        let mut argv = argv.clone();
+        let at = argv.iter().position(|word| *word == flag)?;
+        argv[at] = format!("--{missing}");
+        argv.extend(
+            key.members
+                .iter()
+                .filter(|part| !part.ends_with('?'))
+                .map(|part| crate::boundary::unmarked(part).to_owned()),
+        );
+        Some(line(&argv))
+    })
 }
 
 fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
@@ -200,8 +283,9 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
         .collect();
     for name in missing {
         let count = checks.iter().filter(|check| check.command == name).count();
+        let like = suggestion(peer, name).map(|line| format!("; perhaps it is {line}")).unwrap_or_default();
         notes.push(format!(
-            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for both"
+            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for both{like}"
         ));
     }
     notes

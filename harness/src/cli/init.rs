@@ -54,7 +54,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-    runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let misplayed = runner::try_roles(&peer, &options, around).map_err(Stop::harness)?;
     if context.interrupted.load(Ordering::Relaxed) {
         context.printer.note("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
@@ -62,6 +63,12 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let text = text(&config, &peer.name, &peer.facts, &path);
     let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
+    for (role, why) in misplayed {
+        context.printer.note(&format!("the role `{role}` is not played: {why}"));
+    }
+    for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {
+        context.printer.note(&format!("the feature `{feature}`: {what}"));
+    }
     let found = peer.facts.roles.len();
     context.printer.out(&format!(
         "wrote {}: {found} roles found; read it, then run `peerproof check{}`\n",
@@ -84,7 +91,8 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         toml(&Value::from(boundary)),
         toml(&Value::from(facts.side.word()))
     );
-    let keys = config::keys(config.boundary);
+    let keys: Vec<ConfigKey> =
+        config::keys(config.boundary).into_iter().filter(|key| key.is_of(facts.side)).collect();
     let of = |table: &'static str| keys.iter().filter(move |key| key.table == table);
     let commands: Vec<&str> = config::commands_by_side(config.boundary)
         .into_iter()

@@ -9,7 +9,7 @@ use crate::boundary::{Boundary, ConfigKey};
 use crate::cli::did_you_mean;
 
 const fn general(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> ConfigKey {
-    ConfigKey { table: "peer", name, values, members: &[], meaning }
+    ConfigKey { table: "peer", name, values, members: &[], meaning, side: None }
 }
 
 /// Keys of `[peer]` that every boundary has.

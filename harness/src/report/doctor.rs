@@ -23,6 +23,8 @@ pub struct Role {
     pub tool: Option<String>,
     /// It was configured, not found.
     pub configured: bool,
+    /// What is configured was tried.
+    pub tried: bool,
     /// What the configured tool does instead of what the role says.
     pub misfit: Option<String>,
     /// Number of checks that need it.
@@ -124,9 +126,12 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     }
     for role in &diagnosis.roles {
         let (tone, what) = match (&role.misfit, &role.tool) {
-            (Some(why), _) => (Tone::Warn, format!("misbehaves: {why}")),
-            (None, Some(tool)) if role.configured => (Tone::Good, format!("{tool} (configured)")),
-            (None, Some(tool)) => (Tone::Good, format!("{tool} (found, and it answers as it should)")),
+            (Some(why), _) => (Tone::Warn, format!("does not play it: {why}")),
+            (None, Some(tool)) => {
+                let from = if role.configured { "configured" } else { "found" };
+                let works = if role.tried { ", and it answers as it should" } else { "" };
+                (Tone::Good, format!("{tool} ({from}{works})"))
+            }
             (None, None) => (Tone::Warn, role.meaning.to_owned()),
         };
         let needed = format!(" ({} checks need it)", role.checks);

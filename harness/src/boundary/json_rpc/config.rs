@@ -2,6 +2,7 @@
 
 use crate::boundary::ConfigKey;
 use crate::carriage::HTTP;
+use crate::clause::Side;
 
 /// Of roles whose params the table of roles gives: they may be repeated.
 const NO_PARAMS: &[&str] = &["method: string", "params?: empty"];
@@ -47,7 +48,8 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::feature(
         "retry",
         "of a client: errors that may pass are tried again, as often as the scenario says",
-    ),
+    )
+    .of(Side::Consumer),
     ConfigKey::role(
         "echo",
         &["method: string", "params?: any"],
@@ -105,8 +107,10 @@ pub const KEYS: &[ConfigKey] = &[
         "null_id_error",
         &["ends", "ignore"],
         "of a client: what an error for no id does to the only call that waits",
-    ),
-    ConfigKey::choice("server_requests", &["ignore", "answer"], "of a client: a request from the server"),
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice("server_requests", &["ignore", "answer"], "of a client: a request from the server")
+        .of(Side::Consumer),
     ConfigKey::choice("response_to_server", &["refuse", "silent"], "a response object sent to a server"),
     ConfigKey::choice("error_status", &["200", "400"], "HTTP status of a reply that is an error"),
     ConfigKey::choice(

@@ -12,6 +12,7 @@ use super::model::METHODS;
 use super::model::code::METHOD as METHOD_NOT_FOUND;
 use super::role::{reference_method, reference_role};
 use super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
+use super::trial;
 use crate::carriage::HTTP;
 use crate::facts::Facts;
 use crate::json::Json;
@@ -79,19 +80,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
     };
     for (role, params) in PROBES {
         let response = answer(role);
-        let result = response.and_then(|response| response.get("result"));
-        let code = response.and_then(|response| response.pointer("/error/code")).and_then(Json::as_i64);
-        let plays = match *role {
-            "echo" => result.is_some() && result == params.parse::<Json>().ok().as_ref(),
-            "fail" => {
-                result.is_none()
-                    && code.is_some_and(|code| !(-32602..=-32600).contains(&code) && code != -32700)
-            }
-            "named" => result.and_then(Json::as_i64) == Some(19),
-            "sleep" => result.is_some(),
-            "blob" => result.is_some_and(|result| result.get("data").and_then(Json::as_str) == Some("xxx")),
-            _ => result.is_some_and(|result| result.get("count").and_then(Json::as_u64) == Some(1)),
-        };
+        let plays = response.is_some_and(|response| trial::plays(role, params, true, response));
         if plays && !facts.roles.contains_key(*role) {
             facts.roles.insert((*role).to_owned(), reference_role(role));
         }

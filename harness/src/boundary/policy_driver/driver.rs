@@ -10,6 +10,7 @@ pub mod model;
 pub mod oracle;
 pub mod probe;
 pub mod talk;
+pub mod trial;
 
 /// Time for one decision where the configuration says nothing else, milliseconds (readings §2 Driver).
 pub const TIMEOUT_MS: u64 = 2_500;

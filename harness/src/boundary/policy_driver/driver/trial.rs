@@ -1,0 +1,36 @@
+//! Whether the payloads of the roles bring the picks that are promised.
+
+use super::super::block;
+use super::expect::{Expect, Picked};
+use super::talk::Talk;
+use crate::ending::Ending;
+use crate::facts::Facts;
+use crate::payload::shorten;
+use crate::plan::Plan;
+use crate::transcript::{Exit, Transcript};
+
+/// A decision for each role that has something to pick.
+pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
+    let plan = |role: &&'static str| {
+        let mut talk = Talk::new(facts);
+        let request = talk.role(role)?;
+        Some((*role, talk.decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
+    };
+    ["pick", "pick_inp", "pick_inp64"].iter().filter_map(plan).collect()
+}
+
+/// What came instead.
+pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
+    let (form, out) = (Picked::of_role(role), trial.stdout(0));
+    let exit = Ending::of(trial, 0).exit;
+    let is_played = block::parse(&out).is_ok_and(|block| block.form == form.form());
+    if exit == Some(Exit::Code(0)) && is_played {
+        return None;
+    }
+    let said = shorten(&String::from_utf8_lossy(&out), 80).into_owned();
+    let end = match exit {
+        Some(exit) => exit.to_string(),
+        None => "no end".to_owned(),
+    };
+    Some(format!("{} and {said:?} come for its payload, not {}", end, form.word()))
+}
