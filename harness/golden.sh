@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 out=${1:-harness/tests/golden}
 peerproof=target/release/peerproof
 mkdir -p "$out"
-"$peerproof" selftest --golden "$out"
+# Mutants mostly wait.
+"$peerproof" selftest --golden "$out" --jobs 6
 scratch=$(mktemp -d)
 # The interpreter itself, not what a version manager puts in its place.
 PATH=$(python3 -c 'import os, sys; print(os.path.dirname(os.path.realpath(sys.executable)))'):$PATH
