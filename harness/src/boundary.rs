@@ -118,11 +118,6 @@ impl ConfigKey {
     pub const fn of(self, side: Side) -> Self {
         Self { side: Some(side), ..self }
     }
-
-    /// Whether it says something of a peer of this side.
-    pub fn is_of(&self, side: Side) -> bool {
-        self.side.is_none_or(|own| own == side)
-    }
 }
 
 /// A member of a [`ConfigKey`] without the mark behind it.
@@ -266,9 +261,9 @@ pub trait Boundary: Sync {
     fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
 
     /// Conversations that show whether what a peer has configured for a role plays it, each with the role. No finding
-    /// comes of them.
-    fn trials(&self, _facts: &Facts) -> Vec<(&'static str, Plan)> {
-        Vec::new()
+    /// comes of them. None where the probes try what is configured as well.
+    fn trials(&self, _facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        None
     }
 
     /// What came in a trial of `role` instead of what the role says.

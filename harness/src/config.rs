@@ -21,7 +21,7 @@ mod file;
 mod vocabulary;
 
 pub use command::find_program;
-pub use vocabulary::keys;
+pub use vocabulary::{keys, keys_of};
 
 /// Name of the file that is used where none is given and this one is there.
 pub const DEFAULT_FILE: &str = "peerproof.toml";

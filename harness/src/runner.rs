@@ -140,10 +140,9 @@ pub fn prepare(
                 return Err(error.clone());
             }
         }
-        let is_mute = !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }));
+        let is_over = is_mute(&transcript);
         probes.push(transcript);
-        if is_mute {
-            // One that says nothing at all is not asked again: each question would cost a deadline.
+        if is_over {
             break;
         }
     }
@@ -152,28 +151,43 @@ pub fn prepare(
     Ok(probes)
 }
 
-/// Tries every configured role of `peer` by itself: what came instead of what the role says, by role. Those of its
-/// [`Facts::misfits`](crate::facts::Facts) are among them.
+/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came instead of what a role says, or
+/// nothing where it is played, by role.
 ///
 /// # Errors
 /// A fault of this machine.
 pub fn try_roles(
     peer: &Peer,
+    probes: &[Transcript],
     options: &Options,
     around: Surroundings<'_>,
-) -> Result<BTreeMap<String, String>, String> {
-    let mut found = peer.facts.misfits.clone();
-    for (role, plan) in peer.boundary.trials(&peer.facts) {
+) -> Result<BTreeMap<String, Option<String>>, String> {
+    let facts = &peer.facts;
+    if !probes.is_empty() && probes.iter().all(is_mute) {
+        return Ok(BTreeMap::new());
+    }
+    let Some(trials) = peer.boundary.trials(facts) else {
+        let seen = |role: &String| (role.clone(), facts.misfits.get(role).cloned());
+        return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
+    };
+    let mut tried = BTreeMap::new();
+    for (role, plan) in trials {
         let lab = lab(peer, options, around);
-        match lab.execute("trial", &plan) {
+        let transcript = match lab.execute("trial", &plan) {
             Err(_) if lab.budget.is_interrupted() => break,
-            executed => {
-                let why = peer.boundary.misplays(&peer.facts, role, &executed?);
-                found.extend(why.map(|why| (role.to_owned(), why)));
-            }
+            executed => executed?,
+        };
+        tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
+        if is_mute(&transcript) {
+            break;
         }
     }
-    Ok(found)
+    Ok(tried)
+}
+
+/// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.
+fn is_mute(transcript: &Transcript) -> bool {
+    !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
 }
 
 /// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every

@@ -149,11 +149,11 @@ impl Boundary for JsonRpc {
         }
     }
 
-    fn trials(&self, facts: &Facts) -> Vec<(&'static str, Plan)> {
-        match facts.side {
+    fn trials(&self, facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        Some(match facts.side {
             Side::Provider => trial::plans(facts),
             Side::Consumer => Vec::new(),
-        }
+        })
     }
 
     fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {

@@ -142,8 +142,8 @@ impl Boundary for PolicyDriver {
         }
     }
 
-    fn trials(&self, facts: &Facts) -> Vec<(&'static str, Plan)> {
-        driver::trial::plans(facts)
+    fn trials(&self, facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        Some(driver::trial::plans(facts))
     }
 
     fn misplays(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {

@@ -20,6 +20,7 @@ use crate::report::doctor::{Diagnosis, Feature, Role, render};
 use crate::results::{is_secret_name, redact_argv};
 use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::transcript::{Kind, Transcript};
+use crate::verdict::Verdict;
 
 /// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
 #[derive(Debug, clap::Args)]
@@ -70,10 +71,14 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
     notes.extend(advice(&peer, tried && !answered, &checks));
-    let misplayed = answered.then(|| runner::try_roles(&peer, &options, around)).transpose();
-    let misplayed = misplayed.map_err(Stop::harness)?;
+    let played = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
-    if !working && let Some(config) = &config {
+    // One of the other side ends; one that hangs would do so again.
+    let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);
+    if !working
+        && !hangs
+        && let Some(config) = &config
+    {
         notes.extend(as_other_side(config, peer.facts.side, &options, around, context));
     }
     if context.interrupted.load(Ordering::Relaxed) {
@@ -90,7 +95,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         conversation: probes.first().map(excerpt).unwrap_or_default(),
         stderr: probes.first().map(stderr).unwrap_or_default(),
         pace: peer.pace.all(),
-        roles: roles(&peer, &said, misplayed.as_ref(), &checks),
+        roles: roles(&peer, &said, &played, &checks),
         features: features(&peer, &said, &untold),
         choices: peer.facts.choices.clone(),
         first: outcomes.into_iter().map(|outcome| outcome.result).collect(),
@@ -153,15 +158,15 @@ fn environment(peer: &Peer) -> Vec<(String, String)> {
         .collect()
 }
 
-fn keys<'a>(peer: &Peer, table: &'a str) -> impl Iterator<Item = ConfigKey> + use<'a> {
-    let side = peer.facts.side;
-    crate::config::keys(peer.boundary).into_iter().filter(move |key| key.table == table && key.is_of(side))
+fn keys(peer: &Peer, table: &'static str) -> impl Iterator<Item = ConfigKey> + use<> {
+    let keys = crate::config::keys_of(peer.boundary, peer.facts.side);
+    keys.into_iter().filter(move |key| key.table == table)
 }
 
 fn roles(
     peer: &Peer,
     said: &Facts,
-    misplayed: Option<&BTreeMap<String, String>>,
+    played: &BTreeMap<String, Option<String>>,
     checks: &[&Check],
 ) -> Vec<Role> {
     let keys = keys(peer, "roles");
@@ -175,8 +180,8 @@ fn roles(
                 None => value.to_string(),
             }),
             configured: said.roles.contains_key(key.name),
-            tried: misplayed.is_some(),
-            misfit: misplayed.and_then(|misplayed| misplayed.get(key.name).cloned()),
+            tried: played.contains_key(key.name),
+            misfit: played.get(key.name).cloned().flatten(),
             checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
         }
     })
@@ -186,15 +191,15 @@ fn roles(
 fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) -> Vec<Feature> {
     keys(peer, "features")
         .map(|key| {
-            let shown = untold.iter().find(|(name, _)| *name == key.name);
-            let why = match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
+            let known = || match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
                 (true, true) => "as configured",
-                _ if shown.is_some() => shown.map_or("", |(_, what)| *what),
                 (true, false) => "denied by the configuration",
                 (false, true) => "seen in the peer's answers",
                 (false, false) if peer.features_given => "not among the configured features",
                 (false, false) => "not seen in the peer's answers",
             };
+            let shown = untold.iter().find(|(name, _)| *name == key.name);
+            let why = shown.map_or_else(known, |(_, what)| *what);
             Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
         })
         .collect()

@@ -55,7 +55,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
-    let misplayed = runner::try_roles(&peer, &options, around).map_err(Stop::harness)?;
+    let tried = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
     if context.interrupted.load(Ordering::Relaxed) {
         context.printer.note("interrupted; nothing was written");
         return Ok(Exit::Interrupted);
@@ -63,8 +63,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let text = text(&config, &peer.name, &peer.facts, &path);
     let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
-    for (role, why) in misplayed {
-        context.printer.note(&format!("the role `{role}` is not played: {why}"));
+    for (role, why) in tried {
+        if let Some(why) = why {
+            context.printer.note(&format!("the role `{role}` is not played: {why}"));
+        }
     }
     for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {
         context.printer.note(&format!("the feature `{feature}`: {what}"));
@@ -91,8 +93,7 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
         toml(&Value::from(boundary)),
         toml(&Value::from(facts.side.word()))
     );
-    let keys: Vec<ConfigKey> =
-        config::keys(config.boundary).into_iter().filter(|key| key.is_of(facts.side)).collect();
+    let keys = config::keys_of(config.boundary, facts.side);
     let of = |table: &'static str| keys.iter().filter(move |key| key.table == table);
     let commands: Vec<&str> = config::commands_by_side(config.boundary)
         .into_iter()

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::command::placeholders;
 use crate::boundary::{Boundary, ConfigKey};
+use crate::clause::Side;
 use crate::cli::did_you_mean;
 
 const fn general(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> ConfigKey {
@@ -38,6 +39,11 @@ pub fn keys(boundary: &dyn Boundary) -> Vec<ConfigKey> {
         _ => *key,
     };
     GENERAL.iter().map(of_this).chain(boundary.config_keys().iter().copied()).collect()
+}
+
+/// Those keys that say something of a peer of this side.
+pub fn keys_of(boundary: &dyn Boundary, side: Side) -> Vec<ConfigKey> {
+    keys(boundary).into_iter().filter(|key| key.side.is_none_or(|own| own == side)).collect()
 }
 
 /// The names that every boundary has under `[peer]`; the others there are commands.

@@ -11,7 +11,8 @@ const ANSWER_BYTES: usize = 12 << 20;
 /// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
 const REPEATED: usize = 12;
 
-/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message, all that was sent again, and something besides. A peer that asks has no such measure.
+/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message,
+/// all that was sent again, and something besides. A peer that asks has no such measure.
 pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
     let mut room = UNASKED_BYTES;
     for step in plan.steps.iter().filter(|step| step.session == session) {

@@ -28,7 +28,7 @@ const ANSWER_MAX: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 /// Answers after which a look at the machine alone is over.
 const GLANCE_ANSWERS: u32 = 6;
 
-/// Answers each byte on standard input by one, after 4 ms of work, until its input ends.
+/// Answers each byte on standard input by one, after a little work, until its input ends.
 pub fn main() -> i32 {
     let (mut stdin, mut stdout) = (io::stdin(), io::stdout());
     let mut byte = [0];

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::frames;
 use super::model::auth::UNAUTHORIZED;
-use super::role::{ROLES, Role, difference, role};
+use super::role::{ROLES, Role, role};
 use super::talk::{Talk, call, quoted};
 use crate::facts::Facts;
 use crate::json::Json;
@@ -47,21 +47,31 @@ pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String>
     let begins = |answer: &Json| answer.get("method").and_then(Json::as_str) == Some("stream_start");
     let is_played = match name {
         "stream" => answers.iter().any(begins) && response.get("result").is_some(),
-        _ => plays(name, &sent, difference(facts).is_ok(), response),
+        _ => {
+            let role = role(facts, name);
+            let subtracts = role.is_some_and(|role| role.expect.as_deref() == Some("difference"));
+            plays(name, &sent, subtracts, response)
+        }
     };
     (!is_played).then(|| format!("it answers {}", shorten(&response.to_text(), 100)))
 }
 
 /// Whether `response` is what the table of roles gives for a call with `params`; `subtracts` says so of role `named`.
 pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool {
+    let params = params.parse::<Json>().ok();
+    let number = |name: &str| params.as_ref()?.get(name)?.as_i64();
     let result = response.get("result");
     let code = response.pointer("/error/code").and_then(Json::as_i64);
     match name {
-        "echo" => result.is_some() && result == params.parse::<Json>().ok().as_ref(),
+        "echo" => result.is_some() && result == params.as_ref(),
         "fail" => {
             result.is_none() && code.is_some_and(|code| !(-32602..=-32600).contains(&code) && code != -32700)
         }
-        "named" if subtracts => result.and_then(Json::as_i64) == Some(19),
+        "named" if subtracts => {
+            let difference =
+                number("minuend").zip(number("subtrahend")).and_then(|(from, less)| from.checked_sub(less));
+            result.is_some() && result.and_then(Json::as_i64) == difference
+        }
         "blob" => result.is_some_and(|result| result.get("data").and_then(Json::as_str) == Some("xxx")),
         "counter" => result.is_some_and(|result| result.get("count").and_then(Json::as_u64).is_some()),
         _ => result.is_some(),
@@ -99,8 +109,10 @@ mod tests {
             ("echo", r#"[1]"#, r#"{"result":[1.5]}"#, false),
             ("fail", "{}", r#"{"error":{"code":-32000}}"#, true),
             ("fail", "{}", r#"{"error":{"code":-32601}}"#, false),
-            ("named", "{}", r#"{"result":19}"#, true),
-            ("named", "{}", r#"{"result":"yes"}"#, false),
+            ("named", r#"{"minuend":42,"subtrahend":23}"#, r#"{"result":19}"#, true),
+            ("named", r#"{"minuend":5,"subtrahend":7}"#, r#"{"result":-2}"#, true),
+            ("named", r#"{"minuend":5,"subtrahend":7}"#, r#"{"result":"yes"}"#, false),
+            ("named", r#"{"minuend":5,"subtrahend":7}"#, r#"{"error":{"code":-32601}}"#, false),
             ("blob", "{}", r#"{"result":{"data":"xxx"}}"#, true),
             ("counter", "{}", r#"{"result":{"count":7}}"#, true),
             ("counter", "{}", r#"{"error":{"code":-32601}}"#, false),

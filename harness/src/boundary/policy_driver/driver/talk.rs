@@ -81,6 +81,14 @@ impl<'a> Talk<'a> {
         sids(&request.0).into_iter().any(is_sid).then_some(request)
     }
 
+    /// The payloads for which it promises something, with their roles.
+    pub fn roles(&self) -> Vec<(&'static str, Request)> {
+        ["pick", "pick_inp", "pick_inp64"]
+            .into_iter()
+            .filter_map(|role| Some((role, self.role(role)?)))
+            .collect()
+    }
+
     /// The same, where the check rests on it: without it the check is untestable.
     pub fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
@@ -145,9 +153,7 @@ impl<'a> Talk<'a> {
     /// its start.
     pub fn starts(&mut self) -> &mut Self {
         let name = format!("payload{}", self.plan.fixtures.len());
-        let content = Payload::text(Request::of(&[]).text());
-        self.fixture(Fixture::File { name: name.clone(), content, kept: false, mode: None });
-        let session = self.start(&format!("{{{{{name}.path}}}}"));
+        let session = self.start_on(&name, Payload::text(Request::of(&[]).text()), None);
         self.plan.sessions[session].shows_start = Some(true);
         self.plan.steps.push(Step { session, allow_ms: self.timeout_ms(), ..Step::new(Act::Finish) });
         self
@@ -182,11 +188,14 @@ impl<'a> Talk<'a> {
         mode: Option<u32>,
         expect: Expect,
     ) -> &mut Self {
-        let name = name.to_owned();
-        self.plan.fixtures.push(Fixture::File { name: name.clone(), content, kept: false, mode });
-        let path = format!("{{{{{name}.path}}}}");
-        let session = self.start(&path);
-        self.end(session, Expect { payload: name, ..expect })
+        let session = self.start_on(name, content, mode);
+        self.end(session, Expect { payload: name.to_owned(), ..expect })
+    }
+
+    /// Adds a file and the process that reads it; gives its session.
+    fn start_on(&mut self, name: &str, content: Payload, mode: Option<u32>) -> usize {
+        self.plan.fixtures.push(Fixture::File { name: name.to_owned(), content, kept: false, mode });
+        self.start(&format!("{{{{{name}.path}}}}"))
     }
 
     /// A decision about what cannot be read.
@@ -205,8 +214,8 @@ impl<'a> Talk<'a> {
             placeholders: BTreeMap::from([("payload".to_owned(), path.to_owned())]),
             env: self.env.clone(),
             limits: self.limits,
-            // How long a decision takes tells nothing of the start before it.
-            shows_start: Some(false),
+            // How long a decision takes tells nothing of the start before it. A bridge has no other measure.
+            shows_start: (self.command == DRIVER).then_some(false),
             ..Session::default()
         });
         self.plan.sessions.len() - 1

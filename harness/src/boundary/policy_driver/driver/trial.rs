@@ -11,12 +11,10 @@ use crate::transcript::{Exit, Transcript};
 
 /// A decision for each role that has something to pick.
 pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
-    let plan = |role: &&'static str| {
-        let mut talk = Talk::new(facts);
-        let request = talk.role(role)?;
-        Some((*role, talk.decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
+    let plan = |(role, request)| {
+        Some((role, Talk::new(facts).decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
     };
-    ["pick", "pick_inp", "pick_inp64"].iter().filter_map(plan).collect()
+    Talk::new(facts).roles().into_iter().filter_map(plan).collect()
 }
 
 /// What came instead.
@@ -28,9 +26,6 @@ pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
         return None;
     }
     let said = shorten(&String::from_utf8_lossy(&out), 80).into_owned();
-    let end = match exit {
-        Some(exit) => exit.to_string(),
-        None => "no end".to_owned(),
-    };
-    Some(format!("{} and {said:?} come for its payload, not {}", end, form.word()))
+    let end = exit.map_or_else(|| "no end".to_owned(), |exit| exit.to_string());
+    Some(format!("for its payload come {end} and {said:?}, not {}", form.word()))
 }

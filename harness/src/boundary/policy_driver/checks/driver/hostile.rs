@@ -20,14 +20,13 @@ const HOSTILE: &str =
 
 /// Decisions about the payload of each role with this JSON text in the place of each string, one after the other.
 fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
-    let roles = ["pick", "pick_inp", "pick_inp64"].into_iter();
-    let requests: Vec<_> = roles.filter_map(|role| talk.role(role)).collect();
+    let requests = talk.roles();
     if requests.is_empty() {
         talk.misses(
             "no_role: none of the roles `pick`, `pick_inp` and `pick_inp64` has a payload to pick from",
         );
     }
-    for text in requests.iter().flat_map(|request| with_each_string(request, value)) {
+    for text in requests.iter().flat_map(|(_, request)| with_each_string(request, value)) {
         talk.decide_on(Payload::text(text), expect.clone());
     }
 }
