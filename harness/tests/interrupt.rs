@@ -114,13 +114,15 @@ fn an_interrupt_reaches_every_wait() {
     }
 }
 
+/// Checks that wait for a minute, whatever the machine.
+const WAITS: &str = "toolhost/serve/idempotency/repeat-just-*-the-ttl";
+
 #[test]
 fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("echo $$ > peer; exec {BINARY} peer toolhost --serve");
-    let waits = "toolhost/serve/idempotency/key-*";
     let args =
-        ["check", "toolhost", "--slow", "-k", waits, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
+        ["check", "toolhost", "--slow", "-k", WAITS, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
     let mut harness = start(folder.path(), &args);
     // The header is there before the checks begin, and the checks that wait for a minute are not through at once.
     let file = folder.path().join("peerproof-out/results.ndjson");
@@ -148,9 +150,8 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     let serve = |argv: &[&str]| format!("[[peer]]\nboundary = \"toolhost\"\nserve = {argv:?}\n");
     let peers = serve(&[BINARY, "peer", "toolhost", "--serve"]) + &serve(&["sh", "-c", "exit 3"]);
     fs::write(folder.path().join("peers.toml"), peers).unwrap();
-    let waits = "toolhost/serve/idempotency/key-*";
     let args =
-        ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", waits, "-k", "toolhost/serve/canary/plain-*"];
+        ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", WAITS, "-k", "toolhost/serve/canary/plain-*"];
     let mut harness = start(folder.path(), &args);
     // The second is through at once, and the checks of the first wait for a minute.
     let file = folder.path().join("peerproof-out/results.ndjson");
@@ -168,8 +169,9 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
             .filter(|check| check.verdict == Verdict::Untestable("interrupted".to_owned()))
             .count()
     };
-    let [through, cut_short] = &runs[..] else { panic!("{runs:?}") };
-    assert_eq!(cut(through), 0);
-    assert!(cut(cut_short) > 0);
+    // They stand in the file in the order in which they ended; the canary may be through or not.
+    let cut = |peer| runs.iter().filter(|run| run.header.peer == peer).map(&cut).collect::<Vec<_>>();
+    assert_eq!(cut("sh"), [0], "{runs:?}");
+    assert!(matches!(cut("peerproof")[..], [2 | 3]), "{runs:?}");
     assert!(folder.path().join("peerproof-out/matrix.json").exists());
 }
