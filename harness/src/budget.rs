@@ -23,6 +23,10 @@ pub struct Budget {
     pub reply: Duration,
     /// Added to `reply` for every MiB that is written before the reply.
     pub reply_per_mib: Duration,
+    /// Longest time by which a step may lengthen the wait for the reply to large input.
+    pub allow_large: Duration,
+    /// Shortest wait for a reply before a canary is sent behind the message.
+    pub patience: Duration,
     /// Longest wait for an exit that the contract wants within 2 s (already scaled by `--timeout-scale`).
     pub exit: Duration,
     /// Longest life of one connection.
@@ -52,6 +56,8 @@ impl Default for Budget {
             start_up: Duration::from_secs(30),
             reply: Duration::from_millis(4_000),
             reply_per_mib: Duration::from_millis(1_000),
+            allow_large: Duration::MAX,
+            patience: Duration::from_millis(300),
             exit: Duration::from_millis(2_000),
             connection: Duration::from_secs(120),
             memory_bytes_max: 4 << 30,

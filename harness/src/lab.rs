@@ -275,7 +275,8 @@ impl Run<'_> {
                 self.let_pass(session, Duration::from_millis(*ms));
             }
             Act::Flush => {
-                let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
+                let deadline = self.deadline(session, step) + self.until_ready(session);
+                let since_us = self.now_us(session);
                 if let Pumped::Deadline(_) = self.pump(session, Until::Written, deadline) {
                     self.deadline_passed(session, Awaited::Writing, since_us);
                     self.live[session].over = true;
@@ -397,9 +398,13 @@ impl Run<'_> {
         let since_us = self.now_us(session);
         let live = &self.live[session];
         let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
+        let asks_canary = canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames;
+        if !asks_canary {
+            self.await_start(session);
+        }
         let pumped = if self.live[session].short_of_frames {
             self.await_canary(step, self.live[session].frames_awaited, deadline)
-        } else if canary_follows && step.allow_ms == 0 {
+        } else if asks_canary {
             let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
             if let Pumped::Deadline(_) = pumped {
                 self.live[session].short_of_frames = true;
@@ -444,6 +449,7 @@ impl Run<'_> {
             .take(count)
             .collect();
         let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
+        self.await_start(session);
         let mut next = self.live[session].frames_answered;
         loop {
             while next < self.frame_count(session) {
@@ -490,19 +496,28 @@ impl Run<'_> {
         }
     }
 
-    /// Waits as [`Run::pump`] does, and as long again whenever replies that are due came in that time: a deadline is
-    /// for one reply, and a peer may take its time for each of many.
+    /// Gives a peer that has said nothing yet what is left of the time to start.
+    fn await_start(&mut self, session: usize) {
+        let left = self.until_ready(session);
+        if !left.is_zero() {
+            self.pump(session, Until::Frames(1), left);
+        }
+    }
+
+    /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
+    /// may take its time for each of many.
     fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         let live = &self.live[session];
-        let due = match until {
-            Until::Frames(frames) => frames,
-            _ => live.frames_awaited.max(live.lines_sent),
+        let (target, due) = match until {
+            Until::Frames(frames) => (frames, frames),
+            _ => (u64::MAX, live.frames_awaited.max(live.lines_sent)),
         };
         let mut seen = self.frame_count(session);
         loop {
-            let pumped = self.pump(session, until, deadline);
-            let before = std::mem::replace(&mut seen, self.frame_count(session));
-            if !matches!(pumped, Pumped::Deadline(_)) || seen == before || before >= due {
+            let next = if seen < due { Until::Frames(seen + 1) } else { until };
+            let pumped = self.pump(session, next, deadline);
+            seen = self.frame_count(session);
+            if pumped != Pumped::Reached || next == until || seen >= target {
                 return pumped;
             }
         }

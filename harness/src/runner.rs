@@ -251,6 +251,11 @@ fn instead(result: &CheckResult) -> String {
 /// Most threads for checks that wait for the contract's own times.
 const SLOW_WORKERS_MAX: usize = 32;
 
+/// Further workers for each, once a peer is known to be silent.
+const WAITERS_PER_JOB: usize = 3;
+/// How often a waiting one looks whether that is known.
+const LOOK_FOR_SILENCE_EVERY: Duration = Duration::from_millis(50);
+
 /// Checks that several workers take from.
 struct Queue<'a> {
     checks: Vec<&'a Check>,
@@ -260,6 +265,10 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(checks: Vec<&'a Check>) -> Self {
         Self { checks, next: AtomicUsize::new(0) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.checks.len()
     }
 
     fn work(&self, one: impl Fn(&Check)) {
@@ -304,16 +313,27 @@ impl Round<'_> {
             rest.into_iter().partition(|check| check.slow || check.waits);
         // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
         let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
+        let work = || {
+            quick.work(|check| {
+                let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+                self.one(check);
+            });
+        };
         std::thread::scope(|scope| {
             for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
                 scope.spawn(|| slow.work(|check| self.one(check)));
             }
-            for _ in 0..self.options.jobs.max(1) {
-                scope.spawn(|| {
-                    quick.work(|check| {
-                        let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
-                        self.one(check);
-                    });
+            let jobs = self.options.jobs.max(1);
+            for _ in 0..jobs {
+                scope.spawn(work);
+            }
+            // A peer that is silent costs time and no processor.
+            for _ in 0..jobs * WAITERS_PER_JOB {
+                scope.spawn(move || {
+                    while !self.silences.any_confirmed() && !quick.is_empty() {
+                        std::thread::sleep(LOOK_FOR_SILENCE_EVERY);
+                    }
+                    work();
                 });
             }
         });

@@ -37,11 +37,19 @@ fn sh(script: &str) -> Peer {
     }
 }
 
+/// Sends a line for which so many are due.
+fn hello(await_frames: u32) -> Step {
+    Step::new(Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames })
+}
+
 /// Asks `peer` for one line after the other, ends its input and gives it this time to start.
 fn ask(peer: &Peer, start_up: Duration, lines: usize, canary: bool) -> Transcript {
-    let line = || Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames: 1 };
-    let mut steps: Vec<Step> = (0..lines).map(|_| Step { canary, ..Step::new(line()) }).collect();
+    let mut steps: Vec<Step> = (0..lines).map(|_| Step { canary, ..hello(1) }).collect();
     steps.push(Step::new(Act::Finish));
+    talk(peer, start_up, steps)
+}
+
+fn talk(peer: &Peer, start_up: Duration, steps: Vec<Step>) -> Transcript {
     let session = Session { command: "command".to_owned(), ..Session::default() };
     let plan = Plan { sessions: vec![session], steps, ..Plan::default() };
     let scratch = tempfile::tempdir().unwrap();
@@ -98,4 +106,11 @@ fn a_mute_peer_gets_the_time_of_an_unknown_one_once() {
     let first = in_vain(&ask(&peer, 3 * SHORT, 1, true));
     assert!(first[0].0 == Awaited::Frames && first[0].1 >= 300, "the wait that was made is told: {first:?}");
     assert_eq!(start_up_max(&peer.pace), Duration::ZERO);
+}
+
+#[test]
+fn a_peer_that_has_answered_is_not_given_the_time_to_start_again() {
+    let peer = sh("read -r line; echo one; exec sleep 1000");
+    let transcript = talk(&peer, Duration::from_secs(1_000), vec![hello(3)]);
+    assert!(matches!(in_vain(&transcript)[..], [(Awaited::Frames, _)]), "{:?}", transcript.events);
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Run;
+use super::{LARGE_BYTES, Run};
 use crate::budget;
 use crate::pace::Measured;
 use crate::plan::{Act, Step};
@@ -15,9 +15,6 @@ const LATENCIES_PER_REPLY: u32 = 6;
 
 /// A message may take this many times as long as canaries mostly take before a canary is sent after it.
 const LATENCIES_PER_PATIENCE: u32 = 20;
-
-/// The same where no canary was answered yet, and at least.
-const PATIENCE_MIN: Duration = Duration::from_millis(300);
 
 /// How many replies of a slow peer fit into the life of a connection, a quarter of a second each: a conversation that
 /// asks for more may last longer in proportion.
@@ -87,7 +84,8 @@ impl Run<'_> {
     /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
         let Measured { start_up, usual_latency, .. } = self.measured(session);
-        let patience = (usual_latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(PATIENCE_MIN);
+        let patience =
+            (usual_latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(self.lab.budget.patience);
         let written = self.live[session].bytes_pending as f64 / 1e6;
         let is_starting = self.live[session].first_us.is_none();
         let starts = start_up.filter(|_| is_starting).unwrap_or_default();
@@ -96,14 +94,13 @@ impl Run<'_> {
             + starts.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
-    /// How long a reply may take: the budget, more for a peer that was slow with its canaries, and what is left of the
-    /// time to start.
+    /// How long a reply may take once the peer is ready: the budget, and more for a peer that was slow with its canaries.
     pub(super) fn deadline(&self, session: usize, step: &Step) -> Duration {
         let latency = self.measured(session).latency.unwrap_or_default();
         let slow_peer = (latency * LATENCIES_PER_REPLY).min(self.lab.budget.reply * 4);
-        self.lab.budget.reply_to(self.live[session].bytes_pending).max(slow_peer)
-            + self.until_ready(session)
-            + self.stretched(step.allow_ms)
+        let bytes = self.live[session].bytes_pending;
+        let most = if bytes < LARGE_BYTES { Duration::MAX } else { self.lab.budget.allow_large };
+        self.lab.budget.reply_to(bytes).max(slow_peer) + self.stretched(step.allow_ms).min(most)
     }
 
     /// A time that the plan gives the peer.

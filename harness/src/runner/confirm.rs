@@ -3,12 +3,13 @@
 //! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
 //! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::isolate::Settled;
 use super::probe::{Probe, Strain};
-use super::silence::Wait;
+use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
 use crate::finding::{Finding, Judgement};
@@ -199,7 +200,7 @@ impl Round<'_> {
         let total = self.options.confirm.max(1);
         // Each time costs two deadlines, and everything waits for the first canary.
         let is_costly = is_first_canary(check) && *verdict == Verdict::Hang;
-        if is_costly || self.silences.has(first) { total.min(2) } else { total }
+        if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -211,7 +212,7 @@ impl Round<'_> {
     /// # Errors
     /// What it came to, where that is not the same.
     fn shows(&self, check: &Check, first: &Finding) -> Result<(), Box<Judgement>> {
-        let wait = if self.silences.has(first) { Wait::Short } else { Wait::Full };
+        let wait = if self.silences.has_like(first) { Wait::Short } else { Wait::Full };
         let judgement = self.attempt(check, wait).map(|(judgement, _)| judgement).unwrap_or_default();
         let again = judgement.findings.iter().any(|finding| finding.repeats(first));
         if again { Ok(()) } else { Err(Box::new(judgement)) }
@@ -282,11 +283,7 @@ impl Round<'_> {
         let mut busy_in_a_row = 0;
         loop {
             // What is settled may put something else aside.
-            let group: Vec<Aside> = {
-                let mut aside = lock(&self.aside);
-                let end = aside.len().min(CONFIRMED_PER_PROBE);
-                aside.drain(..end).collect()
-            };
+            let group = self.next_to_confirm();
             if group.is_empty() {
                 break;
             }
@@ -305,6 +302,20 @@ impl Round<'_> {
                 self.settle(aside, confirmed);
             }
         }
+    }
+
+    /// Takes what is confirmed next out of what was put aside: of silences of one kind, the first alone.
+    fn next_to_confirm(&self) -> Vec<Aside> {
+        let (mut group, mut later, mut kinds) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for aside in std::mem::take(&mut *lock(&self.aside)) {
+            let first = aside.judgement.findings.first().filter(|first| is_silence(first));
+            let unknown = first.filter(|first| !self.silences.has_like(first));
+            let is_next = group.len() < CONFIRMED_PER_PROBE
+                && unknown.is_none_or(|first| kinds.insert(first.reason.clone()));
+            if is_next { group.push(aside) } else { later.push(aside) }
+        }
+        lock(&self.aside).splice(..0, later);
+        group
     }
 
     /// Reports what confirmation came to: for the check, or for the ambient check that its finding belongs to.

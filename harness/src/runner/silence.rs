@@ -1,4 +1,5 @@
-//! Silences of a peer. The like of one that was seen needs no full wait, the like of one that was confirmed no third look.
+//! Silences of a peer. One that was seen needs no full wait where its clause breaks again, and the like of one that was
+//! confirmed no third look.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,6 +13,10 @@ use crate::transcript::{Kind, Transcript};
 
 /// Shortest of the short waits.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// Shortest wait for a reply before a canary is sent behind the message.
+const SHORT_PATIENCE: Duration = Duration::from_millis(50);
+/// Part of the time for large input that is given.
+const LARGE_SHARE: u32 = 5;
 /// A short wait is this many times as long as the slowest canary took.
 const LATENCIES_PER_SHORT_WAIT: u32 = 10;
 
@@ -32,6 +37,9 @@ impl Wait {
             let latency = lab.peer.pace.of(command).latency.unwrap_or_default();
             let short = (latency * LATENCIES_PER_SHORT_WAIT).max(SHORT_WAIT).mul_f64(lab.timeout_scale);
             lab.budget.reply = lab.budget.reply.min(short);
+            lab.budget.reply_per_mib /= LARGE_SHARE;
+            lab.budget.allow_large = short;
+            lab.budget.patience = SHORT_PATIENCE;
         }
     }
 }
@@ -58,6 +66,17 @@ impl Silences {
     /// Whether a silence with the clause and reason of `finding` was confirmed before.
     pub(super) fn has(&self, finding: &Finding) -> bool {
         lock(&self.0).get(&key(finding)).is_some_and(|confirmed| *confirmed)
+    }
+
+    /// Whether a silence was confirmed.
+    pub(super) fn any_confirmed(&self) -> bool {
+        lock(&self.0).values().any(|confirmed| *confirmed)
+    }
+
+    /// Whether a silence of the same kind was confirmed before, whatever its clause: such a peer is silent, not late.
+    pub(super) fn has_like(&self, finding: &Finding) -> bool {
+        is_silence(finding)
+            && lock(&self.0).iter().any(|((_, reason), confirmed)| *confirmed && *reason == finding.reason)
     }
 
     /// Makes a first attempt, with short waits where silences are known and nothing else is missed.
@@ -89,7 +108,7 @@ fn key(finding: &Finding) -> (ClauseId, String) {
     (finding.clause.clone(), finding.reason.clone())
 }
 
-fn is_silence(finding: &Finding) -> bool {
+pub(super) fn is_silence(finding: &Finding) -> bool {
     finding.nature == Nature::Hang || finding.reason == "no_reply"
 }
 
@@ -128,6 +147,10 @@ mod tests {
         assert!(!silences.has(&silence), "it is to be confirmed in full");
         silences.confirmed(&silence);
         assert!(silences.has(&silence));
+        assert!(silences.has_like(&Finding::new("C-2", "no_reply", "a reply", "none")));
+        assert!(
+            !silences.has_like(&Finding::new("C-1", "no_exit", "an exit", "none").of_nature(Nature::Hang))
+        );
         assert!(silences.explain(&found(&[]), &transcript(Vec::new())));
         assert!(silences.explain(&found(std::slice::from_ref(&silence)), &late));
         assert!(!silences.explain(&found(&[]), &late), "what was missed may be late");
