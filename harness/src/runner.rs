@@ -27,7 +27,7 @@ use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
-use ambient::Routed;
+use ambient::{Held, Routed, Told};
 use confirm::Aside;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
@@ -216,6 +216,7 @@ pub fn run(
                 owners
             }),
         ambient: Mutex::default(),
+        told: Mutex::default(),
         routed: Mutex::default(),
         aside: Mutex::default(),
         dead_commands: Mutex::default(),
@@ -287,7 +288,9 @@ struct Round<'a> {
     /// Clause → command and id of the checks that watch it in every conversation.
     owners: BTreeMap<ClauseId, Vec<(String, String)>>,
     /// Finished ambient checks, held back until every conversation was seen.
-    ambient: Mutex<Vec<Outcome>>,
+    ambient: Mutex<Vec<Held>>,
+    /// What the other checks told.
+    told: Mutex<Told>,
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
     routed: Mutex<Vec<Routed>>,
     /// Failing checks that are confirmed when nothing else runs.
@@ -371,15 +374,6 @@ impl Round<'_> {
             lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
         }
         self.report(check, outcome);
-    }
-
-    /// Reports an outcome, or holds it back until every conversation was seen.
-    fn report(&self, check: &Check, outcome: Outcome) {
-        if check.ambient {
-            lock(&self.ambient).push(outcome);
-        } else {
-            (self.done)(outcome);
-        }
     }
 
     /// Runs a check; `None` where it is confirmed later.

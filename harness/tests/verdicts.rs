@@ -138,6 +138,54 @@ fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
     assert!(cause.ends_with(&format!("told by {OWNER}")), "{cause}");
 }
 
+/// A JSON-RPC server that answers nothing malformed.
+struct Silent(Box<dyn Machine>);
+
+impl Machine for Silent {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let before = actions.len();
+        self.0.handle(event, now, actions);
+        let mut at = 0;
+        actions.retain(|action| {
+            at += 1;
+            let Action::Stdout(bytes) = action else { return true };
+            let text = String::from_utf8_lossy(bytes);
+            at <= before || !["-32700", "-32600"].iter().any(|code| text.contains(code))
+        });
+    }
+}
+
+/// What the conversation of a check that watches one clause shows about another is told by the check about that one, and
+/// by the watching check where nobody else tells it.
+#[test]
+fn a_watching_check_is_red_for_its_own_clause_only() {
+    let boundary = boundary::find("json_rpc").unwrap();
+    let mut peer = peer_of(boundary, boundary.references().remove(0), &[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Silent(boundary.reference_machine(args, env)?)))
+    }));
+    let name = |name: &str| format!("json_rpc/stdio/ambient/{name}");
+    let watching = ["id", "version"].map(|it| check(&name(it)));
+    let of_json: Vec<&Check> = boundary.checks().iter().filter(|it| it.id.contains("stdio/json/")).collect();
+    let told = |results: &BTreeMap<String, CheckResult>| {
+        let verdict = |it: &str| results[&name(it)].verdict.clone();
+        ["id", "version"].map(verdict)
+    };
+
+    let [id, version] = told(&run(&peer, &[watching[0], watching[1]]));
+    assert_eq!(id, Verdict::Fail, "nobody else tells it");
+    assert_eq!(version, Verdict::Masked(format!("RPC-JSON-01 no_reply: told by {}", name("id"))));
+
+    let results = run(&peer, &[&watching[..], &of_json].concat());
+    for verdict in told(&results) {
+        let Verdict::Masked(cause) = &verdict else { panic!("{verdict:?}") };
+        assert!(cause.starts_with("RPC-JSON-01 no_reply: told by json_rpc/stdio/json/"), "{cause}");
+    }
+    let left = &results[&name("id")];
+    assert!(left.findings.is_empty() && left.reason.is_none(), "{left:?}");
+    assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
+}
+
 /// The toolhost as it should be, but for what a faulty one does with lines that say so.
 struct Faulty {
     right: Box<dyn Machine>,

@@ -1,5 +1,7 @@
-//! Ambient checks: each is told what the conversations of other checks show about its clauses.
+//! Ambient checks: each is told what the conversations of other checks show about its clauses, and leaves to them what its
+//! own conversation shows about theirs.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::confirm::{Aside, Confirmed};
@@ -7,7 +9,7 @@ use super::isolate::Settled;
 use super::{Failure, Outcome, Round, lock};
 use crate::check::Check;
 use crate::clause::ClauseId;
-use crate::finding::Judgement;
+use crate::finding::{Finding, Judgement, Nature};
 use crate::transcript::Transcript;
 use crate::verdict::Verdict;
 
@@ -20,7 +22,89 @@ pub(super) struct Routed {
     undecided: Option<Verdict>,
 }
 
+/// A finished ambient check.
+pub(super) struct Held {
+    /// The clauses that it watches.
+    own: Vec<ClauseId>,
+    outcome: Outcome,
+}
+
+/// Clauses that checks failed for, each with the gravest of what was wrong and the check that tells it.
+#[derive(Default)]
+pub(super) struct Told(BTreeMap<ClauseId, (Nature, String)>);
+
+impl Told {
+    /// Takes note of what a failing check tells.
+    pub(super) fn note(&mut self, outcome: &Outcome) {
+        let result = &outcome.result;
+        if !result.verdict.is_failure() {
+            return;
+        }
+        for Finding { clause, nature, .. } in &result.findings {
+            let gravest = self.0.entry(clause.clone()).or_insert_with(|| (*nature, result.id.clone()));
+            if gravest.0 < *nature {
+                *gravest = (*nature, result.id.clone());
+            }
+        }
+    }
+
+    /// The check that tells a fault as grave as `finding` of its clause.
+    fn by(&self, finding: &Finding) -> Option<&str> {
+        let (nature, check) = self.0.get(&finding.clause)?;
+        (*nature >= finding.nature).then_some(check)
+    }
+}
+
+impl Held {
+    /// Leaves out findings about clauses of others that those tell of; without one of its own the check is no pass.
+    fn leave(&mut self, told: &Told) {
+        let Outcome { result, failure } = &mut self.outcome;
+        let mut masked = None;
+        result.findings.retain(|finding| {
+            let by = told.by(finding).filter(|_| !self.own.contains(&finding.clause));
+            masked = masked.take().or_else(|| Some(mask(finding, by?)));
+            by.is_none()
+        });
+        let Some(masked) = masked else { return };
+        let left = |clause: &ClauseId| {
+            self.own.contains(clause) || result.findings.iter().any(|finding| finding.clause == *clause)
+        };
+        result.clauses.retain(|clause| left(&clause.id));
+        match (result.findings.first(), Verdict::of_findings(&result.findings)) {
+            (Some(first), Some(verdict)) => {
+                if result.verdict.is_failure() {
+                    result.verdict = verdict;
+                }
+                result.reason = Some(first.reason.clone());
+                if let Some(failure) = failure {
+                    failure.finding = first.clone();
+                }
+            }
+            _ => {
+                result.verdict = Verdict::Masked(masked);
+                result.reason = None;
+                *failure = None;
+            }
+        }
+    }
+}
+
+/// What stands beside the verdict of a check whose finding `by` tells.
+fn mask(finding: &Finding, by: &str) -> String {
+    format!("{} {}: told by {by}", finding.clause, finding.reason)
+}
+
 impl Round<'_> {
+    /// Reports an outcome, or holds it back until every conversation was seen.
+    pub(super) fn report(&self, check: &Check, outcome: Outcome) {
+        if check.ambient {
+            lock(&self.ambient).push(Held { own: check.clauses.clone(), outcome });
+        } else {
+            lock(&self.told).note(&outcome);
+            (self.done)(outcome);
+        }
+    }
+
     /// The check that watches `clause` in every conversation: the one that runs the same command, where there is one.
     fn owner(&self, clause: &ClauseId, command: &str) -> Option<&String> {
         let owners = self.owners.get(clause)?;
@@ -41,9 +125,7 @@ impl Round<'_> {
         for finding in std::mem::take(&mut judgement.findings) {
             match self.owner(&finding.clause, &check.command) {
                 Some(owner) if *owner != check.id && !check.clauses.contains(&finding.clause) => {
-                    masked.get_or_insert_with(|| {
-                        format!("{} {}: told by {owner}", finding.clause, finding.reason)
-                    });
+                    masked.get_or_insert_with(|| mask(&finding, owner));
                     let known = |routed: &[Routed]| {
                         routed.iter().any(|routed| {
                             routed.owner == *owner
@@ -82,6 +164,10 @@ impl Round<'_> {
                 _ => own.push(finding),
             }
         }
+        if check.ambient {
+            // What it is about is confirmed, whatever else shows in its conversation.
+            own.sort_by_key(|finding| !check.clauses.contains(&finding.clause));
+        }
         judgement.findings = own;
         masked
     }
@@ -111,7 +197,14 @@ impl Round<'_> {
     /// Hands the held-back checks the findings of all other conversations and reports them.
     pub(super) fn settle_ambient(&self) {
         let routed = std::mem::take(&mut *lock(&self.routed));
-        for mut outcome in std::mem::take(&mut *lock(&self.ambient)) {
+        let mut told = std::mem::take(&mut *lock(&self.told));
+        let mut held = std::mem::take(&mut *lock(&self.ambient));
+        held.sort_by(|a, b| a.outcome.result.id.cmp(&b.outcome.result.id));
+        for mut ambient in held {
+            ambient.leave(&told);
+            let Held { mut outcome, .. } = ambient;
+            // What nobody else tells is told once.
+            told.note(&outcome);
             let is_known = |outcome: &Outcome, routed: &Routed| {
                 let key = routed.failure.finding.key();
                 outcome.result.findings.iter().any(|finding| finding.key() == key)

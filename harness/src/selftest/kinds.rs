@@ -316,12 +316,13 @@ impl Workshop<'_> {
             .collect();
         let watchers = self.boundary.checks().iter().filter(|check| check.ambient);
         let watched = watchers.flat_map(|check| &check.clauses).map(|clause| clause.0.as_str()).collect();
+        let told = together.values().flat_map(|said| said.clauses.iter().map(String::as_str)).collect();
         let mut differing = Vec::new();
         for check in alone {
             let outcomes = self.outcomes(&fresh(), &[*check], &options);
             let alone = outcomes.iter().find(|outcome| outcome.result.id == check.id).map(Said::of);
             let (alone, whole) = (alone.unwrap_or_default(), together.get(&check.id));
-            if !whole.is_some_and(|whole| alone.agrees(whole, check, &watched)) {
+            if !whole.is_some_and(|whole| alone.agrees(whole, check, &watched, &told)) {
                 differing.push(Differing {
                     peer: name.to_owned(),
                     check: check.id.clone(),
@@ -400,14 +401,17 @@ impl Said {
     }
 
     /// Whether the check says by itself what it says in the whole: there another check, that watches every
-    /// conversation for the clauses in `watched`, may tell of some of its findings, and sees more itself.
-    fn agrees(&self, whole: &Self, check: &Check, watched: &BTreeSet<&str>) -> bool {
+    /// conversation for the clauses in `watched`, may tell of some of its findings, and sees more itself, but leaves to
+    /// others what they have `told` of their clauses.
+    fn agrees(&self, whole: &Self, check: &Check, watched: &BTreeSet<&str>, told: &BTreeSet<&str>) -> bool {
         if self.was_too_busy || whole.was_too_busy {
             return true;
         }
         match &whole.masked_by {
             Some(clause) => self.clauses.contains(clause) || self.masked_by.as_ref() == Some(clause),
-            None if check.ambient => whole.clauses.is_superset(&self.clauses),
+            None if check.ambient => self.clauses.difference(&whole.clauses).all(|clause| {
+                told.contains(clause.as_str()) && !check.clauses.contains(&clause.as_str().into())
+            }),
             None if self.clauses == whole.clauses => self.word == whole.word,
             None => {
                 let is_watched = |clause: &String| watched.contains(clause.as_str());
