@@ -18,9 +18,10 @@ use peerproof::json::Json;
 use peerproof::lab::Lab;
 use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
-use peerproof::plan::{Chunking, Plan};
+use peerproof::plan::{Act, Chunking, Plan};
 use peerproof::rng::Rng;
-use peerproof::transcript::Transcript;
+use peerproof::transcript::{Awaited, Bytes, Event, Kind, Transcript};
+use peerproof_reference::machine::{self, Action, Machine, Millis};
 use proptest::prelude::*;
 
 fn json_rpc() -> &'static dyn Boundary {
@@ -137,5 +138,97 @@ proptest! {
         let bytes: Vec<u8> = lines.into_iter().flat_map(|line| [line, b"\n".to_vec()].concat()).collect();
         let (_, findings) = judged(&peer, &conversation(&peer, &bytes));
         prop_assert!(findings.is_empty(), "{findings:?}");
+    }
+}
+
+/// What is found where `line`, sent over HTTP to a server that lives on, came to these events.
+fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
+    let facts = Arc::new(json_rpc().reference_facts(Side::Provider));
+    let plan = Talk::plain(&facts).over("http").send(line).finish();
+    let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("{plan:?}") };
+    let kinds = [vec![Kind::Sent { step: 0, payload }], kinds].concat();
+    let transcript = Transcript {
+        boundary: "json_rpc".to_owned(),
+        check: "by-hand".to_owned(),
+        facts,
+        plan: Arc::new(plan),
+        timeout_scale: 1.0,
+        events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+    };
+    json_rpc().judge(&transcript).findings
+}
+
+fn replied(body: &str) -> Vec<Kind> {
+    let bytes = format!("{body}\n").into_bytes();
+    let reply = Kind::HttpReply {
+        step: 0,
+        of_step: 0,
+        connection: 0,
+        reused: false,
+        status: 200,
+        content_type: None,
+        body_bytes: body.len() as u64,
+        keeps_open: true,
+        took_us: 1,
+    };
+    vec![reply, Kind::Received { bytes: Bytes(bytes) }]
+}
+
+#[test]
+fn what_answers_a_batch_over_http_belongs_to_the_batch() {
+    let response = r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"m"},"id":null}"#;
+    let note = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method"}"#;
+    let call = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":1}"#;
+    let keys = |batch: &str, body: &str| -> Vec<(String, String)> {
+        let found = over_http(batch, replied(body));
+        found.into_iter().map(|finding| (finding.clause.0, finding.reason)).collect()
+    };
+    let key = |clause: &str, reason: &str| vec![(clause.to_owned(), reason.to_owned())];
+    let notes = format!("[{note},{note}]");
+    assert_eq!(keys(&notes, response), key("RPC-BATCH-04", "answered"));
+    assert_eq!(keys(&notes, &format!("[{response}]")), key("RPC-BATCH-04", "answered"));
+    let bare = response.replace("null", "1");
+    assert_eq!(keys(&format!("[{call},{note}]"), &bare), key("RPC-BATCH-01", "no_array"));
+}
+
+#[test]
+fn what_came_of_a_reply_over_http_is_told() {
+    let came = "status 200 and 5 bytes of a body of which Content-Length says 9, and no more";
+    let failed = Kind::HttpFailed {
+        step: 0,
+        of_step: 0,
+        connection: 0,
+        reason: came.to_owned(),
+        wholly_sent: true,
+        will_retry: false,
+    };
+    let late = Kind::DeadlinePassed { awaited: Awaited::Frames, waited_ms: 4_000 };
+    let found = over_http(r#"{"jsonrpc":"2.0","method":"m","id":1}"#, vec![late, failed]);
+    assert_eq!(found[0].got, format!("{came} within 4.0 s"));
+}
+
+/// That a line is no text is an example; that it ends the server is not its affair.
+#[test]
+fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
+    let mut peer = reference(&[]);
+    peer.origin = Origin::InProcess(Arc::new(|args, env| {
+        Some(Box::new(DiesOfBytes(json_rpc().reference_machine(args, env)?)))
+    }));
+    let (_, found) = judged(&peer, &conversation(&peer, b"\"\xff\"\n"));
+    assert_eq!(found[0].clause.0, "RPC-ERR-01");
+    assert_eq!(found[0].reason, "crashed");
+}
+
+/// A server that bytes which are no UTF-8 end.
+struct DiesOfBytes(Box<dyn Machine>);
+
+impl Machine for DiesOfBytes {
+    fn handle(&mut self, event: machine::Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            machine::Event::Stdin(bytes) if std::str::from_utf8(bytes).is_err() => {
+                actions.push(Action::Abort);
+            }
+            event => self.0.handle(event, now, actions),
+        }
     }
 }

@@ -396,6 +396,12 @@ impl HttpConnection {
         // An end that came before is no answer to this.
         self.look(log);
         self.dismissed = true;
+        let lanes = self.lanes.values_mut().filter_map(|lane| lane.link.as_mut());
+        let begun: Vec<_> =
+            lanes.chain(&mut self.aside).filter_map(|link| Some((link.give_up()?, link.carried))).collect();
+        for ((exchange, how), carried) in begun {
+            self.conclude(exchange, how, carried, log);
+        }
         if let Some(child) = &mut self.child {
             child.signal("TERM", &mut Silent);
         }

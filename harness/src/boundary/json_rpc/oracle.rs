@@ -31,6 +31,7 @@ mod clause {
     pub const BATCH_ONCE: &str = "RPC-BATCH-05";
     pub const BATCH_NOTHING: &str = "RPC-BATCH-04";
     pub const LIVES_ON: &str = "RPC-ERR-01";
+    pub const UTF_8: &str = "RPC-JSON-02";
     pub const ENDS_AT_EOF: &str = "RPC-PROC-02";
     pub const ENDS_AT_TERM: &str = "RPC-PROC-03";
     pub const NO_PROCESS_LEFT: &str = "RPC-PROC-04";
@@ -78,14 +79,15 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
     memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
     // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
-    // example of.
+    // example of: bytes that are no text are a message of no sort.
     let is_beyond = |finding: &Finding| {
         let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
         row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
     };
     let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
     for finding in &mut judgement.findings {
-        if is_beyond(finding) && ends.contains(&finding.reason.as_str()) {
+        let is_of_bytes = finding.clause.0 == clause::UTF_8;
+        if (is_beyond(finding) || is_of_bytes) && ends.contains(&finding.reason.as_str()) {
             finding.clause = clause::LIVES_ON.into();
         }
     }
@@ -237,8 +239,12 @@ impl<'a> Session<'a> {
             self.note(asked, unit, shows);
             return;
         }
-        if asked.batch && came.array.is_some() && asked.units.iter().all(Unit::must_be_silent) {
-            let got = came.array.map(Frame::text).unwrap_or_default();
+        let unwrapped =
+            || came.unwrapped.first().map(|response| shorten(&response.to_text(), 200).into_owned());
+        if asked.batch
+            && let Some(got) = came.array.map(Frame::text).or_else(unwrapped)
+            && asked.units.iter().all(Unit::must_be_silent)
+        {
             let expected = "nothing comes back for a batch of notifications";
             self.file(asked, Finding::new(clause::BATCH_NOTHING, "answered", expected, got));
             return;

@@ -165,6 +165,16 @@ impl Link {
         }
     }
 
+    /// Ends an exchange whose reply is not complete, where some of it came.
+    pub(super) fn give_up(&mut self) -> Option<(Exchange, Ended)> {
+        let awaits = self.exchange.as_ref().is_some_and(|exchange| exchange.then == Then::Reply);
+        if !awaits || self.reader.is_untouched() {
+            return None;
+        }
+        let fault = Fault::Malformed(format!("{}, and no more", self.reader.so_far()));
+        self.ended(Ended::Failed(Failure { fault, wholly_sent: self.wholly_sent, is_stale: false }))
+    }
+
     fn ended(&mut self, how: Ended) -> Option<(Exchange, Ended)> {
         self.carried += 1;
         self.exchange.take().map(|exchange| (exchange, how))

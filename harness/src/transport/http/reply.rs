@@ -114,7 +114,22 @@ impl Reader {
             State::Done => Ok(()),
             State::Head if self.is_untouched() => malformed("the connection was closed without a reply"),
             State::Head => malformed("the connection was closed in the middle of the head"),
-            _ => malformed("the connection was closed in the middle of the body"),
+            _ => {
+                malformed(&format!("the connection was closed in the middle of the body: {}", self.so_far()))
+            }
+        }
+    }
+
+    /// What came of a reply that is not complete.
+    pub(super) fn so_far(&self) -> String {
+        let Some(status) = self.status else { return "the beginning of a head".to_owned() };
+        let body = self.body.len();
+        match (self.state, self.length) {
+            (State::Head, _) => format!("the beginning of a head, with status {status}"),
+            (State::Length(_), Some(length)) => {
+                format!("status {status} and {body} bytes of a body of which Content-Length says {length}")
+            }
+            _ => format!("status {status} and {body} bytes of a body without its end"),
         }
     }
 

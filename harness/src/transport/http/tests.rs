@@ -169,6 +169,26 @@ fn a_reply_that_lies_or_breaks_off_is_a_failure_and_the_next_one_counts() {
 }
 
 #[test]
+fn what_came_of_a_reply_that_never_ends_is_recorded() {
+    let stops = |mut stream: TcpStream| {
+        request(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort").unwrap();
+        // Open until the harness closes it.
+        let _ = stream.read(&mut [0]);
+    };
+    let mut connection = connect(stops, &Budget::default());
+    let mut tape = Tape::default();
+    connection.queue(b"first\n".to_vec(), Chunking::Whole);
+    let pumped = connection.pump(Until::Frames(1), Duration::from_millis(300), &mut tape);
+    assert!(matches!(pumped, Pumped::Deadline(_)), "{pumped:?}");
+    assert_eq!(tape.failures(), Vec::<String>::new(), "it may still come");
+    connection.close_stdin();
+    connection.pump(Until::Exited, Duration::from_millis(1), &mut tape);
+    let came = "status 200 and 5 bytes of a body of which Content-Length says 100, and no more";
+    assert_eq!(tape.failures(), [came]);
+}
+
+#[test]
 fn an_endless_body_ends_at_the_budget() {
     let endless = |mut stream: TcpStream| {
         request(&mut stream);

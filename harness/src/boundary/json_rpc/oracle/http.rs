@@ -161,7 +161,12 @@ impl Session<'_> {
             self.lone_surrogates = frames.iter().any(|frame| frame.lone_surrogates);
             self.body_is_json(asked, frames);
             self.own.findings.extend(rules::of_frames(frames).map(|finding| finding.at(asked.step)));
-            let (came, extra) = deal(std::slice::from_ref(asked), frames);
+            let (mut came, mut extra) = deal(std::slice::from_ref(asked), frames);
+            let is_open = |came: &&mut Came<'_>| asked.batch && came.array.is_none() && came.whole.is_none();
+            if let Some(came) = came.first_mut().filter(is_open) {
+                // It can belong to nothing but this batch.
+                came.unwrapped.append(&mut extra);
+            }
             let before = self.own.findings.len();
             self.exchange_status(asked, exchange, sent, frames);
             let of_http = self.own.findings.len() > before;
@@ -208,14 +213,21 @@ impl Session<'_> {
         let refused = exchange.reply.as_ref().map(|reply| reply.status);
         match refused {
             // An HTTP reply came, so nothing is lost and nobody hangs.
-            Some(status) if nothing && came.extra.is_empty() && !asked.may_be_silent() => {
+            Some(status) if nothing && came.unwrapped.is_empty() && !asked.may_be_silent() => {
                 if !of_http && let Some(unit) = asked.units.iter().find(|unit| !unit.may_be_silent()) {
                     let got = format!("HTTP status {status} without a JSON-RPC reply");
                     let finding = Finding::new(unit.clause, "no_reply", unit.phrase(), got);
                     self.file(asked, finding);
                 }
             }
-            _ => self.line(asked, came, others_answered_later),
+            _ => {
+                let before = self.own.findings.len();
+                self.line(asked, came, others_answered_later);
+                let Some(failure) = exchange.failure else { return };
+                for finding in &mut self.own.findings[before..] {
+                    finding.got = finding.got.replacen("no reply", failure, 1);
+                }
+            }
         }
     }
 
