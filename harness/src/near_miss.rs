@@ -36,6 +36,9 @@ const LOOK_ALIKES: &[(char, char)] = &[
     ('_', '\u{ff3f}'),
 ];
 
+/// From a printable ASCII character to its full-width form.
+const FULL_WIDTH: u32 = 0xfee0;
+
 /// Every near miss of `right`, each once, in a fixed order. Kinds that `right` has no place for are left out: a text
 /// without letters has no other case, one of one character no half.
 pub fn near_misses(right: &str) -> Vec<NearMiss> {
@@ -66,6 +69,14 @@ pub fn near_misses(right: &str) -> Vec<NearMiss> {
             other[at].to_ascii_lowercase()
         };
         add("one-letter-of-other-case", other.into_iter().collect());
+    }
+    // A letter that Unicode's compatible normal forms (NFKC) take for the plain one.
+    let full_width =
+        |c: &char| char::from_u32(u32::from(*c) + FULL_WIDTH).filter(|_| c.is_ascii_alphabetic());
+    if let Some((at, wide)) = chars.iter().enumerate().find_map(|(at, c)| Some((at, full_width(c)?))) {
+        let mut other = chars.clone();
+        other[at] = wide;
+        add("full-width-letter", other.into_iter().collect());
     }
     add("other-alphabet", swapped(right, &[('+', '-'), ('/', '_')]));
     add("without-padding", right.trim_end_matches('=').to_owned());
@@ -146,6 +157,7 @@ mod tests {
         assert_eq!(text("aBc", "one-letter-of-other-case").as_deref(), Some("ABc"));
         assert_eq!(text("echo", "percent-encoded").as_deref(), Some("%65cho"));
         assert_eq!(text("echo", "look-alike").as_deref(), Some("\u{435}cho"));
+        assert_eq!(text("1-echo", "full-width-letter").as_deref(), Some("1-\u{ff45}cho"));
         assert_eq!(text("echo", "nul-and-more-behind").as_deref(), Some("echo\0x"));
         assert_eq!(text("123", "upper-case"), None);
         assert_eq!(near_miss("123", "upper-case"), "123123");
@@ -158,6 +170,7 @@ mod tests {
             "without-padding",
             "percent-encoded",
             "look-alike",
+            "full-width-letter",
         ] {
             assert!(kinds().contains(&kind), "{kind}");
         }
