@@ -114,6 +114,23 @@ pub fn quoted(text: &str) -> String {
     Json::from(text).to_text()
 }
 
+/// What a canary is about by itself: a plain request is answered.
+pub const ANSWERED: &str = "TH-FRAME-01";
+/// The same of a run.
+pub const RUN_ANSWERED: &str = "TH-RUN-04";
+/// Clauses which say that what follows is answered: a canary behind a step about one of them is about it too.
+const GO_ON: &[&str] = &[
+    "TH-FRAME-02",
+    "TH-FRAME-04",
+    "TH-FRAME-06",
+    "TH-FRAME-07",
+    "TH-JSON-06",
+    "TH-LIMIT-05",
+    "TH-LIMIT-07",
+    "TH-SERVE-01",
+    "TH-TOOL-02",
+];
+
 /// Numbers of canaries from here on are in no other conversation.
 const ISOLATED_FROM: u64 = 1_000_000;
 
@@ -123,7 +140,7 @@ pub struct Talk<'a> {
     plan: Plan,
     session: usize,
     nonce: u64,
-    /// Clause that a canary stands for: that of the step before it.
+    /// Clause of the last step.
     clause: String,
 }
 
@@ -220,8 +237,8 @@ impl<'a> Talk<'a> {
         await_frames: u32,
         expect: Expect,
     ) -> &mut Self {
-        self.clause.clone_from(&expect.clause.0);
         self.be_ready(chunking);
+        self.clause.clone_from(&expect.clause.0);
         let value = serde_json::to_value(expect).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
@@ -240,29 +257,32 @@ impl<'a> Talk<'a> {
     /// Sends several lines in one payload; `expects` has one entry for each. Waits for the replies that must come.
     pub fn send_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
         let await_frames = expects.iter().filter(|expect| !expect.may_be_silent()).count() as u32;
+        self.be_ready(chunking);
         if let Some(last) = expects.last() {
             self.clause.clone_from(&last.clause.0);
         }
-        self.be_ready(chunking);
         let value = serde_json::to_value(expects).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames }, value)
     }
 
     /// Sends several lines in one payload and goes on without waiting for their replies.
     pub fn queue_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+        self.be_ready(chunking);
         if let Some(last) = expects.last() {
             self.clause.clone_from(&last.clause.0);
         }
-        self.be_ready(chunking);
         let value = serde_json::to_value(expects).unwrap_or(Value::Null);
         self.push(Act::Send { payload, chunking, await_frames: 0 }, value)
     }
 
-    /// Sends a plain valid request whose answer shows that the peer still works. It speaks for the clause of the step
-    /// before it.
+    /// Sends a plain valid request whose answer shows that the peer still works. It speaks for itself, or for the clause
+    /// of the step before it where that says that the peer goes on.
     pub fn canary(&mut self) -> &mut Self {
         let clause = self.clause.clone();
-        self.canary_for(&clause)
+        let goes_on = GO_ON.iter().find(|known| **known == clause);
+        self.canary_for(goes_on.copied().unwrap_or(ANSWERED));
+        self.clause = clause;
+        self
     }
 
     /// Sends a request that nothing forbids. Where the peer refuses it, the refusals of this conversation may have any
@@ -373,11 +393,10 @@ impl<'a> Talk<'a> {
         self.act(Act::Finish)
     }
 
-    /// A run-mode process that must succeed, as a canary for the clause of the step before it.
+    /// A run-mode process that must succeed, as a canary.
     pub fn run_canary(&mut self) -> &mut Self {
-        let clause = self.clause.clone();
         self.nonce += 1;
-        let (aid, body, expect) = self.good_run(&clause);
+        let (aid, body, expect) = self.good_run(RUN_ANSWERED);
         self.run(&aid, body, &[], expect.reason("canary_failed"));
         self.run_counts_as_canary()
     }

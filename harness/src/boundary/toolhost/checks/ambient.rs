@@ -5,7 +5,7 @@
 //! concern here: only the canaries have to be answered as they must be.
 
 use super::super::expect::{Allowed, Expect, Outcome};
-use super::super::talk::{Request, Talk, quoted};
+use super::super::talk::{ANSWERED, RUN_ANSWERED, Request, Talk, quoted};
 use crate::check::{Check, Untestable};
 use crate::facts::Facts;
 use crate::payload::{Payload, Segment};
@@ -269,12 +269,12 @@ fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable>
 
 /// Any reply at all: the rules that hold of every reply judge it. That there is none belongs to one clause of each mode.
 fn any_reply(clause: &str, serve: bool) -> Expect {
-    Expect::new(clause, Allowed::of(Outcome::Reply)).once(if serve { "TH-FRAME-01" } else { "TH-RUN-04" })
+    Expect::new(clause, Allowed::of(Outcome::Reply)).once(if serve { ANSWERED } else { RUN_ANSWERED })
 }
 
 fn serve_plan(facts: &Facts, clause: &str, asks: &[Ask]) -> Plan {
     let mut talk = Talk::serve(facts);
-    talk.canary_for(clause);
+    talk.canary();
     for ask in asks {
         if *ask == Pipeline {
             pipeline(&mut talk, clause);
@@ -285,7 +285,7 @@ fn serve_plan(facts: &Facts, clause: &str, asks: &[Ask]) -> Plan {
             talk.send(line, any_reply(clause, true));
         }
     }
-    talk.canary_for(clause).finish().plan()
+    talk.canary_for(ANSWERED).finish().plan()
 }
 
 fn run_plan(facts: &Facts, clause: &str, asks: &[Ask]) -> Plan {
@@ -385,6 +385,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::clause::Side;
+    use crate::rng::Rng;
 
     #[test]
     fn a_clause_is_watched_once_in_each_mode() {
@@ -392,5 +394,36 @@ mod tests {
             let clauses: BTreeSet<&str> = rows.iter().map(|row| row.0).collect();
             assert_eq!(clauses.len(), rows.len());
         }
+    }
+
+    /// What a canary of theirs shows is no matter of the clause that they watch.
+    #[test]
+    fn canaries_speak_for_themselves() {
+        let facts = super::super::super::boundary().reference_facts(Side::Provider);
+        for check in checks() {
+            let plan = (check.planner)(&facts, &mut Rng::new(1)).unwrap();
+            let canaries: Vec<&str> = plan
+                .steps
+                .iter()
+                .filter(|step| step.canary)
+                .filter_map(|step| step.expect.get("clause")?.as_str())
+                .collect();
+            let own = if check.command == "serve" { ANSWERED } else { RUN_ANSWERED };
+            assert!(!canaries.is_empty() && canaries.iter().all(|clause| *clause == own), "{}", check.id);
+        }
+    }
+
+    #[test]
+    fn a_canary_is_about_the_step_before_it_where_that_says_that_the_peer_goes_on() {
+        let facts = super::super::super::boundary().reference_facts(Side::Provider);
+        let clause_behind = |clause: &str| {
+            let mut talk = Talk::serve(&facts);
+            let (request, expect) = talk.good(clause);
+            let plan = talk.send(request.line(), expect).canary().plan();
+            plan.steps[1].expect["clause"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(clause_behind("TH-REQ-03"), ANSWERED);
+        assert_eq!(clause_behind("TH-LIMIT-05"), "TH-LIMIT-05");
+        assert_eq!(clause_behind("TH-SERVE-01"), "TH-SERVE-01");
     }
 }
