@@ -14,8 +14,8 @@ use crate::machine::Machine;
 
 pub use intake::{Intake, Piece};
 pub use machines::{
-    exit_status_at_eof, flushes_late, one_line_a_read, reads_are_lines, stays_after_eof, whole_lines_only,
-    wrap,
+    exit_status_at_eof, flushes_late, one_line_a_read, reads_are_lines, stays_after_eof, waits_anew,
+    whole_lines_only, wrap,
 };
 
 /// A machine of any kind.

@@ -5,7 +5,7 @@ mod replies;
 
 use super::{Config, Dispatcher};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
-use crate::mutant::text::{find, swap, swap_last};
+use crate::mutant::text::{byte_a_character, find, swap, swap_last};
 use crate::mutant::{self, Inner, Seam, config};
 
 /// A dispatcher that breaks clauses.
@@ -145,6 +145,12 @@ const MUTANTS: &[Mutant] = &[
         "MACHINA_TOOLHOST_TIMEOUT means nothing.",
         |config| config.limits.toolhost_timeout_ms = 30_000,
     ),
+    mutant::machine(
+        "dispatch-waits-anew-with-every-byte",
+        &["TH-DISP-12"],
+        "The time of a toolhost begins anew with every byte that it writes.",
+        mutant::waits_anew,
+    ),
     printed("dispatch-timeout-as-crash", &["TH-DISP-12"], "A timeout is reported as a crash.", |action| {
         retyped(action, "timeout", "crash")
     }),
@@ -185,6 +191,15 @@ const MUTANTS: &[Mutant] = &[
         &["TH-DISP-20", "TH-DISP-21"],
         "What the toolhost writes is read without a limit.",
         |config| config.limits.toolhost_stdout_bytes_max = 1 << 30,
+    ),
+    filtered(
+        "dispatch-counts-characters",
+        &["TH-DISP-20"],
+        "The limit of 1 MB counts characters.",
+        Filter::Event(|_, bytes| {
+            *bytes = byte_a_character(bytes);
+            true
+        }),
     ),
     printed(
         "dispatch-missing-as-exception",

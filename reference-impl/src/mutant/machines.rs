@@ -109,6 +109,43 @@ impl Machine for Late {
     }
 }
 
+/// Whoever waits for something begins to wait anew with every byte that comes.
+pub fn waits_anew(inner: Inner) -> Inner {
+    Box::new(Anew { inner, last: 0, behind: 0 })
+}
+
+struct Anew {
+    inner: Inner,
+    /// When something happened last.
+    last: Millis,
+    /// Time that does not count.
+    behind: Millis,
+}
+
+impl Machine for Anew {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if matches!(event, Event::Stdin(_) | Event::ChildStdout(_)) {
+            self.behind += now.saturating_sub(self.last);
+        }
+        self.last = now;
+        let mut new = Vec::new();
+        self.inner.handle(event, now.saturating_sub(self.behind), &mut new);
+        actions.extend(new.into_iter().map(|action| match action {
+            Action::WakeAt(at) => Action::WakeAt(at.saturating_add(self.behind)),
+            other => other,
+        }));
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        self.last = now;
+        self.inner.begin(now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
 /// A line is kept whole, however long it gets; what has no line feed is handed on at the end of input.
 pub fn whole_lines_only(inner: Inner) -> Inner {
     Box::new(WholeLines { inner, pending: Vec::new() })

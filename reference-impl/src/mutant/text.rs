@@ -26,6 +26,12 @@ pub fn swap_last(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     }
 }
 
+/// `text` with one byte in the place of each character, so that a limit on bytes is one on characters.
+pub fn byte_a_character(text: &[u8]) -> Vec<u8> {
+    let begins = text.iter().filter(|byte| !matches!(byte, 0x80..=0xbf));
+    begins.map(|byte| if byte.is_ascii() { *byte } else { b'?' }).collect()
+}
+
 /// `text` with every `from` replaced by `to`.
 pub fn swap_all(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());

@@ -7,6 +7,7 @@ use super::edit::{
 };
 use super::wire::Pass;
 use crate::json::Value;
+use crate::mutant::text::byte_a_character;
 
 /// A notification that does what a request would do.
 fn unseen(method: &str) -> Vec<u8> {
@@ -363,6 +364,9 @@ pub const MUTANTS: &[Mutant] = &[
         "A line that may be accepted or refused ends the server.",
         |_, line| if (1_000_001..=1 << 20).contains(&line.len()) { Pass::Abort } else { Pass::Forward },
     ),
+    incoming("limit-of-characters", &["RPC-SIZE-02"], "The limit of a line counts characters.", |_, line| {
+        if line.len() > 1 << 20 { Pass::Replace(vec![byte_a_character(line)]) } else { Pass::Forward }
+    }),
     incoming("answers-empty-batch-with-empty", &["RPC-BATCH-02"], "`[]` is answered by `[]`.", |_, line| {
         if line.trim_ascii() == b"[]" { Pass::Answer(b"[]".to_vec()) } else { Pass::Forward }
     }),

@@ -5,7 +5,7 @@ use super::wire::parse;
 use crate::json::Value;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::has;
-use crate::mutant::{ShellFault, machine as mutant, shell};
+use crate::mutant::{ShellFault, machine as mutant, shell, waits_anew};
 
 /// A client around which something is wrong.
 type Fault = fn(&mut Around, Event<'_>, Millis, &mut Vec<Action>);
@@ -320,6 +320,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["RPC-CLIENT-11"],
         "Its clock takes six seconds for one: every time is over late, and is told as if it were not.",
         |inner| Box::new(SlowClock(inner)),
+    ),
+    mutant(
+        "client-waits-anew-with-every-byte",
+        &["RPC-CLIENT-11"],
+        "The time of its calls begins anew with every byte that comes.",
+        waits_anew,
     ),
     mutant(
         "client-fails-in-the-end",

@@ -4,7 +4,7 @@ use super::Mutant;
 use super::wire::{Pass, failure, line, replaced, success, unchanged, value, without};
 use super::wire_edit::*;
 use crate::json::{Value, write_value};
-use crate::mutant::text::{has, swap, swap_all};
+use crate::mutant::text::{byte_a_character, has, swap, swap_all};
 
 /// Longest request and size from which on a limit of the contract is passed, bytes.
 const LIMIT: usize = 10 * 1024 * 1024;
@@ -404,6 +404,14 @@ pub const MUTANTS: &[Mutant] = &[
             } else {
                 Pass::Forward
             }
+        },
+    ),
+    incoming(
+        "limit-of-characters",
+        &["TH-LIMIT-02", "TH-LIMIT-05"],
+        "The limit of 10 MB counts characters.",
+        |_, request| {
+            if request.len() > LIMIT { Pass::Replace(byte_a_character(request)) } else { Pass::Forward }
         },
     ),
     outgoing(
