@@ -49,7 +49,7 @@ pub fn stretched(time: Duration, timeout_scale: f64) -> Duration {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            stdout_bytes_max: 64 << 20,
+            stdout_bytes_max: 32 << 20,
             stdout_lines_max: 1 << 20,
             flood_bytes_kept: 64 << 10,
             stderr_bytes_kept: 16 << 10,

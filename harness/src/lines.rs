@@ -9,6 +9,9 @@ use crate::transcript::{Kind, Transcript};
 /// Stands around the name of a variable: what it stood for is not in the transcript.
 pub const VARIABLE_MARK: char = '\u{10FFFD}';
 
+/// Bytes that are kept of a line. No contract lets a longer one through, so that its end tells nothing.
+const KEPT_BYTES: usize = 32 << 20;
+
 /// One request as it was written.
 #[derive(Debug, Clone)]
 pub struct Line {
@@ -18,7 +21,7 @@ pub struct Line {
     pub of_step: usize,
     /// Nothing else of the step's payload follows.
     pub last_of_step: bool,
-    /// Its bytes, without the line feed; variables stand as marked names.
+    /// Its bytes, without the line feed, 32 MiB at the most; variables stand as marked names.
     pub bytes: Vec<u8>,
     /// Holds a variable.
     pub has_variable: bool,
@@ -35,6 +38,13 @@ fn expand(payload: &Payload) -> Vec<u8> {
         .map(|name| (name.to_owned(), format!("{VARIABLE_MARK}{name}{VARIABLE_MARK}")))
         .collect();
     payload.expand(&vars).unwrap_or_default()
+}
+
+/// Adds what there is room for to a line. Most have one piece, and doubling what is large would take as much again.
+fn extend(line: &mut Vec<u8>, more: &[u8]) {
+    let more = &more[..more.len().min(KEPT_BYTES - line.len())];
+    line.reserve_exact(more.len());
+    line.extend_from_slice(more);
 }
 
 /// Every line of a serve session; what follows the last line feed counts once the input was closed.
@@ -69,7 +79,7 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
                 let mut rest: &[u8] = &bytes;
                 let mut of_step = 0;
                 while let Some(end) = memchr::memchr(b'\n', rest) {
-                    open.extend_from_slice(&rest[..end]);
+                    extend(&mut open, &rest[..end]);
                     rest = &rest[end + 1..];
                     let bytes = std::mem::take(&mut open);
                     let has_variable = (has_variables || open_variable) && marked(&bytes);
@@ -79,7 +89,7 @@ pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
                     lines.push(Line { step, of_step, last_of_step, bytes, has_variable, ended: true, at_us });
                     of_step += 1;
                 }
-                open.extend_from_slice(rest);
+                extend(&mut open, rest);
                 open_variable |= has_variables && marked(&open);
             }
             // Over HTTP what no line feed ends is never sent.
@@ -176,4 +186,33 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
 fn marked(bytes: &[u8]) -> bool {
     let mut mark = [0; 4];
     memchr::memmem::find(bytes, VARIABLE_MARK.encode_utf8(&mut mark).as_bytes()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clause::Side;
+    use crate::facts::Facts;
+    use crate::plan::Plan;
+    use crate::transcript::Event;
+
+    #[test]
+    fn a_line_longer_than_any_contract_allows_is_kept_in_part() {
+        let sent = |step, payload| Event { at_us: 0, session: 0, kind: Kind::Sent { step, payload } };
+        let long = || Payload::default().repeat("x", KEPT_BYTES as u64 - 1);
+        let transcript = Transcript {
+            boundary: "toolhost".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Provider)),
+            plan: Arc::new(Plan::default()),
+            timeout_scale: 1.0,
+            events: vec![sent(0, long()), sent(1, long()), sent(2, Payload::text("\nnext\n"))],
+        };
+        let lines = of_serve(&transcript, 0);
+        let lengths: Vec<usize> = lines.iter().map(|line| line.bytes.len()).collect();
+        assert_eq!(lengths, [KEPT_BYTES, 4]);
+        assert!(lines[0].bytes.capacity() < KEPT_BYTES * 3 / 2, "it was not doubled");
+    }
 }

@@ -4,6 +4,7 @@ mod ambient;
 mod confirm;
 mod isolate;
 pub mod probe;
+mod room;
 pub(crate) mod silence;
 mod skip;
 mod trial;
@@ -29,6 +30,7 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::{Held, Routed, Told};
 use confirm::Aside;
+use room::Room;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
 
@@ -222,6 +224,7 @@ pub fn run(
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
         silences: Silences::default(),
+        room: Room::default(),
     }
     .run(checks);
 }
@@ -301,6 +304,8 @@ struct Round<'a> {
     working_commands: Mutex<BTreeSet<String>>,
     /// Silences that were confirmed.
     silences: Silences,
+    /// What conversations may hold.
+    room: Room,
 }
 
 impl Round<'_> {
@@ -435,9 +440,11 @@ impl Round<'_> {
         }
         let mut lab = lab(self.peer, self.options, self.around);
         wait.apply(&mut lab, &check.command);
+        let _stay = self.room.enter(&plan);
         let transcript = lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|error| {
             if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) }
         })?;
+        self.room.saw(&transcript);
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
                 return Err(Verdict::Untestable(format!("not_started: {}", visible(error))));

@@ -11,6 +11,10 @@ const ANSWER_BYTES: usize = 12 << 20;
 /// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
 const REPEATED: usize = 12;
 
+/// Frames that are kept of a peer that wrote too much: so many for each message, and as many as a few streams bring.
+const FRAMES_PER_MESSAGE: usize = 4;
+const UNASKED_FRAMES: usize = 4_096;
+
 /// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message,
 /// all that was sent again, and something besides. A peer that asks has no such measure.
 pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
@@ -29,12 +33,15 @@ pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -
     room.min(bytes_max)
 }
 
-/// Of each session whose peer exceeded the budget, keeps everything up to the last stimulus and `bytes_kept` of what came
-/// behind it. More shows nothing more, and a run may hold the transcripts of hundreds of such checks.
+/// Of each session whose peer exceeded the budget, keeps the frames up to the last stimulus that its messages can have
+/// brought, and `bytes_kept` of what came behind it and of a frame that never ended. More shows nothing more, a run may hold the transcripts of hundreds of
+/// such checks, and a frame costs its judge many times its bytes.
 pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
     let overflows = events.iter().filter(|event| matches!(event.kind, Kind::StdoutOverflow { .. }));
     let sessions: Vec<usize> = overflows.map(|event| event.session).collect();
     for session in sessions {
+        cut_frames(events, session);
+        cut_open_frame(events, session, bytes_kept);
         let is_stimulus = |event: &Event| event.session == session && matches!(event.kind, Kind::Sent { .. });
         let behind = events.iter().rposition(is_stimulus).map_or(0, |last| last + 1);
         let mut room = bytes_kept;
@@ -48,6 +55,47 @@ pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
         events.retain(|event| !matches!(&event.kind, Kind::Received { bytes } if bytes.0.is_empty()));
     }
     events.shrink_to_fit();
+}
+
+/// Drops what a session received behind the last frame that there is room for.
+fn cut_frames(events: &mut [Event], session: usize) {
+    let (mut room, mut is_full) = (UNASKED_FRAMES, false);
+    for event in events.iter_mut().filter(|event| event.session == session) {
+        match &mut event.kind {
+            Kind::Sent { payload, .. } => {
+                room = room.saturating_add(payload.lines().max(1).saturating_mul(FRAMES_PER_MESSAGE));
+            }
+            Kind::Received { bytes } if is_full => bytes.0 = Vec::new(),
+            Kind::Received { bytes } => {
+                let ends = memchr::memchr_iter(b'\n', &bytes.0).map(|feed| feed + 1);
+                let (frames, end) = ends.take(room).zip(1..).fold((0, 0), |_, (end, frames)| (frames, end));
+                is_full = frames == room;
+                if is_full {
+                    bytes.0.truncate(end);
+                    bytes.0.shrink_to_fit();
+                }
+                room -= frames;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Keeps `bytes_kept` of what no line feed ended.
+fn cut_open_frame(events: &mut [Event], session: usize, bytes_kept: usize) {
+    let mut room = bytes_kept;
+    let received = events.iter_mut().filter(|event| event.session == session).filter_map(|event| {
+        if let Kind::Received { bytes } = &mut event.kind { Some(&mut bytes.0) } else { None }
+    });
+    let received: Vec<&mut Vec<u8>> = received.collect();
+    let last_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|feed| feed + 1);
+    let first = received.iter().rposition(|bytes| last_end(bytes).is_some()).unwrap_or(0);
+    for bytes in received.into_iter().skip(first) {
+        let ended = last_end(bytes).unwrap_or(0);
+        bytes.truncate(ended + room);
+        bytes.shrink_to_fit();
+        room -= bytes.len() - ended;
+    }
 }
 
 #[cfg(test)]
@@ -65,6 +113,10 @@ mod tests {
         event(session, Kind::Received { bytes: Bytes(vec![b'x'; length]) })
     }
 
+    fn line(length: usize) -> Event {
+        event(0, Kind::Received { bytes: Bytes(["x".repeat(length), "\n".to_owned()].concat().into()) })
+    }
+
     #[test]
     fn each_message_makes_room_for_an_answer() {
         let send =
@@ -80,10 +132,36 @@ mod tests {
     }
 
     #[test]
+    fn frames_that_no_message_can_have_brought_are_dropped_wherever_they_came() {
+        let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a\nb\n") });
+        let frames = |count: usize, then: &str| {
+            event(0, Kind::Received { bytes: Bytes(["x\n".repeat(count), then.to_owned()].concat().into()) })
+        };
+        let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: Some(9) });
+        let room = UNASKED_FRAMES + 2 * FRAMES_PER_MESSAGE;
+        let mut events = vec![sent(), frames(room + 1, "y"), sent(), frames(5, ""), overflow()];
+        cut(&mut events, 10);
+        assert_eq!(events, [sent(), frames(room, ""), sent(), overflow()]);
+        let mut events = vec![sent(), frames(7, "y"), sent(), frames(7, ""), overflow()];
+        cut(&mut events, 4);
+        assert_eq!(events, [sent(), frames(7, "y"), sent(), frames(2, ""), overflow()]);
+    }
+
+    #[test]
+    fn a_frame_that_never_ends_is_cut_wherever_it_began() {
+        let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a\n") });
+        let text = |text: &str| event(0, Kind::Received { bytes: Bytes(text.into()) });
+        let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: None });
+        let mut events = vec![text("long\nx"), sent(), text("xxx"), sent(), text("xxx"), overflow()];
+        cut(&mut events, 2);
+        assert_eq!(events, [text("long\nx"), sent(), text("x"), sent(), overflow()]);
+    }
+
+    #[test]
     fn what_came_before_the_last_stimulus_and_in_other_sessions_stays() {
         let sent = || event(0, Kind::Sent { step: 0, payload: Payload::text("a") });
         let overflow = || event(0, Kind::StdoutOverflow { bytes_max: 9, lines_max: None });
-        let before = [sent(), received(0, 90), sent(), received(1, 80)];
+        let before = [sent(), line(90), sent(), received(1, 80)];
         let mut events =
             [&before[..], &[received(0, 8), received(0, 7), received(0, 6), overflow()]].concat();
         cut(&mut events, 10);
