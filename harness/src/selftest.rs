@@ -11,11 +11,12 @@ use serde::Serialize;
 use crate::boundary::{Boundary, Mutant, Reference};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
+use crate::facts::Facts;
 use crate::finding::Finding;
 use crate::parallel;
 use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
-use crate::plan::{Act, Step};
+use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::Verdict;
@@ -232,11 +233,18 @@ impl Workshop<'_> {
         proof
     }
 
+    /// The plan that a check makes of these facts. Once the user asks to stop, none: all the plans of a boundary take
+    /// seconds.
+    fn plan(&self, check: &Check, facts: &Facts) -> Option<Plan> {
+        if self.is_interrupted() {
+            return None;
+        }
+        (check.planner)(facts, &mut Rng::new(self.options.rng_seed).fork(&check.id)).ok()
+    }
+
     /// Bytes that a check writes to a reference peer.
     fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
-        let facts = self.boundary.facts_of(reference);
-        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
-        let Ok(plan) = (check.planner)(&facts, &mut rng) else { return 0 };
+        let Some(plan) = self.plan(check, &self.boundary.facts_of(reference)) else { return 0 };
         let bytes = |step: &Step| match &step.act {
             Act::Send { payload, .. } => payload.len(&Vars::new()),
             _ => 0,

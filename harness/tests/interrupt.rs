@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use peerproof::results::{ResultsFile, Run};
-use peerproof::verdict::Verdict;
+use peerproof::verdict::{CheckResult, Verdict};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
@@ -142,6 +142,28 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
     assert_eq!(of("end").len(), 1);
     assert!(checks.iter().all(|check| check["verdict"] != "fail" && check["verdict"] != "hang"), "{text}");
     assert!(checks.iter().any(|check| check.to_string().contains("interrupted")), "{text}");
+}
+
+#[test]
+fn boundaries_that_were_not_begun_stand_in_the_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["check", "--slow", "-k", WAITS, "-k", "*/canary/*"];
+    let mut harness = start(folder.path(), &args);
+    let file = folder.path().join("peerproof-out/results.ndjson");
+    let deadline = Instant::now() + LONG;
+    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("/canary/plain-request\",\"title")) {
+        assert!(Instant::now() < deadline, "the first canary is not through");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
+    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
+    let boundaries: std::collections::BTreeSet<&str> =
+        runs.iter().map(|run| run.header.boundary.as_str()).collect();
+    assert_eq!(boundaries.into_iter().collect::<Vec<_>>(), ["json_rpc", "policy_driver", "toolhost"]);
+    let was_cut = |check: &CheckResult| check.verdict == Verdict::Untestable("interrupted".to_owned());
+    assert!(runs.last().unwrap().checks.iter().all(was_cut), "{runs:?}");
+    assert!(!runs[0].checks.iter().all(was_cut), "{runs:?}");
 }
 
 #[test]

@@ -114,12 +114,13 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut runs = Vec::new();
     let mut canaries: BTreeSet<&str> = BTreeSet::new();
     for part in parts {
+        let is_begun = !context.interrupted.load(Ordering::Relaxed);
         let began = Instant::now();
         let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
         canaries.extend(first.map(|check| check.id.as_str()));
         let pace = Arc::clone(&part.peer.pace);
         let run = work.one(part)?;
-        if form != Format::Ndjson && !run.checks.is_empty() {
+        if form != Format::Ndjson && !run.checks.is_empty() && is_begun {
             let beside = Beside {
                 elapsed: Some(began.elapsed()),
                 folder: Some(folder.display().to_string()),
@@ -128,11 +129,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
             };
             printer.out(&console::render(&run, &beside, &printer));
         }
+        // Those that are left are not begun any more, and the results say so.
         runs.push(run);
-        if context.interrupted.load(Ordering::Relaxed) {
-            printer.note("interrupted; what was measured until then is kept");
-            break;
-        }
+    }
+    if context.interrupted.load(Ordering::Relaxed) {
+        printer.note("interrupted; what was measured until then is kept");
     }
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };

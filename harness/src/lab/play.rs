@@ -39,7 +39,7 @@ impl Run<'_> {
                 since_us = first_us;
                 end_us = first_us.saturating_add(micros(life));
             }
-            while taken < self.frame_count(session).min(FRAMES_MAX) {
+            while taken < self.frame_count(session).min(FRAMES_MAX) && !self.lab.budget.is_interrupted() {
                 if let Some(frame) = self.frame(session, taken) {
                     counterpart.take(&frame, self.now_us(session));
                 }

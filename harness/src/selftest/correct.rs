@@ -166,6 +166,7 @@ impl Workshop<'_> {
                     .boundary
                     .checks()
                     .iter()
+                    .take_while(|_| !self.is_interrupted())
                     .filter(|check| peer.commands.contains_key(&check.command))
                     .filter(|check| !check.slow && !check.exclusive && (check.needs_process || !runs_inside))
                     .filter(|check| {

@@ -12,11 +12,9 @@ use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop, arguments, is_at_risk};
 use crate::boundary::Reference;
 use crate::check::Check;
-use crate::facts::Facts;
 use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan};
-use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome};
 use crate::verdict::Verdict;
 
@@ -102,7 +100,7 @@ impl Workshop<'_> {
             Err(error) => return proof.problems.push(error),
         };
         let mut found = Found::default();
-        for reference in self.boundary.references() {
+        for reference in self.boundary.references().into_iter().take_while(|_| !self.is_interrupted()) {
             match kind {
                 Kind::LeastRoles => self.least_roles(&reference, &mut found),
                 Kind::SlowStart => self.slow(&reference, kind, Harmless::SlowStart, &mut found),
@@ -161,11 +159,6 @@ impl Workshop<'_> {
             found.false_greens.extend(empty);
             found.forms += 1;
         }
-    }
-
-    /// The plan that a check makes of these facts.
-    fn plan(&self, check: &Check, facts: &Facts) -> Option<Plan> {
-        (check.planner)(facts, &mut Rng::new(self.options.rng_seed).fork(&check.id)).ok()
     }
 
     /// Checks that run in this process and write little.
@@ -444,4 +437,34 @@ fn is_emptier(plan: &Plan, than: &Plan) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::fixture::ActorExe;
+    use crate::runner::Surroundings;
+
+    #[test]
+    fn no_plan_is_made_once_the_user_asks_to_stop() {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let (actor_exe, options) = (ActorExe::new(Path::new("/nowhere")), Options::default());
+        let workshop = Workshop {
+            boundary: crate::boundary::all()[0],
+            process: &|_, _| Err("no process is started here".to_owned()),
+            options: &options,
+            around: Surroundings {
+                actor_exe: &actor_exe,
+                scratch: Path::new("/nowhere"),
+                interrupted: &interrupted,
+            },
+        };
+        let reference = &workshop.boundary.references()[0];
+        assert!(!workshop.process_checks(reference, 1).is_empty());
+        interrupted.store(true, Ordering::Relaxed);
+        assert!(workshop.process_checks(reference, 1).is_empty());
+    }
 }
