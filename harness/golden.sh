@@ -3,14 +3,14 @@
 # a folder: the checked-in one without an argument. Needs `cargo build --release` and python3.
 #
 #     harness/golden.sh                                                    # makes it anew
-#     harness/golden.sh /tmp/now && diff -r harness/tests/golden /tmp/now    # shows what a change changed
+#     harness/golden.sh /tmp/now && diff -r harness/tests/golden /tmp/now    # shows what a change changed, `~` aside
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-harness/tests/golden}
 peerproof=target/release/peerproof
 mkdir -p "$out"
-# Mutants mostly wait.
-"$peerproof" selftest --golden "$out" --jobs 6
+# The record is of what the checks say, not of whether that proves the suite.
+"$peerproof" selftest --golden "$out" >/dev/null || echo "selftest: exit status $?"
 scratch=$(mktemp -d)
 # The interpreter itself, not what a version manager puts in its place.
 PATH=$(python3 -c 'import os, sys; print(os.path.dirname(os.path.realpath(sys.executable)))'):$PATH

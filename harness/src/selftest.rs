@@ -22,7 +22,7 @@ use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::Verdict;
 
 mod correct;
-mod golden;
+pub mod golden;
 pub mod kinds;
 pub mod null_peers;
 pub mod presentation;
@@ -30,6 +30,7 @@ mod slow;
 
 use correct::Variant;
 pub use correct::shows;
+use golden::Said;
 use kinds::{Differing, Kind};
 
 /// Makes a reference peer that runs as a process, with further arguments.
@@ -90,6 +91,8 @@ pub struct MutantRow {
     pub checks_run: usize,
     /// How often it was looked at: more than once where processes are in play and the first look left a clause.
     pub looks: u32,
+    /// What the golden record has of it.
+    said: Said,
 }
 
 impl MutantRow {
@@ -136,6 +139,10 @@ pub struct Proof {
     pub null_peers: usize,
     /// What could not be run at all.
     pub problems: Vec<String>,
+    /// What every check says, to be kept: see [`golden`]. None of a part of the proof.
+    pub record: Option<String>,
+    /// What the record that was kept says otherwise.
+    pub changes: Vec<String>,
 }
 
 impl Proof {
@@ -148,6 +155,7 @@ impl Proof {
             && self.unexcused.is_empty()
             && self.differing.is_empty()
             && self.problems.is_empty()
+            && self.changes.is_empty()
     }
 }
 
@@ -190,6 +198,7 @@ impl Workshop<'_> {
             (rows, tried, outside_rows, joined(null))
         });
         tried.add(plain);
+        let correct = std::mem::take(&mut tried.said);
         tried.enter(&variants, &mut proof);
         proof.null_peers = null_peers::count();
         match null {
@@ -202,6 +211,9 @@ impl Workshop<'_> {
                 Ok(row) => proof.rows.push(row),
                 Err(error) => proof.problems.push(error),
             }
+        }
+        if only.is_none() && !self.is_interrupted() {
+            proof.record = Some(golden::record(&correct, &mutants, &proof.rows));
         }
         self.second_chance(&mutants, &mut proof, said);
         self.summarise(&mutants, &mut proof);
@@ -297,7 +309,10 @@ impl Workshop<'_> {
         let mut looked_outside = false;
         let extra = arguments(mutant);
         let references = self.boundary.references();
-        for reference in references.iter().filter(|reference| self.boundary.plays(reference, mutant)) {
+        let played = references.iter().filter(|reference| self.boundary.plays(reference, mutant));
+        for (place, reference) in played.enumerate() {
+            // The record is of the first look. Whether a second reference is run as a process depends on the first.
+            let is_first = row.looks == 1 && (place == 0 || !mutant.needs_process);
             let checks: Vec<&Check> =
                 self.boundary.checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
             let machine = match mutant.needs_process {
@@ -307,7 +322,12 @@ impl Workshop<'_> {
             let (inside, outside): (Vec<&Check>, Vec<&Check>) =
                 checks.into_iter().partition(|check| machine.is_some() && !check.needs_process);
             if let Some(peer) = machine {
-                self.run(&peer, &inside, true, 1, &mut |outcome| note(&outcome, mutant, row));
+                self.run(&peer, &inside, true, 1, &mut |outcome| {
+                    if is_first {
+                        self.hear(&mut row.said, &peer, &outcome);
+                    }
+                    note(&outcome, mutant, row);
+                });
             }
             // A process is needed where a check observes one, or where nothing inside noticed.
             if !outside.is_empty() && !row.is_noticed(mutant) {
@@ -317,7 +337,12 @@ impl Workshop<'_> {
                     .into_iter()
                     .filter(|check| peer.commands.contains_key(&check.command))
                     .partition(|check| check.slow);
-                self.run(&peer, &quick, false, 1, &mut |outcome| note(&outcome, mutant, row));
+                self.run(&peer, &quick, false, 1, &mut |outcome| {
+                    if is_first && mutant.needs_process {
+                        self.hear(&mut row.said, &peer, &outcome);
+                    }
+                    note(&outcome, mutant, row);
+                });
                 // Real time is spent only where nothing else can notice.
                 if !row.is_noticed(mutant) {
                     self.run(&peer, &slow, true, 1, &mut |outcome| note(&outcome, mutant, row));
@@ -566,6 +591,7 @@ fn new_row(mutant: &Mutant) -> MutantRow {
         untestable: BTreeSet::new(),
         checks_run: 0,
         looks: 0,
+        said: Said::new(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::report::progress::Progress;
 use crate::report::render;
 use crate::runner::{Options, Surroundings};
 use crate::selftest::kinds::Kind;
-use crate::selftest::{Proof, Workshop};
+use crate::selftest::{Proof, Workshop, golden};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
 #[derive(Debug, ClapArgs)]
@@ -34,10 +34,12 @@ pub struct Args {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Form::Plain)]
     format: Form,
-    /// Instead of the proof: write what every check says of the correct peers and of every mutant into this folder, a file
-    /// a boundary.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "filter")]
+    /// Write what every check says of the correct peers and of every mutant into this folder too, a file a boundary.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "kind"])]
     golden: Option<PathBuf>,
+    /// Compare that with the files in this folder, and fail where it is not the same.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["filter", "kind"])]
+    against: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,11 +77,17 @@ pub fn run(args: &Args, context: &Context) -> Done {
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let options = Options { jobs: args.jobs, ..Options::default() };
     let mut exit = Exit::Good;
-    if let Some(folder) = &args.golden {
-        return golden(folder, &boundaries, context, &options, around);
-    }
     for boundary in boundaries {
-        let proof = prove(boundary, args, context, &options, around);
+        let mut proof = prove(boundary, args, context, &options, around);
+        if let Some(record) = &proof.record {
+            let name = format!("{}.txt", boundary.name());
+            if let Some(folder) = &args.against {
+                proof.changes = changes(&folder.join(&name), record)?;
+            }
+            if let Some(folder) = &args.golden {
+                render::write(&folder.join(&name), record).map_err(Stop::usage)?;
+            }
+        }
         let text = match args.format {
             Form::Plain => matrix(boundary, &proof),
             Form::Json => String::new(),
@@ -99,21 +107,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
     Ok(exit)
 }
 
-/// Writes the golden record of each boundary.
-fn golden(
-    folder: &Path,
-    boundaries: &[&'static dyn Boundary],
-    context: &Context,
-    options: &Options,
-    around: Surroundings<'_>,
-) -> Done {
-    for boundary in boundaries {
-        let record = in_workshop(*boundary, context, options, around, |workshop, say| workshop.golden(say));
-        let path = folder.join(format!("{}.txt", boundary.name()));
-        render::write(&path, &record.map_err(Stop::harness)?).map_err(Stop::usage)?;
-        context.printer.out(&format!("{}\n", path.display()));
-    }
-    Ok(Exit::Good)
+/// What the golden record in `path` says otherwise.
+fn changes(path: &Path, record: &str) -> Result<Vec<String>, Stop> {
+    let kept = std::fs::read_to_string(path)
+        .map_err(|error| Stop::usage(format!("cannot read the golden record {}: {error}", path.display())))?;
+    Ok(golden::differences(&kept, record))
 }
 
 fn prove(
@@ -123,20 +121,6 @@ fn prove(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Proof {
-    in_workshop(boundary, context, options, around, |workshop, say| match args.kind {
-        Some(kind) => workshop.prove_kind(kind, say),
-        None => workshop.prove(args.filter.as_deref(), say),
-    })
-}
-
-/// Does `work` in a workshop of `boundary`, with a progress line.
-fn in_workshop<R>(
-    boundary: &'static dyn Boundary,
-    context: &Context,
-    options: &Options,
-    around: Surroundings<'_>,
-    work: impl FnOnce(&Workshop<'_>, &(dyn Fn(String) + Sync)) -> R,
-) -> R {
     let progress = Progress::new(boundary.mutants().len(), &context.printer);
     let workshop = Workshop {
         boundary,
@@ -146,9 +130,13 @@ fn in_workshop<R>(
         options,
         around,
     };
-    let result = work(&workshop, &|phrase| progress.say(phrase));
+    let say = |phrase| progress.say(phrase);
+    let proof = match args.kind {
+        Some(kind) => workshop.prove_kind(kind, &say),
+        None => workshop.prove(args.filter.as_deref(), &say),
+    };
     progress.clear();
-    result
+    proof
 }
 
 fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
@@ -219,6 +207,12 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
     }
     for problem in &proof.problems {
         let _ = writeln!(out, "  PROBLEM {problem}");
+    }
+    for change in &proof.changes {
+        let _ = writeln!(out, "  CHANGED {change}");
+    }
+    if !proof.changes.is_empty() {
+        let _ = writeln!(out, "  where that is meant, `harness/golden.sh` writes the golden record anew");
     }
     out.push('\n');
     out

@@ -1,9 +1,10 @@
 //! The correct peers in all their allowed forms: no check may complain of any.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::golden::Said;
 use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop};
 use crate::boundary::{Boundary, Reference};
@@ -49,6 +50,8 @@ pub(super) struct Tried {
     pub(super) played: BTreeSet<String>,
     /// What could not be run.
     pub(super) problems: Vec<String>,
+    /// What the golden record has of each correct peer, by its commands.
+    pub(super) said: BTreeMap<String, Said>,
 }
 
 impl Tried {
@@ -57,6 +60,9 @@ impl Tried {
         self.forms += other.forms;
         self.played.extend(other.played);
         self.problems.extend(other.problems);
+        for (peer, said) in other.said {
+            self.said.entry(peer).or_default().extend(said);
+        }
     }
 
     fn played(&mut self, variant: &str, found: Vec<FalsePositive>) {
@@ -139,8 +145,11 @@ impl Workshop<'_> {
                 Some(self.complaints_about(variant, peer, &checks, true, 1))
             });
             for (variant, found) in variants.iter().zip(all) {
-                if let Some(found) = found {
+                if let Some((found, said)) = found {
                     tried.played(&variant.name, found);
+                    if variant.name == PLAIN {
+                        tried.said.insert(commands_of(&reference), said);
+                    }
                 }
             }
         }
@@ -179,7 +188,7 @@ impl Workshop<'_> {
             });
             for (variant, found) in taken.into_iter().zip(all) {
                 match found {
-                    Ok(found) => tried.played(&variant.name, found),
+                    Ok((found, _)) => tried.played(&variant.name, found),
                     Err(error) => tried.problems.push(error),
                 }
             }
@@ -187,7 +196,7 @@ impl Workshop<'_> {
         tried
     }
 
-    /// Runs `checks` against a variant. Checks that saw another choice than it makes are run again with that choice
+    /// Runs `checks` against a variant; gives the complaints and what each check said. Checks that saw another choice than it makes are run again with that choice
     /// pinned, as a configuration would: some speak of one of its cases only.
     fn complaints_about(
         &self,
@@ -196,10 +205,12 @@ impl Workshop<'_> {
         checks: &[&Check],
         slow: bool,
         confirm: u32,
-    ) -> Vec<FalsePositive> {
+    ) -> (Vec<FalsePositive>, Said) {
         let mut found = Vec::new();
         let mut doubted = Vec::new();
+        let mut said = Said::new();
         self.run(&peer, checks, slow, confirm, &mut |outcome| {
+            self.hear(&mut said, &peer, &outcome);
             if makes_other_choice(variant, &outcome) {
                 doubted.extend(checks.iter().copied().filter(|check| check.id == outcome.result.id));
             }
@@ -213,7 +224,7 @@ impl Workshop<'_> {
                 found.extend(complaints(&variant.name, outcome));
             });
         }
-        found
+        (found, said)
     }
 
     /// Whether `reference` plays a variant as a process, and has to: inside this process it cannot, or nothing that runs
@@ -254,7 +265,9 @@ impl Workshop<'_> {
                 .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))
                 .collect();
             let mut found = Vec::new();
+            let said = tried.said.entry(commands_of(&reference)).or_default();
             self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
+                self.hear(said, &peer, &outcome);
                 if outcome.result.verdict.is_failure() {
                     found.extend(complaints("as a process", outcome));
                 }
@@ -263,6 +276,12 @@ impl Workshop<'_> {
         }
         tried
     }
+}
+
+/// The commands of a reference: its name in the golden record.
+fn commands_of(reference: &Reference) -> String {
+    let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
+    commands.join(" ")
 }
 
 /// Whether a clause of a check is the one of this choice.
