@@ -10,7 +10,7 @@ use crate::transcript::{Kind, Transcript};
 pub const VARIABLE_MARK: char = '\u{10FFFD}';
 
 /// Bytes that are kept of a line. No contract lets a longer one through, so that its end tells nothing.
-const KEPT_BYTES: usize = 32 << 20;
+const KEPT_BYTES: usize = 16 << 20;
 
 /// One request as it was written.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Line {
     pub of_step: usize,
     /// Nothing else of the step's payload follows.
     pub last_of_step: bool,
-    /// Its bytes, without the line feed, 32 MiB at the most; variables stand as marked names.
+    /// Its bytes, without the line feed, 16 MiB at the most; variables stand as marked names.
     pub bytes: Vec<u8>,
     /// Holds a variable.
     pub has_variable: bool,

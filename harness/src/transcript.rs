@@ -368,13 +368,12 @@ impl Transcript {
 
     /// All bytes that came on standard output of `session`, in order.
     pub fn stdout(&self, session: usize) -> Vec<u8> {
-        let mut out = Vec::new();
-        for event in self.of(session) {
-            if let Kind::Received { bytes } = &event.kind {
-                out.extend_from_slice(&bytes.0);
-            }
-        }
-        out
+        let received = self.of(session).filter_map(|event| match &event.kind {
+            Kind::Received { bytes } => Some(bytes.0.as_slice()),
+            _ => None,
+        });
+        // As large as it is, and no larger.
+        received.collect::<Vec<_>>().concat()
     }
 
     /// The events of one session.
