@@ -1,13 +1,13 @@
 //! The table of boundaries: the one place where a new one is added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::counterpart::Counterpart;
 use crate::facts::Facts;
-use crate::finding::{Finding, Judgement};
+use crate::finding::{CANARY_FAILED, Finding, Judgement};
 use crate::matrix::differences::Exchange;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
@@ -380,17 +380,29 @@ pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -
     clause.set.as_ref().is_some_and(|set| sets[..held].contains(&set.as_str()))
 }
 
-/// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model.
+/// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model. What is
+/// wrong with the answer to a canary is told once, by its own clause where there is one.
 pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
-    if transcript.plan.by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) }
+    let by_model = transcript.plan.by_model;
+    let mut judgement =
+        if by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) };
+    let is_canary = |finding: &Finding| finding.reason == CANARY_FAILED;
+    let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
+    let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
+    judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
+    judgement
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::Value;
 
     use super::*;
+    use crate::payload::Payload;
     use crate::rng::Rng;
+    use crate::transcript::{Bytes, Event, Kind};
 
     /// Every string in `value` that is no name of a member, and no placeholder, replaced.
     fn replace_strings(value: &mut Value, with: &str) {
@@ -400,6 +412,36 @@ mod tests {
             Value::Object(members) => members.values_mut().for_each(|value| replace_strings(value, with)),
             _ => {}
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
+        let boundary = find("toolhost").unwrap();
+        let facts = boundary.reference_facts(Side::Provider);
+        let is_canary = |step: &Step| step.expect["reason"] == CANARY_FAILED;
+        let serve = boundary.checks().iter().filter(|check| check.command == "serve");
+        let mut plans = serve.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
+        let plan = plans.find(|plan| plan.steps.iter().any(is_canary)).unwrap();
+        let canary = plan.steps.iter().position(is_canary).unwrap();
+        let reply = |text: &str| Kind::Received { bytes: Bytes(text.into()) };
+        let judged = |text: &str| {
+            let sent = Kind::Sent { step: canary, payload: Payload::text("{}\n") };
+            let events = [sent, reply(text)].map(|kind| Event { at_us: 0, session: 0, kind });
+            let transcript = Transcript {
+                boundary: "toolhost".to_owned(),
+                check: "by-hand".to_owned(),
+                facts: Arc::new(facts.clone()),
+                plan: Arc::new(plan.clone()),
+                timeout_scale: 1.0,
+                events: events.to_vec(),
+            };
+            let of_canary = |finding: &Finding| finding.step == Some(canary);
+            let findings = judge(boundary, &transcript).findings;
+            findings.into_iter().filter(of_canary).map(|finding| finding.reason).collect::<Vec<_>>()
+        };
+        assert_eq!(judged("{\"ok\":false,\"error\":\"x\"}\n"), [CANARY_FAILED]);
+        let told = judged("{\"ok\":\"true\",\"output\":{}}\n");
+        assert!(!told.is_empty() && !told.iter().any(|reason| reason == CANARY_FAILED), "{told:?}");
     }
 
     #[test]

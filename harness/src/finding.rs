@@ -23,6 +23,9 @@ pub enum Nature {
     Crash,
 }
 
+/// Reason code where what should show that the peer still works does not show it.
+pub const CANARY_FAILED: &str = "canary_failed";
+
 /// One violation. It cannot be made without a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

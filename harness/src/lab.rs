@@ -168,8 +168,7 @@ impl Lab<'_> {
         if self.budget.is_interrupted() {
             return Err(INTERRUPTED.to_owned());
         }
-        let Run { mut events, secrets, .. } = run;
-        flood::cut(&mut events, self.budget.flood_bytes_kept);
+        let Run { events, secrets, .. } = run;
         let mut transcript = Transcript {
             boundary: self.peer.boundary.name().to_owned(),
             check: check.to_owned(),
@@ -661,6 +660,7 @@ impl Run<'_> {
 
     fn end(&mut self, session: usize) {
         self.with_log(session, |connection, log| connection.finish(log));
+        flood::cut(&mut self.events, self.lab.budget.flood_bytes_kept);
         let ended_us = self.now_us(session);
         if let Some(first_us) = self.live[session].first_us
             && self.live[session].connection.is_some()

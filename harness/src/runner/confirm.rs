@@ -292,7 +292,7 @@ impl Round<'_> {
                 let Some(first) = aside.judgement.findings.first() else { continue };
                 let bound = bound(&aside.transcript);
                 let glance = || Probe::glance(&self.around.actor_exe.program).unwrap_or_default();
-                let strain = (busy_in_a_row >= TOO_BUSY_MAX).then(glance);
+                let strain = (busy_in_a_row >= TOO_BUSY_MAX && !self.is_interrupted()).then(glance);
                 let confirmed = match strain.filter(|strain| strain.excuses(bound)) {
                     Some(strain) => Confirmed::As(too_busy(&strain)),
                     None => self.confirm_time(&aside.check, aside.verdict.clone(), first, bound, seen_again),

@@ -13,7 +13,7 @@ use super::{Outcome, Round, interrupted, lab};
 use crate::boundary::{self, Isolation};
 use crate::carriage::HTTP;
 use crate::check::Check;
-use crate::finding::{Finding, Judgement, Nature};
+use crate::finding::{CANARY_FAILED, Finding, Judgement, Nature};
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Plan, Step};
 use crate::report::text::visible;
@@ -46,7 +46,7 @@ impl Settled {
 /// Whether a reply is missing, however it went missing.
 fn is_lost(finding: &Finding) -> bool {
     matches!(finding.nature, Nature::Hang | Nature::Crash)
-        || matches!(finding.reason.as_str(), "no_reply" | "canary_failed")
+        || matches!(finding.reason.as_str(), "no_reply" | CANARY_FAILED)
 }
 
 /// One step of the conversation without what ends it.

@@ -6,6 +6,7 @@ use super::model::{self, Aim};
 use super::role::{Role, role};
 use crate::carriage::{Carriage, HTTP};
 use crate::facts::Facts;
+use crate::finding::CANARY_FAILED;
 use crate::json::Json;
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Session, Step};
@@ -180,7 +181,7 @@ impl<'a> Talk<'a> {
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
             if let Some(aim) = &self.aim {
-                let aim = Aim { reason: Some("canary_failed".to_owned()), ..aim.clone() };
+                let aim = Aim { reason: Some(CANARY_FAILED.to_owned()), ..aim.clone() };
                 step.expect = serde_json::to_value(aim).unwrap_or_default();
             }
         }

@@ -6,6 +6,7 @@ use super::expect::{Allowed, Expect, Outcome};
 use super::relation::Relation;
 use super::role::{Role, role};
 use crate::facts::Facts;
+use crate::finding::CANARY_FAILED;
 use crate::json::Json;
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
@@ -315,7 +316,7 @@ impl<'a> Talk<'a> {
     /// The same, for a clause of its own.
     pub fn canary_for(&mut self, clause: &str) -> &mut Self {
         let (request, expect) = self.good(clause);
-        self.send(request.line(), expect.reason("canary_failed"));
+        self.send(request.line(), expect.reason(CANARY_FAILED));
         if let Some(step) = self.plan.steps.last_mut() {
             step.canary = true;
         }
@@ -397,7 +398,7 @@ impl<'a> Talk<'a> {
     pub fn run_canary(&mut self) -> &mut Self {
         self.nonce += 1;
         let (aid, body, expect) = self.good_run(RUN_ANSWERED);
-        self.run(&aid, body, &[], expect.reason("canary_failed"));
+        self.run(&aid, body, &[], expect.reason(CANARY_FAILED));
         self.run_counts_as_canary()
     }
 

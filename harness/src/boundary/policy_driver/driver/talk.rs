@@ -9,6 +9,7 @@ use super::expect::Expect;
 use super::leaf::with_leaf;
 use crate::check::Untestable;
 use crate::facts::Facts;
+use crate::finding::CANARY_FAILED;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, FOLDER, Fixture, Manner, PathKind, Plan, ReplyFault, Session, Step};
 use crate::transport::child::shim::Limits;
@@ -305,7 +306,7 @@ impl<'a> Talk<'a> {
 
     /// A plain request that must be decided, on behalf of `clause`.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
-        self.decide(&Request::plain(), Expect::block(clause).reason("canary_failed")).counts_as_canary()
+        self.decide(&Request::plain(), Expect::block(clause).reason(CANARY_FAILED)).counts_as_canary()
     }
 
     /// The time that the contract gives this driver, milliseconds.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::SELECTOR;
 use super::super::request::{FALLBACK_ONLY, Request};
 use super::expect::{Allowed, Expect};
+use crate::finding::CANARY_FAILED;
 use crate::payload::Payload;
 use crate::plan::{Act, ActorStep, Chunking, Fixture, Plan, Session, Sight, Step};
 
@@ -212,7 +213,7 @@ impl Talk {
     /// A plain request whose driver picks: it must be taken and shows a working selector.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         let block = "<PICK><SID0042><END>";
-        let expect = Expect::taken(clause, block).reason("canary_failed").starts(clause, 1);
+        let expect = Expect::taken(clause, block).reason(CANARY_FAILED).starts(clause, 1);
         self.play(&Request::plain(), says(block), expect).counts_as_canary()
     }
 

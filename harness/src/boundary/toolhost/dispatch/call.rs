@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::talk::quoted;
 use super::expect::{CallExpect, Expect};
+use crate::finding::CANARY_FAILED;
 use crate::json::{Json, Presentation, present};
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, ActorStep, Chunking, Fixture, PathKind, Plan, Session, Step};
@@ -195,7 +196,7 @@ impl Talk {
     /// A plain call that must succeed, on behalf of `clause`.
     pub fn canary(&mut self, clause: &str) -> &mut Self {
         let output = self.output();
-        let expect = Expect::output(clause, &output).reason("canary_failed");
+        let expect = Expect::output(clause, &output).reason(CANARY_FAILED);
         self.call(&Call::plain(), answering(Reply::ok(&output).payload()), expect).counts_as_canary()
     }
 

@@ -5,6 +5,7 @@ use super::super::role::role;
 use super::super::talk::{Request, Talk};
 use super::{Made, Pace, model};
 use crate::facts::Facts;
+use crate::finding::CANARY_FAILED;
 use crate::payload::{Payload, Segment, Vars};
 use crate::plan::{Act, Capture, Chunking, Plan, Session, Step};
 use crate::rng::Rng;
@@ -104,7 +105,7 @@ impl<'a> Weaver<'a> {
             }
             None => Talk::runs(self.facts).good("TH-SERVE-01"),
         };
-        let expect = serde_json::to_value(expect.reason("canary_failed")).unwrap_or_default();
+        let expect = serde_json::to_value(expect.reason(CANARY_FAILED)).unwrap_or_default();
         let act = Act::Send { payload: request.line(), chunking: Chunking::Whole, await_frames: 1 };
         self.plan.steps.push(Step { expect, canary: true, ..Step::new(act) });
     }

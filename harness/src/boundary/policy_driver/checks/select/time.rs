@@ -5,6 +5,7 @@ use super::super::super::select::expect::{Allowed, Expect};
 use super::super::super::select::talk::{COMMAND, PROFILE, TIMEOUT, Talk, says};
 use super::check;
 use crate::check::Check;
+use crate::finding::CANARY_FAILED;
 use crate::payload::Payload;
 use crate::plan::{ActorStep, Fixture};
 
@@ -132,7 +133,7 @@ fn short(talk: &mut Talk) {
 
 /// A canary whose driver has so little time that a busy machine may need it.
 fn canary(talk: &mut Talk, clause: &str, time_ms: u64) {
-    let expect = Expect::taken(clause, BLOCK).reason("canary_failed").certain_for_ms(time_ms);
+    let expect = Expect::taken(clause, BLOCK).reason(CANARY_FAILED).certain_for_ms(time_ms);
     talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(time_ms).counts_as_canary();
 }
 

@@ -1,6 +1,7 @@
 //! What the contract leaves open about states: each outcome is one of a named set, and holds as a whole.
 
 use crate::check::Check;
+use crate::finding::CANARY_FAILED;
 use crate::payload::Payload;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
@@ -133,7 +134,7 @@ fn odd_delta(name: &str, value: &'static str) -> Check {
             talk.get(1, expect);
             // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
             let (request, expect) = talk.good(CLAUSE);
-            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed"))
+            talk.send(request.state("{\"slots\":{}}").line(), expect.reason(CANARY_FAILED))
                 .counts_as_canary();
             Ok(talk.canary().finish().plan())
         },
@@ -207,7 +208,7 @@ fn writes_of_a_failed_tool() -> Check {
             talk.get(1, expect);
             // A peer that kept it and tells all it has in every delta cannot answer anything before it is gone.
             let (request, expect) = talk.good(CLAUSE);
-            talk.send(request.state("{\"slots\":{}}").line(), expect.reason("canary_failed")).counts_as_canary();
+            talk.send(request.state("{\"slots\":{}}").line(), expect.reason(CANARY_FAILED)).counts_as_canary();
             Ok(talk.canary().finish().plan())
         },
     )
