@@ -22,7 +22,7 @@ use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::Verdict;
 
 mod correct;
-pub mod golden;
+pub(crate) mod golden;
 pub mod kinds;
 pub mod null_peers;
 pub mod presentation;
@@ -139,7 +139,7 @@ pub struct Proof {
     pub null_peers: usize,
     /// What could not be run at all.
     pub problems: Vec<String>,
-    /// What every check says, to be kept: see [`golden`]. None of a part of the proof.
+    /// What every check says, to be kept (`selftest --golden`). None of a part of the proof.
     pub record: Option<String>,
     /// What the record that was kept says otherwise.
     pub changes: Vec<String>,

@@ -34,8 +34,8 @@ pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -
 }
 
 /// Of each session whose peer exceeded the budget, keeps the frames up to the last stimulus that its messages can have
-/// brought, and `bytes_kept` of what came behind it and of a frame that never ended. More shows nothing more, a run may hold the transcripts of hundreds of
-/// such checks, and a frame costs its judge many times its bytes.
+/// brought, and `bytes_kept` of what came behind it and of a frame that never ended. More shows nothing more, a run may hold
+/// the transcripts of hundreds of such checks, and a frame costs its judge many times its bytes.
 pub(super) fn cut(events: &mut Vec<Event>, bytes_kept: usize) {
     let overflows = events.iter().filter(|event| matches!(event.kind, Kind::StdoutOverflow { .. }));
     let sessions: Vec<usize> = overflows.map(|event| event.session).collect();
