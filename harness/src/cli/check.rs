@@ -114,7 +114,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let mut runs = Vec::new();
     let mut canaries: BTreeSet<&str> = BTreeSet::new();
     for part in parts {
-        let is_begun = !context.interrupted.load(Ordering::Relaxed);
+        let is_begun = runs.is_empty() || !context.interrupted.load(Ordering::Relaxed);
         let began = Instant::now();
         let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
         canaries.extend(first.map(|check| check.id.as_str()));
