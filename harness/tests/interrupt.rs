@@ -75,6 +75,20 @@ fn peers_end_at_a_second_interrupt() {
     }
 }
 
+/// Interrupts a command once the results in `file` hold `text`, long before its checks that wait are through.
+fn interrupt_at(mut harness: Child, file: &Path, text: &str) {
+    let deadline = Instant::now() + LONG / 2;
+    while !fs::read_to_string(file).is_ok_and(|results| results.contains(text)) {
+        assert!(Instant::now() < deadline, "the results never hold {text}");
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
+    assert_eq!(harness.wait().unwrap().code(), Some(130));
+}
+
+/// How the result of a first canary begins: behind it come the checks that wait.
+const CANARY_IS_THROUGH: &str = "/canary/plain-request\",\"title";
+
 /// Answers nothing and does not end.
 const SILENT: &str = "echo $$ > peer; exec sleep 1000";
 
@@ -123,16 +137,10 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
     let script = format!("echo $$ > peer; exec {BINARY} peer toolhost --serve");
     let args =
         ["check", "toolhost", "--slow", "-k", WAITS, "-k", "*/canary/*", "--", "sh", "-c", script.as_str()];
-    let mut harness = start(folder.path(), &args);
+    let harness = start(folder.path(), &args);
     // The header is there before the checks begin, and the checks that wait for a minute are not through at once.
     let file = folder.path().join("peerproof-out/results.ndjson");
-    let deadline = Instant::now() + LONG;
-    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("/canary/plain-request\",\"title")) {
-        assert!(Instant::now() < deadline, "the first canary is not through");
-        std::thread::yield_now();
-    }
-    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
-    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    interrupt_at(harness, &file, CANARY_IS_THROUGH);
     let text = fs::read_to_string(&file).unwrap();
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -148,15 +156,9 @@ fn a_check_that_was_cut_short_is_untestable_and_the_results_are_whole() {
 fn boundaries_that_were_not_begun_stand_in_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["check", "--slow", "-k", WAITS, "-k", "*/canary/*"];
-    let mut harness = start(folder.path(), &args);
+    let harness = start(folder.path(), &args);
     let file = folder.path().join("peerproof-out/results.ndjson");
-    let deadline = Instant::now() + LONG;
-    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("/canary/plain-request\",\"title")) {
-        assert!(Instant::now() < deadline, "the first canary is not through");
-        std::thread::yield_now();
-    }
-    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
-    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    interrupt_at(harness, &file, CANARY_IS_THROUGH);
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
     let boundaries: std::collections::BTreeSet<&str> =
         runs.iter().map(|run| run.header.boundary.as_str()).collect();
@@ -174,16 +176,10 @@ fn peers_beside_one_that_was_cut_short_keep_what_they_came_to() {
     fs::write(folder.path().join("peers.toml"), peers).unwrap();
     let args =
         ["matrix", "peers.toml", "--jobs", "2", "--slow", "-k", WAITS, "-k", "toolhost/serve/canary/plain-*"];
-    let mut harness = start(folder.path(), &args);
+    let harness = start(folder.path(), &args);
     // The second is through at once, and the checks of the first wait for a minute.
     let file = folder.path().join("peerproof-out/results.ndjson");
-    let deadline = Instant::now() + LONG / 2;
-    while !fs::read_to_string(&file).is_ok_and(|text| text.contains("{\"type\":\"end\"")) {
-        assert!(Instant::now() < deadline, "no peer is through");
-        std::thread::yield_now();
-    }
-    kill_process(Pid::from_child(&harness), Signal::INT).unwrap();
-    assert_eq!(harness.wait().unwrap().code(), Some(130));
+    interrupt_at(harness, &file, "{\"type\":\"end\"");
     let runs = ResultsFile::load(&file).unwrap().whole().unwrap().runs;
     let cut = |run: &Run| {
         run.checks
