@@ -27,6 +27,8 @@ pub struct Budget {
     pub allow_large: Duration,
     /// Shortest wait for a reply before a canary is sent behind the message.
     pub patience: Duration,
+    /// The same, as a multiple of the time that canaries mostly take.
+    pub latencies_per_patience: u32,
     /// Longest wait for an exit that the contract wants within 2 s (already scaled by `--timeout-scale`).
     pub exit: Duration,
     /// Longest life of one connection.
@@ -58,6 +60,7 @@ impl Default for Budget {
             reply_per_mib: Duration::from_millis(1_000),
             allow_large: Duration::MAX,
             patience: Duration::from_millis(300),
+            latencies_per_patience: 20,
             exit: Duration::from_millis(2_000),
             connection: Duration::from_secs(120),
             memory_bytes_max: 4 << 30,

@@ -4,14 +4,19 @@
 //! again: with sh and the peer alone where the stimulus is static, else (replies, time, signatures) through
 //! `peerproof replay --live`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::boundary;
+use crate::clause::ClauseId;
 use crate::finding::Finding;
 use crate::lab::Lab;
+use crate::parallel;
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Fixture, Plan};
 use crate::private;
@@ -30,6 +35,8 @@ pub use script::quoted;
 /// Longest line and most lines of a conversation in results.
 const CHARS_MAX: usize = 200;
 const LINES_MAX: usize = 40;
+/// A failure gets at most this part of the time for shrinking that is left, while there are as many to come.
+const SHARES_MIN: usize = 4;
 
 /// How failures are explained after a run.
 pub struct Explain<'a> {
@@ -39,10 +46,12 @@ pub struct Explain<'a> {
     pub out_dir: Option<&'a Path>,
     /// Time for all shrinking of the run; zero: nothing is shrunk.
     pub budget: Duration,
+    /// How many failures are shrunk at the same time.
+    pub jobs: usize,
     /// Arguments that name the peer on a command line: flags, `--config FILE`, `-- COMMAND…`.
     pub peer_args: &'a [String],
     /// Set when the user asks to stop: what is left is written without shrinking.
-    pub interrupted: &'a std::sync::atomic::AtomicBool,
+    pub interrupted: &'a AtomicBool,
 }
 
 /// What was done for one failure.
@@ -55,14 +64,14 @@ pub struct Explained {
     pub problem: Option<String>,
 }
 
-/// Shrinks the failures of a run in order while the budget lasts, writes their reproducers, and puts conversation,
-/// reproducer and finding into their results. `each` hears of every one as it is done.
+/// Shrinks the failures of a run, several at a time and those first that differ from each other, while the budget lasts, writes their reproducers,
+/// and puts conversation, reproducer and finding into their results. `each` hears of every one as it is done.
 ///
 /// A flaky failure is written as it was seen; an expected one is left alone.
 pub fn explain_failures<'o>(
     outcomes: impl IntoIterator<Item = &'o mut Outcome>,
     with: &Explain<'_>,
-    mut each: impl FnMut(&CheckResult, &Explained),
+    each: impl FnMut(&CheckResult, &Explained) + Send,
 ) {
     let mut failures: Vec<&mut Outcome> = outcomes
         .into_iter()
@@ -72,37 +81,58 @@ pub fn explain_failures<'o>(
         })
         .collect();
     failures.sort_by(|a, b| a.result.id.cmp(&b.result.id));
+    // What was not seen before comes before what is like it.
+    let mut seen = BTreeMap::<(ClauseId, String), usize>::new();
+    let mut failures: Vec<(usize, &mut Outcome)> = failures
+        .into_iter()
+        .filter_map(|outcome| {
+            let finding = &outcome.failure.as_ref()?.finding;
+            let before = seen.entry((finding.clause.clone(), finding.reason.clone())).or_default();
+            *before += 1;
+            Some((*before, outcome))
+        })
+        .collect();
+    failures.sort_by_key(|(before, _)| *before);
     let end = Instant::now() + with.budget;
-    let count = failures.len();
-    for (index, outcome) in failures.into_iter().enumerate() {
-        let Some(failure) = outcome.failure.as_mut() else { continue };
+    let (count, each) = (failures.len(), Mutex::new(each));
+    parallel::each(with.jobs, failures.into_iter().enumerate(), |(index, (_, outcome))| {
         let left = end.saturating_duration_since(Instant::now());
-        let go_on = !left.is_zero() && !with.interrupted.load(std::sync::atomic::Ordering::Relaxed);
-        let shrunk = (go_on && outcome.result.verdict.is_failure()).then(|| {
-            // The first failures may take more than an equal share, never all of it.
-            let share = left / u32::try_from((count - index).min(4)).unwrap_or(4);
-            shrink::shrink(with.lab, failure, Instant::now() + share)
-        });
-        if let Some(shrunk) = &shrunk {
-            failure.transcript = shrunk.transcript.clone();
-            failure.finding = shrunk.finding.clone();
+        // The first failures may take more than an equal share, never all of it.
+        let turns = (count - index).div_ceil(with.jobs.max(1)).min(SHARES_MIN);
+        let share = left / u32::try_from(turns).unwrap_or(1);
+        if let Some(explained) = explain(outcome, with, share) {
+            let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
+            each(&outcome.result, &explained);
         }
-        let mut explanation = Explanation {
-            id: outcome.result.id.clone(),
-            reproducer: None,
-            conversation: conversation(&failure.transcript, CHARS_MAX, LINES_MAX),
-            finding: Some(failure.finding.clone()),
-        };
-        let mut problem = None;
-        if let Some(out_dir) = with.out_dir {
-            match write(out_dir, &outcome.result.id, failure, with.lab, with.peer_args, go_on) {
-                Ok(folder) => explanation.reproducer = Some(folder),
-                Err(sentence) => problem = Some(sentence),
-            }
-        }
-        explanation.clone().fold_into(&mut outcome.result);
-        each(&outcome.result, &Explained { explanation, shrunk, problem });
+    });
+}
+
+/// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.
+fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
+    let mut failure = Failure::from(outcome.failure.take()?);
+    let go_on = !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
+    let shrunk = (go_on && outcome.result.verdict.is_failure())
+        .then(|| shrink::shrink(with.lab, &failure, Instant::now() + share));
+    if let Some(shrunk) = &shrunk {
+        failure.transcript = shrunk.transcript.clone();
+        failure.finding = shrunk.finding.clone();
     }
+    let mut explanation = Explanation {
+        id: outcome.result.id.clone(),
+        reproducer: None,
+        conversation: conversation(&failure.transcript, CHARS_MAX, LINES_MAX),
+        finding: Some(failure.finding.clone()),
+    };
+    let mut problem = None;
+    if let Some(out_dir) = with.out_dir {
+        match write(out_dir, &outcome.result.id, &failure, with.lab, with.peer_args, go_on) {
+            Ok(folder) => explanation.reproducer = Some(folder),
+            Err(sentence) => problem = Some(sentence),
+        }
+    }
+    outcome.failure = Some(failure.into());
+    explanation.clone().fold_into(&mut outcome.result);
+    Some(Explained { explanation, shrunk, problem })
 }
 
 /// The name of a check's folder.
@@ -204,6 +234,9 @@ fn is_sealed(transcript: &Transcript, session: usize) -> bool {
     has_clock && !transcript.plan.recorded && written(transcript, session).any(differs)
 }
 
+/// Repeated text is written in blocks of about this size.
+const BLOCK_BYTES: usize = 64 << 10;
+
 /// Streams the input of a session: a recipe of 10 MiB is never held in memory.
 fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> std::io::Result<()> {
     let mut to = BufWriter::new(to);
@@ -211,9 +244,12 @@ fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> 
         for segment in &payload.0 {
             match segment {
                 Segment::Repeat { unit, times } => {
-                    for _ in 0..*times {
-                        to.write_all(unit.as_bytes())?;
+                    let units = (BLOCK_BYTES / unit.len().max(1)).max(1);
+                    let block = unit.repeat(units);
+                    for _ in 0..times / units as u64 {
+                        to.write_all(block.as_bytes())?;
                     }
+                    to.write_all(unit.repeat((times % units as u64) as usize).as_bytes())?;
                 }
                 other => {
                     let bytes = Payload(vec![other.clone()])

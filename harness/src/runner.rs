@@ -25,7 +25,7 @@ use crate::lab::{INTERRUPTED, Lab};
 use crate::peer::Peer;
 use crate::report::text::visible;
 use crate::rng::Rng;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::{Held, Routed, Told};
@@ -84,21 +84,33 @@ pub struct Surroundings<'a> {
 
 /// One failing check with what its reproducer needs.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct Failure<T = Transcript> {
     /// Id of the check.
     pub check: String,
     /// The transcript that shows it.
-    pub transcript: Transcript,
+    pub transcript: T,
     /// The finding to reproduce.
     pub finding: Finding,
+}
+
+impl From<Failure> for Failure<Packed> {
+    fn from(Failure { check, transcript, finding }: Failure) -> Self {
+        Self { check, transcript: transcript.into(), finding }
+    }
+}
+
+impl From<Failure<Packed>> for Failure {
+    fn from(Failure { check, transcript, finding }: Failure<Packed>) -> Self {
+        Self { check, transcript: transcript.into(), finding }
+    }
 }
 
 /// A finished check, with the transcript where it failed.
 pub struct Outcome {
     /// What it came to.
     pub result: CheckResult,
-    /// The transcripts that show the failure, for the shrinker and the reproducer.
-    pub failure: Option<Failure>,
+    /// What shows the failure, for the shrinker and the reproducer.
+    pub failure: Option<Failure<Packed>>,
 }
 
 /// Makes the lab for `peer` under `options`.
@@ -297,7 +309,7 @@ struct Round<'a> {
     /// Findings for ambient checks out of other checks' conversations, at most one a key.
     routed: Mutex<Vec<Routed>>,
     /// Failing checks that are confirmed when nothing else runs.
-    aside: Mutex<Vec<Aside>>,
+    aside: Mutex<Vec<Aside<Packed>>>,
     /// Commands whose first canary failed, with what came instead of its answer.
     dead_commands: Mutex<BTreeMap<String, String>>,
     /// Commands whose first canary was answered.
@@ -439,7 +451,7 @@ impl Round<'_> {
             return Err(Verdict::Untestable(reason));
         }
         let mut lab = lab(self.peer, self.options, self.around);
-        wait.apply(&mut lab, &check.command);
+        wait.apply(&mut lab, &plan);
         let _stay = self.room.enter(&plan);
         let transcript = lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|error| {
             if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) }
@@ -503,7 +515,7 @@ impl Round<'_> {
         let failure = transcript.and_then(|transcript| {
             judgement.findings.first().map(|finding| Failure {
                 check: check.id.clone(),
-                transcript,
+                transcript: transcript.into(),
                 finding: finding.clone(),
             })
         });

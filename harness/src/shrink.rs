@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::boundary::{self, Boundary};
+use crate::budget::Budget;
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -25,6 +26,7 @@ use crate::lab::Lab;
 use crate::payload::Vars;
 use crate::plan::{Act, Chunking, Fixture, Plan};
 use crate::runner::Failure;
+use crate::runner::silence::Wait;
 use crate::transcript::Transcript;
 
 mod bytes;
@@ -117,7 +119,10 @@ pub(crate) enum Judge {
 
 /// The work on one failure.
 pub(crate) struct Shrinker<'a> {
+    /// With short waits.
     lab: Lab<'a>,
+    /// With full waits.
+    budget: Budget,
     failure: &'a Failure,
     deadline: Instant,
     pub(crate) judge: Judge,
@@ -230,23 +235,13 @@ impl<'a> Shrinker<'a> {
             .collect();
         let took_us = failure.transcript.events.last().map_or(0, |event| event.at_us);
         let took = if lab.peer.is_process() { Duration::from_micros(took_us) } else { Duration::ZERO };
-        let mut budget = lab.budget.clone();
-        if failure.finding.nature != Nature::Hang {
-            // Waiting less can end a try early, never make this finding; a hang needs the full time to be one.
-            let commands = plan.sessions.iter().map(|session| lab.peer.pace.of(&session.command).latency);
-            let latency = commands.max().flatten().unwrap_or_default();
-            let patience = (latency * 20).max(Duration::from_secs(1)).mul_f64(lab.timeout_scale);
-            budget.reply = budget.reply.min(patience);
-        }
-        let lab = Lab {
-            peer: lab.peer,
-            budget,
-            actor_exe: lab.actor_exe,
-            scratch: lab.scratch,
-            timeout_scale: lab.timeout_scale,
-        };
+        let budget = lab.budget.clone();
+        let mut lab = Lab { budget: budget.clone(), actor_exe: lab.actor_exe, ..*lab };
+        // Too short a wait makes a finding of what is late: the result is confirmed with full waits.
+        Wait::Short.apply(&mut lab, plan);
         Self {
             lab,
+            budget,
             failure,
             deadline,
             judge,
@@ -370,13 +365,14 @@ impl<'a> Shrinker<'a> {
         candidate
     }
 
-    /// Runs the result once more. What does not show the finding again is not handed out.
+    /// Runs the result once more, with full waits. What does not show the finding again is not handed out.
     fn confirm(&mut self) -> bool {
         let changed = self.best.plan != *self.failure.transcript.plan;
         if !changed {
             return false;
         }
         let Candidate { plan, origin } = self.best.clone();
+        self.lab.budget = self.budget.clone();
         if let Some((transcript, finding)) = self.shows(&plan, &origin) {
             self.transcript = transcript;
             self.finding = finding;

@@ -3,6 +3,7 @@
 //! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
 //! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
 
+mod packed;
 mod redact;
 mod seen;
 pub mod strict;
@@ -21,6 +22,7 @@ use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
 use crate::report::text::visible_lines;
 
+pub use packed::Packed;
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
 

@@ -171,9 +171,10 @@ fn what_a_finding_needs_from_before_stays() {
     let lab = room.lab(&peer);
     let options = Options { slow: true, confirm: 1, ..Options::default() };
     let outcomes = run(&room, &peer, &options, |id| id.contains("idempotency"));
-    let failures: Vec<&Failure> = outcomes.iter().filter_map(|outcome| outcome.failure.as_ref()).collect();
+    let failures: Vec<Failure> =
+        outcomes.into_iter().filter_map(|outcome| Some(outcome.failure?.into())).collect();
     assert!(!failures.is_empty());
-    for failure in failures {
+    for failure in &failures {
         let shrunk = shrunk(&lab, failure);
         // A key that slides shows only by a hit, by time, and by a later use of the same key.
         assert!(sent(&shrunk.plan).len() >= 3, "{:#?}", shrunk.plan);
@@ -205,9 +206,9 @@ fn every_shrunk_failure_of_a_mutant_is_one_of_the_mutant_alone() {
             check.command == "serve" && clauses.iter().any(|clause| check.clauses.contains(&(*clause).into()))
         };
         let outcomes = run(&room, &peer, &options, at_risk);
-        for failure in outcomes.iter().filter_map(|outcome| outcome.failure.as_ref()).take(3) {
+        for failure in outcomes.into_iter().filter_map(|outcome| outcome.failure).take(3) {
             let lab = room.lab(&peer);
-            let shrunk = shrunk(&lab, failure);
+            let shrunk = shrunk(&lab, &failure.into());
             assert!(shrunk.steps_after <= shrunk.steps_before && shrunk.bytes_after <= shrunk.bytes_before);
             is_clean_on_the_reference(&room, &shrunk.plan);
             seen += 1;
@@ -267,7 +268,7 @@ fn outcome(failure: Failure) -> Outcome {
             conversation: Vec::new(),
             ms: 1,
         },
-        failure: Some(failure),
+        failure: Some(failure.into()),
     }
 }
 
@@ -278,6 +279,7 @@ fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_a
         lab: &lab,
         out_dir: Some(out),
         budget: Duration::from_secs(5),
+        jobs: 1,
         peer_args,
         interrupted: &interrupted,
     };

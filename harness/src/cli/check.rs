@@ -59,7 +59,7 @@ pub struct Args {
     /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Time for shrinking all failures together, such as 20s; 0 for none [default: 20s].
+    /// Time for shrinking all failures together, such as 10s; 0 for none [default: 10s].
     #[arg(long, value_name = "TIME")]
     shrink_time: Option<String>,
     #[command(flatten)]
@@ -154,7 +154,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
 }
 
 /// Time for shrinking all failures of a run, where nothing else is said.
-const SHRINK_BUDGET: Duration = Duration::from_secs(20);
+const SHRINK_BUDGET: Duration = Duration::from_secs(10);
 
 /// Failures that are known.
 #[derive(Default)]
@@ -295,6 +295,7 @@ impl Work<'_> {
             lab: &lab,
             out_dir: Some(self.folder),
             budget: self.shrink_budget,
+            jobs: self.options.jobs,
             peer_args: &peer_args,
             interrupted: &self.context.interrupted,
         };

@@ -13,9 +13,6 @@ use crate::transport::{Pumped, Until};
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
-/// A message may take this many times as long as canaries mostly take before a canary is sent after it.
-const LATENCIES_PER_PATIENCE: u32 = 20;
-
 /// How many replies of a slow peer fit into the life of a connection, a quarter of a second each: a conversation that
 /// asks for more may last longer in proportion.
 const REPLIES_PER_LIFE: u32 = 480;
@@ -84,13 +81,14 @@ impl Run<'_> {
     /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
         let Measured { start_up, usual_latency, .. } = self.measured(session);
+        let budget = &self.lab.budget;
         let patience =
-            (usual_latency.unwrap_or_default() * LATENCIES_PER_PATIENCE).max(self.lab.budget.patience);
+            (usual_latency.unwrap_or_default() * budget.latencies_per_patience).max(budget.patience);
         let written = self.live[session].bytes_pending as f64 / 1e6;
         let is_starting = self.live[session].first_us.is_none();
         let starts = start_up.filter(|_| is_starting).unwrap_or_default();
-        patience.mul_f64(self.lab.timeout_scale).min(self.lab.budget.reply)
-            + self.lab.budget.reply_per_mib.mul_f64(written)
+        patience.mul_f64(self.lab.timeout_scale).min(budget.reply)
+            + budget.reply_per_mib.mul_f64(written)
             + starts.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 

@@ -101,10 +101,9 @@ impl<'a> Stage<'a> {
     /// Holds a conversation with one peer. Where silences of it are known its like is waited for shortly.
     pub(super) fn converse(&self, at: usize, plan: &Arc<Plan>) -> Result<Transcript, String> {
         let (peer, silences) = (&self.peers[at], &self.silences[at]);
-        let command = plan.sessions.first().map_or("", |session| &session.command);
         let (judgement, transcript) = silences.first_attempt(|wait| {
             let mut lab = runner::lab(peer, self.options, self.around);
-            wait.apply(&mut lab, command);
+            wait.apply(&mut lab, plan);
             let transcript =
                 lab.execute_shared("matrix", plan).map_err(|error| format!("{}: {error}", peer.name))?;
             Ok::<_, String>((boundary::judge(peer.boundary, &transcript), transcript))

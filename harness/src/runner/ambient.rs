@@ -10,14 +10,14 @@ use super::{Failure, Outcome, Round, lock};
 use crate::check::Check;
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Nature};
-use crate::transcript::Transcript;
+use crate::transcript::{Packed, Transcript};
 use crate::verdict::Verdict;
 
 /// A finding of one check's conversation about a clause that an ambient check watches over.
 pub(super) struct Routed {
     /// The ambient check.
     owner: String,
-    failure: Failure,
+    failure: Failure<Packed>,
     /// Flaky where it did not show again each time, untestable where the machine was too busy to tell.
     undecided: Option<Verdict>,
 }
@@ -165,8 +165,15 @@ impl Round<'_> {
             }
         }
         if check.ambient {
-            // What it is about is confirmed, whatever else shows in its conversation.
-            own.sort_by_key(|finding| !check.clauses.contains(&finding.clause));
+            let is_foreign = |finding: &Finding| !check.clauses.contains(&finding.clause);
+            // What others have told by now needs no confirmation; what it is about is confirmed, whatever else shows.
+            let told = lock(&self.told);
+            own.retain(|finding| {
+                let by = told.by(finding).filter(|_| is_foreign(finding));
+                masked = masked.take().or_else(|| Some(mask(finding, by?)));
+                by.is_none()
+            });
+            own.sort_by_key(is_foreign);
         }
         judgement.findings = own;
         masked
@@ -180,8 +187,9 @@ impl Round<'_> {
             Confirmed::Instead(_) => return,
         };
         let Aside { check, judgement, transcript, .. } = failed;
+        let packed = Packed::from(transcript);
         for finding in judgement.findings {
-            let failure = Failure { check: check.id.clone(), transcript: transcript.clone(), finding };
+            let failure = Failure { check: check.id.clone(), transcript: packed.clone(), finding };
             let mut routed = lock(&self.routed);
             let known = |routed: &Routed| {
                 routed.owner == owner

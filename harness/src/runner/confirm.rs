@@ -12,9 +12,10 @@ use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
+use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement};
 use crate::parallel;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::Verdict;
 
 /// How often a check is tried again while the machine is too busy.
@@ -31,17 +32,30 @@ const ROUTED_MAX: usize = 3;
 const BOUND: Duration = Duration::from_secs(1);
 
 /// A failing check that is confirmed when nothing else runs.
-pub(super) struct Aside {
+pub(super) struct Aside<T = Transcript> {
     pub(super) check: Check,
     pub(super) verdict: Verdict,
     pub(super) judgement: Judgement,
-    pub(super) transcript: Transcript,
+    pub(super) transcript: T,
     pub(super) elapsed: Duration,
     /// The ambient check that its finding goes to.
     pub(super) owner: Option<String>,
     /// The first finding, which was at this place, is that a reply within a burst is missing: its message is isolated
     /// once that is confirmed.
     pub(super) burst: Option<usize>,
+}
+
+impl<T> Aside<T> {
+    /// The same with its transcript in another form.
+    fn with<U: From<T>>(self) -> Aside<U> {
+        let Self { check, verdict, judgement, transcript, elapsed, owner, burst } = self;
+        Aside { check, verdict, judgement, transcript: transcript.into(), elapsed, owner, burst }
+    }
+
+    /// What tells it from others that tell the same.
+    fn key(&self) -> (Option<&str>, Option<(&ClauseId, &str)>) {
+        (self.owner.as_deref(), self.judgement.findings.first().map(Finding::key))
+    }
 }
 
 /// What one run of a check beside a probe showed.
@@ -142,17 +156,13 @@ impl Round<'_> {
 
     /// Puts a failing check aside. Of one fault that an ambient check watches for, a few conversations are enough.
     pub(super) fn put_aside(&self, aside: Aside) {
-        let key = |aside: &Aside| {
-            let first = aside.judgement.findings.first();
-            (aside.owner.clone(), first.map(|finding| (finding.clause.clone(), finding.reason.clone())))
-        };
         if let Some(first) = aside.judgement.findings.first() {
             self.silences.seen(first);
         }
         let mut all = lock(&self.aside);
-        let alike = |other: &&Aside| aside.owner.is_some() && key(other) == key(&aside);
+        let alike = |other: &&Aside<Packed>| aside.owner.is_some() && other.key() == aside.key();
         if all.iter().filter(alike).count() < ROUTED_MAX {
-            all.push(aside);
+            all.push(aside.with());
         }
     }
 
@@ -307,12 +317,15 @@ impl Round<'_> {
     /// Takes what is confirmed next out of what was put aside: of silences of one kind, the first alone.
     fn next_to_confirm(&self) -> Vec<Aside> {
         let (mut group, mut later, mut kinds) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for aside in std::mem::take(&mut *lock(&self.aside)) {
+        let mut all = std::mem::take(&mut *lock(&self.aside));
+        // One confirmed silence spares the like of it a full wait: the quickest goes first.
+        all.sort_by_key(|aside| aside.elapsed);
+        for aside in all {
             let first = aside.judgement.findings.first().filter(|first| is_silence(first));
             let unknown = first.filter(|first| !self.silences.has_like(first));
             let is_next = group.len() < CONFIRMED_PER_PROBE
                 && unknown.is_none_or(|first| kinds.insert(first.reason.clone()));
-            if is_next { group.push(aside) } else { later.push(aside) }
+            if is_next { group.push(aside.with()) } else { later.push(aside) }
         }
         lock(&self.aside).splice(..0, later);
         group

@@ -223,7 +223,7 @@ impl Tries<'_> {
             crate::shrink::await_what_is_due(peer.boundary, &peer.facts, &mut plan, index);
         }
         let mut lab = lab(peer, options, *around);
-        self.wait.apply(&mut lab, &self.check.command);
+        self.wait.apply(&mut lab, &plan);
         let transcript = lab.execute(&self.check.id, &plan).map_err(|_| ())?;
         let findings = boundary::judge(peer.boundary, &transcript).findings;
         let mut lost = findings.into_iter().filter(is_lost).filter(|finding| finding.step.is_some());

@@ -9,14 +9,17 @@ use super::lock;
 use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::lab::Lab;
+use crate::plan::{Plan, Session};
 use crate::transcript::{Kind, Transcript};
 
 /// Shortest of the short waits.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// Shortest wait for a reply before a canary is sent behind the message.
 const SHORT_PATIENCE: Duration = Duration::from_millis(50);
+/// The same, as a multiple of the time that canaries mostly take.
+const LATENCIES_PER_SHORT_PATIENCE: u32 = 4;
 /// Part of the time for large input that is given.
-const LARGE_SHARE: u32 = 5;
+const LARGE_SHARE: u32 = 10;
 /// A short wait is this many times as long as the slowest canary took.
 const LATENCIES_PER_SHORT_WAIT: u32 = 10;
 
@@ -31,15 +34,17 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// Sets the times of a lab for a check of `command`.
-    pub(crate) fn apply(self, lab: &mut Lab<'_>, command: &str) {
+    /// Sets the times of a lab for a conversation.
+    pub(crate) fn apply(self, lab: &mut Lab<'_>, plan: &Plan) {
         if self == Self::Short {
-            let latency = lab.peer.pace.of(command).latency.unwrap_or_default();
+            let latency_of = |session: &Session| lab.peer.pace.of(&session.command).latency;
+            let latency = plan.sessions.iter().filter_map(latency_of).max().unwrap_or_default();
             let short = (latency * LATENCIES_PER_SHORT_WAIT).max(SHORT_WAIT).mul_f64(lab.timeout_scale);
             lab.budget.reply = lab.budget.reply.min(short);
             lab.budget.reply_per_mib /= LARGE_SHARE;
             lab.budget.allow_large = short;
             lab.budget.patience = SHORT_PATIENCE;
+            lab.budget.latencies_per_patience = LATENCIES_PER_SHORT_PATIENCE;
         }
     }
 }
@@ -119,7 +124,6 @@ mod tests {
     use super::*;
     use crate::clause::Side;
     use crate::facts::Facts;
-    use crate::plan::Plan;
     use crate::transcript::{Awaited, Event};
 
     fn transcript(kinds: Vec<Kind>) -> Transcript {

@@ -58,7 +58,7 @@ pub fn checks() -> Vec<Check> {
                 format!("{{\"jsonrpc\":\"2.0\",\"method\":{name},\"params\":{{}},\"id\":[1]}}"),
                 format!("{{\"jsonrpc\":\"2.0\",\"method\":{name},\"params\":{{}},\"id\":\"t\",}}"),
             ] {
-                talk.send(&text);
+                talk.send(&text).canary();
             }
             let method = talk.method("counter");
             talk.send(&call(&method, Some("{}"), Some("\"first\"")));

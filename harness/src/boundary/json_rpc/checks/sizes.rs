@@ -218,7 +218,7 @@ fn in_one_write() -> Check {
             let all = line(Payload::text(good(facts, 1, "\"before\"")))
                 .then(line(request(facts, "long", Fill::MultiByte, REFUSED)))
                 .then(line(Payload::text(good(facts, 2, "\"behind\""))));
-            talk.send_as(all, Chunking::Whole).allow_ms(LARGE_MS);
+            talk.send_as(all, Chunking::Whole);
             Ok(talk.canary().finish())
         },
     )
