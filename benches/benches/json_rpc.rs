@@ -2,7 +2,7 @@
 //! processor beside a peer that only copies; and what it costs to judge a conversation.
 
 use criterion::{Criterion, Throughput, criterion_group};
-use peerproof::boundary;
+use peerproof::table;
 use peerproof::transcript::Transcript;
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::rpc::{self, KEY, UNIX_S};
@@ -74,7 +74,7 @@ fn child(c: &mut Criterion) {
 }
 
 fn judgement(c: &mut Criterion) {
-    let boundary = boundary::find("json_rpc").expect("the boundary");
+    let boundary = table::find("json_rpc").expect("the boundary");
     let mut group = c.benchmark_group("json_rpc/judge");
     for (name, calls, windows) in
         [("1,000 calls, one by one", 1_000, 1_000), ("1,000 calls at once", 1_000, 1)]

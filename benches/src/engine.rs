@@ -17,6 +17,7 @@ use peerproof::fuzz::{self, Corpus, Settings, Status};
 use peerproof::lab::Lab;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::Plan;
+use peerproof::table;
 
 /// The reference toolhost as a peer under test, and what is needed to talk to it.
 pub struct Engine {
@@ -31,7 +32,7 @@ impl Engine {
     /// # Errors
     /// One sentence: no temporary folder, no boundary of that name.
     pub fn new(command: &[OsString]) -> Result<Self, String> {
-        let boundary: &'static dyn Boundary = boundary::find("toolhost").ok_or("no such boundary")?;
+        let boundary: &'static dyn Boundary = table::find("toolhost").ok_or("no such boundary")?;
         let origin = match command.is_empty() {
             true => Origin::InProcess(Arc::new(reference::machine)),
             false => Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },

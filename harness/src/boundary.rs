@@ -1,4 +1,4 @@
-//! The table of boundaries: the one place where a new one is added.
+//! What the engine needs to know of a boundary: the trait that each one implements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +9,7 @@ use crate::counterpart::Counterpart;
 use crate::facts::Facts;
 use crate::finding::{CANARY_FAILED, Finding, Judgement};
 use crate::matrix::differences::Exchange;
+use crate::nearest::did_you_mean;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
 use crate::selftest::presentation::Harmless;
@@ -196,6 +197,9 @@ pub trait Boundary: Sync {
         &["all"]
     }
 
+    /// The commands of each side, provider first.
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)>;
+
     /// Command that `-- COMMAND` stands for.
     fn main_command(&self, argv: &[String]) -> (&'static str, Side);
 
@@ -362,15 +366,38 @@ pub trait Boundary: Sync {
     }
 }
 
-/// All boundaries, in the order in which `check` without arguments goes through them.
-pub fn all() -> Vec<&'static dyn Boundary> {
-    vec![toolhost::boundary(), json_rpc::boundary(), policy_driver::boundary()]
+/// The one of `boundaries` that is called `name`; `_` and `-` are the same.
+pub fn find(boundaries: &[&'static dyn Boundary], name: &str) -> Option<&'static dyn Boundary> {
+    let name = name.replace('-', "_");
+    boundaries.iter().copied().find(|boundary| boundary.name() == name)
 }
 
-/// The boundary called `name`; `_` and `-` are the same.
-pub fn find(name: &str) -> Option<&'static dyn Boundary> {
-    let name = name.replace('-', "_");
-    all().into_iter().find(|boundary| boundary.name() == name)
+/// As [`find`], for a name that a user wrote.
+///
+/// # Errors
+/// There is none; the nearest and all names are given.
+pub fn named(boundaries: &[&'static dyn Boundary], name: &str) -> Result<&'static dyn Boundary, String> {
+    find(boundaries, name).ok_or_else(|| {
+        let names: Vec<&str> = boundaries.iter().map(|boundary| boundary.name()).collect();
+        let hint = match name.split_once('/') {
+            Some((known, _)) if names.contains(&known) => {
+                format!("; for its checks that match: peerproof check {known} -k '{name}'")
+            }
+            _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
+        };
+        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", "))
+    })
+}
+
+/// The checks for peers of `side`, in the order in which they run.
+pub fn checks_of_side(boundary: &'static dyn Boundary, side: Side) -> Vec<&'static Check> {
+    let commands: Vec<&str> = boundary
+        .commands()
+        .into_iter()
+        .filter(|(other, _)| *other == side)
+        .flat_map(|(_, names)| names)
+        .collect();
+    boundary.checks().iter().filter(|check| commands.contains(&check.command.as_str())).collect()
 }
 
 /// Whether a clause belongs to a set of requirements beyond the one that a peer is held to.
@@ -391,75 +418,4 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
     judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
     judgement
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::Value;
-
-    use super::*;
-    use crate::payload::Payload;
-    use crate::rng::Rng;
-    use crate::transcript::{Bytes, Event, Kind};
-
-    /// Every string in `value` that is no name of a member, and no placeholder, replaced.
-    fn replace_strings(value: &mut Value, with: &str) {
-        match value {
-            Value::String(text) if !text.contains('{') && !text.starts_with("SID") => with.clone_into(text),
-            Value::Array(values) => values.iter_mut().for_each(|value| replace_strings(value, with)),
-            Value::Object(members) => members.values_mut().for_each(|value| replace_strings(value, with)),
-            _ => {}
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
-        let boundary = find("toolhost").unwrap();
-        let facts = boundary.reference_facts(Side::Provider);
-        let is_canary = |step: &Step| step.expect["reason"] == CANARY_FAILED;
-        let serve = boundary.checks().iter().filter(|check| check.command == "serve");
-        let mut plans = serve.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
-        let plan = plans.find(|plan| plan.steps.iter().any(is_canary)).unwrap();
-        let canary = plan.steps.iter().position(is_canary).unwrap();
-        let reply = |text: &str| Kind::Received { bytes: Bytes(text.into()) };
-        let judged = |text: &str| {
-            let sent = Kind::Sent { step: canary, payload: Payload::text("{}\n") };
-            let events = [sent, reply(text)].map(|kind| Event { at_us: 0, session: 0, kind });
-            let transcript = Transcript {
-                boundary: "toolhost".to_owned(),
-                check: "by-hand".to_owned(),
-                facts: Arc::new(facts.clone()),
-                plan: Arc::new(plan.clone()),
-                timeout_scale: 1.0,
-                events: events.to_vec(),
-            };
-            let of_canary = |finding: &Finding| finding.step == Some(canary);
-            let findings = judge(boundary, &transcript).findings;
-            findings.into_iter().filter(of_canary).map(|finding| finding.reason).collect::<Vec<_>>()
-        };
-        assert_eq!(judged("{\"ok\":false,\"error\":\"x\"}\n"), [CANARY_FAILED]);
-        let told = judged("{\"ok\":\"true\",\"output\":{}}\n");
-        assert!(!told.is_empty() && !told.iter().any(|reason| reason == CANARY_FAILED), "{told:?}");
-    }
-
-    #[test]
-    fn plans_are_made_whatever_peers_call_their_things() {
-        let mut planned = 0;
-        for boundary in all() {
-            for side in [Side::Provider, Side::Consumer] {
-                // Wherever a text is cut, one of these has no end of a character there.
-                for shift in 0..4 {
-                    let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
-                    let mut facts = boundary.reference_facts(side);
-                    facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
-                    for check in boundary.checks() {
-                        planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
-                    }
-                }
-            }
-        }
-        assert!(planned > 5_000, "{planned}");
-    }
 }

@@ -10,9 +10,10 @@ use std::sync::atomic::AtomicBool;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
-use crate::boundary;
+use crate::boundary::{self, Boundary};
 use crate::load;
 use crate::report::printer::{Color, Printer};
+use crate::table;
 
 pub mod bench;
 pub mod check;
@@ -154,7 +155,7 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
         return Some(probe::main());
     }
     if args.get(1).is_some_and(|first| first == "peer") {
-        let boundary = boundary::find(args.get(2)?.to_str()?)?;
+        let boundary = table::find(args.get(2)?.to_str()?)?;
         let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
         let rest = rest?;
         if rest.is_empty() || rest.iter().any(|arg| arg == "--help") {
@@ -237,33 +238,8 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
 ///
 /// # Errors
 /// There is none; the nearest and all names are given.
-pub fn boundary_named(name: &str) -> Result<&'static dyn boundary::Boundary, Stop> {
-    boundary::find(name).ok_or_else(|| {
-        let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
-        let hint = match name.split_once('/') {
-            Some((known, _)) if names.contains(&known) => {
-                format!("; for its checks that match: peerproof check {known} -k '{name}'")
-            }
-            _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
-        };
-        Stop::usage(format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")))
-    })
-}
-
-/// `; did you mean "…"?` where one of `known` is near, else nothing.
-pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
-}
-
-/// The one of `known` that `word` was probably meant to be.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    known
-        .into_iter()
-        .map(|known| (strsim::jaro_winkler(&word, &known.to_lowercase()), known))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known)
+pub fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
+    boundary::named(&table::all(), name).map_err(Stop::usage)
 }
 
 #[cfg(test)]
@@ -275,13 +251,5 @@ mod tests {
     #[test]
     fn the_definition_of_the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_nearest_word_is_found_or_none() {
-        let known = ["idempotency", "lease", "ds_state"];
-        assert_eq!(nearest("idempotence", known), Some("idempotency"));
-        assert_eq!(nearest("LEASES", known), Some("lease"));
-        assert_eq!(nearest("xyzzy", known), None);
     }
 }

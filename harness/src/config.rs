@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::boundary::{self, Boundary};
+use crate::boundary::Boundary;
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -80,20 +80,25 @@ impl Config {
         }
     }
 
-    /// Reads a file.
+    /// Reads a file of a peer of one of `boundaries`.
     ///
     /// # Errors
     /// One sentence that begins with the file's name, with the line where that is known.
-    pub fn load(path: &Path) -> Result<Self, String> {
-        file::load(path)
+    pub fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Self, String> {
+        file::load(path, boundaries)
     }
 
     /// Reads the text of a file called `name` in `folder`.
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub fn parse(text: &str, name: &str, folder: &Path) -> Result<Self, String> {
-        file::parse(text, name, folder)
+    pub fn parse(
+        text: &str,
+        name: &str,
+        folder: &Path,
+        boundaries: &[&'static dyn Boundary],
+    ) -> Result<Self, String> {
+        file::parse(text, name, folder, boundaries)
     }
 
     /// Sets one of the boundary's commands.
@@ -168,7 +173,7 @@ impl Config {
     /// # Errors
     /// No command is configured, or the commands belong to different sides.
     pub fn side(&self) -> Result<Side, String> {
-        let sides: Vec<(Side, Vec<&'static str>)> = commands_by_side(self.boundary);
+        let sides: Vec<(Side, Vec<&'static str>)> = self.boundary.commands();
         let named =
             |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
         let Some(argv) = self.commands.values().next() else {
@@ -296,27 +301,6 @@ impl Config {
     }
 }
 
-/// The commands of each side of `boundary`, provider first.
-pub fn commands_by_side(boundary: &dyn Boundary) -> Vec<(Side, Vec<&'static str>)> {
-    let of = |reference: boundary::Reference| -> (Side, Vec<&'static str>) {
-        (reference.side, reference.commands.into_iter().map(|(name, _)| name).collect())
-    };
-    let mut sides: Vec<(Side, Vec<&'static str>)> = Vec::new();
-    for (side, names) in boundary.references().into_iter().map(of) {
-        match sides.iter_mut().find(|(known, _)| *known == side) {
-            Some((_, known)) => {
-                for name in names {
-                    if !known.contains(&name) {
-                        known.push(name);
-                    }
-                }
-            }
-            None => sides.push((side, names)),
-        }
-    }
-    sides
-}
-
 /// A peer as the header of a results file shows it; secrets are still in it.
 pub fn describe(peer: &Peer) -> Value {
     json!({
@@ -333,6 +317,3 @@ pub fn describe(peer: &Peer) -> Value {
         "requirements": peer.facts.requirements,
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clause::ClauseId;
 use crate::payload::shorten_pair;
-use crate::report::text::visible;
+use crate::text::visible;
 
 /// Most characters of what was expected, and of what came.
 const CHARS_MAX: usize = 400;

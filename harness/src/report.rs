@@ -17,5 +17,3 @@ pub mod progress;
 pub mod recorded;
 pub mod render;
 pub mod sarif;
-pub mod text;
-pub mod verdicts;

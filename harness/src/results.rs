@@ -17,11 +17,12 @@ use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::private;
-use crate::report::text::visible_lines;
+use crate::text::visible_lines;
 use crate::verdict::CheckResult;
 
 mod redact;
 mod standing;
+pub mod verdicts;
 
 pub use redact::{REDACTED, is_secret_name, redact, redact_argv, secrets_of_argv};
 pub use standing::{Standing, exit_code, standings};

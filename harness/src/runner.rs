@@ -23,8 +23,8 @@ use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
 use crate::lab::{INTERRUPTED, Lab};
 use crate::peer::Peer;
-use crate::report::text::visible;
 use crate::rng::Rng;
+use crate::text::visible;
 use crate::transcript::{Kind, Transcript};
 use crate::verdict::{CheckResult, ClauseRef, Verdict};
 

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use crate::boundary::checks_of_side;
 use crate::check::Check;
-use crate::cli::select;
 use crate::config::{Config, DEFAULT_EXPECTATIONS};
 use crate::expectation::{Expectations, Why};
 use crate::fixture::ActorExe;
@@ -26,6 +26,7 @@ use crate::peer::Peer;
 use crate::report::console;
 use crate::report::printer::Printer;
 use crate::runner::{self, Options, Outcome, Surroundings};
+use crate::table;
 use crate::transport::child::guardian;
 use crate::verdict::Verdict;
 
@@ -96,7 +97,7 @@ fn prepare(
         .prefix("peerproof-")
         .tempdir()
         .map_err(|error| format!("cannot make a temporary folder: {error}"))?;
-    let mut peer = Config::load(Path::new(config))?.peer(variables)?;
+    let mut peer = Config::load(Path::new(config), &table::all())?.peer(variables)?;
     let expectations = expectations(&Path::new(config).with_file_name(DEFAULT_EXPECTATIONS))?;
     let nextest = variables.contains_key("NEXTEST");
     let number = |name: &str| variables.get(name).and_then(|value| value.to_str()?.parse::<f64>().ok());
@@ -112,7 +113,7 @@ fn prepare(
     let interrupted = Arc::<AtomicBool>::default();
     let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
     runner::prepare(&mut peer, &options, around).map_err(|error| format!("{}: {error}", peer.name))?;
-    let checks = select::of_side(peer.boundary, peer.facts.side);
+    let checks = checks_of_side(peer.boundary, peer.facts.side);
     let shared = Arc::new(Shared {
         peer,
         options,
@@ -181,7 +182,7 @@ impl Shared {
         if let Some(known) = canaries.get(&check.command) {
             return known.clone();
         }
-        let canary = select::of_side(self.peer.boundary, self.peer.facts.side)
+        let canary = checks_of_side(self.peer.boundary, self.peer.facts.side)
             .into_iter()
             .find(|other| runner::is_first_canary(other) && other.command == check.command);
         let dead = canary.and_then(|canary| {

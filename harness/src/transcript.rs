@@ -19,7 +19,7 @@ use crate::budget;
 use crate::facts::Facts;
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
-use crate::report::text::visible_lines;
+use crate::text::visible_lines;
 
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};

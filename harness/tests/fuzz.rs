@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use peerproof::boundary::{self, Boundary};
+use peerproof::boundary::Boundary;
 use peerproof::budget::Budget;
 use peerproof::clause::Side;
 use peerproof::fixture::ActorExe;
@@ -17,9 +17,10 @@ use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Act, Plan};
 use peerproof::rng::Rng;
 use peerproof::shrink::shrink;
+use peerproof::table;
 
 fn toolhost() -> &'static dyn Boundary {
-    boundary::find("toolhost").unwrap()
+    table::find("toolhost").unwrap()
 }
 
 const CONVERSATIONS: u64 = 12;

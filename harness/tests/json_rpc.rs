@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use peerproof::boundary::Boundary;
 use peerproof::boundary::json_rpc::talk::Talk;
-use peerproof::boundary::{self, Boundary};
 use peerproof::budget::Budget;
 use peerproof::clause::Side;
 use peerproof::finding::Finding;
@@ -20,12 +20,13 @@ use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Act, Chunking, Plan};
 use peerproof::rng::Rng;
+use peerproof::table;
 use peerproof::transcript::{Awaited, Bytes, Event, Kind, Transcript};
 use peerproof_reference::machine::{self, Action, Machine, Millis};
 use proptest::prelude::*;
 
 fn json_rpc() -> &'static dyn Boundary {
-    boundary::find("json-rpc").unwrap()
+    table::find("json-rpc").unwrap()
 }
 
 /// The reference, with these choices that nobody is told of.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use peerproof::boundary::{self, Boundary};
+use peerproof::boundary::Boundary;
 use peerproof::budget::Budget;
 use peerproof::clause::Side;
 use peerproof::facts::Facts;
@@ -18,13 +18,14 @@ use peerproof::plan::{Act, Plan, Session, Step};
 use peerproof::rng::Rng;
 use peerproof::runner::Failure;
 use peerproof::shrink;
+use peerproof::table;
 use peerproof::transcript::Transcript;
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 use peerproof_reference::toolhost::Choices;
 use proptest::prelude::*;
 
 fn toolhost() -> &'static dyn Boundary {
-    boundary::find("toolhost").unwrap()
+    table::find("toolhost").unwrap()
 }
 
 fn peer(choices: &[(&str, &str)], make: MakeMachine) -> Peer {

@@ -246,7 +246,7 @@ fn a_cut_file_is_rendered_as_what_it_is() {
 
 /// Ids that fall into each of two shards.
 fn sharded() -> [Vec<String>; 2] {
-    let shards = ["hash:1/2", "hash:2/2"].map(|text| text.parse::<peerproof::cli::select::Shard>().unwrap());
+    let shards = ["hash:1/2", "hash:2/2"].map(|text| text.parse::<peerproof::shard::Shard>().unwrap());
     let ids: Vec<String> = (0..12).map(|n| format!("t/serve/x/{n}")).collect();
     shards.map(|shard| ids.iter().filter(|id| shard.takes(id)).cloned().collect())
 }

@@ -6,20 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use peerproof::boundary::{self, Boundary, Mutant};
+use peerproof::boundary::{Boundary, Mutant};
 use peerproof::check::Check;
 use peerproof::clause::{Level, Side};
 use peerproof::fixture::ActorExe;
 use peerproof::peer::{Origin, Peer};
 use peerproof::runner::{self, Options, Surroundings};
 use peerproof::selftest::Workshop;
+use peerproof::table;
 use peerproof::verdict::Verdict;
 
 /// MUST clauses of the provider's side that only a real process can break or show.
 const ON_PROCESS: &[&str] = &["TH-PROC-05", "TH-PROC-06"];
 
 fn toolhost() -> &'static dyn Boundary {
-    boundary::find("toolhost").unwrap()
+    table::find("toolhost").unwrap()
 }
 
 fn with_surroundings<R>(work: impl FnOnce(Surroundings<'_>) -> R) -> R {

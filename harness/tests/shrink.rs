@@ -25,10 +25,11 @@ use peerproof::plan::{Act, Chunking, Plan};
 use peerproof::reproducer::{self, Explain, explain_failures};
 use peerproof::runner::{self, Failure, Options, Outcome, Surroundings};
 use peerproof::shrink::{Shrunk, shrink};
+use peerproof::table;
 use peerproof::transcript::Transcript;
 
 fn toolhost() -> &'static dyn Boundary {
-    boundary::find("toolhost").unwrap()
+    table::find("toolhost").unwrap()
 }
 
 fn facts() -> Facts {

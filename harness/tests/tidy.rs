@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use peerproof::boundary;
 use peerproof::carriage::HTTP;
 use peerproof::payload::Vars;
 use peerproof::plan::{Act, Chunking};
 use peerproof::rng::Rng;
+use peerproof::table;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -69,7 +69,7 @@ fn relative(path: &Path) -> String {
 
 #[test]
 fn every_clause_has_a_check_or_a_reason() {
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         let tested: BTreeSet<_> = boundary.checks().iter().flat_map(|check| &check.clauses).collect();
         let mut faults = Vec::new();
         for clause in boundary.clauses() {
@@ -89,7 +89,7 @@ fn every_clause_has_a_check_or_a_reason() {
 
 #[test]
 fn every_check_has_a_good_id_and_known_clauses() {
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         let clauses: BTreeMap<_, _> = boundary.clauses().iter().map(|clause| (&clause.id, clause)).collect();
         let mut seen = BTreeSet::new();
         for check in boundary.checks() {
@@ -106,14 +106,12 @@ fn every_check_has_a_good_id_and_known_clauses() {
     }
 }
 
-/// Files whose help texts and error messages show a user an example, and tests of the configuration.
-const EXAMPLES: [&str; 6] = [
+/// Files whose help texts and error messages show a user an example.
+const EXAMPLES: [&str; 4] = [
     "harness/src/cli/check.rs",
     "harness/src/cli/init.rs",
     "harness/src/cli/matrix.rs",
     "harness/src/cli/peer.rs",
-    "harness/src/config/file.rs",
-    "harness/src/config/tests.rs",
 ];
 
 /// Places in the code below `folder`, outside `may`, where one of `words` stands.
@@ -135,10 +133,19 @@ fn places(folder: &str, may: &[&str], words: &[&str]) -> String {
 
 #[test]
 fn only_the_boundaries_name_a_boundary() {
-    let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
-    let may: Vec<&str> = ["harness/src/boundary"].into_iter().chain(EXAMPLES).collect();
+    let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
+    let own = ["harness/src/boundary/", "harness/src/boundary.rs", "harness/src/table"];
+    let may: Vec<&str> = own.into_iter().chain(EXAMPLES).collect();
     let found = places("harness/src", &may, &names);
-    assert!(found.is_empty(), "only boundary.rs and boundary/ may name a boundary:\n{found}");
+    assert!(found.is_empty(), "only boundary/ and table.rs may name a boundary:\n{found}");
+}
+
+/// Everything else is handed the boundary, or those that it may be, as a value.
+#[test]
+fn only_what_a_user_starts_knows_the_table() {
+    let may = ["harness/src/table", "harness/src/cli", "harness/src/test_runner.rs"];
+    let found = places("harness/src", &may, &["table::", "::table;"]);
+    assert!(found.is_empty(), "only cli/ and test_runner.rs may use the table of boundaries:\n{found}");
 }
 
 #[test]
@@ -165,7 +172,7 @@ fn what_is_written_is_private() {
         "harness/src/fixture",
         "harness/src/lab",
         "harness/src/bench/",
-        "harness/src/config/tests.rs",
+        "harness/src/table/tests/",
         "harness/src/load.rs",
         "harness/src/transport/child/tests.rs",
     ];
@@ -213,7 +220,7 @@ fn the_reference_depends_on_nothing_in_the_workspace() {
 
 #[test]
 fn every_boundary_has_its_folders() {
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         let name = boundary.name();
         for folder in [
             format!("reference-impl/src/{name}"),
@@ -277,7 +284,7 @@ fn the_tree_speaks_of_the_project_alone() {
 fn what_is_cut_is_sent_behind_a_canary() {
     let mut cut = 0;
     let mut early = Vec::new();
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         for reference in boundary.references() {
             let facts = boundary.facts_of(&reference);
             for check in boundary.checks() {

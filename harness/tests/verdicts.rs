@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof::boundary::toolhost::talk::{Request, Talk, refused};
-use peerproof::boundary::{self, Boundary, Reference};
+use peerproof::boundary::{Boundary, Reference};
 use peerproof::check::Check;
 use peerproof::fixture::ActorExe;
 use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Chunking, Plan};
 use peerproof::runner::{self, Options, Surroundings};
+use peerproof::table;
 use peerproof::verdict::{CheckResult, Verdict};
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
@@ -36,7 +37,7 @@ fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]
 }
 
 fn toolhost(extra: &[&str]) -> Peer {
-    let toolhost = boundary::find("toolhost").unwrap();
+    let toolhost = table::find("toolhost").unwrap();
     peer_of(toolhost, toolhost.references().remove(0), extra)
 }
 
@@ -58,7 +59,7 @@ fn run_as(peer: &Peer, checks: &[&Check], options: &Options) -> BTreeMap<String,
 }
 
 fn check(id: &str) -> &'static Check {
-    let all = boundary::all().into_iter().flat_map(Boundary::checks);
+    let all = table::all().into_iter().flat_map(Boundary::checks);
     all.into_iter().find(|check| check.id == id).unwrap()
 }
 
@@ -102,7 +103,7 @@ fn a_plan_that_tries_nothing_is_no_pass() {
 #[test]
 fn correct_peers_are_asked_everything() {
     let mut left_out = Vec::new();
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         for reference in boundary.references() {
             let is_light = |id: &str| !id.contains("/limits/") && !id.contains("size");
             let checks: Vec<&Check> = boundary
@@ -159,7 +160,7 @@ impl Machine for Silent {
 /// by the watching check where nobody else tells it.
 #[test]
 fn a_watching_check_is_red_for_its_own_clause_only() {
-    let boundary = boundary::find("json_rpc").unwrap();
+    let boundary = table::find("json_rpc").unwrap();
     let mut peer = peer_of(boundary, boundary.references().remove(0), &[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
         Some(Box::new(Silent(boundary.reference_machine(args, env)?)))
@@ -215,7 +216,7 @@ impl Machine for Faulty {
 
 /// What a check comes to that sends five requests in one write to a peer with this fault.
 fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
-    let boundary = boundary::find("toolhost").unwrap();
+    let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
         let right = boundary.reference_machine(args, env)?;

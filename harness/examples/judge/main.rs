@@ -22,11 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use peerproof::boundary::{self, Boundary};
+use peerproof::boundary::Boundary;
 use peerproof::cli;
 use peerproof::fixture::ActorExe;
 use peerproof::peer::Peer;
 use peerproof::runner::{self, Options, Outcome, Surroundings};
+use peerproof::table;
 use peerproof::verdict::Verdict;
 
 mod boundaries;
@@ -136,7 +137,7 @@ fn judge(
 
 /// Judges, and writes down what decides nothing where that was not known and nothing failed. The text is what is told.
 fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), String> {
-    let boundary = boundary::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
+    let boundary = table::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
     let judged = boundaries::ALL.iter().find(|judged| judged.boundary == boundary.name());
     let judged = judged.ok_or_else(|| format!("it is not known how {name:?} is judged"))?;
     let undecided = Undecided::read(path)

@@ -146,7 +146,7 @@ fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<B
         .iter()
         .map(|(key, value)| {
             let Some((_, figure, of_echo, is_least)) = known.iter().find(|(name, ..)| name == key) else {
-                let hint = crate::cli::did_you_mean(key, known.iter().map(|(name, ..)| name.as_str()));
+                let hint = crate::nearest::did_you_mean(key, known.iter().map(|(name, ..)| name.as_str()));
                 return Err(format!("unknown key {key:?} for {pattern:?}{hint}"));
             };
             let value = match value {

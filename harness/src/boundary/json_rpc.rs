@@ -87,6 +87,10 @@ impl Boundary for JsonRpc {
         &["profile", "spec"]
     }
 
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec!["command", HTTP]), (Side::Consumer, vec![client::COMMAND])]
+    }
+
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
         match self.command_name("command", None, argv).as_str() {
             client::COMMAND => (client::COMMAND, Side::Consumer),

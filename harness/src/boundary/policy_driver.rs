@@ -79,6 +79,10 @@ impl Boundary for PolicyDriver {
         config::KEYS
     }
 
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![DRIVER, BRIDGE]), (Side::Consumer, vec![SELECTOR])]
+    }
+
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
         match argv.iter().any(|part| part.contains("{driver}")) {
             true => (SELECTOR, Side::Consumer),

@@ -78,6 +78,10 @@ impl Boundary for Toolhost {
         config::KEYS
     }
 
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec!["run", "serve"]), (Side::Consumer, vec!["command"])]
+    }
+
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
         if argv.iter().any(|part| part.contains("{peer}")) {
             ("command", Side::Consumer)

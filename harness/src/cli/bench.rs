@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::check::scratch;
 use super::peer_args::{PeerArgs, reference_peer};
 use super::run_args::{Format, duration, setting};
-use super::{Context, Done, Exit, Stop, boundary_named, did_you_mean};
+use super::{Context, Done, Exit, Stop, boundary_named};
 use crate::bench::budget::{Broken, Budget};
 use crate::bench::echo::{ECHO_ARGUMENT, Manner};
 use crate::bench::overhead::{self, Overhead};
@@ -23,12 +23,14 @@ use crate::clause::Side;
 use crate::config::Config;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
+use crate::nearest::did_you_mean;
 use crate::peer::Peer;
 use crate::private;
 use crate::report::bench::{self as report, Header};
 use crate::report::printer::Printer;
 use crate::report::progress::Progress;
 use crate::runner::{self, Options, Surroundings};
+use crate::table;
 use crate::transcript::Kind;
 
 /// Measures a peer: requests a second, latencies, processor time and memory, each beside a peer that only copies.
@@ -247,7 +249,7 @@ impl Args {
                 }
                 config
             }
-            (None, Some(path)) => Config::load(path).map_err(Stop::usage)?,
+            (None, Some(path)) => Config::load(path, &table::all()).map_err(Stop::usage)?,
             (None, None) => return Ok(None),
         };
         if config.boundary.name() != boundary.name() {

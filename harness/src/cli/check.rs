@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::peer_args::PeerArgs;
 use super::run_args::{self, Format, OutputArgs, RunArgs};
-use super::select::{self, Filter, Shard};
+use super::select::Filter;
 use super::{Context, Done, Exit, Stop};
-use crate::boundary;
+use crate::boundary::checks_of_side;
 use crate::check::Check;
 use crate::config::DEFAULT_EXPECTATIONS;
 use crate::expectation::Expectations;
@@ -23,6 +23,8 @@ use crate::report::render;
 use crate::reproducer::{Explain, Explained, explain_failures};
 use crate::results::{self, ResultsFile, Run, RunHeader};
 use crate::runner::{self, Options, Outcome, Surroundings};
+use crate::shard::Shard;
+use crate::table;
 use crate::verdict::{CheckResult, Verdict};
 
 mod sink;
@@ -119,6 +121,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
         canaries.extend(first.map(|check| check.id.as_str()));
         let pace = Arc::clone(&part.peer.pace);
+        let boundary = part.peer.boundary;
         let run = work.one(part)?;
         if form != Format::Ndjson && !run.checks.is_empty() && is_begun {
             let beside = Beside {
@@ -127,7 +130,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
                 strict: args.strict,
                 pace: pace.all(),
             };
-            printer.out(&console::render(&run, &beside, &printer));
+            printer.out(&console::render(&run, Some(boundary), &beside, &printer));
         }
         // Those that are left are not begun any more, and the results say so.
         runs.push(run);
@@ -137,7 +140,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
-        if let Err(error) = render::render(&file, &reports.rendered) {
+        if let Err(error) = render::render(&file, &reports.rendered, &table::all()) {
             lock(&work.sink).note(error);
         }
     }
@@ -191,7 +194,7 @@ impl Known {
     fn stale(&self, runs: &[Run]) -> Vec<String> {
         let Some((path, expectations)) = &self.expectations else { return Vec::new() };
         let results: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
-        let known = boundary::all().into_iter().flat_map(|b| b.checks()).map(|check| check.id.as_str());
+        let known = table::all().into_iter().flat_map(|b| b.checks()).map(|check| check.id.as_str());
         let stale = expectations.stale(&results, known, jiff::Zoned::now().date());
         stale.iter().map(|stale| format!("{}: {stale}", path.display())).collect()
     }
@@ -202,7 +205,7 @@ fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Ve
     let filter = Filter::new(filter)?;
     let mut parts: Vec<Part> = peers
         .into_iter()
-        .map(|peer| Part { checks: select::of_side(peer.boundary, peer.facts.side), peer })
+        .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), peer })
         .collect();
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
     filter.refuse_useless(&all)?;

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
-use super::{Context, Done, Exit, Stop, select};
-use crate::boundary::ConfigKey;
+use super::{Context, Done, Exit, Stop};
+use crate::boundary::{ConfigKey, checks_of_side};
 use crate::check::Check;
 use crate::clause::Side;
 use crate::config::Config;
@@ -51,7 +51,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if context.interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let checks = select::of_side(peer.boundary, peer.facts.side);
+    let checks = checks_of_side(peer.boundary, peer.facts.side);
     let first: Vec<&Check> = checks
         .iter()
         .copied()
@@ -86,7 +86,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
     let diagnosis = Diagnosis {
         name: peer.name.clone(),
-        boundary: peer.boundary.name(),
+        boundary: peer.boundary,
         side: peer.facts.side,
         file: config.and_then(|config| config.file),
         commands: commands(&peer),
@@ -217,7 +217,7 @@ fn as_other_side(
     let key = crate::config::keys(config.boundary).into_iter().find(|key| key.name == *own)?;
     let is_added = |word: &String| key.members.iter().any(|part| part.strip_suffix('+') == Some(word));
     let argv: Vec<String> = argv.iter().filter(|word| !is_added(word)).cloned().collect();
-    let others = crate::config::commands_by_side(config.boundary).into_iter().filter(|(own, _)| *own != side);
+    let others = config.boundary.commands().into_iter().filter(|(own, _)| *own != side);
     let tries = others.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name)));
     tries.into_iter().find_map(|(side, name)| {
         let mut other = Config { commands: BTreeMap::new(), side: Some(side), ..config.clone() };
@@ -225,7 +225,7 @@ fn as_other_side(
         other.set_command(name, argv.clone()).ok()?;
         let mut peer = other.peer(&context.variables).ok()?;
         runner::prepare(&mut peer, options, around).ok()?;
-        let checks = select::of_side(peer.boundary, side);
+        let checks = checks_of_side(peer.boundary, side);
         let first: Vec<&Check> = checks
             .into_iter()
             .filter(|check| runner::is_first_canary(check) && check.command == name)
@@ -280,7 +280,9 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
             needs("any")
         ));
     }
-    let missing: Vec<&str> = crate::config::commands_by_side(peer.boundary)
+    let missing: Vec<&str> = peer
+        .boundary
+        .commands()
         .into_iter()
         .filter(|(side, _)| *side == peer.facts.side)
         .flat_map(|(_, names)| names)

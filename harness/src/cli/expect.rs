@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::report::whole;
 use super::{Context, Done, Exit, Stop};
-use crate::boundary;
 use crate::expectation::{self, Expectations, Why};
 use crate::report::render;
+use crate::table;
 use crate::verdict::CheckResult;
 
 /// The file that is used unless another is named.
@@ -91,7 +91,7 @@ fn update(files: &Files, add: bool, context: &Context) -> Done {
         Stop::usage(format!("cannot read {name}: {error}; `peerproof expect init` writes it"))
     })?;
     let expectations = load(&text, path)?;
-    let all = boundary::all();
+    let all = table::all();
     let known = all.iter().flat_map(|boundary| boundary.checks()).map(|check| check.id.as_str());
     let today = jiff::Zoned::now().date();
     let stale = expectations.stale(&results, known, today);

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use super::list::checks_of;
-use super::{Context, Done, Exit, Stop, did_you_mean};
-use crate::boundary::{self, Boundary};
+use super::{Context, Done, Exit, Stop};
+use crate::boundary::Boundary;
 use crate::check::Check;
 use crate::clause::Clause;
+use crate::nearest::did_you_mean;
 use crate::report::printer::{Printer, Tone};
-use crate::report::text::wrap;
+use crate::table;
+use crate::text::wrap;
 
 /// Explains a clause or a check: text, level, source, reading, checks, mutants.
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,7 @@ pub struct Args {
 pub fn run(args: &Args, context: &Context) -> Done {
     let printer = &context.printer;
     let id = args.id.trim();
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         if let Some(clause) = boundary.clauses().iter().find(|clause| clause.id.0.eq_ignore_ascii_case(id)) {
             printer.out(&explain_clause(boundary, clause, printer));
             return Ok(Exit::Good);
@@ -34,7 +36,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             return Ok(Exit::Good);
         }
     }
-    let known = boundary::all().into_iter().flat_map(|boundary| {
+    let known = table::all().into_iter().flat_map(|boundary| {
         let clauses = boundary.clauses().iter().map(|clause| clause.id.0.as_str());
         clauses.chain(boundary.checks().iter().map(|check| check.id.as_str()))
     });

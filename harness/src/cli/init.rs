@@ -95,7 +95,9 @@ fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
     );
     let keys = config::keys_of(config.boundary, facts.side);
     let of = |table: &'static str| keys.iter().filter(move |key| key.table == table);
-    let commands: Vec<&str> = config::commands_by_side(config.boundary)
+    let commands: Vec<&str> = config
+        .boundary
+        .commands()
         .into_iter()
         .filter(|(side, _)| *side == facts.side)
         .flat_map(|(_, names)| names)
@@ -206,10 +208,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::table;
 
     #[test]
     fn what_is_written_is_a_configuration_that_says_the_same() {
-        let boundary = crate::boundary::find("toolhost").unwrap();
+        let boundary = table::find("toolhost").unwrap();
         let mut config = Config::new(boundary);
         config
             .set_main_command(vec!["./a b\"c".to_owned(), "--serve".to_owned(), "{{x}}".to_owned()])
@@ -219,7 +222,8 @@ mod tests {
         facts.roles.insert("any".to_owned(), json!({"aid": "A", "input": {"x y": [1, "é"]}}));
         facts.choices.insert("bom".to_owned(), "refuse".to_owned());
         let text = text(&config, "my peer", &facts, Path::new("peerproof.toml"));
-        let read = Config::parse(&text, "p.toml", Path::new("/")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let read = Config::parse(&text, "p.toml", Path::new("/"), &table::all())
+            .unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(read.commands, config.commands);
         assert_eq!(read.env, config.env);
         assert_eq!(read.roles, facts.roles);

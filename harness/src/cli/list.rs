@@ -6,9 +6,10 @@ use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::{Context, Done, Exit, Stop, boundary_named};
-use crate::boundary::{self, Boundary};
+use crate::boundary::Boundary;
 use crate::report::printer::{Printer, Tone};
-use crate::report::text::one_line;
+use crate::table;
+use crate::text::one_line;
 
 /// Lists checks, clauses, boundaries or mutants.
 #[derive(Debug, clap::Args)]
@@ -61,7 +62,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let what = what.unwrap_or(What::Checks);
     let boundaries = match &name {
         Some(name) => vec![boundary_named(name)?],
-        None => boundary::all(),
+        None => table::all(),
     };
     let rows: Vec<Row> = boundaries
         .into_iter()

@@ -10,8 +10,9 @@ use serde::Deserialize;
 
 use super::peer_args::reference_peer;
 use super::run_args::{RunArgs, duration};
-use super::select::{self, Filter};
+use super::select::Filter;
 use super::{Context, Done, Exit, Stop, boundary_named, check};
+use crate::boundary::checks_of_side;
 use crate::check::Check;
 use crate::clause::Side;
 use crate::config::Config;
@@ -26,6 +27,7 @@ use crate::report::progress::Progress;
 use crate::report::{matrix as report, render};
 use crate::results::{self, ResultsWriter, Run};
 use crate::runner::{self, Options, Surroundings};
+use crate::table;
 use crate::verdict::CheckResult;
 
 /// Checks many peers and shows them side by side, or compares their answers to the same generated conversations.
@@ -135,7 +137,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
 fn chosen(args: &Args, listed: &[Listed]) -> Result<Vec<&'static Check>, Stop> {
     let Some(first) = listed.first() else { return Ok(Vec::new()) };
     let filter = Filter::new(&args.filter)?;
-    let mut checks = select::of_side(first.peer.boundary, first.peer.facts.side);
+    let mut checks = checks_of_side(first.peer.boundary, first.peer.facts.side);
     filter.refuse_useless(&checks)?;
     checks.retain(|check| filter.takes(check));
     Ok(checks)
@@ -344,7 +346,9 @@ impl Entry {
                             `expect` can stand";
             return Err(Stop::usage(sentence));
         }
-        Config::load(path).and_then(|config| config.peer(&context.variables)).map_err(Stop::usage)
+        Config::load(path, &table::all())
+            .and_then(|config| config.peer(&context.variables))
+            .map_err(Stop::usage)
     }
 
     fn named_boundary(&self) -> Result<&'static dyn crate::boundary::Boundary, Stop> {

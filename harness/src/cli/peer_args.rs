@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Context, Stop, boundary_named};
-use crate::boundary::{self, Boundary, Reference};
+use crate::boundary::{Boundary, Reference};
 use crate::config::{Config, DEFAULT_FILE};
 use crate::peer::{Origin, Peer};
+use crate::table;
 
 /// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -66,7 +67,7 @@ impl PeerArgs {
         }
         let boundaries = match boundary {
             Some(name) => vec![boundary_named(name)?],
-            None => boundary::all(),
+            None => table::all(),
         };
         let mut peers = Vec::new();
         for boundary in boundaries {
@@ -90,7 +91,7 @@ impl PeerArgs {
     pub fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
         let boundary = boundary.map(boundary_named).transpose()?;
         let mut config = match (self.file(context), boundary) {
-            (Some(path), _) => Config::load(&path).map_err(Stop::usage)?,
+            (Some(path), _) => Config::load(&path, &table::all()).map_err(Stop::usage)?,
             (None, Some(boundary)) if !self.command.is_empty() => Config::new(boundary),
             (None, None) if !self.command.is_empty() => {
                 return Err(Stop::usage(

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::peer_args::PeerArgs;
 use super::run_args::duration;
 use super::{Context, Done, Exit, Stop, boundary_named};
-use crate::boundary;
 use crate::carriage::HTTP;
 use crate::clause::Side;
-use crate::config::{Config, commands_by_side};
+use crate::config::Config;
 use crate::private;
 use crate::record::{self, Settings};
 use crate::report::recorded;
+use crate::table;
 
 /// Between the command line of the client and that of the server.
 const BETWEEN: &str = "---";
@@ -95,9 +95,9 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     let boundary = match (&args.boundary, args.peer.file(context)) {
         (Some(name), _) => boundary_named(name)?,
-        (None, Some(file)) => Config::load(&file).map_err(Stop::usage)?.boundary,
+        (None, Some(file)) => Config::load(&file, &table::all()).map_err(Stop::usage)?.boundary,
         (None, None) => {
-            let names: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
+            let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
             return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
         }
     };
@@ -108,7 +108,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     let mut config = config.ok_or_else(|| Stop::usage("which peers?"))?;
     let (mut command, side) = boundary.main_command(&peer_args.command);
     if let Some(name) = &args.played {
-        let commands = commands_by_side(boundary).into_iter().filter(|(side, _)| *side == Side::Provider);
+        let commands = boundary.commands().into_iter().filter(|(side, _)| *side == Side::Provider);
         let commands: Vec<&str> =
             commands.flat_map(|(_, names)| names).filter(|name| *name != HTTP).collect();
         command = commands.iter().copied().find(|known| known == name).ok_or_else(|| {

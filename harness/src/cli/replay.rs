@@ -15,6 +15,7 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::report::judged;
 use crate::runner::{self, Options, Surroundings};
+use crate::table;
 use crate::transcript::{Kind, Transcript, strict};
 
 /// Judges a stored conversation again: the same findings for ever.
@@ -82,7 +83,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
     let file = File::open(path).map_err(|error| Stop::usage(format!("cannot read {name}: {error}")))?;
     let transcript = Transcript::load(BufReader::new(file))
         .map_err(|error| Stop::usage(format!("{name} is no transcript: {error}")))?;
-    let boundary = boundary::find(&transcript.boundary).ok_or_else(|| {
+    let boundary = table::find(&transcript.boundary).ok_or_else(|| {
         Stop::usage(format!(
             "{name} is about the boundary {:?}, which is not known here",
             transcript.boundary

@@ -8,6 +8,7 @@ use crate::report::diff::{self, Sort};
 use crate::report::merge;
 use crate::report::render::{self, Form};
 use crate::results::{ResultsFile, ResultsWriter, Run};
+use crate::table;
 
 /// Renders, merges and compares results files.
 #[derive(Debug, clap::Args)]
@@ -104,13 +105,18 @@ pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
 
 fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
     let file = ResultsFile::load(path).map_err(Stop::usage)?;
-    render::render(&file, wanted).map_err(Stop::usage)?;
+    render::render(&file, wanted, &table::all()).map_err(Stop::usage)?;
     if wanted.is_empty() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside =
             Beside { folder: folder.map(|folder| folder.display().to_string()), ..Beside::default() };
         for run in &file.runs {
-            context.printer.out(&console::render(run, &beside, &context.printer));
+            context.printer.out(&console::render(
+                run,
+                table::find(&run.header.boundary),
+                &beside,
+                &context.printer,
+            ));
         }
     }
     match file.incomplete {
@@ -127,7 +133,7 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
         runs.extend(whole(path)?.runs.into_iter().map(|run| (name.clone(), run)));
     }
     let incomplete = |message| Stop { exit: Exit::Incomplete, message };
-    let runs = merge::merge(runs).map_err(incomplete)?;
+    let runs = merge::merge(runs, &table::all()).map_err(incomplete)?;
     let mut writer = ResultsWriter::create(out).map_err(Stop::usage)?;
     for run in &runs {
         let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);

@@ -179,7 +179,7 @@ impl OutputArgs {
                 reports.rendered.push((form, file));
             } else {
                 let words = || std::iter::once("results").chain(Form::ALL.map(Form::word));
-                let hint = super::did_you_mean(form, words());
+                let hint = crate::nearest::did_you_mean(form, words());
                 let forms = words().collect::<Vec<_>>().join(", ");
                 return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
             }

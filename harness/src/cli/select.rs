@@ -1,25 +1,10 @@
 //! Which checks a run is about.
 
-use std::str::FromStr;
-
 use globset::{Glob, GlobMatcher};
-use sha2::{Digest as _, Sha256};
 
-use super::{Stop, did_you_mean};
-use crate::boundary::Boundary;
+use super::Stop;
 use crate::check::Check;
-use crate::clause::Side;
-use crate::config::commands_by_side;
-
-/// The checks for peers of `side`, in the order in which they run.
-pub fn of_side(boundary: &'static dyn Boundary, side: Side) -> Vec<&'static Check> {
-    let commands: Vec<&str> = commands_by_side(boundary)
-        .into_iter()
-        .filter(|(other, _)| *other == side)
-        .flat_map(|(_, names)| names)
-        .collect();
-    boundary.checks().iter().filter(|check| commands.contains(&check.command.as_str())).collect()
-}
+use crate::nearest::did_you_mean;
 
 /// Which checks are wanted: those that match any pattern, or all where there is none.
 #[derive(Debug, Default)]
@@ -85,48 +70,6 @@ impl Pattern {
     }
 }
 
-/// One part of a run that is spread over machines: `hash:k/n`, `k` from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    part: u64,
-    parts: u64,
-}
-
-impl Shard {
-    /// Which part it is, and of how many.
-    pub fn numbers(self) -> (u64, u64) {
-        (self.part, self.parts)
-    }
-
-    /// Whether the check called `id` belongs to it; the same on every machine and for ever.
-    pub fn takes(self, id: &str) -> bool {
-        let hash = Sha256::digest(id.as_bytes());
-        let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-        number % self.parts + 1 == self.part
-    }
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = || {
-            let (part, parts) = text.strip_prefix("hash:")?.split_once('/')?;
-            Some((part.parse().ok()?, parts.parse().ok()?))
-        };
-        match numbers() {
-            Some((part, parts)) if (1..=parts).contains(&part) => Ok(Self { part, parts }),
-            _ => Err("it has to be hash:k/n with k from 1 to n, such as hash:1/4".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "hash:{}/{}", self.part, self.parts)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,17 +106,5 @@ mod tests {
         let stop = near.refuse_useless(&[&check]).unwrap_err();
         assert!(stop.message.contains("did you mean \"toolhost/serve/json/nan\"?"), "{stop}");
         assert!(Filter::new(&["[".to_owned()]).is_err());
-    }
-
-    #[test]
-    fn every_check_is_in_exactly_one_shard() {
-        let shards: Vec<Shard> = (1..=3).map(|part| format!("hash:{part}/3").parse().unwrap()).collect();
-        for id in ["a", "b", "toolhost/serve/json/nan"] {
-            assert_eq!(shards.iter().filter(|shard| shard.takes(id)).count(), 1, "{id}");
-        }
-        for bad in ["1/3", "hash:0/3", "hash:4/3", "hash:1/0", "hash:a/b"] {
-            assert!(bad.parse::<Shard>().is_err(), "{bad}");
-        }
-        assert_eq!(shards[1].to_string(), "hash:2/3");
     }
 }

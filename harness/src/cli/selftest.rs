@@ -9,13 +9,14 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use super::peer_args::reference_peer;
 use super::{Context, Done, Exit, Stop};
-use crate::boundary::{self, Boundary};
+use crate::boundary::Boundary;
 use crate::fixture::ActorExe;
 use crate::report::progress::Progress;
 use crate::report::render;
 use crate::runner::{Options, Surroundings};
 use crate::selftest::kinds::Kind;
 use crate::selftest::{Proof, Workshop, golden};
+use crate::table;
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
 #[derive(Debug, ClapArgs)]
@@ -56,11 +57,11 @@ enum Form {
 /// An unknown boundary, or a machine that cannot work.
 pub fn run(args: &Args, context: &Context) -> Done {
     let boundaries = match &args.boundary {
-        Some(name) => vec![boundary::find(name).ok_or_else(|| {
-            let known: Vec<&str> = boundary::all().iter().map(|boundary| boundary.name()).collect();
+        Some(name) => vec![table::find(name).ok_or_else(|| {
+            let known: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
             Stop::usage(format!("there is no boundary {name:?}; the boundaries are {}", known.join(", ")))
         })?],
-        None => boundary::all(),
+        None => table::all(),
     };
     if let Some(part) = &args.filter
         && !boundaries.iter().flat_map(|boundary| boundary.mutants()).any(|mutant| mutant.id.contains(part))

@@ -6,15 +6,16 @@ use serde_json::Value;
 use toml::Table;
 
 use super::{Config, vocabulary};
+use crate::boundary::{Boundary, named};
 use crate::carriage::HTTP;
 use crate::clause::Side;
-use crate::cli::{boundary_named, did_you_mean};
+use crate::nearest::did_you_mean;
 use crate::transport::http::URL_PREFIX;
 
 const TABLES: [&str; 5] = ["peer", "features", "roles", "choices", "limits"];
 
 /// Reads a file. See [`Config::load`].
-pub(super) fn load(path: &Path) -> Result<Config, String> {
+pub(super) fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Config, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -29,20 +30,25 @@ pub(super) fn load(path: &Path) -> Result<Config, String> {
     let full =
         std::path::absolute(path).map_err(|error| format!("cannot find the folder of {shown}: {error}"))?;
     let folder = full.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
-    let mut config = parse(&text, &shown.to_string(), &folder)?;
+    let mut config = parse(&text, &shown.to_string(), &folder, boundaries)?;
     config.file = Some(path.to_owned());
     Ok(config)
 }
 
 /// Reads the text of a file. See [`Config::parse`].
-pub(super) fn parse(text: &str, name: &str, folder: &Path) -> Result<Config, String> {
+pub(super) fn parse(
+    text: &str,
+    name: &str,
+    folder: &Path,
+    boundaries: &[&'static dyn Boundary],
+) -> Result<Config, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| line_of_offset(text, span.start));
         let place = line.map(|line| format!(" line {line}")).unwrap_or_default();
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         format!("{name}{place} is not TOML: {message}")
     })?;
-    let reader = Reader { text, name };
+    let reader = Reader { text, name, boundaries };
     reader.config(&table, folder)
 }
 
@@ -53,6 +59,7 @@ fn line_of_offset(text: &str, offset: usize) -> usize {
 struct Reader<'a> {
     text: &'a str,
     name: &'a str,
+    boundaries: &'a [&'static dyn Boundary],
 }
 
 impl Reader<'_> {
@@ -102,15 +109,17 @@ impl Reader<'_> {
         let peer = table("peer");
         let boundary = match peer.get("boundary") {
             None => {
-                let sentence = "[peer] has no `boundary`; add boundary = \"toolhost\" or another of \
-                                `peerproof list boundaries`";
-                return Err(self.at("peer", "", sentence));
+                let first = self.boundaries.first().map_or("NAME", |boundary| boundary.name());
+                let sentence = format!(
+                    "[peer] has no `boundary`; add boundary = \"{first}\" or another of `peerproof list boundaries`"
+                );
+                return Err(self.at("peer", "", &sentence));
             }
             Some(value) => {
                 let word = value.as_str().ok_or_else(|| {
                     self.at("peer", "boundary", &format!("`boundary` has to be a string, not {value}"))
                 })?;
-                boundary_named(word).map_err(|stop| self.at("peer", "boundary", &stop.message))?
+                named(self.boundaries, word).map_err(|error| self.at("peer", "boundary", &error))?
             }
         };
         let mut config = Config::new(boundary);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::command::placeholders;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::clause::Side;
-use crate::cli::did_you_mean;
+use crate::nearest::did_you_mean;
 
 const fn general(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> ConfigKey {
     ConfigKey { table: "peer", name, values, members: &[], meaning, side: None }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Lab;
-use crate::boundary;
 use crate::budget::Budget;
 use crate::clause::Side;
+use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::pace::Pace;
 use crate::payload::Payload;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session, Step};
+use crate::toy::Toy;
 use crate::transcript::{Awaited, Kind, Transcript};
 
 const SHORT: Duration = Duration::from_millis(100);
@@ -23,14 +24,13 @@ const SLOW_START: &str = "sleep 0.3; while read -r line; do echo \"$line\"; done
 
 /// A peer that sh plays.
 fn sh(script: &str) -> Peer {
-    let boundary = boundary::all()[0];
     let words = ["/bin/sh", "-c", script].map(str::to_owned);
     Peer {
         name: "sh".to_owned(),
-        boundary,
+        boundary: &Toy,
         commands: BTreeMap::from([("command".to_owned(), words.to_vec())]),
         env: Vec::new(),
-        facts: boundary.reference_facts(Side::Consumer),
+        facts: Facts::new(Side::Provider),
         features_given: true,
         origin: Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
         pace: Arc::default(),

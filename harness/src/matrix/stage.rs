@@ -137,13 +137,19 @@ impl<'a> Stage<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
     use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
     use super::*;
+    use crate::boundary::Boundary as _;
+    use crate::clause::Side;
     use crate::fixture::ActorExe;
+    use crate::pace::Pace;
     use crate::peer::Origin;
+    use crate::toy::{self, Toy};
     use crate::transcript::Kind;
 
     /// Says nothing and ends with its input.
@@ -158,17 +164,18 @@ mod tests {
     }
 
     fn mute() -> Peer {
-        let boundary = boundary::all()[0];
-        let reference = boundary.references().remove(0);
+        let pace = Pace::default();
+        // A start that was never measured gets half a minute more.
+        pace.saw_start_up(toy::COMMAND, Duration::from_millis(1));
         Peer {
             name: "mute".to_owned(),
-            boundary,
-            facts: boundary.facts_of(&reference),
-            commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
+            boundary: &Toy,
+            facts: Toy.reference_facts(Side::Provider),
+            commands: BTreeMap::from([(toy::COMMAND.to_owned(), Vec::new())]),
             env: Vec::new(),
             features_given: true,
             origin: Origin::InProcess(Arc::new(|_, _| Some(Box::new(Mute)))),
-            pace: Arc::default(),
+            pace: Arc::new(pace),
         }
     }
 

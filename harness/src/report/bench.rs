@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::printer::{Printer, Tone};
-use super::text::wrap;
 use crate::bench::budget::Broken;
 use crate::bench::figures::{Comparison, Figure, Rounds, Spread};
 use crate::bench::overhead::Overhead;
 use crate::bench::{Missing, Row};
+use crate::text::wrap;
 
 /// What a run is about.
 #[derive(Debug, Clone)]

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::printer::{Printer, Tone};
-use super::text::{one_line, wrap};
 use crate::boundary::{self, Boundary};
 use crate::check::topic_of;
 use crate::clause::{Clause, Level};
 use crate::pace::Measured;
 use crate::results::{self, Run, Standing};
 use crate::runner;
+use crate::text::{one_line, wrap};
 use crate::verdict::{CheckResult, Verdict};
 
 /// Most ids in one list.
@@ -30,11 +30,15 @@ pub struct Beside {
     pub pace: BTreeMap<String, Measured>,
 }
 
-/// Renders everything about one run: topics, failures, what was proved, and what was not decided and why.
-pub fn render(run: &Run, beside: &Beside, printer: &Printer) -> String {
-    let boundary = boundary::find(&run.header.boundary);
+/// Renders everything about one run of a peer of `boundary`, where that is known: topics, failures, what was proved, and what was not decided and why.
+pub fn render(
+    run: &Run,
+    boundary: Option<&'static dyn Boundary>,
+    beside: &Beside,
+    printer: &Printer,
+) -> String {
     let clauses = boundary.map_or(&[][..], Boundary::clauses);
-    let report = Report { run, beside, clauses, printer };
+    let report = Report { run, boundary, beside, clauses, printer };
     let mut out = String::new();
     report.head(&mut out);
     report.topics(&mut out);
@@ -54,6 +58,7 @@ pub fn failure_text(check: &CheckResult, clauses: &[Clause]) -> String {
 
 struct Report<'a> {
     run: &'a Run,
+    boundary: Option<&'static dyn Boundary>,
     beside: &'a Beside,
     clauses: &'a [Clause],
     printer: &'a Printer,
@@ -129,8 +134,9 @@ impl Report<'_> {
     /// Clauses that this run could speak about: all of the side, or those of the selected checks.
     fn in_question(&self) -> Vec<&Clause> {
         let selected = self.run.header.planned.len();
-        let all = boundary::find(&self.run.header.boundary)
-            .map_or(0, |boundary| crate::cli::select::of_side(boundary, self.run.header.side).len());
+        let all = self
+            .boundary
+            .map_or(0, |boundary| boundary::checks_of_side(boundary, self.run.header.side).len());
         let at_risk = |clause: &&Clause| {
             self.run.checks.iter().any(|check| check.clauses.iter().any(|risk| risk.id == clause.id))
         };
@@ -274,7 +280,7 @@ impl Report<'_> {
 
     /// The boundary knows a role `any`, and no tool of the peer plays it.
     fn lacks_a_tool(&self) -> bool {
-        let known = boundary::find(&self.run.header.boundary).is_some_and(|boundary| {
+        let known = self.boundary.is_some_and(|boundary| {
             boundary.config_keys().iter().any(|key| key.table == "roles" && key.name == "any")
         });
         let sided = self.run.header.side == crate::clause::Side::Provider;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use super::console::failure_text;
 use super::printer::{Printer, Tone};
-use super::text::wrap;
-use crate::boundary;
+use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::pace::Measured;
+use crate::text::wrap;
 use crate::verdict::CheckResult;
 
 /// A conformance role and the tool that plays it.
@@ -45,12 +45,12 @@ pub struct Feature {
 }
 
 /// Everything that is known about a peer before it is checked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Diagnosis {
     /// Its name.
     pub name: String,
     /// Its boundary.
-    pub boundary: &'static str,
+    pub boundary: &'static dyn Boundary,
     /// Its side.
     pub side: Side,
     /// The configuration file.
@@ -85,7 +85,7 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
     let head = |text: &str| printer.paint(Tone::Head, text);
     let name = |text: &str| printer.paint(Tone::Name, text);
     let side = diagnosis.side.word();
-    let _ = writeln!(out, "{}", head(&format!("{} · {} {side}", diagnosis.name, diagnosis.boundary)));
+    let _ = writeln!(out, "{}", head(&format!("{} · {} {side}", diagnosis.name, diagnosis.boundary.name())));
     match &diagnosis.file {
         Some(file) => {
             let _ = writeln!(out, "  configured by {}", file.display());
@@ -151,7 +151,7 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
             diagnosis.choices.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let _ = writeln!(out, "\n{}\n{}", head("Pinned choices"), wrap(&list.join("  "), "  "));
     }
-    let clauses = boundary::find(diagnosis.boundary).map_or(&[][..], boundary::Boundary::clauses);
+    let clauses = diagnosis.boundary.clauses();
     if !diagnosis.first.is_empty() {
         let _ = writeln!(out, "\n{}", head("First request"));
     }

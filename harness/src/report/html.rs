@@ -15,11 +15,11 @@ const TEMPLATE: &str = include_str!("html.jinja");
 ///
 /// # Errors
 /// The template is at fault.
-pub fn html(file: &ResultsFile) -> Result<String, String> {
+pub fn html(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
     let sentence = |error: minijinja::Error| format!("the HTML report cannot be written: {error}");
     let mut environment = Environment::new();
     environment.add_template("report.html", TEMPLATE).map_err(sentence)?;
-    let runs: Vec<Page<'_>> = file.runs.iter().map(Page::new).collect();
+    let runs: Vec<Page<'_>> = file.runs.iter().map(|run| Page::new(run, boundaries)).collect();
     let template = environment.get_template("report.html").map_err(sentence)?;
     template.render(context! { incomplete => file.incomplete, runs => runs }).map_err(sentence)
 }
@@ -83,8 +83,8 @@ struct Line<'r> {
 }
 
 impl<'r> Page<'r> {
-    fn new(run: &'r Run) -> Self {
-        let clauses = boundary::find(&run.header.boundary).map_or(&[][..], Boundary::clauses);
+    fn new(run: &'r Run, boundaries: &[&'static dyn Boundary]) -> Self {
+        let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
         let rows = standings(&run.checks);
         Self {
             peer: &run.header.peer,

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::printer::{Printer, Tone};
-use super::text::{one_line, wrap};
 use crate::boundary::Boundary;
 use crate::finding::Judgement;
 use crate::reproducer::conversation;
 use crate::shrink::Shrunk;
+use crate::text::{one_line, wrap};
 use crate::transcript::Transcript;
 
 /// Longest line and most lines of a conversation on a console.

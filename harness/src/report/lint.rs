@@ -7,12 +7,12 @@ use std::path::Path;
 use serde_json::json;
 
 use super::printer::{Printer, Tone};
-use super::text::{one_line, wrap};
 use crate::boundary::Boundary;
 use crate::clause::Level;
 use crate::finding::Finding;
 use crate::lint::{Linted, level};
 use crate::plan::Act;
+use crate::text::{one_line, wrap};
 use crate::transcript::{Kind, Transcript};
 
 /// Findings of one clause and reason that are shown whole; the others are counted.

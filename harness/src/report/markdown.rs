@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::text::one_line;
 use crate::boundary::{self, Boundary};
 use crate::clause::Clause;
 use crate::results::{ResultsFile, Run, Standing, standings};
+use crate::text::one_line;
 use crate::verdict::{CheckResult, Verdict};
 
 /// The results as Markdown: counts, failures with their conversations, where each clause stands, and what was not
 /// decided and why.
-pub fn markdown(file: &ResultsFile) -> String {
+pub fn markdown(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> String {
     let mut out = String::new();
     if let Some(sentence) = &file.incomplete {
         let _ = writeln!(out, "> **Incomplete:** {}\n", inline(sentence));
@@ -29,8 +29,9 @@ pub fn markdown(file: &ResultsFile) -> String {
             header.rng_seed
         );
         counts(run, &mut out);
-        failures(run, &mut out);
-        clauses(run, &mut out);
+        let known = boundary::find(boundaries, &header.boundary).map_or(&[][..], Boundary::clauses);
+        failures(run, known, &mut out);
+        clauses(run, known, &mut out);
         undecided(run, &mut out);
     }
     out
@@ -52,11 +53,7 @@ fn clause_of<'c>(clauses: &'c [Clause], id: &str) -> Option<&'c Clause> {
     clauses.iter().find(|clause| clause.id.0 == id)
 }
 
-fn all_clauses(run: &Run) -> &'static [Clause] {
-    boundary::find(&run.header.boundary).map_or(&[][..], Boundary::clauses)
-}
-
-fn failures(run: &Run, out: &mut String) {
+fn failures(run: &Run, known: &[Clause], out: &mut String) {
     let failed = |check: &&CheckResult| {
         check.verdict.is_failure() || matches!(check.verdict, Verdict::Flaky(_) | Verdict::HarnessError(_))
     };
@@ -71,7 +68,7 @@ fn failures(run: &Run, out: &mut String) {
             let _ = writeln!(out, "{}\n", inline(detail));
         }
         for finding in &check.findings {
-            let clause = clause_of(all_clauses(run), &finding.clause.0);
+            let clause = clause_of(known, &finding.clause.0);
             let level = clause.map_or("", |clause| clause.level.word());
             let text = clause.map_or(String::new(), |clause| format!(" {}", inline(&clause.text)));
             let _ = writeln!(
@@ -97,7 +94,7 @@ fn failures(run: &Run, out: &mut String) {
     }
 }
 
-fn clauses(run: &Run, out: &mut String) {
+fn clauses(run: &Run, known: &[Clause], out: &mut String) {
     let rows = standings(&run.checks);
     if rows.is_empty() {
         return;
@@ -110,7 +107,7 @@ fn clauses(run: &Run, out: &mut String) {
             detail if detail.is_empty() => detail,
             detail => format!(" ({detail})"),
         };
-        let text = clause_of(all_clauses(run), &clause.id.0).map_or("", |clause| clause.text.as_str());
+        let text = clause_of(known, &clause.id.0).map_or("", |clause| clause.text.as_str());
         let _ = writeln!(
             out,
             "| {} | {} | {}{} | {} |",

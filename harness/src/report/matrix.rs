@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::printer::{Printer, Tone};
-use super::text::one_line;
 use crate::matrix::confirm::Shortest;
 use crate::matrix::differences::{Difference, Differences, Sort};
 use crate::matrix::{Cell, Matrix};
+use crate::text::one_line;
 
 /// Longest name of a peer at the head of a column, characters.
 const NAME_CHARS_MAX: usize = 24;

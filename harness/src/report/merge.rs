@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::select::Shard;
+use crate::boundary::Boundary;
 use crate::results::{Run, RunHeader};
+use crate::shard::Shard;
 
 /// Merges runs out of several results files; the name of its file stands beside each. Runs of the same peer have to be
 /// all the shards of one run, each once; other runs come through as they are.
 ///
 /// # Errors
 /// One sentence: a shard is missing or there twice, a check has two results, or the shards were run differently.
-pub fn merge(runs: Vec<(String, Run)>) -> Result<Vec<Run>, String> {
+pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, String> {
     let mut groups: Vec<Vec<(String, Run)>> = Vec::new();
     for (name, run) in runs {
         let same = |other: &RunHeader| {
@@ -22,10 +23,10 @@ pub fn merge(runs: Vec<(String, Run)>) -> Result<Vec<Run>, String> {
             None => groups.push(vec![(name, run)]),
         }
     }
-    groups.into_iter().map(one).collect()
+    groups.into_iter().map(|group| one(group, boundaries)).collect()
 }
 
-fn one(group: Vec<(String, Run)>) -> Result<Run, String> {
+fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, String> {
     let Some((first_name, first)) = group.first() else {
         return Err("there is nothing to merge".to_owned());
     };
@@ -55,7 +56,7 @@ fn one(group: Vec<(String, Run)>) -> Result<Run, String> {
         // A command of which nothing was decided shows in one shard only.
         exit_code = crate::results::exit_code(&checks, false);
     }
-    in_boundary_order(&mut header.planned, &mut checks);
+    in_boundary_order(boundaries, &mut header.planned, &mut checks);
     let footer =
         crate::results::Footer { counts: crate::results::counts(&checks), exit_code, sha256: String::new() };
     Ok(Run { header, checks, footer: Some(footer) })
@@ -119,9 +120,13 @@ pub fn gravest(codes: impl IntoIterator<Item = i32>) -> i32 {
 }
 
 /// The order in which the boundary lists its checks, the same however the shards were named.
-fn in_boundary_order(planned: &mut [String], checks: &mut [crate::verdict::CheckResult]) {
-    let order: BTreeMap<&str, usize> = crate::boundary::all()
-        .into_iter()
+fn in_boundary_order(
+    boundaries: &[&'static dyn Boundary],
+    planned: &mut [String],
+    checks: &mut [crate::verdict::CheckResult],
+) {
+    let order: BTreeMap<&str, usize> = boundaries
+        .iter()
         .flat_map(|boundary| boundary.checks())
         .enumerate()
         .map(|(place, check)| (check.id.as_str(), place))

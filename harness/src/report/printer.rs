@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anstyle::{AnsiColor, Style};
 
-use super::text::visible_lines;
+use crate::text::visible_lines;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::printer::Printer;
-use super::text::visible;
+use crate::text::visible;
 
 /// A line that says how far a long piece of work is.
 #[derive(Debug)]

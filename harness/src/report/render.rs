@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::text::visible_lines;
+use crate::boundary::Boundary;
 use crate::private;
 use crate::results::ResultsFile;
+use crate::results::verdicts::verdicts;
+use crate::text::visible_lines;
 
 /// A form that is rendered from a results file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,30 +38,34 @@ impl Form {
         }
     }
 
-    fn text(self, file: &ResultsFile) -> Result<String, String> {
+    fn text(self, file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
         match self {
             Self::Junit => super::junit::junit(file),
             #[cfg(feature = "html")]
-            Self::Html => super::html::html(file),
+            Self::Html => super::html::html(file, boundaries),
             #[cfg(not(feature = "html"))]
             Self::Html => {
                 Err("this peerproof was built without HTML reports; build it with `--features html`".into())
             }
-            Self::Sarif => super::sarif::sarif(file),
-            Self::Markdown => Ok(super::markdown::markdown(file)),
-            Self::Verdicts => Ok(super::verdicts::verdicts(file)),
+            Self::Sarif => super::sarif::sarif(file, boundaries),
+            Self::Markdown => Ok(super::markdown::markdown(file, boundaries)),
+            Self::Verdicts => Ok(verdicts(file)),
         }
     }
 }
 
-/// Renders `file` into each form that is asked for, and tries the rest where one cannot be written.
+/// Renders `file`, of peers of `boundaries`, into each form that is asked for, and tries the rest where one cannot be written.
 ///
 /// # Errors
 /// One sentence for each path that cannot be written.
-pub fn render(file: &ResultsFile, wanted: &[(Form, PathBuf)]) -> Result<(), String> {
+pub fn render(
+    file: &ResultsFile,
+    wanted: &[(Form, PathBuf)],
+    boundaries: &[&'static dyn Boundary],
+) -> Result<(), String> {
     let failed: Vec<String> = wanted
         .iter()
-        .filter_map(|(form, path)| form.text(file).and_then(|text| write(path, &text)).err())
+        .filter_map(|(form, path)| form.text(file, boundaries).and_then(|text| write(path, &text)).err())
         .collect();
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }

@@ -21,16 +21,17 @@ const SCHEMA: &str =
 ///
 /// # Errors
 /// The log cannot be written as JSON.
-pub fn sarif(file: &ResultsFile) -> Result<String, String> {
-    let runs: Vec<Value> = file.runs.iter().map(|run| log(run, file.incomplete.as_deref())).collect();
+pub fn sarif(file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
+    let one = |run: &Run| log(run, boundaries, file.incomplete.as_deref());
+    let runs: Vec<Value> = file.runs.iter().map(one).collect();
     let log = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     serde_json::to_string_pretty(&log)
         .map(|text| text + "\n")
         .map_err(|error| format!("the SARIF report cannot be written: {error}"))
 }
 
-fn log(run: &Run, incomplete: Option<&str>) -> Value {
-    let clauses = boundary::find(&run.header.boundary).map_or(&[][..], Boundary::clauses);
+fn log(run: &Run, boundaries: &[&'static dyn Boundary], incomplete: Option<&str>) -> Value {
+    let clauses = boundary::find(boundaries, &run.header.boundary).map_or(&[][..], Boundary::clauses);
     let mut rules: BTreeMap<&str, Option<&Clause>> = BTreeMap::new();
     for finding in run.checks.iter().flat_map(|check| &check.findings) {
         let id = finding.clause.0.as_str();

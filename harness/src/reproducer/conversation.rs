@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
-use crate::report::text::visible;
+use crate::text::visible;
 use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else

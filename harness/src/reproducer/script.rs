@@ -8,9 +8,9 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session};
-use crate::report::text::visible;
 use crate::results::{is_secret_name, redact_argv};
 use crate::runner::Failure;
+use crate::text::visible;
 
 /// A word for sh, quoted where it has to be.
 pub fn quoted(word: &str) -> String {

@@ -16,7 +16,7 @@ use crate::check::Check;
 use crate::finding::{CANARY_FAILED, Finding, Judgement, Nature};
 use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Plan, Step};
-use crate::report::text::visible;
+use crate::text::visible;
 use crate::transcript::Transcript;
 use crate::verdict::Verdict;
 

@@ -15,7 +15,7 @@ use crate::boundary::Mutant;
 use crate::check::Check;
 use crate::finding::{Finding, Nature};
 use crate::peer::Peer;
-use crate::report::verdicts;
+use crate::results::verdicts;
 use crate::runner::Outcome;
 use crate::verdict::{CheckResult, Verdict};
 

@@ -447,13 +447,14 @@ mod tests {
     use super::*;
     use crate::fixture::ActorExe;
     use crate::runner::Surroundings;
+    use crate::toy::Toy;
 
     #[test]
     fn no_plan_is_made_once_the_user_asks_to_stop() {
         let interrupted = Arc::new(AtomicBool::new(false));
         let (actor_exe, options) = (ActorExe::new(Path::new("/nowhere")), Options::default());
         let workshop = Workshop {
-            boundary: crate::boundary::all()[0],
+            boundary: &Toy,
             process: &|_, _| Err("no process is started here".to_owned()),
             options: &options,
             around: Surroundings {

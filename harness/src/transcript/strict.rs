@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::boundary::Boundary;
-use crate::cli::{did_you_mean, nearest};
 use crate::config;
 use crate::facts::Facts;
+use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
@@ -149,6 +149,3 @@ pub fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), String> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

@@ -15,7 +15,7 @@ use crate::runner::Failure;
 use crate::shrink::{Shrunk, shrink};
 
 fn json_rpc() -> &'static dyn Boundary {
-    boundary::find("json_rpc").unwrap()
+    super::super::boundary()
 }
 
 /// The reference that a mutant is made of, or the mutant, in this process.

@@ -1,19 +1,22 @@
 use std::io::BufRead as _;
 use std::sync::Arc;
 
-use super::*;
-use crate::boundary;
+use serde_json::Value;
+
+use crate::boundary::{Boundary, checks_of_side};
 use crate::clause::Side;
 use crate::rng::Rng;
+use crate::table;
+use crate::transcript::strict::facts;
 use crate::transcript::{Event, Exit, Kind, Transcript};
 
 /// The stored form of a conversation of every check of both sides, nothing said yet.
 fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
     let mut all = Vec::new();
-    for boundary in boundary::all() {
+    for boundary in table::all() {
         for side in [Side::Provider, Side::Consumer] {
             let facts = Arc::new(boundary.reference_facts(side));
-            for check in crate::cli::select::of_side(boundary, side) {
+            for check in checks_of_side(boundary, side) {
                 let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1)) else { continue };
                 let kinds = [
                     Kind::Started { argv: vec!["x".to_owned()] },

@@ -1,11 +1,16 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::*;
+use serde_json::{Value, json};
+
+use crate::clause::Side;
+use crate::config::Config;
+use crate::table;
 
 const PEER: &str = "[peer]\nboundary = \"toolhost\"\nserve = [\"./host\", \"--serve\"]\n";
 
 fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "p.toml", Path::new("/folder"))
+    Config::parse(text, "p.toml", Path::new("/folder"), &table::all())
 }
 
 fn with(rest: &str) -> Result<Config, String> {
@@ -91,7 +96,8 @@ fn a_boundary_is_needed_and_its_name_takes_either_dash() {
 fn the_folder_of_the_file_is_where_the_peer_runs() {
     let folder = tempfile::tempdir().unwrap();
     let error = |text: &str| {
-        let config = Config::parse(text, "p.toml", folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        let config = Config::parse(text, "p.toml", folder.path(), &table::all())
+            .unwrap_or_else(|error| panic!("{error}"));
         config.peer(&BTreeMap::new()).err().unwrap()
     };
     assert!(error(PEER).contains("there is no file"), "{}", error(PEER));
@@ -103,7 +109,7 @@ fn the_folder_of_the_file_is_where_the_peer_runs() {
 
 #[test]
 fn features_of_json_rpc_are_told_whole() {
-    let config = || Config::new(boundary::find("json_rpc").unwrap());
+    let config = || Config::new(table::find("json_rpc").unwrap());
     let refused = |name: &str, value: Value| config().set_feature(name, value).unwrap_err();
     for (name, members) in [("auth", "key|key_env"), ("rate_limit", "requests")] {
         let mut server = config();
@@ -139,7 +145,7 @@ fn features_of_json_rpc_are_told_whole() {
 
 #[test]
 fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
-    let mut config = Config::new(boundary::find("json_rpc").unwrap());
+    let mut config = Config::new(table::find("json_rpc").unwrap());
     for role in ["fail", "counter"] {
         config.set_role(role, json!({ "method": "m", "params": {} })).unwrap();
         assert!(config.set_role(role, json!({ "method": "m", "params": { "a": 1 } })).is_err());
@@ -152,11 +158,10 @@ fn roles_of_json_rpc_may_repeat_the_params_of_the_table() {
 /// What the table of keys says, the parser takes: every key with every value of its set.
 #[test]
 fn the_parser_takes_every_key_of_the_table() {
-    for boundary in boundary::all() {
-        for key in keys(boundary) {
+    for boundary in table::all() {
+        for key in boundary.config_keys() {
             let mut config = Config::new(boundary);
             match key.table {
-                "peer" if vocabulary::is_general(key.name) => {}
                 "peer" => {
                     let mut argv = vec!["program".to_owned()];
                     argv.extend(
