@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use peerproof::boundary::toolhost::properties;
 use peerproof::fuzz::Status;
+use peerproof::reference::toolhost::properties;
 use peerproof_benches::engine::Engine;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::pipe::Pipe;

@@ -12,11 +12,8 @@ use crate::matrix::differences::Exchange;
 use crate::nearest::did_you_mean;
 use crate::plan::{Plan, Step};
 use crate::rng::Rng;
-use crate::selftest::presentation::Harmless;
 use crate::transcript::Transcript;
-use peerproof_reference::machine::Machine;
 
-pub mod arguments;
 pub mod json_rpc;
 pub mod policy_driver;
 pub mod toolhost;
@@ -124,34 +121,6 @@ impl ConfigKey {
 /// A member of a [`ConfigKey`] without the mark behind it.
 pub fn unmarked(member: &str) -> &str {
     member.trim_end_matches(['?', '+'])
-}
-
-/// A reference peer in a form that other code can start: in this process, or as arguments for `peerproof peer`.
-pub struct Reference {
-    /// Arguments after `peerproof peer BOUNDARY` for each command, such as `serve` → `["--serve"]`. Placeholders
-    /// such as `{aid}` are filled in by the caller.
-    pub commands: Vec<(&'static str, Vec<String>)>,
-    /// Side that these commands play.
-    pub side: Side,
-    /// Presentations that change nothing of what its output means.
-    pub harmless: &'static [Harmless],
-}
-
-/// A reference peer that breaks clauses on purpose.
-#[derive(Debug, Clone)]
-pub struct Mutant {
-    /// Stable kebab id.
-    pub id: &'static str,
-    /// Clauses that it breaks; a check of each has to notice.
-    pub clauses: &'static [&'static str],
-    /// Side that it plays.
-    pub side: Side,
-    /// One sentence: what it does wrong.
-    pub fault: &'static str,
-    /// The fault lies in the shell: it shows in a real process only.
-    pub needs_process: bool,
-    /// A feature that this peer does not claim.
-    pub unclaimed: Option<&'static str>,
 }
 
 /// When and where something is written to a peer: what no plan can know.
@@ -289,13 +258,6 @@ pub trait Boundary: Sync {
     /// Smaller variants of one step's payload, most promising first, for the shrinker.
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan>;
 
-    /// The reference peers, provider first.
-    fn references(&self) -> Vec<Reference>;
-
-    /// Runs a reference peer in this process until it ends; `args` are those of [`Reference::commands`] and options
-    /// such as `--choice key=value`, `--mutant ID`. Returns the exit status.
-    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32;
-
     /// The bytes to write in the place of these, where they depend on the moment of writing (a time, a signature);
     /// `None`: these. What is given is what the transcript holds.
     fn seal(&self, _facts: &Facts, _bytes: &[u8], _moment: &Moment) -> Option<Vec<u8>> {
@@ -314,38 +276,9 @@ pub trait Boundary: Sync {
         None
     }
 
-    /// Facts about one of the reference peers.
-    fn facts_of(&self, reference: &Reference) -> Facts {
-        self.reference_facts(reference.side)
-    }
-
-    /// Roles of the reference peers of this side, each at the least that a configuration may say: a payload that leaves
-    /// nothing to probe, a method whose answer is free.
-    fn least_roles(&self, _side: Side) -> Vec<(&'static str, serde_json::Value)> {
-        Vec::new()
-    }
-
-    /// Whether this reference peer is the correct one that a mutant is made of.
-    fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
-        reference.side == mutant.side
-    }
-
-    /// Facts about the reference peer of `side`: what a configuration file for it would say.
-    fn reference_facts(&self, side: Side) -> Facts;
-
-    /// A reference peer as a machine for the in-process transport, with the same arguments as
-    /// [`Boundary::run_reference`] and `--without FEATURE` for a correct peer that lacks it; `None` where only a process can play it.
-    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>>;
-
-    /// Whether the reference peer of `side` understands these arguments beyond the usual ones, such as
-    /// `--choice key=value`.
-    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
-        let args = self.references().into_iter().find(|reference| reference.side == side);
-        let args = args.and_then(|reference| reference.commands.into_iter().next());
-        args.is_some_and(|(_, args)| {
-            self.reference_machine(&[args.as_slice(), extra].concat(), &[]).is_some()
-        })
-    }
+    /// What a configuration would say of a peer of `side` that plays every role and has every usual feature, under the
+    /// names that the roles usually have.
+    fn usual_facts(&self, side: Side) -> Facts;
 
     /// What a benchmark sends to a peer of which this is known, the smallest first. Rows are made of them.
     ///
@@ -356,9 +289,6 @@ pub trait Boundary: Sync {
     /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
     /// the harness itself carries out. `None` where such a peer has no such conversation.
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan>;
-
-    /// All mutants.
-    fn mutants(&self) -> Vec<Mutant>;
 
     /// Checks that notice no mutant, each with the reason why it is kept.
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::plan::{Act, Plan};
+use crate::played::Played;
 use crate::private;
 use crate::rng::Rng;
 use crate::runner::Failure;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub jobs: usize,
     /// Time for shrinking one finding; all of them together get six times that.
     pub shrink: Duration,
+    /// Reference peers that have to be clean with what is shrunk.
+    pub played: Option<&'static dyn Played>,
 }
 
 /// What a finding is known by: clause and reason code.
@@ -243,7 +246,7 @@ pub fn run(
         .map(|first| {
             let showed = again.entry(first.conversation).or_insert_with(|| shows_again(lab, &first.failure));
             let steady = showed.contains(&key_of(&first.failure.finding));
-            shrunk(lab, first, steady, if stop() { Duration::ZERO } else { left() })
+            shrunk(lab, settings.played, first, steady, if stop() { Duration::ZERO } else { left() })
         })
         .collect();
     Summary { status: at_the_end, found, known, given_up }
@@ -318,12 +321,18 @@ fn key_of(finding: &Finding) -> Key {
 }
 
 /// Makes the conversation of a finding as short as it goes.
-fn shrunk(lab: &Lab<'_>, first: First, steady: bool, time: Duration) -> Found {
+fn shrunk(
+    lab: &Lab<'_>,
+    played: Option<&'static dyn Played>,
+    first: First,
+    steady: bool,
+    time: Duration,
+) -> Found {
     let First { failure, conversation } = first;
     if !steady || time.is_zero() {
         return Found { failure, conversation, steady };
     }
-    let smaller = shrink::shrink(lab, &failure, Instant::now() + time);
+    let smaller = shrink::shrink(lab, played, &failure, Instant::now() + time);
     let failure = Failure { transcript: smaller.transcript, finding: smaller.finding, ..failure };
     Found { failure, conversation, steady }
 }

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use peerproof_reference::machine::Machine;
+use crate::machine::Machine;
 use serde_json::Value;
 
 use crate::boundary::Boundary;

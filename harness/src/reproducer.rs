@@ -14,6 +14,7 @@ use crate::finding::Finding;
 use crate::lab::Lab;
 use crate::payload::{Payload, Segment};
 use crate::plan::{Act, Fixture, Plan};
+use crate::played::Played;
 use crate::private;
 use crate::results::Explanation;
 use crate::runner::{Failure, Outcome};
@@ -35,6 +36,8 @@ const LINES_MAX: usize = 40;
 pub struct Explain<'a> {
     /// The peer and what is needed to start it.
     pub lab: &'a Lab<'a>,
+    /// Reference peers that have to be clean with what is shrunk.
+    pub played: Option<&'static dyn Played>,
     /// Folder for reproducers; `None`: none are written.
     pub out_dir: Option<&'a Path>,
     /// Time for all shrinking of the run; zero: nothing is shrunk.
@@ -81,7 +84,7 @@ pub fn explain_failures<'o>(
         let shrunk = (go_on && outcome.result.verdict.is_failure()).then(|| {
             // The first failures may take more than an equal share, never all of it.
             let share = left / u32::try_from((count - index).min(4)).unwrap_or(4);
-            shrink::shrink(with.lab, failure, Instant::now() + share)
+            shrink::shrink(with.lab, with.played, failure, Instant::now() + share)
         });
         if let Some(shrunk) = &shrunk {
             failure.transcript = shrunk.transcript.clone();

@@ -8,7 +8,7 @@ use std::thread::ScopedJoinHandle;
 
 use serde::Serialize;
 
-use crate::boundary::{Boundary, Mutant, Reference};
+use crate::boundary::Boundary;
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
 use crate::facts::Facts;
@@ -17,6 +17,7 @@ use crate::parallel;
 use crate::payload::Vars;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan, Step};
+use crate::played::{Mutant, Played, Reference};
 use crate::rng::Rng;
 use crate::runner::{self, Options, Outcome, Surroundings};
 use crate::verdict::Verdict;
@@ -39,8 +40,8 @@ pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + 
 /// What starts reference peers: as child processes and inside this process.
 #[derive(Clone, Copy)]
 pub struct Workshop<'a> {
-    /// The boundary that is proved.
-    pub boundary: &'static dyn Boundary,
+    /// The reference peers of the boundary that is proved.
+    pub played: &'static dyn Played,
     /// A reference peer as a process: side and arguments beyond the usual ones.
     pub process: &'a MakePeer<'a>,
     /// How runs are done.
@@ -165,12 +166,16 @@ const LOOKS: u32 = 3;
 const WAITERS_PER_JOB: usize = 4;
 
 impl Workshop<'_> {
+    fn boundary(&self) -> &'static dyn Boundary {
+        self.played.boundary()
+    }
+
     /// Proves the whole suite. `said` is told what is being done, one short phrase at a time. Where `only` leaves out
     /// mutants, clauses and checks without a mutant are not held against the suite.
     pub fn prove(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         let mutants: Vec<Mutant> = self
-            .boundary
+            .played
             .mutants()
             .into_iter()
             .filter(|mutant| only.is_none_or(|part| mutant.id.contains(part)))
@@ -234,7 +239,7 @@ impl Workshop<'_> {
         let variants: Vec<Variant> =
             self.variants().into_iter().filter(|variant| variant.choice.is_none()).collect();
         let mutants: Vec<Mutant> =
-            self.boundary.mutants().into_iter().filter(|mutant| !mutant.needs_process).collect();
+            self.played.mutants().into_iter().filter(|mutant| !mutant.needs_process).collect();
         self.correct(&variants, said).enter(&variants, &mut proof);
         let rows = self.each(1, &mutants, |mutant| {
             said(format!("mutant {}", mutant.id));
@@ -256,7 +261,7 @@ impl Workshop<'_> {
 
     /// Bytes that a check writes to a reference peer.
     fn bytes_written(&self, check: &Check, reference: &Reference) -> usize {
-        let Some(plan) = self.plan(check, &self.boundary.facts_of(reference)) else { return 0 };
+        let Some(plan) = self.plan(check, &self.played.facts_of(reference)) else { return 0 };
         let bytes = |step: &Step| match &step.act {
             Act::Send { payload, .. } => payload.len(&Vars::new()),
             _ => 0,
@@ -268,7 +273,7 @@ impl Workshop<'_> {
     fn checks_inside(&self, reference: &Reference) -> Vec<(usize, &Check)> {
         let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
         let mut checks: Vec<(usize, &Check)> = self
-            .boundary
+            .boundary()
             .checks()
             .iter()
             .filter(|check| !check.needs_process && commands.contains(&check.command.as_str()))
@@ -308,13 +313,13 @@ impl Workshop<'_> {
     fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<bool, String> {
         let mut looked_outside = false;
         let extra = arguments(mutant);
-        let references = self.boundary.references();
-        let played = references.iter().filter(|reference| self.boundary.plays(reference, mutant));
+        let references = self.played.references();
+        let played = references.iter().filter(|reference| self.played.plays(reference, mutant));
         for (place, reference) in played.enumerate() {
             // The record is of the first look. Whether a second reference is run as a process depends on the first.
             let is_first = row.looks == 1 && (place == 0 || !mutant.needs_process);
             let checks: Vec<&Check> =
-                self.boundary.checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
+                self.boundary().checks().iter().filter(|check| is_at_risk(check, mutant)).collect();
             let machine = match mutant.needs_process {
                 true => None,
                 false => self.machine_peer(reference, &extra, None, mutant.unclaimed),
@@ -355,8 +360,8 @@ impl Workshop<'_> {
     /// One mutant inside this process until it is noticed; `None` where a fuller proof has to do all of it.
     fn quick_row(&self, mutant: &Mutant, left_out: &[&str]) -> Option<MutantRow> {
         let mut row = new_row(mutant);
-        let references = self.boundary.references();
-        let reference = references.iter().find(|reference| self.boundary.plays(reference, mutant))?;
+        let references = self.played.references();
+        let reference = references.iter().find(|reference| self.played.plays(reference, mutant))?;
         let peer = self.machine_peer(reference, &arguments(mutant), None, mutant.unclaimed)?;
         let checks = self.checks_inside(reference);
         row.left_out = mutant
@@ -389,19 +394,19 @@ impl Workshop<'_> {
     fn second_chance(&self, mutants: &[Mutant], proof: &mut Proof, said: &(dyn Fn(String) + Sync)) {
         let killers = all_killers(&proof.rows);
         let left: Vec<&Check> = self
-            .boundary
+            .boundary()
             .checks()
             .iter()
             .filter(|check| check.needs_process && !check.slow && !killers.contains(&check.id))
             .collect();
-        let reasons = self.boundary.redundant_checks();
+        let reasons = self.boundary().redundant_checks();
         let found = self.each(WAITERS_PER_JOB, &left, |check| {
             said(format!("check {}", check.id));
             let looks = if reasons.iter().any(|(id, _)| *id == check.id) { 1 } else { LOOKS };
-            let references = self.boundary.references();
+            let references = self.played.references();
             for mutant in mutants.iter().filter(|mutant| is_at_risk(check, mutant)) {
                 let reference = references.iter().find(|reference| {
-                    self.boundary.plays(reference, mutant)
+                    self.played.plays(reference, mutant)
                         && reference.commands.iter().any(|(name, _)| *name == check.command)
                 });
                 let Some(peer) = reference.and_then(|of| self.process_peer(of, mutant).ok()) else {
@@ -428,7 +433,7 @@ impl Workshop<'_> {
 
     fn summarise(&self, mutants: &[Mutant], proof: &mut Proof) {
         let clauses: BTreeMap<&str, &Clause> =
-            self.boundary.clauses().iter().map(|clause| (clause.id.0.as_str(), clause)).collect();
+            self.boundary().clauses().iter().map(|clause| (clause.id.0.as_str(), clause)).collect();
         let mut proved = BTreeSet::new();
         for mutant in mutants {
             let Some(row) = proof.rows.iter().find(|row| row.id == mutant.id) else { continue };
@@ -462,9 +467,9 @@ impl Workshop<'_> {
         let killers = all_killers(&proof.rows);
         let summary = &mut proof.summary;
         summary.mutants = mutants.len();
-        summary.checks = self.boundary.checks().len();
+        summary.checks = self.boundary().checks().len();
         summary.redundant = self
-            .boundary
+            .boundary()
             .checks()
             .iter()
             .filter(decides)
@@ -480,7 +485,7 @@ impl Workshop<'_> {
 
     /// Looks up the reasons for redundant checks.
     fn excuse(&self, proof: &mut Proof) {
-        let reasons = self.boundary.redundant_checks();
+        let reasons = self.boundary().redundant_checks();
         for check in &proof.summary.redundant {
             match reasons.iter().find(|(id, _)| id == check) {
                 Some((_, reason)) => proof.excused.push((check.clone(), reason)),
@@ -488,7 +493,7 @@ impl Workshop<'_> {
             }
         }
         for (id, _) in reasons {
-            if !self.boundary.checks().iter().any(|check| check.id == *id) {
+            if !self.boundary().checks().iter().any(|check| check.id == *id) {
                 proof.problems.push(format!("a reason is given for {id}, which is no check"));
             }
         }
@@ -520,12 +525,12 @@ impl Workshop<'_> {
         how: Option<presentation::Harmless>,
         unclaimed: Option<&str>,
     ) -> Option<Peer> {
-        let boundary = self.boundary;
-        let mut facts = boundary.facts_of(reference);
+        let (played, boundary) = (self.played, self.boundary());
+        let mut facts = played.facts_of(reference);
         facts.features.retain(|feature, _| Some(feature.as_str()) != unclaimed);
         let (_, first) = reference.commands.first()?;
         let probe: Vec<String> = first.iter().chain(extra).cloned().collect();
-        boundary.reference_machine(&probe, &[])?;
+        played.reference_machine(&probe, &[])?;
         let commands = reference
             .commands
             .iter()
@@ -539,7 +544,7 @@ impl Workshop<'_> {
             facts,
             features_given: true,
             origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
-                let machine = boundary.reference_machine(args, env)?;
+                let machine = played.reference_machine(args, env)?;
                 Some(presentation::wrap_as(machine, how))
             })),
             pace: std::sync::Arc::default(),

@@ -24,6 +24,7 @@ use crate::finding::{Finding, Nature};
 use crate::lab::Lab;
 use crate::payload::Vars;
 use crate::plan::{Act, Chunking, Fixture, Plan};
+use crate::played::Played;
 use crate::runner::Failure;
 use crate::transcript::Transcript;
 
@@ -136,11 +137,17 @@ pub(crate) struct Shrinker<'a> {
     took: Duration,
 }
 
-/// Shrinks `failure` until nothing more goes or `deadline` passes. Never fails: at worst the original comes back.
-pub fn shrink(lab: &Lab<'_>, failure: &Failure, deadline: Instant) -> Shrunk {
+/// Shrinks `failure` until nothing more goes or `deadline` passes. Never fails: at worst the original comes back. Where
+/// reference peers can be played, what they are not clean with counts for nothing.
+pub fn shrink(
+    lab: &Lab<'_>,
+    played: Option<&'static dyn Played>,
+    failure: &Failure,
+    deadline: Instant,
+) -> Shrunk {
     let began = Instant::now();
     let original = &failure.transcript.plan;
-    let mut shrinker = Shrinker::new(lab, failure, deadline);
+    let mut shrinker = Shrinker::new(lab, played, failure, deadline);
     if shrinker.is_worth_it() {
         steps::shrink(&mut shrinker);
         if shrinker.judge == Judge::Model && !shrinker.is_of_a_consumer() {
@@ -202,11 +209,16 @@ pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &m
 }
 
 impl<'a> Shrinker<'a> {
-    fn new(lab: &'a Lab<'a>, failure: &'a Failure, deadline: Instant) -> Self {
+    fn new(
+        lab: &'a Lab<'a>,
+        played: Option<&'static dyn Played>,
+        failure: &'a Failure,
+        deadline: Instant,
+    ) -> Self {
         let plan = &failure.transcript.plan;
         let judgement = boundary::judge(lab.peer.boundary, &failure.transcript);
         let by_model = lab.peer.boundary.judge_by_model(&failure.transcript);
-        let reference = ReferenceLab::for_peer(lab, &failure.check, plan);
+        let reference = played.and_then(|played| ReferenceLab::for_peer(lab, played, &failure.check, plan));
         let seen =
             |findings: &[Finding]| findings.iter().any(|finding| finding.key() == failure.finding.key());
         let judge = if seen(&by_model.findings) {

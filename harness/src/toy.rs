@@ -2,17 +2,17 @@
 
 use std::sync::OnceLock;
 
-use peerproof_reference::machine::Machine;
-
 use crate::bench::workload::Workload;
-use crate::boundary::{Boundary, ConfigKey, Mutant, Reference};
+use crate::boundary::{Boundary, ConfigKey};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level, Side};
 use crate::facts::Facts;
 use crate::finding::{Finding, Judgement, Nature};
+use crate::machine::Machine;
 use crate::matrix::differences::Exchange;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Plan, Session, Step};
+use crate::played::{Mutant, Played, Reference};
 use crate::rng::Rng;
 use crate::selftest::presentation::Harmless;
 use crate::transcript::{Kind, Transcript};
@@ -134,6 +134,26 @@ impl Boundary for Toy {
         Vec::new()
     }
 
+    fn usual_facts(&self, side: Side) -> Facts {
+        let mut facts = Facts::new(side);
+        facts.commands.insert(COMMAND.to_owned());
+        facts
+    }
+
+    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
+        Err("a toy is not measured".to_owned())
+    }
+
+    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
+        None
+    }
+}
+
+impl Played for Toy {
+    fn boundary(&self) -> &'static dyn Boundary {
+        &Toy
+    }
+
     fn references(&self) -> Vec<Reference> {
         vec![Reference {
             commands: vec![(COMMAND, vec!["--lines".to_owned()])],
@@ -146,21 +166,7 @@ impl Boundary for Toy {
         2
     }
 
-    fn reference_facts(&self, side: Side) -> Facts {
-        let mut facts = Facts::new(side);
-        facts.commands.insert(COMMAND.to_owned());
-        facts
-    }
-
     fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        None
-    }
-
-    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
-        Err("a toy is not measured".to_owned())
-    }
-
-    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
         None
     }
 

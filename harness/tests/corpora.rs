@@ -6,9 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use peerproof::boundary::json_rpc::properties as json_rpc;
-use peerproof::boundary::policy_driver::properties as policy_driver;
-use peerproof::boundary::toolhost::properties;
+use peerproof::reference::json_rpc::properties as json_rpc;
+use peerproof::reference::policy_driver::properties as policy_driver;
+use peerproof::reference::toolhost::properties;
 use peerproof::rng::Rng;
 
 fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {

@@ -29,17 +29,17 @@ const CONVERSATIONS: u64 = 12;
 fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
-    let reference = boundary.references().remove(0);
+    let reference = table::played(boundary).references().remove(0);
     let commands = reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args));
     let peer = Peer {
         name: "reference".to_owned(),
         boundary,
         commands: commands.collect(),
         env: Vec::new(),
-        facts: boundary.reference_facts(Side::Provider),
+        facts: boundary.usual_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
-            boundary.reference_machine(&[args, &extra].concat(), env)
+            table::played(boundary).reference_machine(&[args, &extra].concat(), env)
         })),
         pace: Arc::default(),
     };
@@ -57,13 +57,14 @@ fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T
         rng_seed: 1,
         jobs: 2,
         shrink: Duration::ZERO,
+        played: Some(table::played(toolhost())),
     };
     let summary = fuzz::run(&lab, &Corpus::default(), &settings, &|| false, &|_| {});
     look(&lab, summary)
 }
 
 fn generated(n: u64) -> Plan {
-    let facts = toolhost().reference_facts(Side::Provider);
+    let facts = toolhost().usual_facts(Side::Provider);
     toolhost().generate(&facts, &mut Rng::new(n))
 }
 
@@ -90,7 +91,12 @@ fn a_finding_in_a_long_conversation_is_shrunk_to_a_short_one() {
     let (found, shrunk) = fuzz(Some("no-cache"), |lab, summary| {
         let missed = summary.found.into_iter().find(|found| found.failure.finding.clause.0 == "TH-IDEM-01");
         let missed = missed.expect("a key that comes again shows that nothing is kept");
-        let shrunk = shrink(lab, &missed.failure, Instant::now() + Duration::from_secs(120));
+        let shrunk = shrink(
+            lab,
+            Some(table::played(toolhost())),
+            &missed.failure,
+            Instant::now() + Duration::from_secs(120),
+        );
         (missed, shrunk)
     });
     assert!(found.steady);

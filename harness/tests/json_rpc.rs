@@ -16,13 +16,13 @@ use peerproof::finding::Finding;
 use peerproof::fixture::ActorExe;
 use peerproof::json::Json;
 use peerproof::lab::Lab;
+use peerproof::machine::{self, Action, Machine, Millis};
 use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Act, Chunking, Plan};
 use peerproof::rng::Rng;
 use peerproof::table;
 use peerproof::transcript::{Awaited, Bytes, Event, Kind, Transcript};
-use peerproof_reference::machine::{self, Action, Machine, Millis};
 use proptest::prelude::*;
 
 fn json_rpc() -> &'static dyn Boundary {
@@ -38,10 +38,10 @@ fn reference(choices: &[(&str, &str)]) -> Peer {
         boundary: json_rpc(),
         commands: BTreeMap::from([("command".to_owned(), vec!["--stdio".to_owned()])]),
         env: Vec::new(),
-        facts: json_rpc().reference_facts(Side::Provider),
+        facts: json_rpc().usual_facts(Side::Provider),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
-            json_rpc().reference_machine(&[args, &options].concat(), env)
+            table::played(json_rpc()).reference_machine(&[args, &options].concat(), env)
         })),
         pace: Arc::default(),
     }
@@ -144,7 +144,7 @@ proptest! {
 
 /// What is found where `line`, sent over HTTP to a server that lives on, came to these events.
 fn over_http(line: &str, kinds: Vec<Kind>) -> Vec<Finding> {
-    let facts = Arc::new(json_rpc().reference_facts(Side::Provider));
+    let facts = Arc::new(json_rpc().usual_facts(Side::Provider));
     let plan = Talk::plain(&facts).over("http").send(line).finish();
     let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("{plan:?}") };
     let kinds = [vec![Kind::Sent { step: 0, payload }], kinds].concat();
@@ -213,7 +213,7 @@ fn what_came_of_a_reply_over_http_is_told() {
 fn a_server_that_dies_of_bytes_breaks_the_clause_about_going_on() {
     let mut peer = reference(&[]);
     peer.origin = Origin::InProcess(Arc::new(|args, env| {
-        Some(Box::new(DiesOfBytes(json_rpc().reference_machine(args, env)?)))
+        Some(Box::new(DiesOfBytes(table::played(json_rpc()).reference_machine(args, env)?)))
     }));
     let (_, found) = judged(&peer, &conversation(&peer, b"\"\xff\"\n"));
     assert_eq!(found[0].clause.0, "RPC-ERR-01");

@@ -13,6 +13,7 @@ use peerproof::facts::Facts;
 use peerproof::finding::Finding;
 use peerproof::fixture::ActorExe;
 use peerproof::lab::Lab;
+use peerproof::machine::{Action, Event, Machine, Millis};
 use peerproof::peer::{MakeMachine, Origin, Peer};
 use peerproof::plan::{Act, Plan, Session, Step};
 use peerproof::rng::Rng;
@@ -20,7 +21,6 @@ use peerproof::runner::Failure;
 use peerproof::shrink;
 use peerproof::table;
 use peerproof::transcript::Transcript;
-use peerproof_reference::machine::{Action, Event, Machine, Millis};
 use peerproof_reference::toolhost::Choices;
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn toolhost() -> &'static dyn Boundary {
 }
 
 fn peer(choices: &[(&str, &str)], make: MakeMachine) -> Peer {
-    let mut facts = toolhost().reference_facts(Side::Provider);
+    let mut facts = toolhost().usual_facts(Side::Provider);
     for (key, value) in choices {
         facts.choices.insert((*key).to_owned(), (*value).to_owned());
     }
@@ -56,7 +56,7 @@ fn correct(choices: &[(&str, &str)]) -> MakeMachine {
     Arc::new(move |args, env| {
         let mut args = args.to_vec();
         args.extend(options.iter().cloned());
-        toolhost().reference_machine(&args, env)
+        table::played(toolhost()).reference_machine(&args, env)
     })
 }
 
@@ -300,7 +300,9 @@ fn shrinks_to(make: MakeMachine, sends_max: usize) -> Finding {
     let actor_exe = ActorExe::new("/nonexistent");
     let failure = Failure { check: "model".to_owned(), transcript, finding };
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    let shrunk = with_lab(&peer, &actor_exe, |lab| shrink::shrink(lab, &failure, deadline));
+    let shrunk = with_lab(&peer, &actor_exe, |lab| {
+        shrink::shrink(lab, Some(table::played(toolhost())), &failure, deadline)
+    });
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     let lines: usize = shrunk
         .plan
@@ -404,7 +406,7 @@ fn finds_a_peer_whose_deltas_say_nothing() {
 
 #[test]
 fn generates_the_same_conversation_for_the_same_seed() {
-    let facts: Facts = toolhost().reference_facts(Side::Provider);
+    let facts: Facts = toolhost().usual_facts(Side::Provider);
     let plans = |seed| {
         let mut rng = Rng::new(seed);
         (0..20).map(|_| toolhost().generate(&facts, &mut rng)).collect::<Vec<Plan>>()

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use peerproof::boundary::{Boundary, Mutant};
+use peerproof::boundary::Boundary;
 use peerproof::check::Check;
 use peerproof::clause::{Level, Side};
 use peerproof::fixture::ActorExe;
 use peerproof::peer::{Origin, Peer};
+use peerproof::played::Mutant;
 use peerproof::runner::{self, Options, Surroundings};
 use peerproof::selftest::Workshop;
 use peerproof::table;
@@ -35,7 +36,7 @@ fn every_mutant_is_noticed_and_no_correct_peer_is() {
     let options = Options::default();
     let proof = with_surroundings(|around| {
         let workshop = Workshop {
-            boundary: toolhost(),
+            played: table::played(toolhost()),
             process: &|_, _| Err("no process is started here".to_owned()),
             options: &options,
             around,
@@ -55,8 +56,11 @@ fn every_mutant_is_noticed_and_no_correct_peer_is() {
 /// Together with the test above: what is left for processes is named here, so that nothing falls between.
 #[test]
 fn every_must_clause_has_a_mutant() {
-    let broken: BTreeSet<&str> =
-        toolhost().mutants().iter().flat_map(|mutant| mutant.clauses.iter().copied()).collect();
+    let broken: BTreeSet<&str> = table::played(toolhost())
+        .mutants()
+        .iter()
+        .flat_map(|mutant| mutant.clauses.iter().copied())
+        .collect();
     let left: Vec<&str> = toolhost()
         .clauses()
         .iter()
@@ -68,7 +72,7 @@ fn every_must_clause_has_a_mutant() {
 }
 
 fn process_peer(mutant: &Mutant) -> Peer {
-    let references = toolhost().references();
+    let references = table::played(toolhost()).references();
     let reference = references.iter().find(|reference| reference.side == mutant.side).unwrap();
     let command = |args: &[String]| {
         let own = [env!("CARGO_BIN_EXE_peerproof"), "peer", "toolhost"].map(str::to_owned);
@@ -81,7 +85,7 @@ fn process_peer(mutant: &Mutant) -> Peer {
         boundary: toolhost(),
         commands: reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect(),
         env: Vec::new(),
-        facts: toolhost().reference_facts(mutant.side),
+        facts: toolhost().usual_facts(mutant.side),
         features_given: true,
         origin: Origin::Process {
             base_env: vec![("PATH".to_owned(), path)],
@@ -97,7 +101,7 @@ fn process_peer(mutant: &Mutant) -> Peer {
 fn checks_of_processes_notice_theirs() {
     let ids = ["leaves-a-child", "leaves-a-file", "dispatch-prints-log", "dispatch-error-as-string"];
     for id in ids {
-        let mutant = toolhost().mutants().into_iter().find(|mutant| mutant.id == id).unwrap();
+        let mutant = table::played(toolhost()).mutants().into_iter().find(|mutant| mutant.id == id).unwrap();
         assert!(mutant.side == Side::Consumer || ON_PROCESS.contains(&mutant.clauses[0]), "{id}");
         let checks: Vec<&Check> = toolhost()
             .checks()
@@ -119,15 +123,17 @@ fn checks_of_processes_notice_theirs() {
 
 #[test]
 fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
-    let reference = toolhost().references().remove(0);
+    let reference = table::played(toolhost()).references().remove(0);
     let peer = Peer {
         name: "reference".to_owned(),
         boundary: toolhost(),
         commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
         env: Vec::new(),
-        facts: toolhost().reference_facts(Side::Provider),
+        facts: toolhost().usual_facts(Side::Provider),
         features_given: true,
-        origin: Origin::InProcess(Arc::new(|args, env| toolhost().reference_machine(args, env))),
+        origin: Origin::InProcess(Arc::new(|args, env| {
+            table::played(toolhost()).reference_machine(args, env)
+        })),
         pace: Arc::default(),
     };
     let panics = Check::new("toolhost/serve/panics", "t", ["TH-FRAME-01"], "serve", |_, _| {
@@ -151,7 +157,11 @@ fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
 /// none can be asked.
 #[test]
 fn a_hang_counts_unless_the_machine_was_too_busy() {
-    let mutant = toolhost().mutants().into_iter().find(|mutant| mutant.id == "stays-after-eof").unwrap();
+    let mutant = table::played(toolhost())
+        .mutants()
+        .into_iter()
+        .find(|mutant| mutant.id == "stays-after-eof")
+        .unwrap();
     let check = toolhost()
         .checks()
         .iter()

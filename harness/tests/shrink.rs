@@ -33,14 +33,14 @@ fn toolhost() -> &'static dyn Boundary {
 }
 
 fn facts() -> Facts {
-    toolhost().reference_facts(Side::Provider)
+    toolhost().usual_facts(Side::Provider)
 }
 
 /// The reference in this process, or a mutant of it.
 fn in_process(mutant: Option<&str>) -> Peer {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
-    let reference = boundary.references().remove(0);
+    let reference = table::played(boundary).references().remove(0);
     let commands = reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args));
     Peer {
         name: mutant.unwrap_or("reference").to_owned(),
@@ -50,7 +50,7 @@ fn in_process(mutant: Option<&str>) -> Peer {
         facts: facts(),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
-            boundary.reference_machine(&[args, &extra].concat(), env)
+            table::played(boundary).reference_machine(&[args, &extra].concat(), env)
         })),
         pace: Arc::default(),
     }
@@ -88,7 +88,8 @@ fn failure(lab: &Lab<'_>, plan: &Plan, reason: &str) -> Failure {
 }
 
 fn shrunk(lab: &Lab<'_>, failure: &Failure) -> Shrunk {
-    let shrunk = shrink(lab, failure, Instant::now() + Duration::from_secs(20));
+    let shrunk =
+        shrink(lab, Some(table::played(toolhost())), failure, Instant::now() + Duration::from_secs(20));
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     let again = boundary::judge(toolhost(), &shrunk.transcript).findings;
     assert!(again.iter().any(|finding| finding.key() == failure.finding.key()), "{again:#?}");
@@ -200,7 +201,8 @@ fn every_shrunk_failure_of_a_mutant_is_one_of_the_mutant_alone() {
     let mut seen = 0;
     for mutant in ["defaults-aid", "unwraps-arrays", "no-cache", "deltas-replace", "state-not-delta"] {
         let peer = in_process(Some(mutant));
-        let clauses = toolhost().mutants().into_iter().find(|known| known.id == mutant).unwrap().clauses;
+        let clauses =
+            table::played(toolhost()).mutants().into_iter().find(|known| known.id == mutant).unwrap().clauses;
         let at_risk = |id: &str| {
             let check = toolhost().checks().iter().find(|check| check.id == id).unwrap();
             check.command == "serve" && clauses.iter().any(|clause| check.clauses.contains(&(*clause).into()))
@@ -227,7 +229,7 @@ fn without_time_the_original_comes_back() {
     talk.send(Request::empty().input("{}").line(), Expect::refused("TH-REQ-02"));
     let plan = talk.canary().finish().plan();
     let failure = failure(&lab, &plan, "accepted");
-    let shrunk = shrink(&lab, &failure, Instant::now());
+    let shrunk = shrink(&lab, Some(table::played(toolhost())), &failure, Instant::now());
     assert_eq!((shrunk.runs, shrunk.confirmed), (0, false));
     assert_eq!(shrunk.plan, plan);
     assert_eq!(shrunk.finding, failure.finding);
@@ -276,6 +278,7 @@ fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_a
     let lab = room.lab(peer);
     let interrupted = Arc::<AtomicBool>::default();
     let with = Explain {
+        played: Some(table::played(toolhost())),
         lab: &lab,
         out_dir: Some(out),
         budget: Duration::from_secs(5),

@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
+use peerproof::boundary::Boundary;
 use peerproof::boundary::toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof::boundary::toolhost::talk::{Request, Talk, refused};
-use peerproof::boundary::{Boundary, Reference};
 use peerproof::check::Check;
 use peerproof::fixture::ActorExe;
+use peerproof::machine::{Action, Event, Machine, Millis};
 use peerproof::payload::Payload;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::{Chunking, Plan};
+use peerproof::played::Reference;
 use peerproof::runner::{self, Options, Surroundings};
 use peerproof::table;
 use peerproof::verdict::{CheckResult, Verdict};
-use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
 /// A reference in this process with arguments beyond the usual ones.
 fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
@@ -25,12 +26,12 @@ fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]
     Peer {
         name: "reference".to_owned(),
         boundary,
-        facts: boundary.facts_of(&reference),
+        facts: table::played(boundary).facts_of(&reference),
         commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
         env: Vec::new(),
         features_given: true,
         origin: Origin::InProcess(Arc::new(move |args, env| {
-            boundary.reference_machine(&[args, &extra].concat(), env)
+            table::played(boundary).reference_machine(&[args, &extra].concat(), env)
         })),
         pace: Arc::default(),
     }
@@ -38,7 +39,7 @@ fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]
 
 fn toolhost(extra: &[&str]) -> Peer {
     let toolhost = table::find("toolhost").unwrap();
-    peer_of(toolhost, toolhost.references().remove(0), extra)
+    peer_of(toolhost, table::played(toolhost).references().remove(0), extra)
 }
 
 fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
@@ -104,7 +105,7 @@ fn a_plan_that_tries_nothing_is_no_pass() {
 fn correct_peers_are_asked_everything() {
     let mut left_out = Vec::new();
     for boundary in table::all() {
-        for reference in boundary.references() {
+        for reference in table::played(boundary).references() {
             let is_light = |id: &str| !id.contains("/limits/") && !id.contains("size");
             let checks: Vec<&Check> = boundary
                 .checks()
@@ -161,9 +162,9 @@ impl Machine for Silent {
 #[test]
 fn a_watching_check_is_red_for_its_own_clause_only() {
     let boundary = table::find("json_rpc").unwrap();
-    let mut peer = peer_of(boundary, boundary.references().remove(0), &[]);
+    let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
-        Some(Box::new(Silent(boundary.reference_machine(args, env)?)))
+        Some(Box::new(Silent(table::played(boundary).reference_machine(args, env)?)))
     }));
     let name = |name: &str| format!("json_rpc/stdio/ambient/{name}");
     let watching = ["id", "version"].map(|it| check(&name(it)));
@@ -219,7 +220,7 @@ fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
     let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
-        let right = boundary.reference_machine(args, env)?;
+        let right = table::played(boundary).reference_machine(args, env)?;
         Some(Box::new(Faulty { right, dies_of_bursts, after, primed: after.is_empty() }))
     }));
     let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof::boundary::{Boundary, Reference};
+use peerproof::boundary::Boundary;
 use peerproof::check::Check;
 use peerproof::clause::Side;
 use peerproof::facts::Facts;
 use peerproof::payload::Vars;
 use peerproof::peer::{Origin, Peer};
 use peerproof::plan::Act;
+use peerproof::played::Reference;
 use peerproof::rng::Rng;
 use peerproof::selftest;
+use peerproof::table;
 
 use crate::boundaries::{Form, Judged};
 use crate::remote::{self, SharedLine};
@@ -94,7 +96,7 @@ impl Pass {
     }
 
     fn facts(&self, boundary: &dyn Boundary, judged: &Judged, reference: &Reference) -> Facts {
-        let mut facts = boundary.facts_of(reference);
+        let mut facts = table::played(boundary).facts_of(reference);
         let told = self.choices.iter().filter(|(key, _)| !judged.untold.contains(&key.as_str()));
         facts.choices.extend(told.cloned());
         facts.features.retain(|feature, _| !self.unclaimed.contains(feature));
@@ -109,7 +111,7 @@ impl Pass {
         line: &SharedLine,
         refpeer: &str,
     ) -> Option<Peer> {
-        let references = boundary.references();
+        let references = table::played(boundary).references();
         let reference = references.get(self.reference)?;
         let command = |args: &[String]| -> Vec<String> {
             let program = self.is_process.then(|| refpeer.to_owned());
@@ -197,7 +199,9 @@ fn choices(boundary: &dyn Boundary, side: Side, nth: usize) -> Vec<(String, Stri
         let value = key.values.get(nth).or_else(|| key.values.last())?;
         Some((key.name.to_owned(), (*value).to_owned()))
     })
-    .filter(|(key, value)| boundary.reference_takes(side, &["--choice".to_owned(), format!("{key}={value}")]))
+    .filter(|(key, value)| {
+        table::played(boundary).reference_takes(side, &["--choice".to_owned(), format!("{key}={value}")])
+    })
     .collect()
 }
 
@@ -213,14 +217,14 @@ struct Subject {
 
 fn subjects(boundary: &dyn Boundary, judged: &Judged) -> Vec<Subject> {
     let mut seen = Vec::new();
-    let references = boundary.references();
+    let references = table::played(boundary).references();
     let references =
         references.iter().enumerate().filter(|(_, reference)| judged.sides.contains(&reference.side));
     references
         .map(|(at, reference)| {
             let side = reference.side;
             let first = reference.commands.first();
-            let machine = first.and_then(|(_, args)| boundary.reference_machine(args, &[]));
+            let machine = first.and_then(|(_, args)| table::played(boundary).reference_machine(args, &[]));
             let is_first = !seen.contains(&side);
             seen.push(side);
             Subject { at, side, has_machine: machine.is_some(), is_first }

@@ -3,8 +3,8 @@
 use std::io::{BufWriter, Read as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use peerproof::machine::{Action, Event, Machine, Millis};
 use peerproof::transport::in_process::UNIX_MS_AT_START;
-use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
 /// The line to the process that has the machines.
 pub struct Line {

@@ -2,10 +2,9 @@
 
 use std::sync::OnceLock;
 
-use peerproof_reference::machine::Machine;
 use serde::Deserialize as _;
 
-use super::{Boundary, ConfigKey, Isolation, Moment, Mutant, Reference};
+use super::{Boundary, ConfigKey, Isolation, Moment};
 use crate::bench::workload::Workload;
 use crate::carriage::HTTP;
 use crate::check::Check;
@@ -33,10 +32,8 @@ pub mod matching;
 pub mod model;
 pub mod oracle;
 pub mod probe;
-pub mod properties;
 pub mod rates;
 mod redundant;
-pub mod reference;
 pub mod role;
 pub mod rules;
 pub mod seal;
@@ -46,6 +43,7 @@ pub mod streams;
 pub mod talk;
 pub mod trial;
 pub mod unseal;
+pub mod usual;
 
 /// The json_rpc boundary. Its data is loaded when it is asked for.
 struct JsonRpc {
@@ -183,14 +181,6 @@ impl Boundary for JsonRpc {
         shrink::variants(plan, step)
     }
 
-    fn references(&self) -> Vec<Reference> {
-        reference::commands()
-    }
-
-    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
-        reference::run(args, env)
-    }
-
     fn seal(&self, facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
         seal::seal(facts, bytes, moment)
     }
@@ -209,24 +199,8 @@ impl Boundary for JsonRpc {
         Some(model::frames_due(facts, bytes))
     }
 
-    fn facts_of(&self, of: &Reference) -> Facts {
-        reference::facts_of(of)
-    }
-
-    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
-        of.side == mutant.side && reference::plays(of, mutant.id)
-    }
-
-    fn reference_facts(&self, side: Side) -> Facts {
-        reference::facts(side)
-    }
-
-    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
-        reference::least_roles(side)
-    }
-
-    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        reference::machine(args, env)
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
@@ -238,10 +212,6 @@ impl Boundary for JsonRpc {
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
         (facts.side == Side::Provider).then(|| bench::small_exchanges(facts, exchanges)).flatten()
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        reference::mutants()
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -6,9 +6,7 @@
 
 use std::sync::OnceLock;
 
-use peerproof_reference::machine::Machine;
-
-use super::{Boundary, ConfigKey, Mutant, Reference};
+use super::{Boundary, ConfigKey};
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
@@ -28,11 +26,10 @@ pub mod config;
 pub mod driver;
 pub mod exchanges;
 pub mod generate;
-pub mod properties;
 mod redundant;
-pub mod reference;
 pub mod request;
 pub mod select;
+pub mod usual;
 
 /// Name of the command of a driver.
 pub const DRIVER: &str = "command";
@@ -166,29 +163,8 @@ impl Boundary for PolicyDriver {
         generate::variants(plan, step)
     }
 
-    fn references(&self) -> Vec<Reference> {
-        reference::commands()
-    }
-
-    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
-        reference::run(args, env)
-    }
-
-    fn reference_facts(&self, side: Side) -> Facts {
-        reference::facts(side)
-    }
-
-    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
-        reference::least_roles(side)
-    }
-
-    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        // A driver needs its file, a selector real processes.
-        None
-    }
-
-    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
-        reference::takes(side, extra)
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
@@ -197,10 +173,6 @@ impl Boundary for PolicyDriver {
 
     fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
         None
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        reference::mutants()
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use peerproof_reference::machine::Machine;
-
-use super::{Boundary, ConfigKey, Isolation, Mutant, Reference};
+use super::{Boundary, ConfigKey, Isolation};
 use crate::bench::workload::Workload;
 use crate::check::Check;
 use crate::clause::{self, Clause, Side};
@@ -31,15 +29,14 @@ pub mod generate;
 pub mod model;
 pub mod oracle;
 pub mod probe;
-pub mod properties;
 mod redundant;
-pub mod reference;
 pub mod relation;
 pub mod reply_rules;
 pub mod role;
 pub mod state;
 pub mod talk;
 pub mod talk_state;
+pub mod usual;
 
 /// The toolhost boundary. Its data is loaded when it is asked for: a reference peer needs none of it, and starts in
 /// thousands.
@@ -162,28 +159,8 @@ impl Boundary for Toolhost {
         generate::variants(plan, step)
     }
 
-    fn references(&self) -> Vec<Reference> {
-        reference::commands()
-    }
-
-    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
-        reference::run(args, env)
-    }
-
-    fn reference_facts(&self, side: Side) -> Facts {
-        reference::facts(side)
-    }
-
-    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
-        reference::least_roles(side)
-    }
-
-    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-        reference::machine(args, env)
-    }
-
-    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
-        reference::takes(side, extra)
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
@@ -192,10 +169,6 @@ impl Boundary for Toolhost {
 
     fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
         bench::small_exchanges(facts, exchanges)
-    }
-
-    fn mutants(&self) -> Vec<Mutant> {
-        reference::mutants()
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

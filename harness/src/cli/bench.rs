@@ -224,7 +224,7 @@ impl Args {
             ));
         };
         let boundary = boundary_named(name)?;
-        let references = boundary.references();
+        let references = table::played(boundary).references();
         let provider = references.iter().find(|reference| reference.side == Side::Provider);
         let provider =
             provider.ok_or_else(|| Stop::usage(format!("{name} has no reference peer to measure")))?;

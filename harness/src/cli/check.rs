@@ -296,6 +296,7 @@ impl Work<'_> {
         let peer_args = self.args.peer.again(self.context);
         let with = Explain {
             lab: &lab,
+            played: Some(table::played(peer.boundary)),
             out_dir: Some(self.folder),
             budget: self.shrink_budget,
             peer_args: &peer_args,

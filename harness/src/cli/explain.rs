@@ -84,7 +84,7 @@ fn explain_clause(boundary: &'static dyn Boundary, clause: &Clause, printer: &Pr
             let _ = writeln!(out, "  {check}");
         }
     }
-    let mutants: Vec<_> = boundary
+    let mutants: Vec<_> = table::played(boundary)
         .mutants()
         .into_iter()
         .filter(|mutant| mutant.clauses.contains(&clause.id.0.as_str()))

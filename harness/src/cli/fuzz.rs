@@ -14,6 +14,7 @@ use crate::lab::Lab;
 use crate::report::progress::Progress;
 use crate::reproducer;
 use crate::runner::{self, Surroundings};
+use crate::table;
 
 /// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
 ///
@@ -72,6 +73,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         rng_seed: options.rng_seed,
         jobs: options.jobs,
         shrink: args.shrink_time,
+        played: Some(table::played(peer.boundary)),
     };
     let progress = Progress::new(0, &context.printer);
     let stop = || context.interrupted.load(Ordering::Relaxed);

@@ -218,7 +218,7 @@ mod tests {
             .set_main_command(vec!["./a b\"c".to_owned(), "--serve".to_owned(), "{{x}}".to_owned()])
             .unwrap();
         config.env.insert("A".to_owned(), "line\nfeed".to_owned());
-        let mut facts = boundary.reference_facts(crate::clause::Side::Provider);
+        let mut facts = boundary.usual_facts(crate::clause::Side::Provider);
         facts.roles.insert("any".to_owned(), json!({"aid": "A", "input": {"x y": [1, "é"]}}));
         facts.choices.insert("bom".to_owned(), "refuse".to_owned());
         let text = text(&config, "my peer", &facts, Path::new("peerproof.toml"));

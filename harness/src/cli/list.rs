@@ -172,7 +172,7 @@ fn one_boundary(boundary: &'static dyn Boundary) -> Row {
 }
 
 fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
-    let row = |mutant: crate::boundary::Mutant| Row {
+    let row = |mutant: crate::played::Mutant| Row {
         name: mutant.id.to_owned(),
         marks: vec![mutant.clauses.join(" "), mutant.side.word().to_owned()],
         text: mutant.fault.to_owned(),
@@ -181,7 +181,7 @@ fn mutants(boundary: &'static dyn Boundary) -> Vec<Row> {
             "needs_process": mutant.needs_process,
         }),
     };
-    boundary.mutants().into_iter().map(row).collect()
+    table::played(boundary).mutants().into_iter().map(row).collect()
 }
 
 fn config_keys(boundary: &'static dyn Boundary, as_json: bool, printer: &Printer) {

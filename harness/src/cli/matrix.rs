@@ -364,8 +364,8 @@ impl Entry {
         }
         let boundary = self.named_boundary()?;
         let side = self.side.unwrap_or(Side::Provider);
-        let Some(reference) = boundary.references().into_iter().find(|reference| reference.side == side)
-        else {
+        let mut references = table::played(boundary).references().into_iter();
+        let Some(reference) = references.find(|reference| reference.side == side) else {
             let sentence = format!("{} has no reference {}", boundary.name(), side.word());
             return Err(Stop::usage(sentence));
         };

@@ -1,6 +1,7 @@
 //! `peerproof peer`: runs a reference peer.
 
 use super::{Context, Done, Stop, boundary_named};
+use crate::table;
 
 /// Runs a reference peer on this terminal or pipe: a mock for whoever writes the other side.
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,7 @@ pub struct Args {
 /// The boundary is unknown, or there are no arguments.
 pub fn run(args: &Args, _context: &Context) -> Done {
     let boundary = boundary_named(&args.boundary)?;
-    let usual: Vec<String> = boundary
+    let usual: Vec<String> = table::played(boundary)
         .references()
         .iter()
         .flat_map(|reference| &reference.commands)

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{Context, Stop, boundary_named};
-use crate::boundary::{Boundary, Reference};
+use crate::boundary::Boundary;
 use crate::config::{Config, DEFAULT_FILE};
 use crate::peer::{Origin, Peer};
+use crate::played::Reference;
 use crate::table;
 
 /// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
@@ -71,7 +72,7 @@ impl PeerArgs {
         };
         let mut peers = Vec::new();
         for boundary in boundaries {
-            for reference in boundary.references() {
+            for reference in table::played(boundary).references() {
                 peers.push(reference_peer(boundary, &reference, &[], context)?);
             }
         }
@@ -264,8 +265,8 @@ pub fn reference_peer(
     let inherited = ["PATH", "HOME"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), context.variables.get(name)?.clone())));
-    let facts = boundary.facts_of(reference);
-    let usual = boundary.reference_facts(reference.side);
+    let facts = table::played(boundary).facts_of(reference);
+    let usual = boundary.usual_facts(reference.side);
     let more: Vec<&str> = facts
         .features
         .keys()

@@ -64,7 +64,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
         None => table::all(),
     };
     if let Some(part) = &args.filter
-        && !boundaries.iter().flat_map(|boundary| boundary.mutants()).any(|mutant| mutant.id.contains(part))
+        && !boundaries
+            .iter()
+            .flat_map(|boundary| table::played(*boundary).mutants())
+            .any(|mutant| mutant.id.contains(part))
     {
         return Err(Stop::usage(format!(
             "no id of a mutant contains {part:?}; `peerproof list mutants` shows them"
@@ -122,9 +125,10 @@ fn prove(
     options: &Options,
     around: Surroundings<'_>,
 ) -> Proof {
-    let progress = Progress::new(boundary.mutants().len(), &context.printer);
+    let played = table::played(boundary);
+    let progress = Progress::new(played.mutants().len(), &context.printer);
     let workshop = Workshop {
-        boundary,
+        played,
         process: &|reference, extra| {
             reference_peer(boundary, reference, extra, context).map_err(|stop| stop.message)
         },

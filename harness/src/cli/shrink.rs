@@ -12,6 +12,7 @@ use crate::report::judged;
 use crate::reproducer;
 use crate::runner::Failure;
 use crate::shrink;
+use crate::table;
 
 /// Shrinks a stored conversation on a live peer and writes a reproducer of what is left.
 #[derive(Debug, clap::Args)]
@@ -69,7 +70,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
             return Ok(Exit::Undecided);
         };
         let failure = Failure { check: stored.check.clone(), transcript: now, finding: shown };
-        let shrunk = shrink::shrink(lab, &failure, Instant::now() + args.time);
+        let shrunk = shrink::shrink(lab, Some(table::played(boundary)), &failure, Instant::now() + args.time);
         let judgement = boundary::judge(boundary, &shrunk.transcript);
         context.printer.out(&judged::render(boundary, &shrunk.transcript, &judgement, &context.printer));
         context.printer.out(&judged::shrunk(&shrunk));

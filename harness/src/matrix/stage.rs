@@ -141,7 +141,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
-    use peerproof_reference::machine::{Action, Event, Machine, Millis};
+    use crate::machine::{Action, Event, Machine, Millis};
 
     use super::*;
     use crate::boundary::Boundary as _;
@@ -170,7 +170,7 @@ mod tests {
         Peer {
             name: "mute".to_owned(),
             boundary: &Toy,
-            facts: Toy.reference_facts(Side::Provider),
+            facts: Toy.usual_facts(Side::Provider),
             commands: BTreeMap::from([(toy::COMMAND.to_owned(), Vec::new())]),
             env: Vec::new(),
             features_given: true,

@@ -62,7 +62,7 @@ impl Round<'_> {
             return None;
         }
         let own = &self.peer.facts;
-        let roles = self.peer.boundary.reference_facts(own.side).roles;
+        let roles = self.peer.boundary.usual_facts(own.side).roles;
         let facts = Facts { roles, ..own.clone() };
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let full = (check.planner)(&facts, &mut rng).ok()?;

@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::golden::Said;
 use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop};
-use crate::boundary::{Boundary, Reference};
+use crate::boundary::Boundary;
 use crate::check::Check;
 use crate::facts::Facts;
 use crate::peer::Peer;
+use crate::played::Reference;
 use crate::rng::Rng;
 use crate::runner::Outcome;
 use crate::verdict::Verdict;
@@ -101,7 +102,7 @@ impl Workshop<'_> {
             unclaimed: None,
         };
         let mut variants = vec![plain(PLAIN)];
-        for key in self.boundary.config_keys().iter().filter(|key| key.table == "choices") {
+        for key in self.boundary().config_keys().iter().filter(|key| key.table == "choices") {
             for value in key.values {
                 let choice = format!("{}={value}", key.name);
                 variants.push(Variant {
@@ -111,7 +112,7 @@ impl Workshop<'_> {
                 });
             }
         }
-        for feature in self.boundary.config_keys().iter().filter(|key| key.table == "features") {
+        for feature in self.boundary().config_keys().iter().filter(|key| key.table == "features") {
             let feature = feature.name.to_owned();
             variants.push(Variant {
                 extra: vec!["--without".to_owned(), feature.clone()],
@@ -128,7 +129,7 @@ impl Workshop<'_> {
     /// Every form of the correct peer against the checks that can run in this process.
     pub(super) fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
-        for reference in self.boundary.references() {
+        for reference in self.played.references() {
             let checks = self.checks_inside(&reference);
             let all = self.each(1, variants, |variant| {
                 if variant.how.is_some_and(|how| !reference.harmless.contains(&how)) {
@@ -161,7 +162,7 @@ impl Workshop<'_> {
     pub(super) fn correct_processes(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
         let rng_seed = self.options.rng_seed;
-        for reference in self.boundary.references() {
+        for reference in self.played.references() {
             let runs_inside = self.machine_peer(&reference, &[], None, None).is_some();
             let taken: Vec<&Variant> = variants
                 .iter()
@@ -172,7 +173,7 @@ impl Workshop<'_> {
                 let mut peer = (self.process)(&reference, &variant.process_extra())?;
                 peer.facts.features.retain(|feature, _| Some(feature) != variant.unclaimed.as_ref());
                 let checks: Vec<&Check> = self
-                    .boundary
+                    .boundary()
                     .checks()
                     .iter()
                     .take_while(|_| !self.is_interrupted())
@@ -180,7 +181,7 @@ impl Workshop<'_> {
                     .filter(|check| !check.slow && !check.exclusive && (check.needs_process || !runs_inside))
                     .filter(|check| {
                         let key = variant.choice.map(|(key, _)| key);
-                        key.is_some_and(|key| shows(self.boundary, check, key, &peer.facts, rng_seed))
+                        key.is_some_and(|key| shows(self.boundary(), check, key, &peer.facts, rng_seed))
                             || !check.waits && self.bytes_written(check, &reference) <= HEAVY_BYTES
                     })
                     .collect();
@@ -234,14 +235,14 @@ impl Workshop<'_> {
         match variant.how {
             Some(how) => !runs_inside && reference.harmless.contains(&how),
             None if variant.is_plain() => false,
-            None => (!runs_inside || hidden) && self.boundary.reference_takes(reference.side, &variant.extra),
+            None => (!runs_inside || hidden) && self.played.reference_takes(reference.side, &variant.extra),
         }
     }
 
     /// Whether only checks that need a process are about this choice.
     fn needs_process(&self, key: &str) -> bool {
         let mut checks =
-            self.boundary.checks().iter().filter(|check| is_about(self.boundary, check, key)).peekable();
+            self.boundary().checks().iter().filter(|check| is_about(self.boundary(), check, key)).peekable();
         checks.peek().is_some() && checks.all(|check| check.needs_process)
     }
 
@@ -250,7 +251,7 @@ impl Workshop<'_> {
     pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> Tried {
         let mut tried = Tried::default();
         said("correct peer: as a process".to_owned());
-        for reference in self.boundary.references() {
+        for reference in self.played.references() {
             let peer = match (self.process)(&reference, &[]) {
                 Ok(peer) => peer,
                 Err(error) => {
@@ -259,7 +260,7 @@ impl Workshop<'_> {
                 }
             };
             let checks: Vec<&Check> = self
-                .boundary
+                .boundary()
                 .checks()
                 .iter()
                 .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))

@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MutantRow, OF_MACHINE, Workshop};
-use crate::boundary::Mutant;
 use crate::check::Check;
 use crate::finding::{Finding, Nature};
 use crate::peer::Peer;
+use crate::played::Mutant;
 use crate::results::verdicts;
 use crate::runner::Outcome;
 use crate::verdict::{CheckResult, Verdict};
@@ -29,7 +29,7 @@ impl Workshop<'_> {
     /// Takes down what a check said of a peer, where that belongs into the record.
     pub(super) fn hear(&self, said: &mut Said, peer: &Peer, outcome: &Outcome) {
         let result = &outcome.result;
-        let check = self.boundary.checks().iter().find(|check| check.id == result.id);
+        let check = self.boundary().checks().iter().find(|check| check.id == result.id);
         if peer.is_process() && check.is_none_or(is_of_the_moment) {
             return;
         }

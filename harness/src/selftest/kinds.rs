@@ -10,11 +10,11 @@ use clap::ValueEnum;
 use super::correct::HEAVY_BYTES;
 use super::presentation::Harmless;
 use super::{FalsePositive, Proof, Workshop, arguments, is_at_risk};
-use crate::boundary::Reference;
 use crate::check::Check;
 use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Plan};
+use crate::played::Reference;
 use crate::runner::{self, Options, Outcome};
 use crate::verdict::Verdict;
 
@@ -100,7 +100,7 @@ impl Workshop<'_> {
             Err(error) => return proof.problems.push(error),
         };
         let mut found = Found::default();
-        for reference in self.boundary.references().into_iter().take_while(|_| !self.is_interrupted()) {
+        for reference in self.played.references().into_iter().take_while(|_| !self.is_interrupted()) {
             match kind {
                 Kind::LeastRoles => self.least_roles(&reference, &mut found),
                 Kind::SlowStart => self.slow(&reference, kind, Harmless::SlowStart, &mut found),
@@ -126,8 +126,8 @@ impl Workshop<'_> {
 
     /// The reference with each role in its turn at its least, against the checks whose plans depend on that.
     fn least_roles(&self, reference: &Reference, found: &mut Found) {
-        let usual = self.boundary.facts_of(reference);
-        for (role, value) in self.boundary.least_roles(reference.side) {
+        let usual = self.played.facts_of(reference);
+        for (role, value) in self.played.least_roles(reference.side) {
             let mut facts = usual.clone();
             facts.roles.insert(role.to_owned(), value);
             let (peer, checks) = match self.machine_peer(reference, &[], None, None) {
@@ -170,13 +170,13 @@ impl Workshop<'_> {
     /// At most `count` checks for processes of this reference, from all over the list: none that measures, or takes long
     /// by itself.
     fn process_checks(&self, reference: &Reference, count: usize) -> Vec<&Check> {
-        let facts = self.boundary.facts_of(reference);
+        let facts = self.played.facts_of(reference);
         let is_light = |check: &&Check| {
             let plan = self.plan(check, &facts);
             plan.is_some_and(|plan| plan.sessions.len() <= SESSIONS_MAX)
                 && self.bytes_written(check, reference) <= HEAVY_BYTES
         };
-        let checks = self.boundary.checks().iter().filter(|check| {
+        let checks = self.boundary().checks().iter().filter(|check| {
             !check.slow
                 && !check.exclusive
                 && reference.commands.iter().any(|(name, _)| *name == check.command)
@@ -225,7 +225,7 @@ impl Workshop<'_> {
     fn is_of(&self, kind: Kind, check: &Check, reference: &Reference) -> bool {
         let asks = |plan: &Plan| plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }));
         kind != Kind::LateReplies
-            || !self.plan(check, &self.boundary.facts_of(reference)).is_some_and(|plan| asks(&plan))
+            || !self.plan(check, &self.played.facts_of(reference)).is_some_and(|plan| asks(&plan))
     }
 
     fn outcomes(&self, peer: &Peer, checks: &[&Check], options: &Options) -> Vec<Outcome> {
@@ -236,8 +236,8 @@ impl Workshop<'_> {
 
     /// The reference and a selection of its mutants: the whole run against each check by itself.
     fn alone(&self, reference: &Reference, found: &mut Found) {
-        let mutants = self.boundary.mutants();
-        let mutants: Vec<_> = mutants.iter().filter(|it| self.boundary.plays(reference, it)).collect();
+        let mutants = self.played.mutants();
+        let mutants: Vec<_> = mutants.iter().filter(|it| self.played.plays(reference, it)).collect();
         let runs_inside = self.machine_peer(reference, &[], None, None).is_some();
         let chosen: Vec<_> = match runs_inside {
             true => {
@@ -250,7 +250,7 @@ impl Workshop<'_> {
                 mutants.into_iter().step_by(every).collect()
             }
         };
-        let ambient = self.boundary.checks().iter().filter(|check| check.ambient);
+        let ambient = self.boundary().checks().iter().filter(|check| check.ambient);
         let is_spoken = |check: &&Check| reference.commands.iter().any(|(name, _)| *name == check.command);
         let ambient: Vec<&Check> = ambient.filter(is_spoken).collect();
         let forms: Vec<_> = std::iter::once(None).chain(chosen.into_iter().map(Some)).collect();
@@ -307,7 +307,7 @@ impl Workshop<'_> {
             .into_iter()
             .map(|outcome| (outcome.result.id.clone(), Said::of(&outcome)))
             .collect();
-        let watchers = self.boundary.checks().iter().filter(|check| check.ambient);
+        let watchers = self.boundary().checks().iter().filter(|check| check.ambient);
         let watched = watchers.flat_map(|check| &check.clauses).map(|clause| clause.0.as_str()).collect();
         let told = together.values().flat_map(|said| said.clauses.iter().map(String::as_str)).collect();
         let mut differing = Vec::new();
@@ -454,7 +454,7 @@ mod tests {
         let interrupted = Arc::new(AtomicBool::new(false));
         let (actor_exe, options) = (ActorExe::new(Path::new("/nowhere")), Options::default());
         let workshop = Workshop {
-            boundary: &Toy,
+            played: &Toy,
             process: &|_, _| Err("no process is started here".to_owned()),
             options: &options,
             around: Surroundings {
@@ -463,7 +463,7 @@ mod tests {
                 interrupted: &interrupted,
             },
         };
-        let reference = &workshop.boundary.references()[0];
+        let reference = &workshop.played.references()[0];
         assert!(!workshop.process_checks(reference, 1).is_empty());
         interrupted.store(true, Ordering::Relaxed);
         assert!(workshop.process_checks(reference, 1).is_empty());

@@ -4,11 +4,11 @@
 use std::sync::Mutex;
 
 use super::Workshop;
-use crate::boundary::Reference;
 use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::facts::Facts;
 use crate::peer::Peer;
+use crate::played::Reference;
 use crate::runner::{self, Options};
 
 /// Name and `sh` script of each.
@@ -70,7 +70,7 @@ pub(super) fn prove(
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
     let mut found = Vec::new();
-    for reference in workshop.boundary.references() {
+    for reference in workshop.played.references() {
         found.extend(prove_side(workshop, &reference, waiters, said)?);
     }
     Ok(found)
@@ -82,7 +82,7 @@ fn prove_side(
     waiters: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
-    let boundary = workshop.boundary;
+    let boundary = workshop.boundary();
     let template = (workshop.process)(reference, &[])?;
     // They speak on standard streams: none of them listens.
     let commands = template.commands.keys().filter(|command| *command != HTTP);

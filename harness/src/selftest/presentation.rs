@@ -1,12 +1,13 @@
 //! Harmless presentations: the replies of a correct peer in another spelling, cut into other pieces.
 
-use peerproof_reference::machine::{Action, Event, Machine, Millis};
-
 use super::slow::{Late, Sleepy};
-use crate::boundary::arguments::PRESENT;
 use crate::json::{self, DecodeLimits, Presentation, present};
 use crate::load::{REPLY_AFTER, START_AFTER};
+use crate::machine::{Action, Event, Machine, Millis};
 use crate::rng::Rng;
+
+/// The option of a reference peer whose output is to be presented in another harmless way.
+pub const PRESENT: &str = "--present";
 
 /// One way to present replies that changes nothing of what they mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub fn wrap(inner: Box<dyn Machine>, how: Harmless) -> Box<dyn Machine> {
         Harmless::LateReplies => return Box::new(Late::new(inner, REPLY_AFTER_MS)),
         _ => {}
     }
-    Box::new(Presented { inner, how, rng: Rng::new(7), pending: Vec::new() })
+    Box::new(Presented { inner, presenter: Presenter::new(how) })
 }
 
 /// As [`wrap`], where a presentation is asked for.
@@ -89,27 +90,31 @@ pub fn wrap_as(inner: Box<dyn Machine>, how: Option<Harmless>) -> Box<dyn Machin
     }
 }
 
-struct Presented {
-    inner: Box<dyn Machine>,
+/// Bytes of a correct peer, presented in another way.
+pub struct Presenter {
     how: Harmless,
     rng: Rng,
     pending: Vec<u8>,
 }
 
-impl Presented {
-    fn write(&mut self, bytes: Vec<u8>, actions: &mut Vec<Action>) {
+impl Presenter {
+    /// Presents `how`; each one in the same way.
+    pub fn new(how: Harmless) -> Self {
+        Self { how, rng: Rng::new(7), pending: Vec::new() }
+    }
+
+    /// Gives `write` what stands for `bytes`, write by write.
+    pub fn present(&mut self, bytes: Vec<u8>, write: &mut dyn FnMut(Vec<u8>)) {
         match self.how {
             Harmless::OneByteWrites if bytes.len() <= REPLY_BYTES_MAX => {
-                actions.extend(bytes.into_iter().map(|byte| Action::Stdout(vec![byte])));
+                bytes.into_iter().for_each(|byte| write(vec![byte]));
             }
-            Harmless::OneByteWrites | Harmless::SlowStart | Harmless::LateReplies => {
-                actions.push(Action::Stdout(bytes));
-            }
+            Harmless::OneByteWrites | Harmless::SlowStart | Harmless::LateReplies => write(bytes),
             Harmless::Text(how) => {
                 self.pending.extend_from_slice(&bytes);
                 while let Some(end) = memchr::memchr(b'\n', &self.pending) {
                     let line: Vec<u8> = self.pending.drain(..=end).collect();
-                    actions.push(Action::Stdout(self.line(&line, how)));
+                    write(self.line(&line, how));
                 }
             }
         }
@@ -132,11 +137,18 @@ impl Presented {
     }
 }
 
+struct Presented {
+    inner: Box<dyn Machine>,
+    presenter: Presenter,
+}
+
 impl Presented {
     fn present(&mut self, inner_actions: Vec<Action>, actions: &mut Vec<Action>) {
         for action in inner_actions {
             match action {
-                Action::Stdout(bytes) => self.write(bytes, actions),
+                Action::Stdout(bytes) => {
+                    self.presenter.present(bytes, &mut |bytes| actions.push(Action::Stdout(bytes)));
+                }
                 other => actions.push(other),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use peerproof_reference::machine::{Action, Event, Machine, Millis};
+use crate::machine::{Action, Event, Machine, Millis};
 
 /// What a machine asked to be woken for; a shell may know the last such time only.
 #[derive(Default)]

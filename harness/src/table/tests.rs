@@ -29,7 +29,7 @@ fn replace_strings(value: &mut Value, with: &str) {
 #[test]
 fn what_is_wrong_with_the_answer_to_a_canary_is_told_once() {
     let boundary = find("toolhost").unwrap();
-    let facts = boundary.reference_facts(Side::Provider);
+    let facts = boundary.usual_facts(Side::Provider);
     let is_canary = |step: &Step| step.expect["reason"] == CANARY_FAILED;
     let serve = boundary.checks().iter().filter(|check| check.command == "serve");
     let mut plans = serve.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
@@ -64,7 +64,7 @@ fn plans_are_made_whatever_peers_call_their_things() {
             // Wherever a text is cut, one of these has no end of a character there.
             for shift in 0..4 {
                 let name = format!("{}{}", "a".repeat(shift), "\u{1F600}".repeat(12));
-                let mut facts = boundary.reference_facts(side);
+                let mut facts = boundary.usual_facts(side);
                 facts.roles.values_mut().for_each(|role| replace_strings(role, &name));
                 for check in boundary.checks() {
                     planned += usize::from((check.planner)(&facts, &mut Rng::new(1)).is_ok());
@@ -73,4 +73,21 @@ fn plans_are_made_whatever_peers_call_their_things() {
         }
     }
     assert!(planned > 5_000, "{planned}");
+}
+
+#[test]
+fn the_reference_plays_every_command_of_a_boundary() {
+    for boundary in all() {
+        for (side, names) in boundary.commands() {
+            let references = played(boundary).references();
+            let of_side = references.iter().filter(|reference| reference.side == side);
+            let mut known: Vec<&str> = Vec::new();
+            for (name, _) in of_side.flat_map(|reference| &reference.commands) {
+                if !known.contains(name) {
+                    known.push(name);
+                }
+            }
+            assert_eq!(known, names, "{} {}", boundary.name(), side.word());
+        }
+    }
 }

@@ -7,12 +7,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use peerproof_reference::machine::{Action, Event, Fetched, Machine, Millis, SpawnFailure};
-
 use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Until, gave_up};
 use crate::budget::Budget;
+use crate::machine::{Action, Event, Fetched, Machine, Millis};
 use crate::plan::Chunking;
 use crate::transcript::{Exit, Kind};
 
@@ -51,7 +50,7 @@ pub struct InProcessConnection {
 
 enum Answer {
     Fetched(Result<Fetched, String>),
-    SpawnFailed(SpawnFailure),
+    SpawnFailed(String),
 }
 
 impl fmt::Debug for InProcessConnection {
@@ -109,7 +108,7 @@ impl InProcessConnection {
             self.now_us += ANSWER_US;
             match answer {
                 Answer::Fetched(reply) => self.deliver(Event::Fetched(reply), log),
-                Answer::SpawnFailed(failure) => self.deliver(Event::ChildSpawnFailed(failure), log),
+                Answer::SpawnFailed(failure) => self.deliver(Event::SpawnFailed(failure), log),
             }
             return true;
         }
@@ -153,12 +152,10 @@ impl InProcessConnection {
                 }
                 Action::Spawn { .. } => {
                     let words = "no process can be started from here".to_owned();
-                    self.answers.push_back(Answer::SpawnFailed(SpawnFailure::Other(words)));
+                    self.answers.push_back(Answer::SpawnFailed(words));
                 }
                 Action::Exit(code) => self.end(Exit::Code(code), log),
                 Action::Abort => self.end(Exit::Signal(SIGABRT), log),
-                // There is no child to kill, and an action that is not known here has no answer to wait for.
-                _ => {}
             }
         }
         // Keeps the room for the next event.

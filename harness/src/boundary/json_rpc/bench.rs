@@ -101,12 +101,12 @@ pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::boundary::json_rpc::reference;
+    use crate::boundary::json_rpc::usual;
     use crate::clause::Side;
 
     #[test]
     fn requests_have_their_sizes_and_differ() {
-        let workloads = workloads(&reference::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
         for (workload, (name, bytes, variants, _)) in workloads.iter().zip(SIZES) {
             let lengths: Vec<usize> = workload.requests.iter().map(Vec::len).collect();
             // The names of methods make the smallest request a little larger.
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_server_that_wants_signatures_is_not_measured() {
-        let mut facts = reference::facts(Side::Provider);
+        let mut facts = usual::facts(Side::Provider);
         facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
         assert!(workloads(&facts).unwrap_err().contains("signed"));
     }
 
     #[test]
     fn a_wrong_echo_is_told() {
-        let workloads = workloads(&reference::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
         let judge = &workloads[0].judge;
         assert!(judge(0, br#"{"jsonrpc":"2.0","result":["y"],"id":0}"#).is_err());
         assert!(judge(0, b"no JSON").is_err());

@@ -69,7 +69,7 @@ fn load() -> Result<Vec<Loaded<Row>>, String> {
         .collect();
     files.sort_unstable();
     let cases: Vec<Loaded<Row>> = case::load(files)?;
-    let facts = super::reference::facts(Side::Provider);
+    let facts = super::usual::facts(Side::Provider);
     for Loaded { file, case } in &cases {
         let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
         if !case.modes.is_empty() || !case.env.is_empty() {

@@ -6,7 +6,6 @@
 pub mod expect;
 pub mod generate;
 pub mod oracle;
-pub mod reference;
 pub mod scenario;
 pub mod scene;
 pub mod script;

@@ -240,12 +240,12 @@ fn frames_at_most(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::boundary::json_rpc::reference;
+    use crate::boundary::json_rpc::usual;
     use crate::clause::Side;
 
     #[test]
     fn one_stream_of_numbers_gives_one_plan() {
-        let facts = reference::facts(Side::Provider);
+        let facts = usual::facts(Side::Provider);
         let plan = |seed| conversation(&facts, &mut Rng::new(seed));
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));

@@ -7,9 +7,6 @@ use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Plan};
 use crate::shrink::simpler;
 
-#[cfg(test)]
-mod mutants;
-
 /// The word in front of the message that was signed instead.
 const SIGNATURE_OF: &str = "@signature-of:";
 

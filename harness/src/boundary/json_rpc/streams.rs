@@ -337,7 +337,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::frames;
-    use super::super::reference;
+    use super::super::usual;
     use super::*;
     use crate::clause::Side;
 
@@ -357,7 +357,7 @@ mod tests {
     }
 
     fn clauses(tasks: usize, said: &[String]) -> Vec<String> {
-        let facts = reference::facts(Side::Provider);
+        let facts = usual::facts(Side::Provider);
         let line = |n: usize| {
             Line {
             step: n,
@@ -415,7 +415,7 @@ mod tests {
             };
             sent.into_iter().enumerate().map(line).collect()
         };
-        let facts = reference::facts(Side::Provider);
+        let facts = usual::facts(Side::Provider);
         let text: String = said.iter().map(|line| format!("{line}\n")).collect();
         let (frames, _) = frames::lines(text.as_bytes(), 100);
         let echo = r#"{"jsonrpc":"2.0","method":"echo","id":"t0"}"#;

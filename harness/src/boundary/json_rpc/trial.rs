@@ -98,7 +98,7 @@ pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'stat
 mod tests {
     use serde_json::json;
 
-    use super::super::reference;
+    use super::super::usual;
     use super::*;
     use crate::clause::Side;
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn each_mapped_role_is_called_once() {
-        let mut facts = reference::facts(Side::Provider);
+        let mut facts = usual::facts(Side::Provider);
         facts.roles.retain(|name, _| name == "echo");
         facts.roles.insert("blob".to_owned(), json!({ "method": "b", "params": { "n": "{bytes}" } }));
         let plans = plans(&facts);

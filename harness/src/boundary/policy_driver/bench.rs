@@ -164,18 +164,18 @@ fn in_menu(sid: Option<&str>, menus: &[Vec<String>], variant: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::super::reference;
+    use super::super::usual;
     use super::*;
 
     #[test]
     fn variants_have_one_length_and_answers_are_told_apart() {
         for side in [Side::Provider, Side::Consumer] {
-            for workload in workloads(&reference::facts(side)).unwrap() {
+            for workload in workloads(&usual::facts(side)).unwrap() {
                 let bytes = workload.request_bytes();
                 assert!(workload.requests.iter().all(|request| request.len() == bytes), "{}", workload.name);
             }
         }
-        let driver = &workloads(&reference::facts(Side::Provider)).unwrap()[0];
+        let driver = &workloads(&usual::facts(Side::Provider)).unwrap()[0];
         assert!((driver.judge)(0, b"<PICK><SID0011><END>").is_ok());
         assert!((driver.judge)(1, b"<PICK><SID0011><END>").is_err());
         assert!((driver.judge)(0, b"<NOOP><END>").is_ok());

@@ -13,7 +13,7 @@ pub fn all() -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reference;
+    use super::super::usual;
     use super::*;
     use crate::clause::Side;
     use crate::rng::Rng;
@@ -24,7 +24,7 @@ mod tests {
             let side = if check.command == super::super::SELECTOR { Side::Consumer } else { Side::Provider };
             let mut rng = Rng::new(1).fork(&check.id);
             // What cannot be tried on this machine has no steps.
-            let Ok(plan) = (check.planner)(&reference::facts(side), &mut rng) else { continue };
+            let Ok(plan) = (check.planner)(&usual::facts(side), &mut rng) else { continue };
             // Of a generated conversation the model says what is expected.
             for step in plan.steps.iter().filter(|step| step.canary && !plan.by_model) {
                 let all = step.expect.as_array().cloned().unwrap_or_else(|| vec![step.expect.clone()]);

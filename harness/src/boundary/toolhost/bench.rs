@@ -255,11 +255,11 @@ pub fn small_exchanges(facts: &Facts, exchanges: usize) -> Option<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::boundary::toolhost::reference;
+    use crate::boundary::toolhost::usual;
 
     #[test]
     fn requests_have_their_sizes_and_differ() {
-        let workloads = workloads(&reference::facts(Side::Provider)).unwrap();
+        let workloads = workloads(&usual::facts(Side::Provider)).unwrap();
         assert_eq!(workloads.len(), SERVE.len() + RUN.len());
         for (workload, size) in workloads.iter().zip(SERVE.iter().chain(RUN)) {
             let lengths: Vec<usize> = workload.requests.iter().map(Vec::len).collect();
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn small_exchanges_are_a_plan() {
-        let facts = reference::facts(Side::Provider);
+        let facts = usual::facts(Side::Provider);
         let plan = small_exchanges(&facts, 10).unwrap();
         assert_eq!(plan.steps.len(), 11);
         assert!(small_exchanges(&Facts::new(Side::Provider), 10).is_none());

@@ -136,7 +136,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::{checks, reference};
+    use super::super::{checks, usual};
     use super::KEYS;
     use crate::clause::Side;
     use crate::rng::Rng;
@@ -178,7 +178,7 @@ mod tests {
     fn every_choice_that_a_check_can_record_can_be_pinned() {
         let mut found = BTreeMap::new();
         for side in [Side::Provider, Side::Consumer] {
-            let facts = reference::facts(side);
+            let facts = usual::facts(side);
             for check in checks::all() {
                 if !facts.commands.contains(&check.command) {
                     continue;

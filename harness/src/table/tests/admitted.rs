@@ -15,7 +15,7 @@ fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
     let mut all = Vec::new();
     for boundary in table::all() {
         for side in [Side::Provider, Side::Consumer] {
-            let facts = Arc::new(boundary.reference_facts(side));
+            let facts = Arc::new(boundary.usual_facts(side));
             for check in checks_of_side(boundary, side) {
                 let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1)) else { continue };
                 let kinds = [

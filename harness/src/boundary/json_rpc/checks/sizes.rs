@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn plans_stay_small_and_lines_have_their_sizes() {
-        let facts = super::super::super::reference::facts(crate::clause::Side::Provider);
+        let facts = super::super::super::usual::facts(crate::clause::Side::Provider);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut crate::rng::Rng::new(1)).unwrap();
             let stored = serde_json::to_string(&plan).unwrap().len();

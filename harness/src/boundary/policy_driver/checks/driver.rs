@@ -78,13 +78,13 @@ fn with_raw(request: &Request, name: &str, value: &str) -> Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::reference;
+    use super::super::super::usual;
     use super::*;
     use crate::clause::Side;
 
     /// Why the checks under this part of an id cannot be carried out where the payload of `role` is this text.
     fn reasons(part: &str, role: &str, payload: &str) -> Vec<Option<String>> {
-        let mut facts = reference::facts(Side::Provider);
+        let mut facts = usual::facts(Side::Provider);
         let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
         facts.roles.insert(role.to_owned(), serde_json::json!({ "payload": payload }));
         let all = checks().into_iter().filter(|check| check.id.contains(part));

@@ -93,7 +93,7 @@ pub fn copy_for(facts: &Facts, role: &str, bytes: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::reference;
+    use super::super::super::usual;
     use super::*;
     use crate::clause::Side;
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_output_of_the_limit_is_found_to_the_byte() {
-        let mut facts = reference::facts(Side::Provider);
+        let mut facts = usual::facts(Side::Provider);
         for (role, around, within) in [("pick_inp", 34, 8), ("pick_inp64", 38, 8)] {
             let Some(Value::Object(members)) = facts.roles.get_mut(role) else { panic!("{role}") };
             members.insert(AROUND.to_owned(), around.into());

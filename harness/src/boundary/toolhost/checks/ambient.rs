@@ -399,7 +399,7 @@ mod tests {
     /// What a canary of theirs shows is no matter of the clause that they watch.
     #[test]
     fn canaries_speak_for_themselves() {
-        let facts = super::super::super::boundary().reference_facts(Side::Provider);
+        let facts = super::super::super::boundary().usual_facts(Side::Provider);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut Rng::new(1)).unwrap();
             let canaries: Vec<&str> = plan
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_canary_is_about_the_step_before_it_where_that_says_that_the_peer_goes_on() {
-        let facts = super::super::super::boundary().reference_facts(Side::Provider);
+        let facts = super::super::super::boundary().usual_facts(Side::Provider);
         let clause_behind = |clause: &str| {
             let mut talk = Talk::serve(&facts);
             let (request, expect) = talk.good(clause);

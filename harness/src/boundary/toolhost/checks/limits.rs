@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn plans_stay_small() {
-        let facts = super::super::super::reference::facts(crate::clause::Side::Provider);
+        let facts = super::super::super::usual::facts(crate::clause::Side::Provider);
         for check in checks() {
             let plan = (check.planner)(&facts, &mut crate::rng::Rng::new(1)).unwrap();
             let stored = serde_json::to_string(&plan).unwrap().len();

@@ -11,8 +11,8 @@ use peerproof_reference::json_rpc::{
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, Event, Machine};
 
-use super::talk::{call, quoted};
-use super::{oracle, reference};
+use crate::boundary::json_rpc::talk::{call, quoted};
+use crate::boundary::json_rpc::{oracle, usual};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::json::{self, DecodeErrorKind, DecodeLimits, Json};
@@ -320,7 +320,7 @@ fn read(bytes: &[u8]) -> Json {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(reference::facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
 }
 
 /// The reference in this process, on a clock that moves when it is told to.

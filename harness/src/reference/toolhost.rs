@@ -1,18 +1,58 @@
 //! The reference toolhost and dispatcher as peers under test.
 
 use peerproof_reference::dispatcher::Dispatcher;
-use peerproof_reference::machine::Machine;
 use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{dispatcher, io, toolhost};
 use serde_json::{Value, json};
 
-use super::probe::default_lease;
-use super::role::{ROLES, reference_aid};
-use crate::boundary::arguments::{refuse, split_mutant, split_presentation, split_without, variable};
-use crate::boundary::{Mutant, Reference};
+use super::arguments::{refuse, split_mutant, split_presentation, split_without, variable};
+use super::inside;
+use super::presented::wrap_as;
+use crate::boundary::Boundary;
+use crate::boundary::toolhost::role::reference_aid;
 use crate::clause::Side;
-use crate::facts::Facts;
-use crate::selftest::presentation::{self, Harmless};
+use crate::machine::Machine;
+use crate::played::{Mutant, Played, Reference};
+use crate::selftest::presentation::Harmless;
+
+pub mod properties;
+
+struct Toolhost;
+
+/// The reference toolhost and dispatcher.
+pub fn played() -> &'static dyn Played {
+    &Toolhost
+}
+
+impl Played for Toolhost {
+    fn boundary(&self) -> &'static dyn Boundary {
+        crate::boundary::toolhost::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        least_roles(side)
+    }
+
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args, env)
+    }
+
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        takes(side, extra)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
 
 /// Arguments after `peerproof peer toolhost`.
 pub fn commands() -> Vec<Reference> {
@@ -29,24 +69,6 @@ pub fn commands() -> Vec<Reference> {
             harmless: Harmless::OF_REQUESTS,
         },
     ]
-}
-
-/// What a configuration file for the reference peer of this side would say.
-pub fn facts(side: Side) -> Facts {
-    let mut facts = Facts::new(side);
-    for reference in commands().into_iter().filter(|reference| reference.side == side) {
-        facts.commands.extend(reference.commands.into_iter().map(|(name, _)| name.to_owned()));
-    }
-    if side == Side::Provider {
-        for (role, _) in ROLES {
-            facts.roles.insert((*role).to_owned(), json!({ "aid": reference_aid(role) }));
-        }
-        for feature in ["idempotency", "ds_state", "http_get"] {
-            facts.features.insert(feature.to_owned(), json!(true));
-        }
-        facts.features.insert("lease".to_owned(), default_lease());
-    }
-    facts
 }
 
 /// Roles at their least: an input that says nothing, to a tool whose output is free.
@@ -102,7 +124,7 @@ fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, 
         Some(mutant) => mutant.machine(config),
         None => Box::new(Dispatcher::new(config)),
     };
-    let mut machine = presentation::wrap_as(machine, how);
+    let mut machine = wrap_as(machine, how);
     Ok(io::dispatch::run_machine(&mut *machine).unwrap_or(70))
 }
 
@@ -115,11 +137,11 @@ pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Mach
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let (without, args) = split_without(args);
     match io::toolhost::parse(&args, &variable(env)).ok()? {
-        io::toolhost::Command::Host(config) => Some(match (mutant, without) {
+        io::toolhost::Command::Host(config) => Some(inside(match (mutant, without) {
             (Some(mutant), _) => mutant.machine(*config),
             (None, Some(feature)) => mutants::without_feature(&feature, toolhost::machine(*config)),
             (None, None) => toolhost::machine(*config),
-        }),
+        })),
         io::toolhost::Command::List => None,
     }
 }

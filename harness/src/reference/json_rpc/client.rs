@@ -7,10 +7,13 @@ use peerproof_reference::io;
 use peerproof_reference::json_rpc_client::{self, Config, mutants};
 use peerproof_reference::machine::{Action, Event, Machine, Millis};
 
-use super::super::reference::unclaimed;
-use crate::boundary::arguments::{refuse, split_mutant, variable};
-use crate::boundary::{Mutant, Reference};
+use super::super::arguments::{refuse, split_mutant, variable};
+use super::super::inside;
+use super::unclaimed;
+use crate::boundary::json_rpc::client::COMMAND;
 use crate::clause::Side;
+use crate::machine as engine;
+use crate::played::{Mutant, Reference};
 use crate::selftest::presentation::Harmless;
 use crate::transport::in_process::UNIX_MS_AT_START;
 
@@ -26,11 +29,7 @@ const STATUS_STREAMS: i32 = 70;
 /// Arguments after `peerproof peer json_rpc`.
 pub fn command() -> Reference {
     let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
-    Reference {
-        side: Side::Consumer,
-        commands: vec![(super::COMMAND, args)],
-        harmless: Harmless::OF_REQUESTS,
-    }
+    Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_REQUESTS }
 }
 
 /// The arguments of the client, where it is meant. It tries again whether or not that is claimed.
@@ -55,7 +54,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
 }
 
 /// The client as a machine that writes its results itself; one without a scenario ends at once.
-pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
+pub fn machine(args: &[String]) -> Option<Box<dyn engine::Machine>> {
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let arguments = io::json_rpc_client::parse(&args).ok()?;
     let make = |config: Config| match mutant {
@@ -67,8 +66,8 @@ pub fn machine(args: &[String]) -> Option<Box<dyn Machine>> {
         Ok((make(config), results))
     });
     Some(match ready {
-        Ok((client, results)) => Box::new(Filing { client, results }),
-        Err(_) => Box::new(Unready),
+        Ok((client, results)) => inside(Filing { client, results }),
+        Err(_) => inside(Unready),
     })
 }
 

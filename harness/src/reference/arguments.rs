@@ -2,10 +2,7 @@
 
 use peerproof_reference::io;
 
-use crate::selftest::presentation::Harmless;
-
-/// The option of a reference peer whose output is to be presented in another harmless way.
-pub const PRESENT: &str = "--present";
+use crate::selftest::presentation::{Harmless, PRESENT};
 
 /// The mutant that `--mutant ID` names, and the other arguments.
 ///

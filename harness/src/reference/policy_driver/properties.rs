@@ -16,7 +16,7 @@ use peerproof_reference::machine::{Action, Event, Machine};
 use peerproof_reference::policy_driver::block::{Block as Theirs, BlockReader, Rules};
 use peerproof_reference::policy_driver::{Choices, Config, Driver, merge as merge_texts};
 
-use super::block::{self, Block, Fault, OUTPUT_BYTES_MAX, Open};
+use crate::boundary::policy_driver::block::{self, Block, Fault, OUTPUT_BYTES_MAX, Open};
 use crate::json::{self, DecodeLimits, Decoded, Json};
 
 /// Nesting that works everywhere.

@@ -9,8 +9,8 @@ use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 
-use super::talk::quoted;
-use super::{model, oracle, reference, reply_rules};
+use crate::boundary::toolhost::talk::quoted;
+use crate::boundary::toolhost::{model, oracle, reply_rules, usual};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::json::{self, DecodeLimits, Json};
@@ -293,7 +293,7 @@ fn decode(bytes: &[u8]) -> Json {
 
 fn facts() -> &'static Arc<Facts> {
     static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
-    FACTS.get_or_init(|| Arc::new(reference::facts(Side::Provider)))
+    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
 }
 
 /// A finished session of lock-step turns.

@@ -4,13 +4,55 @@ use peerproof_reference::io;
 use peerproof_reference::policy_driver::mutants::{bridge, driver, selector};
 use serde_json::json;
 
-use super::request::Request;
-use super::{BRIDGE, DRIVER, SELECTOR, config};
-use crate::boundary::arguments::{refuse, split_mutant, split_presentation, variable};
-use crate::boundary::{Mutant, Reference};
+use super::arguments::{refuse, split_mutant, split_presentation, variable};
+use super::presented::wrap_as;
+use crate::boundary::Boundary;
+use crate::boundary::policy_driver::request::Request;
+use crate::boundary::policy_driver::{BRIDGE, DRIVER, SELECTOR};
 use crate::clause::Side;
-use crate::facts::Facts;
-use crate::selftest::presentation::{self, Harmless};
+use crate::machine::Machine;
+use crate::played::{Mutant, Played, Reference};
+use crate::selftest::presentation::Harmless;
+
+pub mod properties;
+
+struct PolicyDriver;
+
+/// The reference driver, bridge and selector.
+pub fn played() -> &'static dyn Played {
+    &PolicyDriver
+}
+
+impl Played for PolicyDriver {
+    fn boundary(&self) -> &'static dyn Boundary {
+        crate::boundary::policy_driver::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
+        least_roles(side)
+    }
+
+    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        // A driver needs its file, a selector real processes.
+        None
+    }
+
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        takes(side, extra)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
 
 /// The word that says that the driver is meant.
 const DRIVE: &str = "--drive";
@@ -44,32 +86,6 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// What a configuration file for the reference peer of this side would say.
-pub fn facts(side: Side) -> Facts {
-    let mut facts = Facts::new(side);
-    for reference in commands().into_iter().filter(|reference| reference.side == side) {
-        facts.commands.extend(reference.commands.into_iter().map(|(name, _)| name.to_owned()));
-    }
-    for feature in config::FEATURES {
-        facts.features.insert((*feature).to_owned(), json!(true));
-    }
-    if side == Side::Provider {
-        let plain = Request::plain();
-        let roles = [
-            ("pick", plain.clone()),
-            ("pick_inp", plain.clone().inputs(r#"{"policy_patch":{"k":"v"}}"#)),
-            ("pick_inp64", plain.inputs(r#"{"policy_patch64":{"k":"v"}}"#)),
-        ];
-        for (role, request) in roles {
-            let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
-            facts.roles.insert(role.to_owned(), json!({ "payload": payload }));
-        }
-        // A driver merges nothing.
-        facts.features.remove("merged_inputs");
-    }
-    facts
-}
-
 /// Roles at their least: a payload whose inputs say nothing.
 pub fn least_roles(side: Side) -> Vec<(&'static str, serde_json::Value)> {
     let role = |request: Request| {
@@ -97,7 +113,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
         Err(error) => return refuse(&error),
     };
     let args = args.as_slice();
-    let wrap = |machine| presentation::wrap_as(machine, how);
+    let wrap = |machine| wrap_as(machine, how);
     let variable = variable(env);
     let run = match word.as_str() {
         DRIVE => split_mutant(&payload_last(args), driver::find).map(|split| match split {

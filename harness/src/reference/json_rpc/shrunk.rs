@@ -3,37 +3,39 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::boundary::{self, Boundary, Mutant, Reference};
+use crate::boundary::{self, Boundary};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
 use crate::lab::Lab;
 use crate::peer::{Origin, Peer};
 use crate::plan::Plan;
+use crate::played::{Mutant, Played, Reference};
 use crate::rng::Rng;
 use crate::runner::Failure;
 use crate::shrink::{Shrunk, shrink};
 
 fn json_rpc() -> &'static dyn Boundary {
-    super::super::boundary()
+    super::played().boundary()
 }
 
 /// The reference that a mutant is made of, or the mutant, in this process.
 fn peer(mutant: &str, broken: bool) -> Peer {
     let boundary = json_rpc();
-    let known: Mutant = boundary.mutants().into_iter().find(|known| known.id == mutant).unwrap();
+    let played: &'static dyn Played = super::played();
+    let known: Mutant = played.mutants().into_iter().find(|known| known.id == mutant).unwrap();
     let reference: Reference =
-        boundary.references().into_iter().find(|reference| boundary.plays(reference, &known)).unwrap();
+        played.references().into_iter().find(|reference| played.plays(reference, &known)).unwrap();
     let extra = if broken { vec!["--mutant".to_owned(), mutant.to_owned()] } else { Vec::new() };
     Peer {
         name: mutant.to_owned(),
         boundary,
-        facts: boundary.facts_of(&reference),
+        facts: played.facts_of(&reference),
         commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
         env: Vec::new(),
         features_given: true,
         origin: Origin::InProcess(std::sync::Arc::new(move |args, env| {
-            boundary.reference_machine(&[args, &extra].concat(), env)
+            played.reference_machine(&[args, &extra].concat(), env)
         })),
         pace: Default::default(),
     }
@@ -71,7 +73,7 @@ fn shrunk(mutant: &str, clause: &str, plan: impl FnOnce(&Facts) -> Plan) -> Shru
     let finding = findings.iter().find(|finding| finding.clause.0 == clause);
     let finding = finding.unwrap_or_else(|| panic!("no {clause} in {findings:#?}")).clone();
     let failure = Failure { check: "test".to_owned(), transcript, finding };
-    let shrunk = shrink(&lab, &failure, Instant::now() + Duration::from_secs(20));
+    let shrunk = shrink(&lab, Some(super::played()), &failure, Instant::now() + Duration::from_secs(20));
     assert_eq!(shrunk.finding.key(), failure.finding.key());
     assert!(shrunk.confirmed, "{shrunk:#?}");
     let correct = peer(mutant, false);
@@ -135,9 +137,9 @@ fn what_is_sealed_as_it_is_written_is_sealed_anew_in_each_smaller_conversation()
 fn a_client_is_told_less_and_hears_less() {
     // Twelve calls of every kind, with a server that says more than it must.
     let plan = |_: &Facts| {
-        of_check("json_rpc/client/error/of-each-final-code")(&json_rpc().reference_facts(Side::Consumer))
+        of_check("json_rpc/client/error/of-each-final-code")(&json_rpc().usual_facts(Side::Consumer))
     };
-    let mutants = json_rpc().mutants();
+    let mutants = super::played().mutants();
     let mutant = mutants
         .iter()
         .find(|mutant| mutant.side == Side::Consumer && mutant.clauses.contains(&"RPC-CLIENT-10"))

@@ -1,22 +1,69 @@
 //! The reference server as a peer under test.
 
 use peerproof_reference::json_rpc::mutants;
-use peerproof_reference::machine::Machine;
 use peerproof_reference::{io, json_rpc};
 use serde_json::{Value, json};
 
-use super::client;
-use super::role::reference_role;
-use crate::boundary::arguments::{refuse, split_mutant, variable};
-use crate::boundary::{Mutant, Reference};
+use super::arguments::{refuse, split_mutant, variable};
+use super::inside;
+use crate::boundary::Boundary;
+use crate::boundary::json_rpc::role::reference_role;
+use crate::boundary::json_rpc::usual;
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
+use crate::machine::Machine;
+use crate::played::{Mutant, Played, Reference};
 use crate::selftest::presentation::Harmless;
 use crate::transport::in_process::UNIX_MS_AT_START;
 
-/// Roles that the reference plays as far as checks ask for them.
-const ROLES: [&str; 7] = ["echo", "fail", "sleep", "named", "counter", "blob", "stream"];
+pub mod client;
+pub mod properties;
+#[cfg(test)]
+mod shrunk;
+#[cfg(test)]
+mod signed;
+
+struct JsonRpc;
+
+/// The reference server and client.
+pub fn played() -> &'static dyn Played {
+    &JsonRpc
+}
+
+impl Played for JsonRpc {
+    fn boundary(&self) -> &'static dyn Boundary {
+        crate::boundary::json_rpc::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn facts_of(&self, of: &Reference) -> Facts {
+        facts_of(of)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        least_roles(side)
+    }
+
+    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
+        of.side == mutant.side && plays(of, mutant.id)
+    }
+
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args, env)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
 
 /// Arguments of the reference with every feature.
 const FEATURED: [&str; 7] =
@@ -28,7 +75,7 @@ fn is_featured(reference: &Reference) -> bool {
 
 /// What a configuration file for one of the reference servers would say.
 pub fn facts_of(reference: &Reference) -> Facts {
-    let mut facts = facts(reference.side);
+    let mut facts = usual::facts(reference.side);
     facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
     if is_featured(reference) {
         facts.features.insert("auth".to_owned(), json!({ "key": FEATURED[1], "key_id": FEATURED[3] }));
@@ -59,26 +106,8 @@ pub fn commands() -> Vec<Reference> {
             commands: vec![("command", featured(&["--stdio"])), (HTTP, featured(&["--http", "{addr}"]))],
             harmless: Harmless::ALL,
         },
-        client::reference::command(),
+        client::command(),
     ]
-}
-
-/// What a configuration file for the reference server would say.
-pub fn facts(side: Side) -> Facts {
-    let mut facts = Facts::new(side);
-    if side == Side::Provider {
-        facts.commands.extend(["command", HTTP].map(str::to_owned));
-        for role in ROLES {
-            facts.roles.insert(role.to_owned(), reference_role(role));
-        }
-        for feature in ["batch", "concurrent", "profile_methods", "streaming"] {
-            facts.features.insert(feature.to_owned(), json!(true));
-        }
-    } else {
-        facts.commands.insert(client::COMMAND.to_owned());
-        facts.features.insert("retry".to_owned(), json!(true));
-    }
-    facts
 }
 
 /// Roles at their least: params that say nothing, to a method whose result is free.
@@ -100,8 +129,8 @@ pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
 /// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
 /// exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
-    if let Some(args) = client::reference::arguments(args) {
-        return client::reference::run(&args, env);
+    if let Some(args) = client::arguments(args) {
+        return client::run(&args, env);
     }
     let (mutant, args) = match split_mutant(args, mutants::find) {
         Ok(split) => split,
@@ -152,16 +181,16 @@ pub(super) fn unclaimed(args: &[String], feature: &str) -> Vec<String> {
 
 /// The reference server as a machine, or a mutant of it.
 pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
-    if let Some(args) = client::reference::arguments(args) {
-        return client::reference::machine(&args);
+    if let Some(args) = client::arguments(args) {
+        return client::machine(&args);
     }
     let (mutant, args) = split_mutant(args, mutants::find).ok()?;
     let mut config = io::json_rpc::parse(&without_stdio(&args)).ok()?;
     config.started_unix_ms = UNIX_MS_AT_START;
-    Some(match mutant {
+    Some(inside(match mutant {
         Some(mutant) => mutant.machine(config),
         None => json_rpc::machine(config),
-    })
+    }))
 }
 
 /// The mutants of both sides. One whose clause has no row is a survivor.
@@ -176,6 +205,6 @@ pub fn mutants() -> Vec<Mutant> {
             needs_process: mutant.shell_fault().is_some() || mutant.carrier_fault().is_some(),
             unclaimed: None,
         })
-        .chain(client::reference::mutants())
+        .chain(client::mutants())
         .collect()
 }
