@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use peerproof::boundary::toolhost::expect::Expect;
-use peerproof::boundary::toolhost::talk::{Request, Talk};
-use peerproof::boundary::toolhost::usual;
-use peerproof::boundary::{self, Boundary};
-use peerproof::budget::Budget;
-use peerproof::clause::Side;
-use peerproof::fixture::ActorExe;
-use peerproof::fuzz::{self, Corpus, Settings, Status};
-use peerproof::lab::Lab;
-use peerproof::peer::{Origin, Peer};
-use peerproof::plan::Plan;
-use peerproof::reference::toolhost as played;
 use peerproof::table;
+use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::budget::Budget;
+use peerproof_engine::clause::Side;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::fuzz::{self, Corpus, Settings, Status};
+use peerproof_engine::lab::Lab;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::plan::Plan;
+use peerproof_played::toolhost as played;
+use peerproof_toolhost::expect::Expect;
+use peerproof_toolhost::talk::{Request, Talk};
+use peerproof_toolhost::usual;
 
 /// The reference toolhost as a peer under test, and what is needed to talk to it.
 pub struct Engine {

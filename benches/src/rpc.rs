@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use peerproof::boundary::json_rpc::usual;
-use peerproof::clause::Side;
-use peerproof::payload::Payload;
-use peerproof::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::clause::Side;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_json_rpc::usual;
 use peerproof_reference::json_rpc::signature;
 
 /// The key that [`signed`] signs with.
