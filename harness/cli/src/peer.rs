@@ -18,7 +18,7 @@ pub struct Args {
     args: Vec<String>,
 }
 
-/// Carries out the command. Arguments that can be run were taken by [`super::hidden`] already.
+/// Carries out the command. Arguments that can be run were taken by [`peerproof::hidden()`] already.
 ///
 /// # Errors
 /// The boundary is unknown, or there are no arguments.

@@ -47,8 +47,8 @@ fn extend(line: &mut Vec<u8>, more: &[u8]) {
     line.extend_from_slice(more);
 }
 
-/// Every line of a serve session; what follows the last line feed counts once the input was closed.
-pub fn of_serve(transcript: &Transcript, session: usize) -> Vec<Line> {
+/// Every line of a session; what follows the last line feed counts once the input was closed.
+pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut open: Vec<u8> = Vec::new();
     let mut open_variable = false;
@@ -210,7 +210,7 @@ mod tests {
             timeout_scale: 1.0,
             events: vec![sent(0, long()), sent(1, long()), sent(2, Payload::text("\nnext\n"))],
         };
-        let lines = of_serve(&transcript, 0);
+        let lines = of_session(&transcript, 0);
         let lengths: Vec<usize> = lines.iter().map(|line| line.bytes.len()).collect();
         assert_eq!(lengths, [KEPT_BYTES, 4]);
         assert!(lines[0].bytes.capacity() < KEPT_BYTES * 3 / 2, "it was not doubled");

@@ -205,7 +205,7 @@ impl Workshop<'_> {
         tried.add(plain);
         let correct = std::mem::take(&mut tried.said);
         tried.enter(&variants, &mut proof);
-        proof.null_peers = null_peers::count();
+        proof.null_peers = null_peers::count(self.boundary());
         match null {
             Ok(greens) => proof.false_greens.extend(greens),
             Err(error) => proof.problems.push(error),

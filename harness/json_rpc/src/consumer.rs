@@ -38,7 +38,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
         let mut client = Client::default();
-        let (sent, received) = (lines::of_serve(transcript, session), answers(transcript, session));
+        let (sent, received) = (lines::of_session(transcript, session), answers(transcript, session));
         for said in in_order(transcript, session, &sent, &received) {
             match said {
                 Said::Client(step, bytes, ended) => client.line(step, bytes, ended),

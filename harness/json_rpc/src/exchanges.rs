@@ -22,7 +22,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
         return all;
     }
     for session in 0..transcript.plan.sessions.len() {
-        let sent = lines::of_serve(transcript, session);
+        let sent = lines::of_session(transcript, session);
         let asked = model::asked(transcript, session, &sent);
         let out = transcript.stdout(session);
         let (frames, _) = frames::answering(&out, &asked, transcript, session);

@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
     }
 
     fn judge(mut self, judgement: &mut Judgement) {
-        let lines = lines::of_serve(self.transcript, self.session);
+        let lines = lines::of_session(self.transcript, self.session);
         let asked = model::asked(self.transcript, self.session, &lines);
         if http::is_http(self.transcript, self.session) {
             self.judge_http(asked, &lines);

@@ -175,6 +175,24 @@ impl Boundary for PolicyDriver {
         None
     }
 
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
+            (
+                "constant full selection",
+                "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
+            ),
+            (
+                "constant full fallback",
+                "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
+            ),
+            (
+                "constant full invalid",
+                "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
+            ),
+        ]
+    }
+
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
         redundant::CHECKS
     }

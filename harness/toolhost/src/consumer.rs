@@ -17,7 +17,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     for (session, spec) in transcript.plan.sessions.iter().enumerate() {
         let serve = spec.command != "run";
         let lines = match serve {
-            true => lines::of_serve(transcript, session),
+            true => lines::of_session(transcript, session),
             false => lines::of_run(transcript, session).into_iter().collect(),
         };
         for line in lines {

@@ -23,7 +23,7 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
             // What a dispatcher asks is not ours to compare.
             "command" => continue,
             "run" => lines::of_run(transcript, session).into_iter().collect(),
-            _ => lines::of_serve(transcript, session),
+            _ => lines::of_session(transcript, session),
         };
         let (frames, _) = frames::of(transcript, session);
         let asked = model::expected(transcript, session, &frames).asked;

@@ -73,7 +73,7 @@ fn may_sleep_long(transcript: &Transcript, pins: &Pins) -> bool {
         let is_run = transcript.plan.sessions[session].command == "run";
         let lines = match is_run {
             true => lines::of_run(transcript, session).into_iter().collect(),
-            false => lines::of_serve(transcript, session),
+            false => lines::of_session(transcript, session),
         };
         let run_aid = transcript.plan.sessions[session].placeholders.get("aid");
         for line in lines {
@@ -252,7 +252,7 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
     let mut world = World::new(pins, env.get("MACHINA_LEASE_ENFORCE").map(String::as_str));
     let times = frame_times(transcript, session);
     let end_us = transcript.of(session).last().map_or(0, |event| event.at_us);
-    let lines = lines::of_serve(transcript, session);
+    let lines = lines::of_session(transcript, session);
     let all_ended = lines.last().is_none_or(|line| line.ended);
     let readings: Vec<(Reading, Span)> = lines
         .iter()

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 
 use super::Workshop;
+use crate::boundary::Boundary;
 use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::facts::Facts;
@@ -11,7 +12,7 @@ use crate::peer::Peer;
 use crate::played::Reference;
 use crate::runner::{self, Options};
 
-/// Name and `sh` script of each.
+/// Name and `sh` script of each that knows no word of a boundary.
 const NULL_PEERS: &[(&str, &str)] = &[
     ("cat", "exec cat"),
     ("true", "exec true"),
@@ -22,25 +23,7 @@ const NULL_PEERS: &[(&str, &str)] = &[
     ("endless random bytes", "exec cat /dev/urandom"),
     ("constant ok", "while read -r line; do echo '{\"ok\":true}'; done"),
     ("constant ok at once", "echo '{\"ok\":true}'; exec cat >/dev/null"),
-    (
-        "constant full reply",
-        "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
-         \"ds_state\":{\"delta\":true}}'; done",
-    ),
     ("constant refusal", "while read -r line; do echo '{\"ok\":false,\"error\":\"no\"}'; done"),
-    ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
-    (
-        "constant full selection",
-        "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
-    ),
-    (
-        "constant full fallback",
-        "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
-    ),
-    (
-        "constant full invalid",
-        "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
-    ),
     ("closes stdin", "exec <&-; sleep 5"),
     ("closes stdout", "exec >&-; sleep 5"),
     ("never reads", "exec sleep 30 </dev/null"),
@@ -48,15 +31,19 @@ const NULL_PEERS: &[(&str, &str)] = &[
     ("child that stays", "sleep 30 & exec cat"),
 ];
 
-/// Null peers that answer by rote hold some clauses by accident: these say `constant` and are only asked not to be
-/// clean.
-fn by_rote(name: &str) -> bool {
-    name.starts_with("constant full") || name.starts_with("constant refusal")
+/// Null peers that answer by rote hold some clauses by accident: they are only asked not to be clean.
+fn by_rote(boundary: &dyn Boundary, name: &str) -> bool {
+    name == "constant refusal" || boundary.answers_by_rote().iter().any(|(own, _)| *own == name)
 }
 
-/// How many there are.
-pub(super) fn count() -> usize {
-    NULL_PEERS.len()
+/// Those for a boundary: with those that answer in its words.
+fn of(boundary: &dyn Boundary) -> Vec<(&'static str, &'static str)> {
+    NULL_PEERS.iter().chain(boundary.answers_by_rote()).copied().collect()
+}
+
+/// How many there are for a boundary.
+pub(super) fn count(boundary: &dyn Boundary) -> usize {
+    of(boundary).len()
 }
 
 /// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed: peer and
@@ -86,7 +73,7 @@ fn prove_side(
     let template = (workshop.process)(reference, &[])?;
     // They speak on standard streams: none of them listens.
     let commands = template.commands.keys().filter(|command| *command != HTTP);
-    let greens = workshop.each(1, NULL_PEERS, |(name, script)| {
+    let greens = workshop.each(1, &of(boundary), |(name, script)| {
         said(format!("null peer: {name}"));
         let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
         let peer = Peer {
@@ -111,7 +98,7 @@ fn prove_side(
             seen.1 += usize::from(outcome.result.verdict.is_failure());
         });
         let (good, failures) = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if by_rote(name) {
+        if by_rote(boundary, name) {
             // It must be found out; what it holds by accident it may hold.
             let clean = failures == 0 && !good.is_empty();
             return if clean { vec![((*name).to_owned(), "every check".to_owned())] } else { Vec::new() };

@@ -420,7 +420,7 @@ impl Server {
             events: self.events,
         };
         let judgement = oracle::judge(&transcript);
-        let lines = peerproof_engine::lines::of_serve(&transcript, 0);
+        let lines = peerproof_engine::lines::of_session(&transcript, 0);
         let said =
             || -> String { lines.iter().map(|line| String::from_utf8_lossy(&line.bytes) + "\n").collect() };
         assert!(judgement.findings.is_empty(), "{:#?}\nin {}", judgement.findings, said());
