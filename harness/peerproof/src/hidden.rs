@@ -8,7 +8,7 @@ use crate::table;
 
 /// Plays the hidden parts of this binary: actors, the shim that sets limits, and reference peers, whose arguments are
 /// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
-/// [`main`]. Whoever's binary runs checks calls it before anything else.
+/// the command line. Whoever's binary runs checks calls it before anything else.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
     use peerproof_engine::runner::probe;
     use peerproof_engine::transport::child::{guardian, shim};
