@@ -5,7 +5,7 @@
 //!
 //! Two runs write the same. In this process time is virtual, and every verdict is settled. Of a process a check that
 //! measures, waits for the contract's own times or watches every conversation is left out: what it says is a matter of the
-//! moment. Where the verdict of another check is one of time, of luck or of this machine, [`UNSETTLED`] stands for it, and
+//! moment. Where the verdict of another check is one of time, of luck or of this machine, `~` stands for it, and
 //! agrees with anything.
 
 use std::collections::{BTreeMap, BTreeSet};
