@@ -3,10 +3,10 @@
 # a folder: the checked-in one without an argument. Needs `cargo build --release` and python3.
 #
 #     harness/golden.sh                                                    # makes it anew
-#     harness/golden.sh /tmp/now && diff -r harness/tests/golden /tmp/now    # shows what a change changed, `~` aside
+#     harness/golden.sh /tmp/now && diff -r harness/golden /tmp/now    # shows what a change changed, `~` aside
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:-harness/tests/golden}
+out=${1:-harness/golden}
 peerproof=target/release/peerproof
 mkdir -p "$out"
 # The record is of what the checks say, not of whether that proves the suite.

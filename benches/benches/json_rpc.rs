@@ -2,11 +2,11 @@
 //! processor beside a peer that only copies; and what it costs to judge a conversation.
 
 use criterion::{Criterion, Throughput, criterion_group};
-use peerproof::boundary;
-use peerproof::transcript::Transcript;
+use peerproof::table;
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::rpc::{self, KEY, UNIX_S};
 use peerproof_benches::{ECHO, RPC, peer_or_pinned, played};
+use peerproof_engine::transcript::Transcript;
 use peerproof_reference::json_rpc::{AuthConfig, Config, HmacVerifier, Verifier as _, machine};
 use peerproof_reference::limits::Limits;
 use peerproof_reference::machine::{Event, Machine as _};
@@ -74,7 +74,7 @@ fn child(c: &mut Criterion) {
 }
 
 fn judgement(c: &mut Criterion) {
-    let boundary = boundary::find("json_rpc").expect("the boundary");
+    let boundary = table::find("json_rpc").expect("the boundary");
     let mut group = c.benchmark_group("json_rpc/judge");
     for (name, calls, windows) in
         [("1,000 calls, one by one", 1_000, 1_000), ("1,000 calls at once", 1_000, 1)]

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use peerproof::boundary::policy_driver::block::parse;
 use peerproof_benches::pick;
+use peerproof_policy_driver::block::parse;
 
 fn blocks(c: &mut Criterion) {
     for (name, text) in [("one string", pick::one_string()), ("records", pick::records())] {

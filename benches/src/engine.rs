@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use peerproof::boundary::toolhost::expect::Expect;
-use peerproof::boundary::toolhost::reference;
-use peerproof::boundary::toolhost::talk::{Request, Talk};
-use peerproof::boundary::{self, Boundary};
-use peerproof::budget::Budget;
-use peerproof::clause::Side;
-use peerproof::fixture::ActorExe;
-use peerproof::fuzz::{self, Corpus, Settings, Status};
-use peerproof::lab::Lab;
-use peerproof::peer::{Origin, Peer};
-use peerproof::plan::Plan;
+use peerproof::table;
+use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::budget::Budget;
+use peerproof_engine::clause::Side;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::fuzz::{self, Corpus, Settings, Status};
+use peerproof_engine::lab::Lab;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::plan::Plan;
+use peerproof_played::toolhost as played;
+use peerproof_toolhost::expect::Expect;
+use peerproof_toolhost::talk::{Request, Talk};
+use peerproof_toolhost::usual;
 
 /// The reference toolhost as a peer under test, and what is needed to talk to it.
 pub struct Engine {
@@ -31,9 +33,9 @@ impl Engine {
     /// # Errors
     /// One sentence: no temporary folder, no boundary of that name.
     pub fn new(command: &[OsString]) -> Result<Self, String> {
-        let boundary: &'static dyn Boundary = boundary::find("toolhost").ok_or("no such boundary")?;
+        let boundary: &'static dyn Boundary = table::find("toolhost").ok_or("no such boundary")?;
         let origin = match command.is_empty() {
-            true => Origin::InProcess(Arc::new(reference::machine)),
+            true => Origin::InProcess(Arc::new(played::machine)),
             false => Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
         };
         let serve = match command.is_empty() {
@@ -45,7 +47,7 @@ impl Engine {
             boundary,
             commands: BTreeMap::from([("serve".to_owned(), serve)]),
             env: Vec::new(),
-            facts: reference::facts(Side::Provider),
+            facts: usual::facts(Side::Provider),
             features_given: true,
             origin,
             pace: Arc::default(),
@@ -91,7 +93,8 @@ impl Engine {
 
     /// Fuzzes with `jobs` workers for `time`.
     pub fn fuzz(&self, time: Duration, rng_seed: u64, jobs: usize) -> Status {
-        let settings = Settings { time, conversations_max: None, rng_seed, jobs, shrink: Duration::ZERO };
+        let settings =
+            Settings { time, conversations_max: None, rng_seed, jobs, shrink: Duration::ZERO, played: None };
         fuzz::run(&self.lab(), &Corpus::default(), &settings, &|| false, &|_| {}).status
     }
 }

@@ -63,7 +63,7 @@ pub fn play() -> Option<i32> {
     if arguments.get(1).is_some_and(|first| first == "echo") {
         return Some(echo());
     }
-    peerproof::cli::hidden(&arguments, &|| std::env::vars_os().collect())
+    peerproof::hidden(&arguments, &|| std::env::vars_os().collect())
 }
 
 /// How a benchmark begins: it plays a peer and ends where its arguments ask for that, else it is pinned.

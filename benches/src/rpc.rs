@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use peerproof::boundary::json_rpc::reference;
-use peerproof::clause::Side;
-use peerproof::payload::Payload;
-use peerproof::plan::{Act, Chunking, Plan, Session, Step};
-use peerproof::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_engine::clause::Side;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+use peerproof_json_rpc::usual;
 use peerproof_reference::json_rpc::signature;
 
 /// The key that [`signed`] signs with.
@@ -97,7 +97,7 @@ pub fn recorded(calls: usize, windows: usize) -> Transcript {
     Transcript {
         boundary: "json_rpc".to_owned(),
         check: "bench".to_owned(),
-        facts: Arc::new(reference::facts(Side::Provider)),
+        facts: Arc::new(usual::facts(Side::Provider)),
         plan: Arc::new(Plan { sessions: vec![session], steps, by_model: true, ..Plan::default() }),
         timeout_scale: 1.0,
         events,

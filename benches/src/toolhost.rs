@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use peerproof::boundary::toolhost::properties;
-use peerproof::fuzz::Status;
 use peerproof_benches::engine::Engine;
 use peerproof_benches::pair::{Pair, start, turns};
 use peerproof_benches::pipe::Pipe;
 use peerproof_benches::spread::Spread;
 use peerproof_benches::{SERVE, memory_hwm_bytes, pin, played, unpin, workload};
+use peerproof_engine::fuzz::Status;
+use peerproof_played::toolhost::properties;
 use peerproof_reference::machine::{Event, Machine as _};
 use peerproof_reference::toolhost::{Config, Mode, machine};
 use rustix::time::{ClockId, clock_gettime};
@@ -136,11 +136,11 @@ pub fn overhead() -> Result<(), String> {
 
 /// Messages of the fuzz target of serve conversations a second of processor time, without libFuzzer around it.
 pub fn serve_target() -> Result<(), String> {
-    let mut rng = peerproof::rng::Rng::new(1);
+    let mut rng = peerproof_engine::rng::Rng::new(1);
     let inputs: Vec<Vec<u8>> = (0..64)
         .map(|_| {
             let lines = rng.range(1..=100);
-            let line = |rng: &mut peerproof::rng::Rng| {
+            let line = |rng: &mut peerproof_engine::rng::Rng| {
                 let mut line: Vec<u8> =
                     (0..5).map(|_| rng.below(256) as u8).filter(|b| *b != b'\n').collect();
                 line.insert(0, rng.below(8) as u8);

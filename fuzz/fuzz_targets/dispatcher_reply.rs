@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof::boundary::toolhost::properties::dispatcher_reply(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::toolhost::properties::dispatcher_reply(data));

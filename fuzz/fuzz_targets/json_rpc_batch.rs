@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof::boundary::json_rpc::properties::batch(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::json_rpc::properties::batch(data));

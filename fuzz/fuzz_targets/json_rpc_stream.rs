@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof::boundary::json_rpc::properties::stream(data);
+    peerproof_played::json_rpc::properties::stream(data);
 });

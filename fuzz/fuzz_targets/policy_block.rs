@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = peerproof::boundary::policy_driver::properties::block(data);
+    let _ = peerproof_played::policy_driver::properties::block(data);
 });

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    peerproof::boundary::policy_driver::properties::merge(data);
+    peerproof_played::policy_driver::properties::merge(data);
 });

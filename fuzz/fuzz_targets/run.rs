@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof::boundary::toolhost::properties::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| peerproof_played::toolhost::properties::run(data));

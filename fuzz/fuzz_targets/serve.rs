@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use peerproof::boundary::toolhost::properties;
+use peerproof_played::toolhost::properties;
 
 /// Messages after which their number a second is told.
 const TOLD_EVERY: u64 = 1 << 16;

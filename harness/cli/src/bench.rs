@@ -1,0 +1,478 @@
+//! `peerproof bench`: how fast a peer is, what it costs, and how that compares.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use globset::{Glob, GlobMatcher};
+use serde_json::Value;
+
+use super::check::scratch;
+use super::peer_args::{PeerArgs, reference_peer};
+use super::run_args::{Format, duration, setting};
+use super::{Context, Done, Exit, Stop, boundary_named};
+use crate::progress::Progress;
+use peerproof::report::bench::{self as report, Header};
+use peerproof::report::printer::Printer;
+use peerproof::table;
+use peerproof_engine::bench::budget::{Broken, Budget};
+use peerproof_engine::bench::echo::{ECHO_ARGUMENT, Manner};
+use peerproof_engine::bench::overhead::{self, Overhead};
+use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::bench::{self, Around, Missing, Rival, Rivals, Row, Settings, placement};
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::config::Config;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::nearest::did_you_mean;
+use peerproof_engine::peer::Peer;
+use peerproof_engine::private;
+use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::transcript::Kind;
+
+/// Measures a peer: requests a second, latencies, processor time and memory, each beside a peer that only copies.
+///
+/// Without a command the built-in reference peer is measured. Rows are closed loops with 1, 16 and 64 requests under
+/// way, open loops at 50, 80 and 95 % of the highest rate, and messages up to the limits; both processes stand on one
+/// processor, then on two.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0 measured, 1 the peer broke off, hung or answered wrongly, 2 usage or
+configuration, 5 rows are missing, 7 a bound of --budget does not hold, 70 harness fault, 130 interrupted.")]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+    /// Command line of a second peer to compare with, as one argument; it is split into words, no shell runs.
+    #[arg(long, value_name = "CMD", conflicts_with = "against_config")]
+    against: Option<String>,
+    /// Configuration of a second peer to compare with.
+    #[arg(long, value_name = "FILE")]
+    against_config: Option<PathBuf>,
+    /// What the peer has to reach: a TOML file of bounds on rows.
+    #[arg(long, value_name = "FILE")]
+    budget: Option<PathBuf>,
+    /// Time for measuring [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Few rounds and short ones: 5 s, 3 rounds.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds, in each of which every peer has its turn [default: 5; 7 with a second peer].
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Only rows whose id matches, such as 'serve/64B/*' (see `--rows`).
+    #[arg(long, short = 'k', value_name = "PATTERN")]
+    filter: Vec<String>,
+    /// Only shows the ids of the rows.
+    #[arg(long)]
+    rows: bool,
+    /// Also measures what transcripts and oracles cost the harness.
+    #[arg(long)]
+    harness_overhead: bool,
+    /// How long one answer may take.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    patience: Duration,
+    /// How results are shown; `ndjson` writes the lines of the output file.
+    #[arg(long, value_name = "FORM")]
+    format: Option<Format>,
+    /// Also writes every figure with its spread to a file, a line of JSON a row.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Most rounds; more only cost memory.
+const ROUNDS_MAX: usize = 1_000;
+
+/// Carries out the command.
+///
+/// # Errors
+/// Usage, configuration, a wrong budget, a peer that cannot be started, or a machine that cannot measure.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let mut settings = args.settings()?;
+    let form = setting(args.format, "FORMAT", context)?.unwrap_or_default();
+    let budget = args.budget.as_deref().map(Budget::load).transpose().map_err(Stop::usage)?;
+    let printer = if form == Format::Pretty { context.printer } else { context.printer.as_plain() };
+    let mut out = Output { printer, form, file: None, path: args.output.clone(), broken: None };
+
+    context.catch_interrupts();
+    let scratch = scratch()?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let peer = args.first_peer(context, around)?;
+    let boundary = peer.boundary;
+    let against = args.second_peer(boundary, context, around)?;
+    let echo = calibration_peer(boundary, context)?;
+
+    let workloads = workloads(&peer)?;
+    settings.select = args.select(&workloads)?;
+    let (groups, notes) = bench::plan(&workloads, &settings.select);
+    let planned = bench::ids(&groups);
+    if let (Some(budget), Some(path)) = (&budget, &args.budget) {
+        let named = |error| Stop::usage(format!("{}: {error}", path.display()));
+        budget.refuse_useless(&planned).map_err(named)?;
+    }
+    if args.rows {
+        printer.out(&planned.iter().map(|id| format!("{id}\n")).collect::<String>());
+        return Ok(Exit::Good);
+    }
+    out.open()?;
+    let rivals = Rivals {
+        echo: Rival { peer: &echo, workloads: bench::calibration(&workloads) },
+        against: match &against {
+            Some(against) => Some(Rival { peer: against, workloads: self::workloads(against)? }),
+            None => None,
+        },
+        peer: Rival { peer: &peer, workloads },
+    };
+    out.head(&Header {
+        boundary: boundary.name().to_owned(),
+        peer: peer.name.clone(),
+        against: against.as_ref().map(|against| against.name.clone()),
+        time_s: settings.time.as_secs_f64(),
+        rounds: settings.rounds,
+        planned: planned.clone(),
+        notes,
+    });
+    let progress = Progress::new(planned.len(), &context.printer);
+    let mut rows: Vec<Row> = Vec::new();
+    let measured = bench::run(
+        &rivals,
+        &groups,
+        &settings,
+        Around { scratch: scratch.path(), interrupted: &context.interrupted },
+        &|id| progress.say(id),
+        &mut |row| {
+            progress.step(row.id.clone());
+            out.row(&row, &progress);
+            rows.push(row);
+        },
+    );
+    progress.clear();
+    if let Err(error) = measured {
+        return Err(Stop::harness(error));
+    }
+    let mut overhead_failed = None;
+    if args.harness_overhead && !context.interrupted.load(Ordering::Relaxed) {
+        let lab = runner::lab(&peer, &Options::default(), around);
+        match harness_overhead(&lab, &rivals.peer.workloads, &settings) {
+            Ok(found) => out.overhead(&found),
+            Err(error) => overhead_failed = Some(error),
+        }
+    }
+    let broken = budget.map(|budget| budget.judge(&rows)).unwrap_or_default();
+    let exit = exit(&rows, &broken, context.interrupted.load(Ordering::Relaxed));
+    out.end(&rows, &broken, exit)?;
+    match overhead_failed {
+        Some(error) => Err(Stop::harness(format!("the overhead of the harness cannot be measured: {error}"))),
+        None => Ok(exit),
+    }
+}
+
+impl Args {
+    fn settings(&self) -> Result<Settings, Stop> {
+        let usual = if self.against.is_some() || self.against_config.is_some() { 7 } else { 5 };
+        let (time, rounds) = if self.quick { (5, 3) } else { (30, usual) };
+        let settings = Settings {
+            time: self.time.unwrap_or(Duration::from_secs(time)),
+            rounds: self.rounds.unwrap_or(rounds),
+            patience: self.patience,
+            select: Vec::new(),
+        };
+        if !(1..=ROUNDS_MAX).contains(&settings.rounds) {
+            return Err(Stop::usage(format!("--rounds is {}; it can be 1 to {ROUNDS_MAX}", settings.rounds)));
+        }
+        if settings.time.is_zero() || settings.time > Duration::from_secs(86_400) {
+            return Err(Stop::usage("--time can be 1ms to 24h"));
+        }
+        if settings.patience < Duration::from_millis(100) || settings.patience > Duration::from_secs(3_600) {
+            return Err(Stop::usage("--patience can be 100ms to 1h"));
+        }
+        Ok(settings)
+    }
+
+    fn select(&self, workloads: &[Workload]) -> Result<Vec<GlobMatcher>, Stop> {
+        let all = bench::ids(&bench::plan(workloads, &[]).0);
+        let mut select = Vec::new();
+        for text in &self.filter {
+            let glob = Glob::new(text)
+                .map_err(|error| Stop::usage(format!("--filter {text:?} is no pattern: {}", error.kind())))?
+                .compile_matcher();
+            if !all.iter().any(|id| glob.is_match(id)) {
+                let hint = did_you_mean(text, all.iter().map(String::as_str));
+                return Err(Stop::usage(format!(
+                    "--filter {text:?} matches no row{hint} (`--rows` shows them)"
+                )));
+            }
+            select.push(glob);
+        }
+        Ok(select)
+    }
+
+    fn first_peer(&self, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
+        if let Some(config) = self.peer.config(self.boundary.as_deref(), context)? {
+            return known(config, context, around);
+        }
+        let Some(name) = &self.boundary else {
+            return Err(Stop::usage(
+                "which boundary? name it: peerproof bench BOUNDARY [-- COMMAND] (`peerproof list boundaries` shows \
+                 them)",
+            ));
+        };
+        let boundary = boundary_named(name)?;
+        let references = table::played(boundary).references();
+        let provider = references.iter().find(|reference| reference.side == Side::Provider);
+        let provider =
+            provider.ok_or_else(|| Stop::usage(format!("{name} has no reference peer to measure")))?;
+        reference_peer(boundary, provider, &[], context)
+    }
+
+    fn second_peer(
+        &self,
+        boundary: &'static dyn Boundary,
+        context: &Context,
+        around: Surroundings<'_>,
+    ) -> Result<Option<Peer>, Stop> {
+        let config = match (&self.against, &self.against_config) {
+            (Some(command), _) => {
+                let argv = words(command).map_err(Stop::usage)?;
+                let mut config = Config::new(boundary);
+                config.set_main_command(argv).map_err(Stop::usage)?;
+                // The same tools, unless its own configuration says otherwise.
+                if let Some(first) = self.peer.config(self.boundary.as_deref(), context)? {
+                    config.roles = first.roles;
+                    config.env = first.env;
+                }
+                config
+            }
+            (None, Some(path)) => Config::load(path, &table::all()).map_err(Stop::usage)?,
+            (None, None) => return Ok(None),
+        };
+        if config.boundary.name() != boundary.name() {
+            let names = (config.boundary.name(), boundary.name());
+            return Err(Stop::usage(format!("the second peer is about {}, not {}", names.0, names.1)));
+        }
+        known(config, context, around).map(Some)
+    }
+}
+
+/// The peer of a configuration, with what it shows of itself.
+fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
+    let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let probes = runner::prepare(&mut peer, &Options::default(), around)
+        .map_err(|error| Stop::usage(format!("{}: {error}", peer.name)))?;
+    if around.interrupted.load(Ordering::Relaxed) {
+        let message = "interrupted before anything was measured".to_owned();
+        return Err(Stop { exit: Exit::Interrupted, message });
+    }
+    let events = || probes.iter().flat_map(|probe| &probe.events);
+    if !probes.is_empty() && !events().any(|event| matches!(event.kind, Kind::Received { .. })) {
+        let end = events().find_map(|event| match &event.kind {
+            Kind::Exited { exit } => Some(format!(" and ended with {exit:?}").to_lowercase()),
+            _ => None,
+        });
+        let message = format!("{} answered nothing{}", peer.name, end.unwrap_or_default());
+        return Err(Stop { exit: Exit::Broken, message });
+    }
+    Ok(peer)
+}
+
+fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
+    let named = |error| Stop::usage(format!("{} cannot be measured: {error}", peer.name));
+    let workloads = peer.boundary.workloads(&peer.facts).map_err(named)?;
+    if workloads.is_empty() {
+        return Err(named("none of its commands has anything to measure".to_owned()));
+    }
+    Ok(workloads)
+}
+
+/// Our own binary, copying.
+fn calibration_peer(boundary: &'static dyn Boundary, context: &Context) -> Result<Peer, Stop> {
+    let exe = context.exe()?;
+    let exe = exe.to_str().ok_or_else(|| Stop::harness("the path of the peerproof binary is not UTF-8"))?;
+    let argv = |manner: Manner| [exe, ECHO_ARGUMENT, manner.word()].into_iter().map(str::to_owned).collect();
+    Ok(Peer {
+        name: "calibration peer".to_owned(),
+        boundary,
+        commands: Manner::ALL.into_iter().map(|manner| (manner.word().to_owned(), argv(manner))).collect(),
+        env: Vec::new(),
+        facts: Facts::new(Side::Provider),
+        features_given: true,
+        origin: peerproof_engine::peer::Origin::Process {
+            base_env: Vec::new(),
+            current_dir: None,
+            cpus: Vec::new(),
+        },
+        pace: std::sync::Arc::default(),
+    })
+}
+
+fn harness_overhead(
+    lab: &peerproof_engine::lab::Lab<'_>,
+    workloads: &[Workload],
+    settings: &Settings,
+) -> Result<Overhead, String> {
+    let (placements, _) = placement::placements();
+    let smallest = workloads.iter().find(|workload| !workload.one_shot);
+    let (Some(placement), Some(workload)) = (placements.first(), smallest) else {
+        return Err("the peer has no command that answers line by line".to_owned());
+    };
+    overhead::measure(
+        lab,
+        workload,
+        placement,
+        settings.rounds,
+        settings.time / (20 * settings.rounds as u32),
+    )
+}
+
+fn exit(rows: &[Row], broken: &[Broken], interrupted: bool) -> Exit {
+    let missing = |is: fn(&Missing) -> bool| rows.iter().filter_map(|row| row.missing.as_ref()).any(is);
+    let measured = broken.iter().any(|broken| broken.got.is_some());
+    if interrupted {
+        Exit::Interrupted
+    } else if missing(|why| matches!(why, Missing::Peer(_))) {
+        Exit::Broken
+    } else if measured {
+        Exit::OverBudget
+    } else if missing(|_| true) {
+        Exit::Incomplete
+    } else if broken.is_empty() {
+        Exit::Good
+    } else {
+        Exit::OverBudget
+    }
+}
+
+/// Where results go while they come.
+struct Output {
+    printer: Printer,
+    form: Format,
+    path: Option<PathBuf>,
+    file: Option<File>,
+    /// Why the file is not complete.
+    broken: Option<String>,
+}
+
+impl Output {
+    fn open(&mut self) -> Result<(), Stop> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
+        self.file = Some(private::create(path).map_err(cannot)?);
+        Ok(())
+    }
+
+    fn line(&mut self, value: &Value) {
+        let line = format!("{value}\n");
+        if self.form == Format::Ndjson {
+            self.printer.out(&line);
+        }
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.write_all(line.as_bytes())
+        {
+            self.file = None;
+            self.broken = Some(error.to_string());
+        }
+    }
+
+    fn text(&self, text: &str) {
+        if self.form != Format::Ndjson {
+            self.printer.out(text);
+        }
+    }
+
+    fn head(&mut self, header: &Header) {
+        self.text(&report::head(header, &self.printer));
+        self.line(&report::head_json(header));
+    }
+
+    fn row(&mut self, row: &Row, progress: &Progress) {
+        progress.aside(|| self.text(&report::row(row, &self.printer)));
+        self.line(&report::row_json(row));
+    }
+
+    fn overhead(&mut self, found: &Overhead) {
+        self.text(&format!("\n{}", report::overhead(found)));
+        self.line(&report::overhead_json(found));
+    }
+
+    fn end(&mut self, rows: &[Row], broken: &[Broken], exit: Exit) -> Result<(), Stop> {
+        self.text(&report::left_out(rows, &self.printer));
+        self.text(&report::broken(broken, &self.printer));
+        self.text(&report::legend());
+        self.line(&report::end_json(broken, exit.code()));
+        match (&self.broken, &self.path) {
+            (Some(error), Some(path)) => Err(Stop::harness(format!(
+                "{} is not complete: {error}; the figures above are",
+                path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The words of a command line: separated by white space, with quotes and backslashes as a shell has them, and
+/// nothing else of a shell.
+///
+/// # Errors
+/// A quote is not closed, or there is no word.
+fn words(text: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (Some(open), _) if char == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => {
+                let next = chars.next().ok_or("--against ends with a backslash")?;
+                word.get_or_insert_default().push(next);
+            }
+            (None, _) if char.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(char),
+        }
+    }
+    if quote.is_some() {
+        return Err("--against has a quote that is not closed".to_owned());
+    }
+    words.extend(word);
+    if words.is_empty() { Err("--against names no command".to_owned()) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::bench::live::Trouble;
+
+    #[test]
+    fn a_command_line_is_split_into_words() {
+        assert_eq!(
+            words(" a  b\t'c d' \"e \\\" f\" g\\ h ''").unwrap(),
+            ["a", "b", "c d", "e \" f", "g h", ""]
+        );
+        for bad in ["", "  ", "'a", "a\\"] {
+            assert!(words(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_that_happened_decides_the_status() {
+        let row = |why: Option<Missing>| Row { missing: why, ..Row::planned("a") };
+        let died = Missing::Peer(Trouble::Died("x".to_owned()));
+        let broken = |got| vec![Broken { row: "a".to_owned(), key: "k".to_owned(), bound: 1.0, got }];
+        assert_eq!(exit(&[row(None)], &[], false), Exit::Good);
+        assert_eq!(exit(&[row(None)], &broken(Some(0.0)), false), Exit::OverBudget);
+        assert_eq!(exit(&[row(None)], &broken(None), false), Exit::OverBudget);
+        assert_eq!(exit(&[row(Some(Missing::Time))], &broken(None), false), Exit::Incomplete);
+        assert_eq!(exit(&[row(Some(died.clone()))], &broken(Some(0.0)), false), Exit::Broken);
+        assert_eq!(exit(&[row(Some(died))], &[], true), Exit::Interrupted);
+    }
+}

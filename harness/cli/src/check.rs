@@ -1,0 +1,393 @@
+//! `peerproof check`: runs the checks against a peer and says which clauses hold.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::peer_args::PeerArgs;
+use super::run_args::{self, Format, OutputArgs, RunArgs};
+use super::select::Filter;
+use super::{Context, Done, Exit, Stop};
+use crate::progress::Progress;
+use peerproof::report::console::{self, Beside};
+use peerproof::report::printer::Printer;
+use peerproof::report::render;
+use peerproof::shard::Shard;
+use peerproof::table;
+use peerproof_engine::boundary::checks_of_side;
+use peerproof_engine::check::Check;
+use peerproof_engine::config::DEFAULT_EXPECTATIONS;
+use peerproof_engine::expectation::Expectations;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::peer::Peer;
+use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
+use peerproof_engine::results::{self, ResultsFile, Run, RunHeader};
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::verdict::{CheckResult, Verdict};
+
+mod sink;
+
+use sink::Sink;
+
+/// Checks a peer against the contract of a boundary.
+///
+/// Without a command and a configuration the built-in reference peers are checked, which shows that peerproof works
+/// here.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  peerproof check                                              the built-in reference peers
+  peerproof check toolhost -- ./my_toolhost --serve plugin.so  a peer
+  peerproof check                                              the peer of ./peerproof.toml
+  peerproof check -k 'toolhost/serve/json/*' -k TH-LEASE-03    some checks
+
+Exit status: 0 no MUST is broken, 1 a clause is broken, 2 usage or configuration, 3 stale expectation,
+4 nothing was decided (of a whole command), 5 incomplete, 6 flaky only, 70 harness fault, 130 interrupted.")]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+    /// Only checks that match: a glob on ids of checks or clauses, a folder of checks, a check's name. May be repeated.
+    #[arg(long, short = 'k', value_name = "PATTERN")]
+    filter: Vec<String>,
+    /// Only one part of the checks, for runs spread over machines: hash:k/n.
+    #[arg(long, value_name = "hash:K/N")]
+    shard: Option<Shard>,
+    /// A broken SHOULD decides too.
+    #[arg(long)]
+    strict: bool,
+    /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+    /// Time for shrinking all failures together, such as 10s; 0 for none [default: 10s].
+    #[arg(long, value_name = "TIME")]
+    shrink_time: Option<String>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A peer with the checks that are to run against it.
+struct Part {
+    peer: Peer,
+    checks: Vec<&'static Check>,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// Usage, configuration, a peer that cannot be started, or a fault of this machine.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let options = args.run.options(context)?;
+    let form = args.output.form(context)?;
+    let reports = args.output.reports()?;
+    let budget = run_args::time(args.shrink_time.as_deref(), "SHRINK_TIME", context)?;
+    let peers = args.peer.peers_or_references(args.boundary.as_deref(), context)?;
+    let known = Known::load(args, context)?;
+    let parts = parts(peers, &args.filter, args.shard)?;
+    let printer = match form {
+        Format::Pretty => context.printer,
+        Format::Plain | Format::Ndjson => context.printer.as_plain(),
+    };
+    context.catch_interrupts();
+    let scratch = scratch()?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let folder = args.output.folder(context);
+    let named = reports.results.is_some();
+    let path = reports.results.unwrap_or_else(|| folder.join("results.ndjson"));
+    let mut work = Work {
+        args,
+        context,
+        options: &options,
+        around: Surroundings {
+            actor_exe: &actor_exe,
+            scratch: scratch.path(),
+            interrupted: &context.interrupted,
+        },
+        sink: Mutex::new(Sink::open(&path, named, form, &printer)?),
+        known: &known,
+        folder: &folder,
+        shrink_budget: budget.unwrap_or(SHRINK_BUDGET),
+        printer,
+    };
+    let mut runs = Vec::new();
+    let mut canaries: BTreeSet<&str> = BTreeSet::new();
+    for part in parts {
+        let is_begun = runs.is_empty() || !context.interrupted.load(Ordering::Relaxed);
+        let began = Instant::now();
+        let first = part.checks.iter().filter(|check| runner::is_first_canary(check));
+        canaries.extend(first.map(|check| check.id.as_str()));
+        let pace = Arc::clone(&part.peer.pace);
+        let boundary = part.peer.boundary;
+        let run = work.one(part)?;
+        if form != Format::Ndjson && !run.checks.is_empty() && is_begun {
+            let beside = Beside {
+                elapsed: Some(began.elapsed()),
+                folder: Some(folder.display().to_string()),
+                strict: args.strict,
+                pace: pace.all(),
+            };
+            printer.out(&console::render(&run, Some(boundary), &beside, &printer));
+        }
+        // Those that are left are not begun any more, and the results say so.
+        runs.push(run);
+    }
+    if context.interrupted.load(Ordering::Relaxed) {
+        printer.note("interrupted; what was measured until then is kept");
+    }
+    if !reports.rendered.is_empty() {
+        let file = ResultsFile { runs: runs.clone(), incomplete: None };
+        if let Err(error) = render::render(&file, &reports.rendered, &table::all()) {
+            lock(&work.sink).note(error);
+        }
+    }
+    let stale = known.stale(&runs);
+    for sentence in &stale {
+        printer.error(sentence);
+    }
+    let whole = lock(&work.sink).problem().is_none();
+    Ok(match exit(&runs, args.strict, &canaries, context) {
+        Exit::Good | Exit::Undecided | Exit::Flaky if !stale.is_empty() => Exit::StaleExpectation,
+        Exit::Good if !whole => Exit::Incomplete,
+        other => other,
+    })
+}
+
+/// Time for shrinking all failures of a run, where nothing else is said.
+const SHRINK_BUDGET: Duration = Duration::from_secs(10);
+
+/// Failures that are known.
+#[derive(Default)]
+struct Known {
+    expectations: Option<(PathBuf, Expectations)>,
+}
+
+impl Known {
+    /// The file of `--expect`, else the default one beside the configuration where it is there.
+    fn load(args: &Args, context: &Context) -> Result<Self, Stop> {
+        let named = args.expect.clone().or_else(|| context.setting("EXPECT").map(PathBuf::from));
+        let beside = args.peer.file(context).map(|file| file.with_file_name(DEFAULT_EXPECTATIONS));
+        let Some(path) = named.or_else(|| beside.filter(|file| file.exists())) else {
+            return Ok(Self::default());
+        };
+        let shown = path.display();
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Stop::usage(format!(
+                "cannot read the expectations {shown}: {error}; `peerproof expect init` writes them"
+            ))
+        })?;
+        let expectations =
+            Expectations::parse(&text).map_err(|error| Stop::usage(format!("{shown}: {error}")))?;
+        Ok(Self { expectations: Some((path, expectations)) })
+    }
+
+    fn apply(&self, result: &mut CheckResult) {
+        if let Some((_, expectations)) = &self.expectations {
+            expectations.apply(result);
+        }
+    }
+
+    /// What does not hold any more, one sentence each.
+    fn stale(&self, runs: &[Run]) -> Vec<String> {
+        let Some((path, expectations)) = &self.expectations else { return Vec::new() };
+        let results: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
+        let known = table::all().into_iter().flat_map(|b| b.checks()).map(|check| check.id.as_str());
+        let stale = expectations.stale(&results, known, jiff::Zoned::now().date());
+        stale.iter().map(|stale| format!("{}: {stale}", path.display())).collect()
+    }
+}
+
+/// Splits peers and selection; refuses what selects nothing.
+fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Vec<Part>, Stop> {
+    let filter = Filter::new(filter)?;
+    let mut parts: Vec<Part> = peers
+        .into_iter()
+        .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), peer })
+        .collect();
+    let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
+    filter.refuse_useless(&all)?;
+    for part in &mut parts {
+        part.checks.retain(|check| filter.takes(check));
+    }
+    parts.retain(|part| !part.checks.is_empty());
+    // A shard without a check of one peer still says so in a header: merging tells it from a shard that is missing.
+    for part in &mut parts {
+        part.checks.retain(|check| shard.is_none_or(|shard| shard.takes(&check.id)));
+    }
+    if parts.iter().all(|part| part.checks.is_empty()) {
+        return Err(Stop::usage(match shard {
+            Some(shard) => format!("no check falls into the shard {shard}; use fewer shards"),
+            None => "there is no check to run".to_owned(),
+        }));
+    }
+    Ok(parts)
+}
+
+/// What all parts of a run share.
+struct Work<'a> {
+    args: &'a Args,
+    context: &'a Context,
+    options: &'a Options,
+    around: Surroundings<'a>,
+    sink: Mutex<Sink>,
+    known: &'a Known,
+    folder: &'a Path,
+    /// What is left for shrinking.
+    shrink_budget: Duration,
+    printer: Printer,
+}
+
+impl Work<'_> {
+    /// Runs the checks of one peer and explains its failures.
+    fn one(&mut self, part: Part) -> Result<Run, Stop> {
+        let Part { mut peer, checks } = part;
+        if checks.is_empty() {
+            let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
+            lock(&self.sink).begin(&header);
+            lock(&self.sink).end(results::exit_code(&[], self.args.strict));
+            return Ok(Run { header, checks: Vec::new(), footer: None });
+        }
+        let progress = Progress::new(checks.len(), &self.printer);
+        progress.say(format!("{}: looking for its tools", peer.name));
+        let prepared = runner::prepare(&mut peer, self.options, self.around);
+        if let Err(error) = prepared {
+            progress.clear();
+            return Err(Stop::usage(format!("{}: {error}", peer.name)));
+        }
+        let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
+        lock(&self.sink).begin(&header);
+        let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+        runner::run(&peer, &checks, self.options, self.around, &|mut outcome| {
+            self.known.apply(&mut outcome.result);
+            let mut outcomes = lock(&outcomes);
+            lock(&self.sink).check(&outcome.result);
+            outcomes.push(outcome);
+            let failed = outcomes.iter().filter(|outcome| outcome.result.verdict.is_failure()).count();
+            let id = outcomes.last().map_or("", |outcome| outcome.result.id.as_str());
+            progress.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
+        });
+        let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(error) = never_started(&outcomes) {
+            progress.clear();
+            return Err(Stop::usage(format!("{}: {error}", peer.name)));
+        }
+        let canaries: Vec<&str> = checks
+            .iter()
+            .filter(|check| runner::is_first_canary(check))
+            .map(|check| check.id.as_str())
+            .collect();
+        self.explain(&peer, &mut outcomes, &canaries, &progress);
+        progress.clear();
+        // In the order of the boundary, however they ended.
+        let place = |id: &str| checks.iter().position(|check| check.id == id);
+        outcomes.sort_by_key(|outcome| place(&outcome.result.id));
+        let results: Vec<CheckResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
+        lock(&self.sink).end(results::exit_code(&results, self.args.strict));
+        Ok(Run { header, checks: results, footer: None })
+    }
+
+    /// Shrinks failures while the budget of the run lasts, and writes their reproducers.
+    fn explain(&mut self, peer: &Peer, outcomes: &mut [Outcome], canaries: &[&str], progress: &Progress) {
+        let began = Instant::now();
+        let lab = runner::lab(peer, self.options, self.around);
+        let peer_args = self.args.peer.again(self.context);
+        let with = Explain {
+            lab: &lab,
+            played: Some(table::played(peer.boundary)),
+            out_dir: Some(self.folder),
+            budget: self.shrink_budget,
+            jobs: self.options.jobs,
+            peer_args: &peer_args,
+            interrupted: &self.context.interrupted,
+        };
+        progress.say("shrinking what failed");
+        let mut each = |result: &CheckResult, explained: &Explained| {
+            progress.say(format!("shrinking what failed: {}", result.id));
+            let mut sink = lock(&self.sink);
+            sink.explain(&explained.explanation);
+            if let Some(problem) = &explained.problem {
+                sink.note(problem.clone());
+            }
+        };
+        // A plain request has nothing to shrink.
+        let is_canary = |outcome: &Outcome| canaries.contains(&outcome.result.id.as_str());
+        let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
+            outcomes.iter_mut().partition(|outcome| is_canary(outcome));
+        explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, &mut each);
+        explain_failures(rest, &with, &mut each);
+        self.shrink_budget = self.shrink_budget.saturating_sub(began.elapsed());
+    }
+}
+
+/// Where not one check could start the peer: why.
+fn never_started(outcomes: &[Outcome]) -> Option<String> {
+    let mut reason = None;
+    for outcome in outcomes {
+        match &outcome.result.verdict {
+            Verdict::Untestable(detail) if detail.starts_with("not_started: ") => {
+                reason = detail.strip_prefix("not_started: ");
+            }
+            Verdict::Untestable(_) | Verdict::NotClaimed(_) | Verdict::NotRun(_) => {}
+            _ => return None,
+        }
+    }
+    reason.map(str::to_owned)
+}
+
+/// Header of a run of `checks`, or of the part of it that `shard` names.
+pub(super) fn header(
+    peer: &Peer,
+    checks: &[&Check],
+    options: &Options,
+    filter: &[String],
+    shard: Option<Shard>,
+) -> RunHeader {
+    let mut config = peerproof_engine::config::describe(peer);
+    results::redact(&mut config);
+    RunHeader {
+        peerproof: env!("CARGO_PKG_VERSION").to_owned(),
+        boundary: peer.boundary.name().to_owned(),
+        side: peer.facts.side,
+        peer: peer.name.clone(),
+        planned: checks.iter().map(|check| check.id.clone()).collect(),
+        clauses_sha256: results::clauses_sha256(peer.boundary),
+        rng_seed: options.rng_seed,
+        timeout_scale: options.timeout_scale,
+        shard: shard.map(|shard| shard.to_string()),
+        selection: serde_json::json!({ "filter": filter, "slow": options.slow, "very_slow": options.very_slow }),
+        config,
+        started: jiff::Timestamp::now().to_string(),
+    }
+}
+
+/// What all runs together come to.
+fn exit(runs: &[Run], strict: bool, canaries: &BTreeSet<&str>, context: &Context) -> Exit {
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Exit::Interrupted;
+    }
+    let all: Vec<CheckResult> = runs.iter().flat_map(|run| run.checks.iter().cloned()).collect();
+    let is_canary = |check: &CheckResult| canaries.contains(check.id.as_str());
+    // That a line comes back says nothing about the contract yet.
+    let only_canaries = all.iter().any(|check| !is_canary(check))
+        && all
+            .iter()
+            .all(|check| is_canary(check) || !(check.verdict.is_good() || check.verdict.is_failure()));
+    match Exit::from_code(results::exit_code(&all, strict)) {
+        Exit::Good if only_canaries => Exit::Undecided,
+        other => other,
+    }
+}
+
+/// A folder for temporary folders.
+pub(super) fn scratch() -> Result<tempfile::TempDir, Stop> {
+    tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
+        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

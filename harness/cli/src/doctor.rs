@@ -1,0 +1,300 @@
+//! `peerproof doctor`: starts the peer and says what peerproof sees of it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use super::peer_args::PeerArgs;
+use super::run_args::RunArgs;
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
+use peerproof_engine::boundary::{ConfigKey, checks_of_side};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::Side;
+use peerproof_engine::config::Config;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::results::{is_secret_name, redact_argv};
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::verdict::Verdict;
+
+/// Starts the peer once and shows what peerproof sees: command line, environment, answers, roles, features, advice.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Carries out the command. The status is 4 where the peer starts and answers nothing.
+///
+/// # Errors
+/// Usage, configuration, a peer that cannot be started, or a fault of this machine.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let options = args.run.options(context)?;
+    let config = args.peer.config(args.boundary.as_deref(), context)?;
+    let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
+    context.catch_interrupts();
+    let scratch = super::check::scratch()?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let said = peer.facts.clone();
+    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
+    let checks = checks_of_side(peer.boundary, peer.facts.side);
+    let first: Vec<&Check> = checks
+        .iter()
+        .copied()
+        .filter(|check| runner::is_first_canary(check) && peer.commands.contains_key(&check.command))
+        .collect();
+    let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+    runner::run(&peer, &first, &options, around, &|outcome| {
+        outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(outcome);
+    });
+    let outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut notes = Vec::new();
+    if let Some(config) = &config {
+        let unset = config.pass_env.iter().filter(|name| !context.variables.contains_key(*name));
+        notes.extend(unset.map(|name| format!("`pass_env` names {name}, which is not set here")));
+    }
+    let answered = probes.iter().any(|probe| !output(probe).is_empty());
+    let tried = !probes.is_empty();
+    let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
+    notes.extend(advice(&peer, tried && !answered, &checks));
+    let played = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
+    let untold = peer.boundary.untold(&peer.facts, &probes);
+    // One of the other side ends; one that hangs would do so again.
+    let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);
+    if !working
+        && !hangs
+        && let Some(config) = &config
+    {
+        notes.extend(as_other_side(config, peer.facts.side, &options, around, context));
+    }
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
+    let diagnosis = Diagnosis {
+        name: peer.name.clone(),
+        boundary: peer.boundary,
+        side: peer.facts.side,
+        file: config.and_then(|config| config.file),
+        commands: commands(&peer),
+        folder: folder(&peer),
+        environment: environment(&peer),
+        conversation: probes.first().map(excerpt).unwrap_or_default(),
+        stderr: probes.first().map(stderr).unwrap_or_default(),
+        pace: peer.pace.all(),
+        roles: roles(&peer, &said, &played, &checks),
+        features: features(&peer, &said, &untold),
+        choices: peer.facts.choices.clone(),
+        first: outcomes.into_iter().map(|outcome| outcome.result).collect(),
+        notes,
+    };
+    context.printer.out(&render(&diagnosis, &context.printer));
+    Ok(if working && (answered || !tried) { Exit::Good } else { Exit::Undecided })
+}
+
+fn output(transcript: &Transcript) -> Vec<u8> {
+    (0..transcript.plan.sessions.len()).flat_map(|session| transcript.stdout(session)).collect()
+}
+
+/// The first lines of what was said.
+fn excerpt(transcript: &Transcript) -> Vec<String> {
+    peerproof_engine::reproducer::conversation(transcript, 160, 24)
+}
+
+fn stderr(transcript: &Transcript) -> Vec<String> {
+    let bytes = transcript.events.iter().find_map(|event| match &event.kind {
+        Kind::Stderr { bytes, total_bytes } if *total_bytes > 0 => Some(bytes.0.clone()),
+        _ => None,
+    });
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    text.lines().take(8).map(|line| peerproof_engine::payload::shorten(line, 160).into_owned()).collect()
+}
+
+fn commands(peer: &Peer) -> Vec<(String, String)> {
+    peer.commands.iter().map(|(name, argv)| (name.clone(), line(argv))).collect()
+}
+
+/// A command line as a shell takes it, without secrets.
+fn line(argv: &[String]) -> String {
+    super::peer_args::quoted_line(&redact_argv(argv))
+}
+
+fn folder(peer: &Peer) -> Option<String> {
+    match &peer.origin {
+        Origin::Process { current_dir, .. } => Some(match current_dir {
+            Some(folder) => folder.display().to_string(),
+            None => std::env::current_dir().map_or_else(|_| ".".to_owned(), |dir| dir.display().to_string()),
+        }),
+        Origin::InProcess(_) => None,
+    }
+}
+
+fn environment(peer: &Peer) -> Vec<(String, String)> {
+    let mut all = BTreeMap::new();
+    if let Origin::Process { base_env, .. } = &peer.origin {
+        for (name, value) in base_env {
+            all.insert(name.clone(), value.to_string_lossy().into_owned());
+        }
+    }
+    all.extend(peer.env.iter().cloned());
+    all.into_iter()
+        .map(|(name, value)| {
+            let shown =
+                if is_secret_name(&name) { peerproof_engine::results::REDACTED.to_owned() } else { value };
+            (name, shown)
+        })
+        .collect()
+}
+
+fn keys(peer: &Peer, table: &'static str) -> impl Iterator<Item = ConfigKey> + use<> {
+    let keys = peerproof_engine::config::keys_of(peer.boundary, peer.facts.side);
+    keys.into_iter().filter(move |key| key.table == table)
+}
+
+fn roles(
+    peer: &Peer,
+    said: &Facts,
+    played: &BTreeMap<String, Option<String>>,
+    checks: &[&Check],
+) -> Vec<Role> {
+    let keys = keys(peer, "roles");
+    keys.map(|key| {
+        let mapped = peer.facts.roles.get(key.name);
+        Role {
+            name: key.name,
+            meaning: key.meaning,
+            tool: mapped.map(|value| match value.get("aid").and_then(Value::as_str) {
+                Some(aid) => aid.to_owned(),
+                None => value.to_string(),
+            }),
+            configured: said.roles.contains_key(key.name),
+            tried: played.contains_key(key.name),
+            misfit: played.get(key.name).cloned().flatten(),
+            checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
+        }
+    })
+    .collect()
+}
+
+fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) -> Vec<Feature> {
+    keys(peer, "features")
+        .map(|key| {
+            let known = || match (said.features.contains_key(key.name), peer.facts.claims(key.name)) {
+                (true, true) => "as configured",
+                (true, false) => "denied by the configuration",
+                (false, true) => "seen in the peer's answers",
+                (false, false) if peer.features_given => "not among the configured features",
+                (false, false) => "not seen in the peer's answers",
+            };
+            let shown = untold.iter().find(|(name, _)| *name == key.name);
+            let why = shown.map_or_else(known, |(_, what)| *what);
+            Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
+        })
+        .collect()
+}
+
+/// Tries the command of a peer that does not answer under each command of the other side, and says where it does.
+fn as_other_side(
+    config: &Config,
+    side: Side,
+    options: &Options,
+    around: Surroundings<'_>,
+    context: &Context,
+) -> Option<String> {
+    let [(own, argv)] = config.commands.iter().collect::<Vec<_>>()[..] else { return None };
+    let key = peerproof_engine::config::keys(config.boundary).into_iter().find(|key| key.name == *own)?;
+    let is_added = |word: &String| key.members.iter().any(|part| part.strip_suffix('+') == Some(word));
+    let argv: Vec<String> = argv.iter().filter(|word| !is_added(word)).cloned().collect();
+    let others = config.boundary.commands().into_iter().filter(|(own, _)| *own != side);
+    let tries = others.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name)));
+    tries.into_iter().find_map(|(side, name)| {
+        let mut other = Config { commands: BTreeMap::new(), side: Some(side), ..config.clone() };
+        other.roles.clear();
+        other.set_command(name, argv.clone()).ok()?;
+        let mut peer = other.peer(&context.variables).ok()?;
+        runner::prepare(&mut peer, options, around).ok()?;
+        let checks = checks_of_side(peer.boundary, side);
+        let first: Vec<&Check> = checks
+            .into_iter()
+            .filter(|check| runner::is_first_canary(check) && check.command == name)
+            .collect();
+        let good = std::sync::atomic::AtomicUsize::new(0);
+        runner::run(&peer, &first, options, around, &|outcome| {
+            good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
+        });
+        (good.into_inner() > 0).then(|| {
+            format!(
+                "as `{name}` it answers: it is a {side} of this boundary; configure it with side = \"{side}\" and its command \
+                 line under `{name}`",
+                side = side.word()
+            )
+        })
+    })
+}
+
+/// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`.
+fn suggestion(peer: &Peer, missing: &str) -> Option<String> {
+    let key = keys(peer, "peer").find(|key| key.name == missing)?;
+    peer.commands.iter().find_map(|(known, argv)| {
+        let flag = format!("--{known}");
+        let mut argv = argv.clone();
+        let at = argv.iter().position(|word| *word == flag)?;
+        argv[at] = format!("--{missing}");
+        argv.extend(
+            key.members
+                .iter()
+                .filter(|part| !part.ends_with('?'))
+                .map(|part| peerproof_engine::boundary::unmarked(part).to_owned()),
+        );
+        Some(line(&argv))
+    })
+}
+
+fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if silent {
+        notes.push(
+            "nothing came back: does the peer read requests from its standard input, flush each reply, and stay \
+             alive until its input ends?"
+                .to_owned(),
+        );
+        return notes;
+    }
+    let needs = |role: &str| checks.iter().filter(|check| check.roles.iter().any(|r| r == role)).count();
+    if !peer.facts.roles.contains_key("any") && needs("any") > 0 {
+        notes.push(format!(
+            "no tool is known that succeeds, so {} checks cannot run: pass --aid AID --input JSON, or map the role \
+             `any` under [roles]",
+            needs("any")
+        ));
+    }
+    let missing: Vec<&str> = peer
+        .boundary
+        .commands()
+        .into_iter()
+        .filter(|(side, _)| *side == peer.facts.side)
+        .flat_map(|(_, names)| names)
+        .filter(|name| !peer.commands.contains_key(*name))
+        .collect();
+    for name in missing {
+        let count = checks.iter().filter(|check| check.command == name).count();
+        let like = suggestion(peer, name).map(|line| format!("; perhaps it is {line}")).unwrap_or_default();
+        notes.push(format!(
+            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for both{like}"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,140 @@
+//! `peerproof expect`: writes and prunes the list of known failures.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::report::whole;
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::render;
+use peerproof::table;
+use peerproof_engine::expectation::{self, Expectations, Why};
+use peerproof_engine::verdict::CheckResult;
+
+/// The file that is used unless another is named.
+pub const DEFAULT_FILE: &str = "peerproof-expected.toml";
+
+/// Writes and prunes the list of known failures.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Writes a new list that expects every failure of a run.
+    Init {
+        #[command(flatten)]
+        files: Files,
+        /// Write over a list that is there.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Removes entries that no longer hold; exit status 3 while some are left that a person has to look at.
+    Update {
+        #[command(flatten)]
+        files: Files,
+        /// Also add the failures that are not expected yet.
+        #[arg(long)]
+        add: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Files {
+    /// A results.ndjson.
+    results: PathBuf,
+    /// The list.
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
+    file: PathBuf,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The results are cut (exit status 5), the list is wrong or is there already, or it cannot be written.
+pub fn run(args: &Args, context: &Context) -> Done {
+    match &args.what {
+        What::Init { files, force } => init(files, *force, context),
+        What::Update { files, add } => update(files, *add, context),
+    }
+}
+
+fn results(files: &Files) -> Result<Vec<CheckResult>, Stop> {
+    Ok(whole(&files.results)?.runs.into_iter().flat_map(|run| run.checks).collect())
+}
+
+fn init(files: &Files, force: bool, context: &Context) -> Done {
+    let results = results(files)?;
+    let name = files.file.display();
+    if files.file.exists() && !force {
+        return Err(Stop::usage(format!(
+            "{name} is there already; `peerproof expect update` prunes it, --force writes over it"
+        )));
+    }
+    let text = expectation::init(&results);
+    let count = load(&text, &files.file)?.entries().count();
+    render::write(&files.file, &text).map_err(Stop::usage)?;
+    context.printer.out(&format!("{name}: {count} expected failures\n"));
+    Ok(Exit::Good)
+}
+
+fn load(text: &str, path: &Path) -> Result<Expectations, Stop> {
+    Expectations::parse(text).map_err(|error| Stop::usage(format!("{}: {error}", path.display())))
+}
+
+fn update(files: &Files, add: bool, context: &Context) -> Done {
+    let results = results(files)?;
+    let path = &files.file;
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Stop::usage(format!("cannot read {name}: {error}; `peerproof expect init` writes it"))
+    })?;
+    let expectations = load(&text, path)?;
+    let all = table::all();
+    let known = all.iter().flat_map(|boundary| boundary.checks()).map(|check| check.id.as_str());
+    let today = jiff::Zoned::now().date();
+    let stale = expectations.stale(&results, known, today);
+    let globs: BTreeSet<usize> = expectations
+        .entries()
+        .enumerate()
+        .filter(|(_, entry)| entry.check.contains(['*', '?', '[', '{']))
+        .map(|(index, _)| index)
+        .collect();
+    let mut gone = BTreeSet::new();
+    let mut left = Vec::new();
+    for stale in &stale {
+        // An expired entry wants a decision; so does a glob that holds for some of its checks.
+        let decided = match stale.why {
+            Why::Expired(_) => false,
+            Why::Passes(_) => !globs.contains(&stale.entry),
+            Why::FailsOtherwise(..) | Why::NoSuchCheck => true,
+        };
+        if decided {
+            gone.insert(stale.entry);
+        } else {
+            left.push(stale);
+        }
+    }
+    left.retain(|stale| !gone.contains(&stale.entry));
+    let mut new_text = expectation::remove(&text, &expectations, &gone)
+        .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+    let kept = load(&new_text, path)?;
+    let mut added = 0;
+    if add {
+        new_text = expectation::add(&new_text, &kept, &results);
+        added = load(&new_text, path)?.entries().count() - kept.entries().count();
+    }
+    if new_text != text {
+        render::write(path, &new_text).map_err(Stop::usage)?;
+    }
+    for stale in &left {
+        context.printer.note(&stale.to_string());
+    }
+    context.printer.out(&format!(
+        "{name}: {} removed, {added} added, {} kept\n",
+        gone.len(),
+        kept.entries().count()
+    ));
+    Ok(if left.is_empty() { Exit::Good } else { Exit::StaleExpectation })
+}

@@ -1,0 +1,161 @@
+//! `peerproof fuzz`: generated conversations without end.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::peer_args::PeerArgs;
+use super::run_args::{RunArgs, duration};
+use super::{Context, Done, Exit, Stop};
+use crate::progress::Progress;
+use peerproof::table;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::fuzz::{self, Corpus, Found, Settings, Status, Summary};
+use peerproof_engine::lab::Lab;
+use peerproof_engine::reproducer;
+use peerproof_engine::runner::{self, Surroundings};
+
+/// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
+///
+/// Every conversation runs in a process of its own. One of each sort of finding is shrunk and written as a reproducer.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0 nothing new, 8 something new was found, 2 usage or configuration,
+70 harness fault, 130 interrupted.")]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+    /// How long to look for findings.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    time: Duration,
+    /// Most conversations [default: as many as the time allows].
+    #[arg(long, value_name = "N")]
+    conversations: Option<u64>,
+    /// Time for shrinking each finding.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    shrink_time: Duration,
+    /// Folder of conversations that are known to show something; new ones are added.
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// Folder for reproducers [default: peerproof-out].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// Usage, configuration, a corpus that cannot be read or written, or a peer that cannot be started.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let options = args.run.options(context)?;
+    let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
+    let corpus = match &args.corpus {
+        Some(folder) => Corpus::load(folder).map_err(Stop::usage)?,
+        None => Corpus::default(),
+    };
+    context.catch_interrupts();
+    let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
+        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+    })?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    runner::prepare(&mut peer, &options, around)
+        .map_err(|error| Stop::usage(format!("{}: {error}", peer.name)))?;
+    let lab = runner::lab(&peer, &options, around);
+    let settings = Settings {
+        time: args.time,
+        conversations_max: args.conversations,
+        rng_seed: options.rng_seed,
+        jobs: options.jobs,
+        shrink: args.shrink_time,
+        played: Some(table::played(peer.boundary)),
+    };
+    let progress = Progress::new(0, &context.printer);
+    let stop = || context.interrupted.load(Ordering::Relaxed);
+    let summary = fuzz::run(&lab, &corpus, &settings, &stop, &|status| progress.say(line(status)));
+    progress.clear();
+    context.printer.out(&format!("rng seed {}: {}\n", options.rng_seed, line(&summary.status)));
+    if !stop() && summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
+        let reason = summary.given_up.1.unwrap_or_default();
+        return Err(Stop::harness(format!("not one conversation could be carried out: {reason}")));
+    }
+    let kept = keep(&summary, args, context, &lab)?;
+    Ok(match (kept, stop()) {
+        (_, true) => Exit::Interrupted,
+        (0, false) => Exit::Good,
+        (_, false) => Exit::FoundNew,
+    })
+}
+
+/// Prints and writes what was found; gives the number of new findings.
+fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Result<usize, Stop> {
+    if !summary.known.is_empty() {
+        let known: Vec<String> =
+            summary.known.iter().map(|(clause, reason)| format!("{clause} ({reason})")).collect();
+        context.printer.out(&format!("known: {}\n", known.join(", ")));
+    }
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("peerproof-out"));
+    let peer_args = peer_args(args, context);
+    for found in &summary.found {
+        let failure = &found.failure;
+        context.printer.out(&story(found, context.interrupted.load(Ordering::Relaxed)));
+        let folder = reproducer::write(&out, &failure.check, failure, lab, &peer_args, found.steady)
+            .map_err(Stop::harness)?;
+        context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
+        // What shows by luck only would make every later run a matter of luck.
+        if let Some(corpus) = args.corpus.as_ref().filter(|_| found.steady) {
+            Corpus::add(corpus, &failure.finding, &failure.transcript.plan).map_err(Stop::harness)?;
+        }
+    }
+    Ok(summary.found.len())
+}
+
+/// The arguments that name the peer, for the command that repeats a finding.
+fn peer_args(args: &Args, context: &Context) -> Vec<String> {
+    let mut peer_args = Vec::new();
+    if let Some(path) = args.peer.file(context) {
+        let path = path.canonicalize().unwrap_or(path);
+        peer_args.extend(["--config".to_owned(), path.to_string_lossy().into_owned()]);
+    }
+    peer_args.extend(args.peer.env.iter().flat_map(|variable| ["--env".to_owned(), variable.clone()]));
+    if !args.peer.command.is_empty() {
+        peer_args.push("--".to_owned());
+        peer_args.extend(args.peer.command.iter().cloned());
+    }
+    peer_args
+}
+
+/// Longest line of a conversation on a console, characters, and most lines of it.
+const CHARS_MAX: usize = 160;
+const LINES_MAX: usize = 20;
+
+fn story(found: &Found, interrupted: bool) -> String {
+    let finding = &found.failure.finding;
+    let sure = match (found.steady, interrupted) {
+        (true, _) => "",
+        (false, true) => ", not repeated: interrupted",
+        (false, false) => ", does not show every time",
+    };
+    let mut text =
+        format!("\n{} ({}), conversation {}{sure}\n", finding.clause, finding.reason, found.conversation);
+    for line in reproducer::conversation(&found.failure.transcript, CHARS_MAX, LINES_MAX) {
+        let _ = writeln!(text, "    {line}");
+    }
+    let _ = writeln!(text, "  expected  {}\n  got       {}", finding.expected, finding.got);
+    text
+}
+
+fn line(status: &Status) -> String {
+    let seconds = status.elapsed.as_secs_f64().max(0.001);
+    let Status { conversations, messages, found, .. } = status;
+    format!(
+        "{conversations} conversations ({:.0}/s), {messages} messages ({:.0}/s), {found} new findings",
+        *conversations as f64 / seconds,
+        *messages as f64 / seconds,
+    )
+}

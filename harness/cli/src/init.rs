@@ -1,0 +1,240 @@
+//! `peerproof init`: writes a configuration for a peer.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use super::peer_args::PeerArgs;
+use super::run_args::RunArgs;
+use super::{Context, Done, Exit, Stop};
+use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::config::{self, Config, DEFAULT_FILE};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::private;
+use peerproof_engine::runner::{self, Surroundings};
+
+/// Starts a peer once, finds out what it has, and writes a commented peerproof.toml for it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  peerproof init toolhost -- ./my_toolhost --serve plugin.so")]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: String,
+    #[command(flatten)]
+    peer: PeerArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Carries out the command. `--config FILE` names the file to write.
+///
+/// # Errors
+/// The file is there already or cannot be written, or the peer cannot be started.
+pub fn run(args: &Args, context: &Context) -> Done {
+    if args.peer.command.is_empty() {
+        return Err(Stop::usage(
+            "which peer? give its command line: peerproof init BOUNDARY -- ./my_peer --serve",
+        ));
+    }
+    let path = args.peer.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+    if path.symlink_metadata().is_ok() {
+        return Err(Stop::usage(format!(
+            "{} is there already and is left as it is; remove it, or name another file with --config",
+            path.display()
+        )));
+    }
+    let options = args.run.options(context)?;
+    let config = args.peer.for_init(&args.boundary)?;
+    let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    context.catch_interrupts();
+    let scratch = super::check::scratch()?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let tried = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
+    if context.interrupted.load(Ordering::Relaxed) {
+        context.printer.note("interrupted; nothing was written");
+        return Ok(Exit::Interrupted);
+    }
+    let text = text(&config, &peer.name, &peer.facts, &path);
+    let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
+    for (role, why) in tried {
+        if let Some(why) = why {
+            context.printer.note(&format!("the role `{role}` is not played: {why}"));
+        }
+    }
+    for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {
+        context.printer.note(&format!("the feature `{feature}`: {what}"));
+    }
+    let found = peer.facts.roles.len();
+    context.printer.out(&format!(
+        "wrote {}: {found} roles found; read it, then run `peerproof check{}`\n",
+        path.display(),
+        if path == Path::new(DEFAULT_FILE) { String::new() } else { format!(" --config {}", path.display()) }
+    ));
+    Ok(Exit::Good)
+}
+
+/// The file: what is known as settings, everything else as comments.
+fn text(config: &Config, name: &str, facts: &Facts, path: &Path) -> String {
+    let boundary = config.boundary.name();
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "# A peer under test. Check it with: peerproof check\n\
+         # Every key: peerproof list --config-keys {boundary}\n\n\
+         [peer]\nname = {}\nboundary = {}\nside = {}",
+        toml(&Value::from(name)),
+        toml(&Value::from(boundary)),
+        toml(&Value::from(facts.side.word()))
+    );
+    let keys = config::keys_of(config.boundary, facts.side);
+    let of = |table: &'static str| keys.iter().filter(move |key| key.table == table);
+    let commands: Vec<&str> = config
+        .boundary
+        .commands()
+        .into_iter()
+        .filter(|(side, _)| *side == facts.side)
+        .flat_map(|(_, names)| names)
+        .collect();
+    for key in of("peer").filter(|key| commands.contains(&key.name)) {
+        match config.commands.get(key.name) {
+            Some(argv) => {
+                let argv: Value = argv_from(argv, path).into_iter().map(Value::from).collect();
+                let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&argv));
+            }
+            None => {
+                let parts = key.members.iter().map(|member| peerproof_engine::boundary::unmarked(member));
+                let argv: Value = std::iter::once("./my_peer").chain(parts).map(Value::from).collect();
+                let _ = writeln!(out, "# {}\n# {} = {}", key.meaning, key.name, toml(&argv));
+            }
+        }
+    }
+    if !config.env.is_empty() {
+        let env: Value =
+            config.env.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+        let _ = writeln!(out, "env = {}", toml(&env));
+    }
+    if of("features").next().is_some() {
+        out.push_str("\n# What the peer claims; what is false or missing here is not checked.\n[features]\n");
+    }
+    for key in of("features") {
+        let value = facts.features.get(key.name).cloned().unwrap_or(Value::Bool(false));
+        let _ = writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(&value));
+    }
+    if of("roles").next().is_some() {
+        out.push_str("\n# The peer's own tools that play the conformance roles.\n[roles]\n");
+    }
+    for key in of("roles") {
+        let _ = match facts.roles.get(key.name) {
+            Some(value) => writeln!(out, "# {}\n{} = {}", key.meaning, key.name, toml(value)),
+            None => writeln!(out, "# {}\n# {} = {{ {} }}", key.meaning, key.name, blanks(key.members)),
+        };
+    }
+    if of("choices").next().is_some() {
+        out.push_str(
+            "\n# Where the contract leaves a choice: pin yours, and it is checked. `peerproof check` shows what it saw.\n\
+             [choices]\n",
+        );
+    }
+    for key in of("choices") {
+        let _ = writeln!(out, "# {}", choice(key, facts));
+    }
+    out
+}
+
+fn choice(key: &ConfigKey, facts: &Facts) -> String {
+    match facts.choices.get(key.name) {
+        Some(value) => format!("{}\n{} = {}", key.meaning, key.name, toml(&Value::from(value.as_str()))),
+        None => format!("{} = \"{}\"   # {}", key.name, key.values.join(" | "), key.meaning),
+    }
+}
+
+/// The members that a role must have, to be filled in.
+fn blanks(members: &[&str]) -> String {
+    let needed = members.iter().filter_map(|member| member.split_once(": "));
+    let needed = needed.filter(|(name, _)| !name.ends_with('?'));
+    let blank = |(name, kind): (&str, &str)| match kind {
+        "string" => format!("{name} = \"…\""),
+        _ => format!("{name} = {{ … }}"),
+    };
+    needed.map(blank).collect::<Vec<_>>().join(", ")
+}
+
+/// The command line as it has to stand in a file at `path`, whose folder is the peer's working directory.
+fn argv_from(argv: &[String], path: &Path) -> Vec<String> {
+    let mut argv = argv.to_vec();
+    let here = path.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    if let Some(program) = argv.first_mut()
+        && !here
+        && program.contains('/')
+        && let Ok(full) = std::path::absolute(&*program)
+        && let Some(full) = full.to_str()
+    {
+        *program = full.to_owned();
+    }
+    argv
+}
+
+/// A value on one line of TOML.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) if members.is_empty() => "{}".to_owned(),
+        Value::Object(members) => {
+            let members: Vec<String> =
+                members.iter().map(|(name, value)| format!("{} = {}", key(name), toml(value))).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        Value::String(text) => toml::Value::from(text.as_str()).to_string(),
+        // TOML has no null; nothing that is configured can be one.
+        other => other.to_string(),
+    }
+}
+
+fn key(name: &str) -> String {
+    let bare = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use peerproof::table;
+
+    #[test]
+    fn what_is_written_is_a_configuration_that_says_the_same() {
+        let boundary = table::find("toolhost").unwrap();
+        let mut config = Config::new(boundary);
+        config
+            .set_main_command(vec!["./a b\"c".to_owned(), "--serve".to_owned(), "{{x}}".to_owned()])
+            .unwrap();
+        config.env.insert("A".to_owned(), "line\nfeed".to_owned());
+        let mut facts = boundary.usual_facts(peerproof_engine::clause::Side::Provider);
+        facts.roles.insert("any".to_owned(), json!({"aid": "A", "input": {"x y": [1, "é"]}}));
+        facts.choices.insert("bom".to_owned(), "refuse".to_owned());
+        let text = text(&config, "my peer", &facts, Path::new("peerproof.toml"));
+        let read = Config::parse(&text, "p.toml", Path::new("/"), &table::all())
+            .unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(read.commands, config.commands);
+        assert_eq!(read.env, config.env);
+        assert_eq!(read.roles, facts.roles);
+        assert_eq!(read.choices, facts.choices);
+        assert_eq!(read.features.unwrap(), facts.features);
+        assert_eq!(read.name.as_deref(), Some("my peer"));
+    }
+
+    #[test]
+    fn blanks_are_for_what_a_role_must_have() {
+        let members = ["method: string", "params: object", "expect?: string"];
+        assert_eq!(blanks(&members), "method = \"…\", params = { … }");
+    }
+}

@@ -1,0 +1,235 @@
+//! The command line: one file a command, and what they share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use peerproof::report::printer::{Color, Printer};
+use peerproof::table;
+use peerproof_engine::boundary::{self, Boundary};
+
+pub mod bench;
+pub mod check;
+pub mod doctor;
+pub mod exit;
+pub mod expect;
+pub mod explain;
+pub mod fuzz;
+pub mod init;
+pub mod lint;
+pub mod list;
+pub mod matrix;
+pub mod peer;
+pub mod peer_args;
+pub mod progress;
+pub mod record;
+pub mod replay;
+pub mod report;
+pub mod run_args;
+pub mod select;
+pub mod selftest;
+pub mod shrink;
+
+pub use exit::{Done, Exit, Stop};
+
+/// What a command may use of the process it runs in.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Environment variables whose names are UTF-8.
+    pub variables: BTreeMap<String, OsString>,
+    /// Our own binary, which plays actors and reference peers.
+    pub exe: Option<PathBuf>,
+    /// Where output goes.
+    pub printer: Printer,
+    /// Set by Ctrl-C and SIGTERM: finish what runs, keep what was measured, end.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// A context with these variables and this answer to where our own binary is.
+    pub fn new(variables: BTreeMap<String, OsString>, exe: io::Result<PathBuf>) -> Self {
+        Self { variables, exe: exe.ok(), printer: Printer::plain(), interrupted: Arc::default() }
+    }
+
+    /// The variable `PEERPROOF_<NAME>`, where it is set, UTF-8 and not empty.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.variable(&format!("PEERPROOF_{name}"))
+    }
+
+    /// A variable, where it is set, UTF-8 and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).and_then(|value| value.to_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Our own binary.
+    ///
+    /// # Errors
+    /// The operating system did not say where it is.
+    pub fn exe(&self) -> Result<PathBuf, Stop> {
+        self.exe.clone().ok_or_else(|| {
+            Stop::harness("cannot find out where the peerproof binary is; start it by its full path")
+        })
+    }
+
+    /// From here on Ctrl-C and SIGTERM set `interrupted`; a second one ends the process at once with status 130. A
+    /// guardian ends the peers of a process that was ended before it could.
+    pub fn catch_interrupts(&self) {
+        if let Some(exe) = &self.exe {
+            peerproof_engine::transport::child::guardian::start(exe);
+        }
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let flag = &self.interrupted;
+            // Where a handler cannot be set the default stays: the process ends.
+            let _ = signal_hook::flag::register_conditional_shutdown(
+                signal,
+                Exit::Interrupted.code(),
+                Arc::clone(flag),
+            );
+            let _ = signal_hook::flag::register(signal, Arc::clone(flag));
+        }
+    }
+}
+
+/// Proves, from the outside, that a process keeps the contract of an agent-tool boundary.
+#[derive(Debug, Parser)]
+#[command(name = "peerproof", version, max_term_width = 100)]
+struct Cli {
+    /// When to use colours.
+    #[arg(long, value_name = "WHEN", global = true)]
+    color: Option<When>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The words for when to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<When> for Color {
+    fn from(word: When) -> Self {
+        match word {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+// One is made in the life of the process.
+#[allow(clippy::large_enum_variant)]
+enum Command {
+    Check(check::Args),
+    Doctor(doctor::Args),
+    Init(init::Args),
+    List(list::Args),
+    Explain(explain::Args),
+    Fuzz(fuzz::Args),
+    Matrix(matrix::Args),
+    Bench(bench::Args),
+    Record(record::Args),
+    Lint(lint::Args),
+    Replay(replay::Args),
+    Shrink(shrink::Args),
+    Report(report::Args),
+    Expect(expect::Args),
+    Peer(peer::Args),
+    Selftest(selftest::Args),
+}
+
+/// Carries out the command in `args` (our own name first).
+pub fn main(args: impl IntoIterator<Item = OsString>, mut context: Context) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &context),
+    };
+    let color = match (cli.color, context.setting("COLOR")) {
+        (Some(when), _) => when.into(),
+        (None, Some(word)) => match word.parse() {
+            Ok(color) => color,
+            Err(error) => return stopped(&Stop::usage(error), &context),
+        },
+        (None, None) if context.variable("NO_COLOR").is_some() => Color::Never,
+        (None, None) => Color::Auto,
+    };
+    context.printer = Printer::new(color, context.variable("TERM"));
+    let done = match cli.command {
+        Command::Check(args) => check::run(&args, &context),
+        Command::Doctor(args) => doctor::run(&args, &context),
+        Command::Init(args) => init::run(&args, &context),
+        Command::List(args) => list::run(&args, &context),
+        Command::Explain(args) => explain::run(&args, &context),
+        Command::Fuzz(args) => fuzz::run(&args, &context),
+        Command::Matrix(args) => matrix::run(&args, &context),
+        Command::Bench(args) => bench::run(&args, &context),
+        Command::Record(args) => record::run(&args, &context),
+        Command::Lint(args) => lint::run(&args, &context),
+        Command::Replay(args) => replay::run(&args, &context),
+        Command::Shrink(args) => shrink::run(&args, &context),
+        Command::Report(args) => report::run(&args, &context),
+        Command::Expect(args) => expect::run(&args, &context),
+        Command::Peer(args) => peer::run(&args, &context),
+        Command::Selftest(args) => selftest::run(&args, &context),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(stop) => stopped(&stop, &context),
+    }
+}
+
+fn stopped(stop: &Stop, context: &Context) -> Exit {
+    context.printer.error(&stop.message);
+    stop.exit
+}
+
+/// Help and version go to standard output, mistakes to standard error.
+fn usage(error: &clap::Error, context: &Context) -> Exit {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        context.printer.out(&text);
+        return Exit::Good;
+    }
+    context.printer.err(&text);
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
+        && !argument.starts_with('-')
+    {
+        context.printer.err(&format!(
+            "\n  tip: the command line of a peer follows `--`: peerproof check BOUNDARY -- {argument} …\n"
+        ));
+    }
+    Exit::Usage
+}
+
+/// The boundary called `name`.
+///
+/// # Errors
+/// There is none; the nearest and all names are given.
+pub fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
+    boundary::named(&table::all(), name).map_err(Stop::usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

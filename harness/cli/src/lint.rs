@@ -1,0 +1,104 @@
+//! `peerproof lint`: judges both sides of a stored conversation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::peer_args::PeerArgs;
+use super::replay::load;
+use super::run_args::{Format, setting};
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::lint as report;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::config::Config;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::transcript::Transcript;
+
+/// Judges both sides of a transcript, clause by clause: one that `record` wrote, or one of a check.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Of a check's transcript only the peer is judged: the other side was peerproof. What the file says \
+                  about the peer (roles, features, choices, requirements) stands unless the flags say something else.\n\n\
+                  Exit status: 0 no MUST is broken (--strict: no SHOULD either), 1 a clause is broken, 2 usage or no \
+                  transcript, 4 nothing could be decided."
+)]
+pub struct Args {
+    /// A transcript.ndjson.
+    file: PathBuf,
+    /// Judge this side only.
+    #[arg(long, value_name = "SIDE")]
+    side: Option<Which>,
+    /// A broken SHOULD counts as well.
+    #[arg(long)]
+    strict: bool,
+    /// How findings are shown.
+    #[arg(long, value_name = "FORM")]
+    format: Option<Format>,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// A side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    /// Who answers.
+    Provider,
+    /// Who asks.
+    Consumer,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The file is no transcript, or the flags do not fit its boundary.
+pub fn run(args: &Args, context: &Context) -> Done {
+    if !args.peer.command.is_empty() {
+        return Err(Stop::usage("lint starts no peer; it judges what FILE holds"));
+    }
+    let (mut transcript, boundary) = load(&args.file)?;
+    let format = setting(args.format, "FORMAT", context)?.unwrap_or_default();
+    tell_facts(&mut transcript, boundary, &args.peer, context)?;
+    let only = args.side.map(|side| match side {
+        Which::Provider => Side::Provider,
+        Which::Consumer => Side::Consumer,
+    });
+    let linted = peerproof_engine::lint::lint(boundary, &transcript, only);
+    let printer = if format == Format::Plain { context.printer.as_plain() } else { context.printer };
+    printer.out(&match format {
+        Format::Ndjson => report::ndjson(boundary, &transcript, &linted, &args.file),
+        Format::Pretty | Format::Plain => report::render(boundary, &transcript, &linted, &printer),
+    });
+    Ok(if linted.is_broken(boundary, args.strict) {
+        Exit::Broken
+    } else if linted.undecided.is_some() {
+        Exit::Undecided
+    } else {
+        Exit::Good
+    })
+}
+
+/// Lays what the configuration and the flags say over what the transcript says about the peer.
+fn tell_facts(
+    transcript: &mut Transcript,
+    boundary: &'static dyn Boundary,
+    args: &PeerArgs,
+    context: &Context,
+) -> Result<(), Stop> {
+    let config = match &args.config {
+        Some(_) => args.config(Some(boundary.name()), context)?.unwrap_or_else(|| Config::new(boundary)),
+        None => args.for_init(boundary.name())?,
+    };
+    let mut facts = Facts::clone(&transcript.facts);
+    facts.roles.extend(config.roles);
+    facts.features.extend(config.features.into_iter().flatten());
+    facts.choices.extend(config.choices);
+    facts.limits.extend(config.limits);
+    if let Some(set) = config.requirements {
+        facts.requirements = set;
+    }
+    if transcript.plan.recorded {
+        boundary.complete_recorded(&mut facts, transcript);
+    }
+    transcript.facts = Arc::new(facts);
+    Ok(())
+}

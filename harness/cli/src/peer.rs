@@ -1,0 +1,34 @@
+//! `peerproof peer`: runs a reference peer.
+
+use super::{Context, Done, Stop, boundary_named};
+use peerproof::table;
+
+/// Runs a reference peer on this terminal or pipe: a mock for whoever writes the other side.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  peerproof peer toolhost --serve
+  peerproof peer toolhost --run AID.PEERPROOF.ECHO.v1
+  peerproof peer toolhost --dispatch ./my_toolhost
+Known mutants: peerproof list mutants")]
+pub struct Args {
+    /// The boundary, such as toolhost.
+    boundary: String,
+    /// Arguments of the reference peer, and `--choice KEY=VALUE`, `--mutant ID`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+/// Carries out the command. Arguments that can be run were taken by [`peerproof::hidden()`] already.
+///
+/// # Errors
+/// The boundary is unknown, or there are no arguments.
+pub fn run(args: &Args, _context: &Context) -> Done {
+    let boundary = boundary_named(&args.boundary)?;
+    let usual: Vec<String> = table::played(boundary)
+        .references()
+        .iter()
+        .flat_map(|reference| &reference.commands)
+        .map(|(_, args)| format!("peerproof peer {} {}", boundary.name(), args.join(" ")))
+        .collect();
+    Err(Stop::usage(format!("say which reference peer to run: {}", usual.join(" | "))))
+}

@@ -1,0 +1,290 @@
+//! Arguments that say which peer is meant; shared by every command that starts one.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{Context, Stop, boundary_named};
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::config::{Config, DEFAULT_FILE};
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::played::Reference;
+
+/// Which peer: a configuration file, flags that stand above it, and a command line behind `--`.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "The peer")]
+pub struct PeerArgs {
+    /// Configuration of the peer [default: ./peerproof.toml, where it is there].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A tool known to succeed (sets the role `any`).
+    #[arg(long, value_name = "AID")]
+    pub aid: Option<String>,
+    /// The input it succeeds with [default: {}].
+    #[arg(long, value_name = "JSON", requires = "aid")]
+    pub input: Option<String>,
+    /// Claims a feature; those not named are then not claimed.
+    #[arg(long = "feature", value_name = "NAME[=VALUE]")]
+    pub features: Vec<String>,
+    /// Maps a conformance role to one of the peer's own tools or methods.
+    #[arg(long = "role", value_name = "NAME=OWN")]
+    pub roles: Vec<String>,
+    /// Pins what the contract leaves open.
+    #[arg(long = "choice", value_name = "KEY=VALUE")]
+    pub choices: Vec<String>,
+    /// Holds the peer to a set of clauses, where the boundary has several.
+    #[arg(long, value_name = "SET")]
+    pub requirements: Option<String>,
+    /// Sets a variable in the peer's environment.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// Command line of the peer.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+impl PeerArgs {
+    /// The one peer that is meant.
+    ///
+    /// # Errors
+    /// Nothing says which, or the configuration is wrong.
+    pub fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
+        match self.config(boundary, context)? {
+            Some(config) => config.peer(&context.variables).map_err(Stop::usage),
+            None => Err(Stop::usage(
+                "which peer? give its command line behind `--`, or --config FILE (`peerproof init` writes one)",
+            )),
+        }
+    }
+
+    /// The peers that are meant; without a command and a configuration the reference peers of `boundary` or of all.
+    ///
+    /// # Errors
+    /// The configuration is wrong.
+    pub fn peers_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
+        if let Some(config) = self.config(boundary, context)? {
+            return Ok(vec![config.peer(&context.variables).map_err(Stop::usage)?]);
+        }
+        let boundaries = match boundary {
+            Some(name) => vec![boundary_named(name)?],
+            None => table::all(),
+        };
+        let mut peers = Vec::new();
+        for boundary in boundaries {
+            for reference in table::played(boundary).references() {
+                peers.push(reference_peer(boundary, &reference, &[], context)?);
+            }
+        }
+        Ok(peers)
+    }
+
+    /// The file that is used: the one that is named, else the default one where it is there.
+    pub fn file(&self, context: &Context) -> Option<PathBuf> {
+        let named = self.config.clone().or_else(|| context.setting("CONFIG").map(PathBuf::from));
+        named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| PathBuf::from(DEFAULT_FILE)))
+    }
+
+    /// File and flags together; none where neither says which peer.
+    ///
+    /// # Errors
+    /// The configuration is wrong, or flags are given for a peer that is not.
+    pub fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
+        let boundary = boundary.map(boundary_named).transpose()?;
+        let mut config = match (self.file(context), boundary) {
+            (Some(path), _) => Config::load(&path, &table::all()).map_err(Stop::usage)?,
+            (None, Some(boundary)) if !self.command.is_empty() => Config::new(boundary),
+            (None, None) if !self.command.is_empty() => {
+                return Err(Stop::usage(
+                    "which boundary? name it before the `--`: peerproof check BOUNDARY -- COMMAND \
+                     (`peerproof list boundaries` shows them)",
+                ));
+            }
+            (None, _) if self.has_flags() => {
+                return Err(Stop::usage(
+                    "flags about a peer need the peer: give its command line behind `--`, or --config FILE",
+                ));
+            }
+            (None, _) => return Ok(None),
+        };
+        if let Some(boundary) = boundary
+            && boundary.name() != config.boundary.name()
+        {
+            if self.command.is_empty() || self.config.is_some() {
+                let file = config.file.as_deref().unwrap_or(Path::new(DEFAULT_FILE)).display();
+                return Err(Stop::usage(format!(
+                    "{file} is about the boundary {}, not {}",
+                    config.boundary.name(),
+                    boundary.name()
+                )));
+            }
+            // The default file happens to be about something else than the command line.
+            config = Config::new(boundary);
+        }
+        self.apply(&mut config).map_err(Stop::usage)?;
+        Ok(Some(config))
+    }
+
+    /// The flags alone, for a configuration that is about to be written.
+    ///
+    /// # Errors
+    /// The boundary is unknown, or a flag is wrong.
+    pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
+        let mut config = Config::new(boundary_named(boundary)?);
+        self.apply(&mut config).map_err(Stop::usage)?;
+        Ok(config)
+    }
+
+    /// Arguments that name the same peer on another command line: file and flags, then the command line behind `--`;
+    /// none for the reference peers.
+    pub fn again(&self, context: &Context) -> Vec<String> {
+        let mut args = Vec::new();
+        let mut add = |flag: &str, value: &str| args.extend([flag.to_owned(), value.to_owned()]);
+        if let Some(path) = self.file(context).as_deref().and_then(Path::to_str) {
+            add("--config", path);
+        }
+        if let Some(aid) = &self.aid {
+            add("--aid", aid);
+        }
+        if let Some(input) = &self.input {
+            add("--input", input);
+        }
+        if let Some(set) = &self.requirements {
+            add("--requirements", set);
+        }
+        let lists = [
+            ("--feature", &self.features),
+            ("--role", &self.roles),
+            ("--choice", &self.choices),
+            ("--env", &self.env),
+        ];
+        for (flag, values) in lists {
+            values.iter().for_each(|value| add(flag, value));
+        }
+        if !self.command.is_empty() {
+            args.push("--".to_owned());
+            args.extend(self.command.iter().cloned());
+        }
+        args
+    }
+
+    fn has_flags(&self) -> bool {
+        self.aid.is_some()
+            || self.requirements.is_some()
+            || [&self.features, &self.roles, &self.choices, &self.env].iter().any(|list| !list.is_empty())
+    }
+
+    fn apply(&self, config: &mut Config) -> Result<(), String> {
+        if !self.command.is_empty() {
+            config.set_main_command(self.command.clone()).map_err(|error| {
+                let (argv, values) = config.boundary.unfilled(&self.command);
+                match values.is_empty() {
+                    true => error,
+                    false => format!("{error}: -- {}", quoted_line(&argv)),
+                }
+            })?;
+            // Words of the command line mean what they mean where it was typed.
+            config.folder = None;
+        }
+        if let Some(aid) = &self.aid {
+            let input = self.input.as_deref().unwrap_or("{}");
+            let input: Value = serde_json::from_str(input)
+                .map_err(|error| format!("--input is not JSON: {error}; quote it for your shell"))?;
+            config.set_role("any", json!({ "aid": aid, "input": input }))?;
+        }
+        for role in &self.roles {
+            let (name, own) = pair("--role", "NAME=OWN", role)?;
+            // What a peer's own tool or method is called by is the first member of the role.
+            let keys = config.boundary.config_keys().iter();
+            let members = keys.filter(|key| key.table == "roles").find_map(|key| key.members.first());
+            let member = members.and_then(|member| member.split(':').next()).unwrap_or("aid");
+            config.set_role(name, json!({ member: own }))?;
+        }
+        for feature in &self.features {
+            let (name, value) = match feature.split_once('=') {
+                None => (feature.as_str(), Value::Bool(true)),
+                Some((name, text)) => {
+                    let value = serde_json::from_str(text).map_err(|error| {
+                        format!("--feature {name}: {text:?} is neither true, false nor JSON: {error}")
+                    })?;
+                    (name, value)
+                }
+            };
+            config.set_feature(name, value)?;
+        }
+        if let Some(set) = &self.requirements {
+            let sets = config.boundary.requirements();
+            if !sets.contains(&set.as_str()) {
+                return Err(format!(
+                    "--requirements {set:?}: {} has the sets {}",
+                    config.boundary.name(),
+                    sets.join(", ")
+                ));
+            }
+            config.requirements = Some(set.clone());
+        }
+        for choice in &self.choices {
+            let (name, value) = pair("--choice", "KEY=VALUE", choice)?;
+            config.set_choice(name, value)?;
+        }
+        for variable in &self.env {
+            let (name, value) = pair("--env", "NAME=VALUE", variable)?;
+            config.env.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A command line as a shell takes it.
+pub fn quoted_line(argv: &[String]) -> String {
+    argv.iter().map(|word| peerproof_engine::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
+    text.split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| format!("{flag} takes {form}, not {text:?}"))
+}
+
+/// A reference peer as child processes of our own binary, with `extra` arguments such as `--choice key=value`.
+///
+/// # Errors
+/// Our own binary cannot be found.
+pub fn reference_peer(
+    boundary: &'static dyn Boundary,
+    reference: &Reference,
+    extra: &[String],
+    context: &Context,
+) -> Result<Peer, Stop> {
+    let exe = context.exe()?;
+    let exe = exe.to_str().ok_or_else(|| Stop::harness("the path of the peerproof binary is not UTF-8"))?;
+    let command = |args: &[String]| {
+        let own = [exe, "peer", boundary.name()].into_iter().map(str::to_owned);
+        own.chain(args.iter().cloned()).chain(extra.iter().cloned()).collect::<Vec<_>>()
+    };
+    let inherited = ["PATH", "HOME"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), context.variables.get(name)?.clone())));
+    let facts = table::played(boundary).facts_of(reference);
+    let usual = boundary.usual_facts(reference.side);
+    let more: Vec<&str> = facts
+        .features
+        .keys()
+        .filter(|name| !usual.features.contains_key(*name))
+        .map(String::as_str)
+        .collect();
+    let mut name = format!("reference {} {}", boundary.name(), reference.side.word());
+    if !more.is_empty() {
+        name.push_str(&format!(" with {}", more.join(", ")));
+    }
+    Ok(Peer {
+        name,
+        boundary,
+        commands: reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect(),
+        env: Vec::new(),
+        facts,
+        features_given: true,
+        origin: Origin::Process { base_env: inherited.collect(), current_dir: None, cpus: Vec::new() },
+        pace: std::sync::Arc::default(),
+    })
+}

@@ -1,0 +1,179 @@
+//! `peerproof record`: listens to two live peers.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::peer_args::PeerArgs;
+use super::run_args::duration;
+use super::{Context, Done, Exit, Stop, boundary_named};
+use peerproof::report::recorded;
+use peerproof::table;
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
+use peerproof_engine::config::Config;
+use peerproof_engine::private;
+use peerproof_engine::record::{self, Settings};
+
+/// Between the command line of the client and that of the server.
+const BETWEEN: &str = "---";
+
+/// Stands between a client and a server, passes on every byte as it came, and writes the transcript, for `lint`,
+/// `replay` and `shrink`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "peerproof record [OPTIONS] -- CLIENT… --- SERVER…\n       \
+                      peerproof record [OPTIONS] -- SERVER…",
+    after_help = "With one command line peerproof takes the place of the server: whoever starts it is the client.\n\
+                  The file holds what was said as it was said, secrets too, and the first 64 KiB that each peer wrote \
+                  to standard error, which is passed on; nobody but you may read it. What peerproof says about \
+                  itself goes to standard error. Standard streams are recorded, HTTP is not.\n\n\
+                  Exit status: 0 recorded, however the peers ended; 2 usage; 5 not everything is in the file (its \
+                  bound was reached) or a peer had to be killed; 70 the file could not be written; 130 interrupted."
+)]
+pub struct Args {
+    /// The boundary between the two [default: that of the configuration].
+    #[arg(long, value_name = "BOUNDARY")]
+    boundary: Option<String>,
+    /// Which of the boundary's commands the server is, such as run or serve of toolhost, where its command line does not
+    /// tell.
+    #[arg(long = "as", value_name = "COMMAND")]
+    played: Option<String>,
+    /// Folder for the transcript [default: peerproof-out/recorded].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How long the server may take to end once nobody asks anything any more.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    grace: String,
+    /// Largest size of the transcript, bytes; the conversation goes on past it.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    bytes_max: u64,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// Usage, a peer that cannot be started, or a file that cannot be made.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let settings = settings(args, context)?;
+    let folder = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
+    let folder = folder.unwrap_or_else(|| Path::new("peerproof-out").join("recorded"));
+    let (file, path) = create(&folder)?;
+    context.catch_interrupts();
+    let recorded = record::record(settings, file, &context.interrupted).map_err(|error| {
+        // Nobody said anything.
+        let _ = std::fs::remove_file(&path);
+        Stop::usage(error)
+    })?;
+    context.printer.err(&recorded::render(&recorded, &path));
+    if let Some(why) = recorded.stopped.as_ref().filter(|_| recorded.is_broken) {
+        return Err(Stop::harness(format!(
+            "{} could not be written to its end: {why}; the peers were not disturbed",
+            path.display()
+        )));
+    }
+    Ok(if recorded.interrupted {
+        Exit::Interrupted
+    } else if recorded.stopped.is_some() || !recorded.killed.is_empty() {
+        Exit::Incomplete
+    } else {
+        Exit::Good
+    })
+}
+
+fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
+    let words = &args.peer.command;
+    let (client, server) = match words.iter().position(|word| word == BETWEEN) {
+        Some(at) => (Some(words[..at].to_vec()), words[at + 1..].to_vec()),
+        None => (None, words.clone()),
+    };
+    if server.is_empty() || client.as_ref().is_some_and(Vec::is_empty) {
+        return Err(Stop::usage(
+            "which peers? peerproof record -- CLIENT… --- SERVER…, or -- SERVER… to stand in its place",
+        ));
+    }
+    let boundary = match (&args.boundary, args.peer.file(context)) {
+        (Some(name), _) => boundary_named(name)?,
+        (None, Some(file)) => Config::load(&file, &table::all()).map_err(Stop::usage)?.boundary,
+        (None, None) => {
+            let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
+            return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
+        }
+    };
+    // What is recorded is one process: the placeholders of its command line are filled in.
+    let (argv, mut placeholders) = boundary.unfilled(&server);
+    let peer_args = PeerArgs { command: argv, ..args.peer.clone() };
+    let config = peer_args.config(Some(boundary.name()), context)?;
+    let mut config = config.ok_or_else(|| Stop::usage("which peers?"))?;
+    let (mut command, side) = boundary.main_command(&peer_args.command);
+    if let Some(name) = &args.played {
+        let commands = boundary.commands().into_iter().filter(|(side, _)| *side == Side::Provider);
+        let commands: Vec<&str> =
+            commands.flat_map(|(_, names)| names).filter(|name| *name != HTTP).collect();
+        command = commands.iter().copied().find(|known| known == name).ok_or_else(|| {
+            Stop::usage(format!(
+                "--as {name:?}: the servers of {} are {}",
+                boundary.name(),
+                commands.join(", ")
+            ))
+        })?;
+        config.commands = [(command.to_owned(), peer_args.command.clone())].into();
+        if let Some(aid) = args.peer.aid.as_ref().filter(|_| placeholders.is_empty()) {
+            placeholders.insert("aid".to_owned(), aid.clone());
+        }
+    }
+    if command == HTTP {
+        return Err(Stop::usage(
+            "HTTP is not recorded: `record` stands between standard streams; a server that listens is checked by \
+             `check`, and a proxy for HTTP writes down what two of them say",
+        ));
+    }
+    if side != Side::Provider {
+        return Err(Stop::usage("the second command line is that of the server, which starts no other peer"));
+    }
+    let env: Vec<(String, String)> =
+        config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let variable = |name: &&str| {
+        let set = env.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+        let own = || context.variables.get(*name).and_then(|value| value.to_str()).map(str::to_owned);
+        Some(((*name).to_owned(), set.or_else(own)?))
+    };
+    let stdout = context.printer.out_file();
+    let stderr = context.printer.err_file();
+    Ok(Settings {
+        boundary: boundary.name(),
+        facts: peer.facts,
+        command: command.to_owned(),
+        placeholders,
+        variables: boundary.variables().iter().filter_map(variable).collect(),
+        client: client.map(|argv| record::Side { argv, env: Vec::new() }),
+        server: record::Side { argv: server, env },
+        stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,
+        stderr: stderr.map_err(|error| Stop::usage(format!("standard error is closed: {error}")))?,
+        grace: duration(&args.grace).map_err(Stop::usage)?,
+        bytes_max: args.bytes_max,
+    })
+}
+
+/// A new file in `folder`: no recording takes the place of another.
+fn create(folder: &Path) -> Result<(File, PathBuf), Stop> {
+    let cannot = |path: &Path, error: &dyn std::fmt::Display| {
+        Stop::usage(format!("cannot make {}: {error}", path.display()))
+    };
+    private::folder(folder).map_err(|error| cannot(folder, &error))?;
+    let mut number: u64 = 1;
+    loop {
+        let name = match number {
+            1 => "transcript.ndjson".to_owned(),
+            number => format!("transcript-{number}.ndjson"),
+        };
+        let path = folder.join(name);
+        match private::create_new(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(cannot(&path, &error)),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `peerproof replay`: judges a stored conversation again, or carries it out again.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::peer_args::PeerArgs;
+use super::run_args::setting;
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::judged;
+use peerproof::table;
+use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::lab::Lab;
+use peerproof_engine::peer::Peer;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::transcript::{Kind, Transcript, strict};
+
+/// Judges a stored conversation again: the same findings for ever.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 no finding, 1 a finding, 2 the file is no transcript, 70 harness fault."
+)]
+pub struct Args {
+    /// A transcript.ndjson.
+    file: PathBuf,
+    /// Carry the conversation out again, with the peer behind `--` or of --config, and judge what happens now.
+    #[arg(long)]
+    live: bool,
+    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    #[arg(long, value_name = "F")]
+    timeout_scale: Option<f64>,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The file is no transcript, no peer is given, or a fault of this machine.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let (stored, boundary) = load(&args.file)?;
+    if !args.live && (!args.peer.command.is_empty() || args.peer.config.is_some()) {
+        return Err(Stop::usage("replay needs no peer; add --live to carry the conversation out again"));
+    }
+    let before = boundary::judge(boundary, &stored);
+    let (transcript, judgement) = if args.live {
+        let peer = peer(&args.peer, &stored, boundary, context)?;
+        let plan = live_plan(boundary, &stored);
+        let now = with_lab(&peer, args.timeout_scale, context, |lab| execute(lab, &stored.check, &plan))?;
+        let judgement = boundary::judge(boundary, &now);
+        (now, judgement)
+    } else {
+        (stored, before.clone())
+    };
+    context.printer.out(&judged::render(boundary, &transcript, &judgement, &context.printer));
+    if args.live {
+        let gone =
+            before.findings.iter().filter(|old| !judgement.findings.iter().any(|new| new.key() == old.key()));
+        for finding in gone {
+            context.printer.note(&format!(
+                "the stored finding {} ({}) did not show this time",
+                finding.clause, finding.reason
+            ));
+        }
+    }
+    Ok(if judgement.findings.is_empty() { Exit::Good } else { Exit::Broken })
+}
+
+/// The plan with which a stored conversation is carried out again: what was sealed when it was recorded is sealed anew.
+pub(super) fn live_plan(boundary: &dyn Boundary, stored: &Transcript) -> Plan {
+    boundary.reopened(stored).unwrap_or_else(|| Plan::clone(&stored.plan))
+}
+
+/// Reads a transcript and finds its boundary.
+///
+/// # Errors
+/// It cannot be read, is no transcript, or belongs to a boundary that this peerproof does not know.
+pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), Stop> {
+    let name = path.display();
+    let file = File::open(path).map_err(|error| Stop::usage(format!("cannot read {name}: {error}")))?;
+    let transcript = Transcript::load(BufReader::new(file))
+        .map_err(|error| Stop::usage(format!("{name} is no transcript: {error}")))?;
+    let boundary = table::find(&transcript.boundary).ok_or_else(|| {
+        Stop::usage(format!(
+            "{name} is about the boundary {:?}, which is not known here",
+            transcript.boundary
+        ))
+    })?;
+    strict::facts(boundary, &transcript.facts)
+        .and_then(|()| boundary.admit(&transcript))
+        .map_err(|error| Stop::usage(format!("{name} cannot be judged: {error}")))?;
+    for step in &transcript.plan.steps {
+        if step.session >= transcript.plan.sessions.len() {
+            let session = step.session;
+            return Err(Stop::usage(format!(
+                "{name} is no transcript: a step belongs to the session {session}"
+            )));
+        }
+    }
+    Ok((transcript, boundary))
+}
+
+/// The peer to carry a stored conversation out with; without a command and a configuration the reference of the same
+/// side. What is known about it comes from the transcript, so that nothing is probed.
+///
+/// # Errors
+/// The configuration is wrong, or it has not the commands of the conversation.
+pub(super) fn peer(
+    args: &PeerArgs,
+    stored: &Transcript,
+    boundary: &'static dyn Boundary,
+    context: &Context,
+) -> Result<Peer, Stop> {
+    // A recorded command line is filled in, and the conversation fills it in again.
+    let (command, _) = boundary.unfilled(&args.command);
+    let args = &PeerArgs { command, ..args.clone() };
+    let peers = args.peers_or_references(Some(boundary.name()), context)?;
+    let side = stored.facts.side;
+    let only = peers.len() == 1;
+    let mut peer = peers
+        .into_iter()
+        .find(|peer| only || peer.facts.side == side)
+        .ok_or_else(|| Stop::usage(format!("there is no reference peer for the {}", side.word())))?;
+    let mut names: Vec<&str> = stored.plan.sessions.iter().map(|session| session.command.as_str()).collect();
+    names.dedup();
+    if !args.command.is_empty()
+        && let [name] = names[..]
+        && let Some((_, argv)) = peer.commands.pop_first()
+    {
+        // The one command line that is given is the one that the conversation needs.
+        peer.commands = [(name.to_owned(), argv)].into();
+    }
+    if let Some(missing) = names.iter().find(|name| !peer.commands.contains_key(**name)) {
+        return Err(Stop::usage(format!(
+            "the conversation needs the command `{missing}`; give it in a configuration: --config FILE"
+        )));
+    }
+    peer.facts = Facts::clone(&stored.facts);
+    Ok(peer)
+}
+
+/// Sets up what is needed to carry out plans against `peer`.
+///
+/// # Errors
+/// Usage, a fault of this machine, or what `work` reports.
+pub(super) fn with_lab<T>(
+    peer: &Peer,
+    timeout_scale: Option<f64>,
+    context: &Context,
+    work: impl FnOnce(&Lab<'_>) -> Result<T, Stop>,
+) -> Result<T, Stop> {
+    let timeout_scale = setting(timeout_scale, "TIMEOUT_SCALE", context)?.unwrap_or(1.0);
+    if !(0.001..=1_000.0).contains(&timeout_scale) {
+        return Err(Stop::usage(format!("--timeout-scale is {timeout_scale}; it can be 0.001 to 1000")));
+    }
+    context.catch_interrupts();
+    let scratch = tempfile::Builder::new().prefix("peerproof-").tempdir().map_err(|error| {
+        Stop::harness(format!("cannot make a temporary folder: {error}; set TMPDIR to a place with room"))
+    })?;
+    let actor_exe = ActorExe::new(context.exe()?);
+    let around =
+        Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
+    let options = Options { timeout_scale, ..Options::default() };
+    work(&runner::lab(peer, &options, around))
+}
+
+/// Carries out a plan once.
+///
+/// # Errors
+/// The peer cannot be started, or a fault of this machine.
+pub(super) fn execute(lab: &Lab<'_>, check: &str, plan: &Plan) -> Result<Transcript, Stop> {
+    let transcript = lab.execute(check, plan).map_err(|error| match lab.budget.is_interrupted() {
+        true => Stop { exit: Exit::Interrupted, message: error },
+        false => Stop::harness(error),
+    })?;
+    for event in &transcript.events {
+        if let Kind::StartFailed { error } = &event.kind {
+            return Err(Stop::usage(format!("{}: {error}", lab.peer.name)));
+        }
+    }
+    Ok(transcript)
+}

@@ -1,0 +1,150 @@
+//! `peerproof report`: renders, merges and compares results files.
+
+use std::path::{Path, PathBuf};
+
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::console::{self, Beside};
+use peerproof::report::diff::{self, Sort};
+use peerproof::report::merge;
+use peerproof::report::render::{self, Form};
+use peerproof::table;
+use peerproof_engine::results::{ResultsFile, ResultsWriter, Run};
+
+/// Renders, merges and compares results files.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Renders a results file as other reports; without one, for the console.
+    Render {
+        /// A results.ndjson.
+        results: PathBuf,
+        #[command(flatten)]
+        forms: Forms,
+    },
+    /// Puts the shards of a run together; refuses gaps, overlaps, cut files, and runs that differ.
+    Merge {
+        /// Results files of all shards.
+        #[arg(required = true)]
+        results: Vec<PathBuf>,
+        /// Write the merged results here.
+        #[arg(long, short, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Shows whose verdict changed; exit status 1 if something that passed fails now.
+    Diff {
+        /// The results before.
+        old: PathBuf,
+        /// The results now.
+        new: PathBuf,
+    },
+}
+
+/// Files to render into.
+#[derive(Debug, clap::Args)]
+struct Forms {
+    /// Write JUnit XML here.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write one HTML page here.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write SARIF 2.1.0 here.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Write Markdown here.
+    #[arg(long, value_name = "FILE")]
+    md: Option<PathBuf>,
+    /// Write a line a check here: its verdict, reason and clause, without what changes from run to run.
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+}
+
+impl Forms {
+    fn wanted(&self) -> Vec<(Form, PathBuf)> {
+        let file = |form| match form {
+            Form::Junit => &self.junit,
+            Form::Html => &self.html,
+            Form::Sarif => &self.sarif,
+            Form::Markdown => &self.md,
+            Form::Verdicts => &self.verdicts,
+        };
+        Form::ALL.into_iter().filter_map(|form| Some((form, file(form).clone()?))).collect()
+    }
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// A file is no results file, is cut where the whole is needed (exit status 5), or cannot be written.
+pub fn run(args: &Args, context: &Context) -> Done {
+    match &args.what {
+        What::Render { results, forms } => rendered(results, &forms.wanted(), context),
+        What::Merge { results, out } => merged(results, out, context),
+        What::Diff { old, new } => {
+            let changes = diff::diff(&whole(old)?, &whole(new)?);
+            context.printer.out(&diff::render(&changes, &context.printer));
+            let regressed = changes.iter().any(|change| change.sort == Sort::Regressed);
+            Ok(if regressed { Exit::Broken } else { Exit::Good })
+        }
+    }
+}
+
+/// Reads a results file that has to be whole.
+///
+/// # Errors
+/// It is none, or it is cut or changed (exit status 5).
+pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
+    let file = ResultsFile::load(path).map_err(Stop::usage)?;
+    file.whole().map_err(|message| Stop { exit: Exit::Incomplete, message })
+}
+
+fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
+    let file = ResultsFile::load(path).map_err(Stop::usage)?;
+    render::render(&file, wanted, &table::all()).map_err(Stop::usage)?;
+    if wanted.is_empty() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let beside =
+            Beside { folder: folder.map(|folder| folder.display().to_string()), ..Beside::default() };
+        for run in &file.runs {
+            context.printer.out(&console::render(
+                run,
+                table::find(&run.header.boundary),
+                &beside,
+                &context.printer,
+            ));
+        }
+    }
+    match file.incomplete {
+        // The reports show what there is, and the status says that it is not all.
+        Some(message) => Err(Stop { exit: Exit::Incomplete, message }),
+        None => Ok(Exit::Good),
+    }
+}
+
+fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
+    let mut runs: Vec<(String, Run)> = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        runs.extend(whole(path)?.runs.into_iter().map(|run| (name.clone(), run)));
+    }
+    let incomplete = |message| Stop { exit: Exit::Incomplete, message };
+    let runs = merge::merge(runs, &table::all()).map_err(incomplete)?;
+    let mut writer = ResultsWriter::create(out).map_err(Stop::usage)?;
+    for run in &runs {
+        let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
+        let written = writer.begin(&run.header).and_then(|()| {
+            run.checks.iter().try_for_each(|check| writer.check(check))?;
+            writer.end(exit_code)
+        });
+        written.map_err(incomplete)?;
+    }
+    let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
+    context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));
+    let codes = runs.iter().filter_map(|run| run.footer.as_ref()).map(|footer| footer.exit_code);
+    Ok(Exit::from_code(merge::gravest(codes)))
+}

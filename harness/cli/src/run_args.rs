@@ -1,0 +1,232 @@
+//! Arguments that say how a run is done; shared by the commands that run checks.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::{Context, Stop};
+use peerproof::report::render::Form;
+use peerproof_engine::runner::Options;
+
+/// How a run is done. Each flag stands above its variable `PEERPROOF_…`, which stands above the default.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "The run")]
+pub struct RunArgs {
+    /// Also run the checks that wait for the contract's own times (up to three minutes).
+    #[arg(long)]
+    pub slow: bool,
+    /// Also run those that wait longer (up to twelve minutes); implies --slow.
+    #[arg(long)]
+    pub very_slow: bool,
+    /// Go on when the first plain request is not answered.
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Checks that run at the same time [default: one a processor].
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Seed of every random choice [default: 1].
+    #[arg(long, value_name = "N")]
+    pub rng_seed: Option<u64>,
+    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    #[arg(long, value_name = "F")]
+    pub timeout_scale: Option<f64>,
+}
+
+/// Largest factor on times, and the inverse of the smallest.
+const TIMEOUT_SCALE_MAX: f64 = 1_000.0;
+
+impl RunArgs {
+    /// Flags, variables and defaults together.
+    ///
+    /// # Errors
+    /// A variable is no number, or a number is out of its range.
+    pub fn options(&self, context: &Context) -> Result<Options, Stop> {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let jobs = setting(self.jobs, "JOBS", context)?.unwrap_or(processors);
+        if jobs == 0 {
+            return Err(Stop::usage("--jobs is 0; at least one check has to run at a time"));
+        }
+        let timeout_scale = setting(self.timeout_scale, "TIMEOUT_SCALE", context)?.unwrap_or(1.0);
+        if !(1.0 / TIMEOUT_SCALE_MAX..=TIMEOUT_SCALE_MAX).contains(&timeout_scale) {
+            return Err(Stop::usage(format!(
+                "--timeout-scale is {timeout_scale}; it can be 0.001 to {TIMEOUT_SCALE_MAX}"
+            )));
+        }
+        let very_slow = self.very_slow || switch("VERY_SLOW", context)?;
+        Ok(Options {
+            slow: self.slow || very_slow || switch("SLOW", context)?,
+            very_slow,
+            keep_going: self.keep_going || switch("KEEP_GOING", context)?,
+            jobs,
+            rng_seed: setting(self.rng_seed, "RNG_SEED", context)?.unwrap_or(1),
+            timeout_scale,
+            ..Options::default()
+        })
+    }
+}
+
+/// A flag, else the variable `PEERPROOF_<NAME>`.
+///
+/// # Errors
+/// The variable cannot be read as such a value.
+pub fn setting<T: FromStr>(flag: Option<T>, name: &str, context: &Context) -> Result<Option<T>, Stop> {
+    match (flag, context.setting(name)) {
+        (Some(value), _) => Ok(Some(value)),
+        (None, None) => Ok(None),
+        (None, Some(text)) => text
+            .parse()
+            .map(Some)
+            .map_err(|_| Stop::usage(format!("the variable PEERPROOF_{name} has the wrong value {text:?}"))),
+    }
+}
+
+/// A variable that is `1` or `0`.
+///
+/// # Errors
+/// It is something else.
+pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
+    match context.setting(name) {
+        None | Some("0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(other) => {
+            Err(Stop::usage(format!("the variable PEERPROOF_{name} is {other:?}; it can be 1 or 0")))
+        }
+    }
+}
+
+/// A time given as a flag, else as the variable `PEERPROOF_<NAME>`.
+///
+/// # Errors
+/// It cannot be read; see [`duration`].
+pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
+    let text = flag.or_else(|| context.setting(name));
+    text.map(|text| duration(text).map_err(Stop::usage)).transpose()
+}
+
+/// What is written, where and in which form.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// How results are shown; `ndjson` writes the lines of the results file to standard output.
+    #[arg(long, value_name = "FORM")]
+    pub format: Option<Format>,
+    /// Also write reports: results=FILE, junit=FILE, html=FILE, sarif=FILE, md=FILE, verdicts=FILE.
+    #[arg(long, value_name = "FORM=FILE", value_delimiter = ',')]
+    pub report: Vec<String>,
+    /// Folder for results.ndjson and reproducers [default: peerproof-out].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people, with colours and a progress line on a terminal.
+    #[default]
+    Pretty,
+    /// For people, without either.
+    Plain,
+    /// Newline-delimited JSON.
+    Ndjson,
+}
+
+impl FromStr for Format {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        <Self as clap::ValueEnum>::from_str(word, false).map_err(|_| ())
+    }
+}
+
+/// Files that reports go to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reports {
+    /// `results=`.
+    pub results: Option<PathBuf>,
+    /// What is rendered from the results.
+    pub rendered: Vec<(Form, PathBuf)>,
+}
+
+impl OutputArgs {
+    /// The form on the console.
+    ///
+    /// # Errors
+    /// The variable `PEERPROOF_FORMAT` names none.
+    pub fn form(&self, context: &Context) -> Result<Format, Stop> {
+        Ok(setting(self.format, "FORMAT", context)?.unwrap_or_default())
+    }
+
+    /// The folder for results and reproducers.
+    pub fn folder(&self, context: &Context) -> PathBuf {
+        let named = self.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
+        named.unwrap_or_else(|| PathBuf::from("peerproof-out"))
+    }
+
+    /// The files of `--report`.
+    ///
+    /// # Errors
+    /// A form is unknown or has no file.
+    pub fn reports(&self) -> Result<Reports, Stop> {
+        let mut reports = Reports::default();
+        for part in &self.report {
+            let Some((form, file)) = part.split_once('=').filter(|(_, file)| !file.is_empty()) else {
+                return Err(Stop::usage(format!("--report takes FORM=FILE, not {part:?}")));
+            };
+            let file = PathBuf::from(file);
+            if form == "results" {
+                reports.results = Some(file);
+            } else if let Some(form) = Form::ALL.into_iter().find(|known| known.word() == form) {
+                reports.rendered.push((form, file));
+            } else {
+                let words = || std::iter::once("results").chain(Form::ALL.map(Form::word));
+                let hint = peerproof_engine::nearest::did_you_mean(form, words());
+                let forms = words().collect::<Vec<_>>().join(", ");
+                return Err(Stop::usage(format!("there is no report {form:?}{hint}; there is: {forms}")));
+            }
+        }
+        Ok(reports)
+    }
+}
+
+/// Reads `10m`, `90s`, `250ms`, `1h` or a bare number of seconds.
+///
+/// # Errors
+/// It is none of these.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let no_time = || format!("{text:?} is no time; write it as 250ms, 90s, 10m or 1h");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = &text[digits.len()..];
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(no_time()),
+    };
+    let number: f64 = digits.parse().map_err(|_| no_time())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| format!("{text:?} is no time: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("20"), Ok(Duration::from_secs(20)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        for bad in ["", "m", "-1s", "10y", "1e400"] {
+            assert!(duration(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn reports_are_named_with_files() {
+        let args = |text: &str| OutputArgs { report: vec![text.to_owned()], ..OutputArgs::default() };
+        let junit = (Form::Junit, PathBuf::from("a.xml"));
+        assert_eq!(args("junit=a.xml").reports().unwrap().rendered, [junit]);
+        assert!(args("juint=a").reports().unwrap_err().message.contains("did you mean \"junit\"?"));
+        assert!(args("junit").reports().is_err());
+    }
+}

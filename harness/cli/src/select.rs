@@ -1,0 +1,110 @@
+//! Which checks a run is about.
+
+use globset::{Glob, GlobMatcher};
+
+use super::Stop;
+use peerproof_engine::check::Check;
+use peerproof_engine::nearest::did_you_mean;
+
+/// Which checks are wanted: those that match any pattern, or all where there is none.
+#[derive(Debug, Default)]
+pub struct Filter {
+    patterns: Vec<Pattern>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    text: String,
+    glob: GlobMatcher,
+}
+
+impl Filter {
+    /// A filter of these patterns: globs on ids of checks (`toolhost/serve/json/*`) or of clauses (`TH-FRAME-*`), or whole
+    /// words of an id (`nan`, `json/nan`; a folder such as `serve/json` stands for all in it).
+    ///
+    /// # Errors
+    /// A pattern is no glob.
+    pub fn new(patterns: &[String]) -> Result<Self, Stop> {
+        let pattern = |text: &String| {
+            let glob = Glob::new(text)
+                .map_err(|error| Stop::usage(format!("--filter {text:?} is no pattern: {}", error.kind())))?;
+            Ok(Pattern { text: text.clone(), glob: glob.compile_matcher() })
+        };
+        Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, Stop>>()? })
+    }
+
+    /// Refuses patterns that match nothing in `checks`.
+    ///
+    /// # Errors
+    /// Names the first such pattern and the id that is nearest to it.
+    pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), Stop> {
+        for pattern in &self.patterns {
+            if checks.iter().any(|check| pattern.matches(check)) {
+                continue;
+            }
+            let ids = checks.iter().map(|check| check.id.as_str());
+            let clauses =
+                checks.iter().flat_map(|check| check.clauses.iter().map(|clause| clause.0.as_str()));
+            let names = checks.iter().filter_map(|check| check.id.rsplit('/').next());
+            let hint = did_you_mean(&pattern.text, ids.chain(clauses).chain(names));
+            return Err(Stop::usage(format!(
+                "--filter {:?} matches no check{hint} (`peerproof list` shows them)",
+                pattern.text
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether `check` is wanted.
+    pub fn takes(&self, check: &Check) -> bool {
+        self.patterns.is_empty() || self.patterns.iter().any(|pattern| pattern.matches(check))
+    }
+}
+
+impl Pattern {
+    fn matches(&self, check: &Check) -> bool {
+        let words = format!("/{}/", self.text.trim_matches('/'));
+        self.glob.is_match(&check.id)
+            || format!("/{}/", check.id).contains(&words)
+            || check.clauses.iter().any(|clause| self.glob.is_match(&clause.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &str, clause: &str) -> Check {
+        Check::new(id, "t", [clause], "serve", |_, _| Err("no plan".to_owned()))
+    }
+
+    #[test]
+    fn patterns_are_globs_folders_names_and_clauses() {
+        let check = check("toolhost/serve/json/nan", "TH-JSON-01");
+        for pattern in [
+            "toolhost/serve/json/nan",
+            "toolhost/*/nan",
+            "*json*",
+            "toolhost/serve",
+            "toolhost/serve/",
+            "serve",
+            "serve/json",
+            "nan",
+            "json/nan",
+            "TH-JSON-01",
+            "TH-JSON-*",
+        ] {
+            let filter = Filter::new(&[pattern.to_owned()]).unwrap();
+            assert!(filter.takes(&check), "{pattern}");
+        }
+        for pattern in ["toolhost/serve/js", "an", "TH-JSON-0", "erve/json", "/"] {
+            let filter = Filter::new(&[pattern.to_owned()]).unwrap();
+            assert!(!filter.takes(&check), "{pattern}");
+            assert!(filter.refuse_useless(&[&check]).is_err(), "{pattern}");
+        }
+        let near = Filter::new(&["toolhost/serve/json/nam".to_owned()]).unwrap();
+        let stop = near.refuse_useless(&[&check]).unwrap_err();
+        assert!(stop.message.contains("did you mean \"toolhost/serve/json/nan\"?"), "{stop}");
+        assert!(Filter::new(&["[".to_owned()]).is_err());
+    }
+}

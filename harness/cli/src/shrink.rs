@@ -1,0 +1,87 @@
+//! `peerproof shrink`: makes a stored conversation as short as its finding allows.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::peer_args::PeerArgs;
+use super::replay::{execute, live_plan, load, peer, with_lab};
+use super::run_args::duration;
+use super::{Context, Done, Exit, Stop};
+use peerproof::report::judged;
+use peerproof::table;
+use peerproof_engine::boundary;
+use peerproof_engine::reproducer;
+use peerproof_engine::runner::Failure;
+use peerproof_engine::shrink;
+
+/// Shrinks a stored conversation on a live peer and writes a reproducer of what is left.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 1 the finding shows, 4 it does not show with this peer, 2 usage.")]
+pub struct Args {
+    /// A transcript.ndjson with a finding.
+    file: PathBuf,
+    /// Shrink the finding of this clause or with this reason code, not the first one.
+    #[arg(long, value_name = "CLAUSE|REASON")]
+    finding: Option<String>,
+    /// Time for shrinking.
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
+    time: Duration,
+    /// Folder for the reproducer [default: that of FILE].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Factor on the times that a peer must keep, for slow machines [default: 1].
+    #[arg(long, value_name = "F")]
+    timeout_scale: Option<f64>,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// The file is no transcript or holds no such finding, the peer cannot be started, or nothing can be written.
+pub fn run(args: &Args, context: &Context) -> Done {
+    let (stored, boundary) = load(&args.file)?;
+    let name = args.file.display();
+    let findings = boundary::judge(boundary, &stored).findings;
+    let wanted = |clause: &str, reason: &str| {
+        args.finding.as_ref().is_none_or(|word| word == reason || word.eq_ignore_ascii_case(clause))
+    };
+    let Some(finding) = findings.iter().find(|finding| wanted(&finding.clause.0, &finding.reason)) else {
+        let there: Vec<String> =
+            findings.iter().map(|finding| format!("{} ({})", finding.clause, finding.reason)).collect();
+        return Err(Stop::usage(match (&args.finding, there.is_empty()) {
+            (Some(word), false) => {
+                format!("{name} holds no finding {word:?}; there is: {}", there.join(", "))
+            }
+            _ => format!("{name} holds no finding, so there is nothing to shrink"),
+        }));
+    };
+    let peer = peer(&args.peer, &stored, boundary, context)?;
+    with_lab(&peer, args.timeout_scale, context, |lab| {
+        let now = execute(lab, &stored.check, &live_plan(boundary, &stored))?;
+        let shown =
+            boundary::judge(boundary, &now).findings.into_iter().find(|new| new.key() == finding.key());
+        let Some(shown) = shown else {
+            context.printer.note(&format!(
+                "{} ({}) does not show with this peer, so nothing was shrunk",
+                finding.clause, finding.reason
+            ));
+            return Ok(Exit::Undecided);
+        };
+        let failure = Failure { check: stored.check.clone(), transcript: now, finding: shown };
+        let shrunk = shrink::shrink(lab, Some(table::played(boundary)), &failure, Instant::now() + args.time);
+        let judgement = boundary::judge(boundary, &shrunk.transcript);
+        context.printer.out(&judged::render(boundary, &shrunk.transcript, &judgement, &context.printer));
+        context.printer.out(&judged::shrunk(&shrunk));
+        let smaller =
+            Failure { check: stored.check.clone(), transcript: shrunk.transcript, finding: shrunk.finding };
+        let beside = args.file.parent().unwrap_or(std::path::Path::new("")).join("shrunk");
+        let out = args.out.clone().unwrap_or(beside);
+        let peer_args = args.peer.again(context);
+        let folder =
+            reproducer::write(&out, &stored.check, &smaller, lab, &peer_args, true).map_err(Stop::harness)?;
+        context.printer.out(&format!("reproducer: {}\n", out.join(folder).display()));
+        Ok(Exit::Broken)
+    })
+}

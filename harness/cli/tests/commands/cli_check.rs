@@ -1,0 +1,350 @@
+//! `peerproof check` from the outside: verdicts on good and dead peers, exit statuses, files.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_peerproof");
+
+fn peerproof(folder: &Path) -> Command {
+    let mut command = Command::new(BINARY);
+    command.current_dir(folder).timeout(Duration::from_secs(120));
+    command
+}
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    std::str::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn planned(header: &Value) -> Vec<String> {
+    header["planned"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn without_arguments_the_reference_peers_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = peerproof(folder.path()).args(["check", "-k", "toolhost/serve/chunking"]).assert().code(0);
+    assert.stdout(contains("toolhost provider").and(contains("0 failed").not()).and(contains("passed")));
+    let results = fs::read(folder.path().join("peerproof-out/results.ndjson")).unwrap();
+    let lines = lines(&results);
+    assert_eq!(lines[0]["type"], "run");
+    assert_eq!(lines.last().unwrap()["type"], "end");
+    assert_eq!(lines.last().unwrap()["exit_code"], 0);
+    assert_eq!(lines.len(), planned(&lines[0]).len() + 2);
+}
+
+#[test]
+fn ndjson_is_the_results_file_on_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "-k", "toolhost/serve/chunking", "--format", "ndjson", "--rng-seed", "7"]);
+    command
+        .args(["--report", "results=r/x.ndjson,junit=x.xml,md=x.md,html=x.html,sarif=x.sarif"])
+        .env("PEERPROOF_RNG_SEED", "8");
+    let assert = command.assert().code(0);
+    let out = assert.get_output().stdout.clone();
+    assert_eq!(lines(&out)[0]["rng_seed"], 7, "a flag stands above a variable");
+    assert_eq!(out, fs::read(folder.path().join("r/x.ndjson")).unwrap());
+    assert!(fs::read_to_string(folder.path().join("x.xml")).unwrap().contains("<testsuite"));
+    assert!(fs::read_to_string(folder.path().join("x.md")).unwrap().contains("toolhost"));
+    assert!(!folder.path().join("peerproof-out").exists());
+}
+
+#[test]
+fn shards_are_disjoint_and_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |shard: Option<&str>| {
+        let mut command = peerproof(folder.path());
+        command.args(["check", "-k", "toolhost/serve/request", "--format", "ndjson"]);
+        if let Some(shard) = shard {
+            command.args(["--shard", shard]);
+        }
+        planned(&lines(&command.assert().code(0).get_output().stdout)[0])
+    };
+    let (mut parts, mut all) = (of(Some("hash:1/2")), of(None));
+    let second = of(Some("hash:2/2"));
+    assert!(!parts.is_empty() && !second.is_empty());
+    parts.extend(second);
+    parts.sort();
+    all.sort();
+    assert_eq!(parts, all);
+
+    // One check of the other side falls into one shard only; both shards can be merged all the same.
+    let files = ["hash:1/2", "hash:2/2"].map(|shard| {
+        let file = folder.path().join(shard.replace([':', '/'], "-"));
+        let mut command = peerproof(folder.path());
+        command.args([
+            "check",
+            "-k",
+            "toolhost/serve/chunking",
+            "-k",
+            "toolhost/dispatch/canary",
+            "--shard",
+            shard,
+        ]);
+        command.arg("--report").arg(format!("results={}", file.display())).assert().code(0);
+        file
+    });
+    let mut merge = peerproof(folder.path());
+    merge.args(["report", "merge", "--out", "all.ndjson"]).args(&files).assert().code(0);
+    let merged = lines(&fs::read(folder.path().join("all.ndjson")).unwrap());
+    let sides: Vec<&Value> =
+        merged.iter().filter(|line| line["type"] == "run").map(|run| &run["side"]).collect();
+    assert_eq!(sides, ["provider", "consumer"]);
+}
+
+/// Peers that are no toolhost at all: status 1, nothing proved, and the harness does not hang.
+#[test]
+fn dead_peers_fail_and_prove_nothing() {
+    for command in [&["true"][..], &["false"], &["cat"], &["yes"], &["sleep", "1000"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let assert = peerproof(folder.path())
+            .args(["check", "toolhost", "--timeout-scale", "0.1", "--"])
+            .args(command)
+            .assert()
+            .code(1);
+        let text = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+        assert!(text.contains("MUST   0/"), "{command:?}: {text}");
+        assert!(text.contains("TH-FRAME-01"), "{command:?}: {text}");
+        assert!(text.contains("repro.sh"), "{command:?}: {text}");
+        let script = folder.path().join("peerproof-out/toolhost__serve__canary__plain-request/repro.sh");
+        assert!(fs::read_to_string(script).unwrap().starts_with("#!/bin/sh"));
+    }
+}
+
+#[test]
+fn a_peer_without_a_known_tool_decides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let refuses = "while read -r line; do echo '{{\"ok\":false,\"error\":\"unknown aid\"}}'; done";
+    let mut command = peerproof(folder.path());
+    command.args(["check", "toolhost", "-k", "toolhost/serve/canary", "-k", "toolhost/serve/chunking"]);
+    command.args(["--", "sh", "-c", refuses]).assert().code(4).stdout(contains("--aid AID --input JSON"));
+}
+
+#[test]
+fn a_command_that_refuses_everything_is_not_green() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("run.sh"), "cat >/dev/null\necho '{\"ok\":false,\"error\":\"no\"}'\n")
+        .unwrap();
+    let config = format!(
+        "[peer]\nboundary = \"toolhost\"\nrun = [\"sh\", \"run.sh\", \"{{aid}}\"]\n\
+         serve = [\"{BINARY}\", \"peer\", \"toolhost\", \"--serve\"]\n"
+    );
+    fs::write(folder.path().join("peerproof.toml"), config).unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "-k", "toolhost/*/canary/*", "-k", "toolhost/*/request/not-an-object"]);
+    command.assert().code(4).stdout(contains("`run` refuses the plain request"));
+}
+
+#[test]
+fn a_role_of_another_tool_is_untestable_and_told_by_doctor() {
+    let folder = tempfile::tempdir().unwrap();
+    let roles = |of: &dyn Fn(&str) -> String| {
+        let serve = format!("serve = [{BINARY:?}, \"peer\", \"toolhost\", \"--serve\", \"p\"]");
+        let mut text = format!("[peer]\nboundary = \"toolhost\"\n{serve}\n[roles]\n");
+        for role in ["any", "echo", "counter", "put", "get", "remove", "fail", "sleep", "blob", "tier1"] {
+            text.push_str(&format!(
+                "{role} = {{ aid = \"AID.PEERPROOF.{}.v1\" }}\n",
+                of(role).to_uppercase()
+            ));
+        }
+        fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+    };
+    let checked = |code: i32| {
+        let check = [
+            "check",
+            "-k",
+            "toolhost/serve/request",
+            "-k",
+            "toolhost/serve/state",
+            "-k",
+            "lease",
+            "-k",
+            "idempotency",
+        ];
+        peerproof(folder.path()).args(check).assert().code(code)
+    };
+    let told = |role: &str| format!("as role `{role}` ");
+
+    roles(&|role| role.to_owned());
+    checked(0).stdout(contains("as role").not());
+
+    // Each plays another part: no clause is broken by that, and doctor says which they are.
+    roles(&|role| match role {
+        "any" => "no_such_tool".to_owned(),
+        "counter" | "put" | "fail" => "echo".to_owned(),
+        "tier1" => "put".to_owned(),
+        other => other.to_owned(),
+    });
+    let checked = checked(0).stdout(contains(" 0 failed").or(contains(" failed").not()));
+    let doctor = peerproof(folder.path()).args(["doctor"]).assert().code(0);
+    for role in ["any", "counter", "put", "tier1", "fail"] {
+        doctor
+            .get_output()
+            .stdout
+            .windows(told(role).len())
+            .find(|part| *part == told(role).as_bytes())
+            .unwrap();
+    }
+    let out = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert!(out.contains(&told("counter")) && !out.contains(&told("echo")), "{out}");
+}
+
+#[test]
+fn a_broken_should_that_a_check_does_not_list_does_not_decide() {
+    let folder = tempfile::tempdir().unwrap();
+    let argv = format!(
+        "[{BINARY:?}, \"peer\", \"policy_driver\", \"--select\", \"--mutant\", \"select-open-payload\"]"
+    );
+    let text = format!("[peer]\nboundary = \"policy_driver\"\nselector = {argv}\n");
+    fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+    let arguments = ["check", "-k", "policy_driver/select/payload/values"];
+    let mut command = peerproof(folder.path());
+    command.args(arguments).assert().code(0).stdout(contains("PD-FILE-03"));
+    let mut command = peerproof(folder.path());
+    command.args(arguments).arg("--strict").assert().code(1);
+}
+
+#[test]
+fn a_stale_expectation_has_its_own_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = "[[expect]]\ncheck = \"toolhost/serve/chunking/byte-by-byte\"\nverdict = \"fail\"\n\
+                    reason = \"hung\"\n";
+    fs::write(folder.path().join("known.toml"), expected).unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "-k", "toolhost/serve/chunking", "--expect", "known.toml"]);
+    command.assert().code(3).stderr(contains("known.toml").and(contains("passes now")));
+    fs::write(folder.path().join("known.toml"), "[[expect]]\nchekc = 1\n").unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "--expect", "known.toml"]).assert().code(2).stderr(contains("known.toml"));
+}
+
+#[test]
+fn a_full_disk_costs_the_results_file_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "-k", "toolhost/serve/chunking", "--report", "results=/dev/full"]);
+    let assert = command.assert().code(5).stdout(contains("passed"));
+    assert.stderr(contains("cannot write").and(contains("/dev/full")));
+}
+
+#[test]
+fn a_configuration_is_written_once_and_can_be_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let init = || {
+        let mut command = peerproof(folder.path());
+        command.args(["init", "toolhost", "--", BINARY, "peer", "toolhost", "--serve"]);
+        command
+    };
+    init().assert().code(0).stdout(contains("15 roles"));
+    let written = fs::read(folder.path().join("peerproof.toml")).unwrap();
+    init().assert().code(2).stderr(contains("there already"));
+    assert_eq!(fs::read(folder.path().join("peerproof.toml")).unwrap(), written);
+    peerproof(folder.path()).args(["check", "-k", "toolhost/serve/chunking"]).assert().code(0);
+    let assert = peerproof(folder.path()).arg("doctor").assert().code(0);
+    assert.stdout(contains("serve  start-up").and(contains("no command `run` is configured")));
+}
+
+#[test]
+fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |boundary: &str, flags: &[&str], own: &[&str]| {
+        let mut command = peerproof(folder.path());
+        command.args(["doctor", boundary]).args(flags).args(["--", BINARY, "peer", boundary]).args(own);
+        String::from_utf8(command.assert().get_output().stdout.clone()).unwrap()
+    };
+    let said = |out: &str, parts: &[&str]| {
+        // Long lines are wrapped.
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in parts {
+            assert!(words.contains(part), "{part:?} is not in {out}");
+        }
+    };
+    let out = doctor("toolhost", &[], &["--serve"]);
+    said(&out, &["perhaps it is", "peer toolhost --run '{aid}'"]);
+    let roles =
+        ["--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo", "--role", "counter=nowhere"];
+    let out = doctor("json_rpc", &roles, &["--stdio"]);
+    said(
+        &out,
+        &[
+            "yes echo {\"method\":\"peerproof.echo\"} (configured, and it answers as it should)",
+            "no fail does not play it: it answers {\"jsonrpc\"",
+            "no counter does not play it",
+            "-32601",
+        ],
+    );
+    let out = doctor("json_rpc", &[], &["--stdio", "--auth-key", "k"]);
+    said(&out, &["no auth it refuses what is not signed (-32003)"]);
+    let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
+    assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
+    let out = doctor("policy_driver", &[], &["--select"]);
+    said(&out, &["as `selector` it answers", "side = \"consumer\""]);
+}
+
+#[test]
+fn secrets_do_not_reach_the_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "toolhost", "-k", "toolhost/serve/chunking", "--env", "API_KEY=t0psecret"]);
+    command.args(["--", BINARY, "peer", "toolhost", "--serve"]).assert().code(0);
+    let results = fs::read_to_string(folder.path().join("peerproof-out/results.ndjson")).unwrap();
+    assert!(results.contains("API_KEY") && !results.contains("t0psecret"), "{results}");
+}
+
+#[test]
+fn an_interrupt_ends_the_run_with_its_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(BINARY)
+        .current_dir(folder.path())
+        .args(["check", "toolhost", "--timeout-scale", "0.5", "--", "sleep", "1000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The file is opened once interrupts are caught and before the peer is asked anything.
+    let results = folder.path().join("peerproof-out/results.ndjson");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !results.exists() {
+        assert!(Instant::now() < deadline, "the run did not begin");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    let lines = lines(&fs::read(results).unwrap());
+    assert_eq!(lines.last().unwrap()["type"], "end", "{text}");
+    assert!(text.contains("interrupted"), "{text}");
+}
+
+/// What README shows of a failing peer is what a user gets.
+#[test]
+fn the_example_of_the_readme_is_real() {
+    let readme = fs::read_to_string("../../README.md").unwrap();
+    let command = readme.lines().find(|line| line.contains("--mutant defaults-aid")).unwrap();
+    let words: Vec<&str> = command.trim_matches(['(', ')', '`', ':']).split_whitespace().collect();
+    let shown = readme.split_once("```text\nFAIL ").unwrap().1.split_once("\n```").unwrap().0;
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = peerproof(folder.path());
+    let args = words[1..]
+        .iter()
+        .map(|word| word.trim_matches('\''))
+        .map(|word| if word == "peerproof" { BINARY } else { word });
+    let assert = run.args(args).assert().code(1);
+    let stdout = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+    assert!(
+        stdout.contains(&format!("FAIL {shown}\n")),
+        "README shows\nFAIL {shown}\nbut there is\n{stdout}"
+    );
+}

@@ -1,0 +1,12 @@
+//! The command line, as a user starts it.
+
+mod bench;
+mod cli_check;
+mod cli_usage;
+mod example_peers;
+mod expect;
+mod interrupt;
+mod matrix;
+mod private;
+mod record;
+mod replay;

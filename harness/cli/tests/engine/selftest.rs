@@ -1,0 +1,192 @@
+//! The suite proves itself, as far as that needs no processes; `peerproof selftest` does the rest.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{Level, Side};
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::played::Mutant;
+use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::selftest::Workshop;
+use peerproof_engine::verdict::Verdict;
+
+/// MUST clauses of the provider's side that only a real process can break or show.
+const ON_PROCESS: &[&str] = &["TH-PROC-05", "TH-PROC-06"];
+
+fn toolhost() -> &'static dyn Boundary {
+    table::find("toolhost").unwrap()
+}
+
+fn with_surroundings<R>(work: impl FnOnce(Surroundings<'_>) -> R) -> R {
+    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let scratch = tempfile::tempdir().unwrap();
+    let interrupted = Arc::<AtomicBool>::default();
+    work(Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted })
+}
+
+#[test]
+fn every_mutant_is_noticed_and_no_correct_peer_is() {
+    let options = Options::default();
+    let proof = with_surroundings(|around| {
+        let workshop = Workshop {
+            played: table::played(toolhost()),
+            process: &|_, _| Err("no process is started here".to_owned()),
+            options: &options,
+            around,
+        };
+        workshop.prove_inside(&[], &|_| {})
+    });
+    let complaints: Vec<String> = proof
+        .false_positives
+        .iter()
+        .map(|found| format!("{}: {} {}", found.variant, found.check, found.finding.clause))
+        .collect();
+    assert_eq!(complaints, Vec::<String>::new());
+    assert_eq!(proof.summary.survivors, Vec::<String>::new());
+    assert!(proof.variants > 8 && proof.rows.len() > 150, "{} mutants", proof.rows.len());
+}
+
+/// Together with the test above: what is left for processes is named here, so that nothing falls between.
+#[test]
+fn every_must_clause_has_a_mutant() {
+    let broken: BTreeSet<&str> = table::played(toolhost())
+        .mutants()
+        .iter()
+        .flat_map(|mutant| mutant.clauses.iter().copied())
+        .collect();
+    let left: Vec<&str> = toolhost()
+        .clauses()
+        .iter()
+        .filter(|clause| clause.level == Level::Must && clause.excluded.is_none())
+        .map(|clause| clause.id.0.as_str())
+        .filter(|id| !broken.contains(id))
+        .collect();
+    assert_eq!(left, Vec::<&str>::new());
+}
+
+fn process_peer(mutant: &Mutant) -> Peer {
+    let references = table::played(toolhost()).references();
+    let reference = references.iter().find(|reference| reference.side == mutant.side).unwrap();
+    let command = |args: &[String]| {
+        let own = [env!("CARGO_BIN_EXE_peerproof"), "peer", "toolhost"].map(str::to_owned);
+        let extra = ["--mutant", mutant.id].map(str::to_owned);
+        own.into_iter().chain(args.iter().cloned()).chain(extra).collect::<Vec<_>>()
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Peer {
+        name: mutant.id.to_owned(),
+        boundary: toolhost(),
+        commands: reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect(),
+        env: Vec::new(),
+        facts: toolhost().usual_facts(mutant.side),
+        features_given: true,
+        origin: Origin::Process {
+            base_env: vec![("PATH".to_owned(), path)],
+            current_dir: None,
+            cpus: Vec::new(),
+        },
+        pace: Arc::default(),
+    }
+}
+
+/// Some faults that only show in processes, each against the checks of its clauses.
+#[test]
+fn checks_of_processes_notice_theirs() {
+    let ids = ["leaves-a-child", "leaves-a-file", "dispatch-prints-log", "dispatch-error-as-string"];
+    for id in ids {
+        let mutant = table::played(toolhost()).mutants().into_iter().find(|mutant| mutant.id == id).unwrap();
+        assert!(mutant.side == Side::Consumer || ON_PROCESS.contains(&mutant.clauses[0]), "{id}");
+        let checks: Vec<&Check> = toolhost()
+            .checks()
+            .iter()
+            .filter(|check| check.clauses.iter().any(|clause| clause.0 == mutant.clauses[0]))
+            .filter(|check| !check.slow && !check.waits && !check.exclusive)
+            .take(6)
+            .collect();
+        let options = Options { confirm: 1, keep_going: true, ..Options::default() };
+        let failures = Mutex::new(0);
+        with_surroundings(|around| {
+            runner::run(&process_peer(&mutant), &checks, &options, around, &|outcome| {
+                *failures.lock().unwrap() += usize::from(outcome.result.verdict.is_failure());
+            });
+        });
+        assert!(*failures.lock().unwrap() > 0, "{id} survives");
+    }
+}
+
+#[test]
+fn a_check_that_panics_is_a_harness_error_and_the_others_go_on() {
+    let reference = table::played(toolhost()).references().remove(0);
+    let peer = Peer {
+        name: "reference".to_owned(),
+        boundary: toolhost(),
+        commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
+        env: Vec::new(),
+        facts: toolhost().usual_facts(Side::Provider),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(|args, env| {
+            table::played(toolhost()).reference_machine(args, env)
+        })),
+        pace: Arc::default(),
+    };
+    let panics = Check::new("toolhost/serve/panics", "t", ["TH-FRAME-01"], "serve", |_, _| {
+        panic!("byte index 39 is not a char boundary")
+    });
+    let is_good = |check: &&Check| check.command == "serve" && check.id.ends_with("plain-request");
+    let good = toolhost().checks().iter().find(is_good).unwrap();
+    let verdicts = Mutex::new(BTreeMap::new());
+    with_surroundings(|around| {
+        runner::run(&peer, &[&panics, good], &Options::default(), around, &|outcome| {
+            verdicts.lock().unwrap().insert(outcome.result.id, outcome.result.verdict);
+        });
+    });
+    let verdicts = verdicts.into_inner().unwrap();
+    let why = "peerproof panicked: byte index 39 is not a char boundary";
+    assert_eq!(verdicts["toolhost/serve/panics"], Verdict::HarnessError(why.to_owned()));
+    assert_eq!(verdicts[&good.id], Verdict::Pass);
+}
+
+/// A toolhost that does not end with its input, on a machine where a probe of our own is as slow, and on one where
+/// none can be asked.
+#[test]
+fn a_hang_counts_unless_the_machine_was_too_busy() {
+    let mutant = table::played(toolhost())
+        .mutants()
+        .into_iter()
+        .find(|mutant| mutant.id == "stays-after-eof")
+        .unwrap();
+    let check = toolhost()
+        .checks()
+        .iter()
+        .find(|check| check.id == "toolhost/serve/eof/behind-pipelined-requests")
+        .unwrap();
+    let slow = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/slow.sh");
+    let scratch = tempfile::tempdir().unwrap();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let options = Options { confirm: 2, timeout_scale: 0.25, keep_going: true, ..Options::default() };
+    let verdict = |probe: &str| {
+        let actor_exe = ActorExe::new(probe);
+        let around =
+            Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
+        let seen = Mutex::new(None);
+        runner::run(&process_peer(&mutant), &[check], &options, around, &|outcome| {
+            *seen.lock().unwrap() = Some(outcome.result);
+        });
+        seen.into_inner().unwrap().unwrap()
+    };
+    assert_eq!(verdict("/bin/false").verdict, Verdict::Hang);
+    let busy = verdict(slow);
+    assert!(
+        matches!(&busy.verdict, Verdict::Untestable(why) if why.starts_with("too_busy: ")),
+        "{:?}",
+        busy.verdict
+    );
+    assert!(busy.findings.is_empty(), "nothing is held against the peer");
+}

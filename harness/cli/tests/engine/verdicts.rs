@@ -1,0 +1,283 @@
+//! What a run makes of conversations: what was not tried is not proved, and one fault is one red line.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, RwLock};
+
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::check::Check;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::machine::{Action, Event, Machine, Millis};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::plan::{Chunking, Plan};
+use peerproof_engine::played::Reference;
+use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::verdict::{CheckResult, Verdict};
+use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
+use peerproof_toolhost::talk::{Request, Talk, refused};
+
+/// A reference in this process with arguments beyond the usual ones.
+fn peer_of(boundary: &'static dyn Boundary, reference: Reference, extra: &[&str]) -> Peer {
+    let extra: Vec<String> = extra.iter().map(|word| (*word).to_owned()).collect();
+    Peer {
+        name: "reference".to_owned(),
+        boundary,
+        facts: table::played(boundary).facts_of(&reference),
+        commands: reference.commands.into_iter().map(|(name, args)| (name.to_owned(), args)).collect(),
+        env: Vec::new(),
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |args, env| {
+            table::played(boundary).reference_machine(&[args, &extra].concat(), env)
+        })),
+        pace: Arc::default(),
+    }
+}
+
+fn toolhost(extra: &[&str]) -> Peer {
+    let toolhost = table::find("toolhost").unwrap();
+    peer_of(toolhost, table::played(toolhost).references().remove(0), extra)
+}
+
+fn run(peer: &Peer, checks: &[&Check]) -> BTreeMap<String, CheckResult> {
+    let options = Options { slow: true, very_slow: true, confirm: 1, keep_going: true, ..Options::default() };
+    run_as(peer, checks, &options)
+}
+
+fn run_as(peer: &Peer, checks: &[&Check], options: &Options) -> BTreeMap<String, CheckResult> {
+    let actor_exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
+    let scratch = tempfile::tempdir().unwrap();
+    let interrupted = Arc::<AtomicBool>::default();
+    let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
+    let results = Mutex::new(BTreeMap::new());
+    runner::run(peer, checks, options, around, &|outcome| {
+        results.lock().unwrap().insert(outcome.result.id.clone(), outcome.result);
+    });
+    results.into_inner().unwrap()
+}
+
+fn check(id: &str) -> &'static Check {
+    let all = table::all().into_iter().flat_map(Boundary::checks);
+    all.into_iter().find(|check| check.id == id).unwrap()
+}
+
+#[test]
+fn what_was_not_carried_out_is_not_proved() {
+    let check = Check::new("toolhost/serve/left-out", "t", ["TH-FRAME-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        let ends = [Outcome::Silence, Outcome::EndsInOrder].map(Allowed::of);
+        let may_end = Expect { allowed: ends.to_vec(), ..Expect::new("TH-FRAME-01", refused()) };
+        talk.send(Payload::text("\n"), may_end);
+        let unknown = Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1").input("{}");
+        talk.send(unknown.line(), Expect::new("TH-FRAME-01", refused()));
+        Ok(talk.canary().finish().plan())
+    });
+    assert_eq!(run(&toolhost(&[]), &[&check])[&check.id].verdict, Verdict::Pass);
+    let found = &run(&toolhost(&["--choice", "blank_line=end"]), &[&check])[&check.id];
+    let Verdict::Untestable(why) = &found.verdict else { panic!("{:?}", found.verdict) };
+    assert!(why.starts_with("step_left_out: "), "{why}");
+    assert!(why.ends_with("the peer had ended (exit status 0)"), "{why}");
+}
+
+#[test]
+fn a_plan_that_tries_nothing_is_no_pass() {
+    let check = Check::new("toolhost/serve/no-role", "t", ["TH-FRAME-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        if talk.has("fail") {
+            let ask = talk.ask("fail", "{\"message\":\"m\"}");
+            talk.send(ask.line(), Expect::new("TH-FRAME-01", refused()));
+        }
+        Ok(talk.finish().plan())
+    });
+    let mut peer = toolhost(&[]);
+    assert_eq!(run(&peer, &[&check])[&check.id].verdict, Verdict::Pass);
+    peer.facts.roles.remove("fail");
+    let Verdict::Untestable(why) = &run(&peer, &[&check])[&check.id].verdict else { panic!("decided") };
+    assert!(why.starts_with("nothing_to_try: "), "{why}");
+}
+
+#[test]
+fn correct_peers_are_asked_everything() {
+    let mut left_out = Vec::new();
+    for boundary in table::all() {
+        for reference in table::played(boundary).references() {
+            let is_light = |id: &str| !id.contains("/limits/") && !id.contains("size");
+            let checks: Vec<&Check> = boundary
+                .checks()
+                .iter()
+                .filter(|check| reference.commands.iter().any(|(name, _)| *name == check.command))
+                .filter(|check| !check.needs_process && is_light(&check.id))
+                .collect();
+            for (id, result) in run(&peer_of(boundary, reference, &[]), &checks) {
+                if let Verdict::Untestable(why) = result.verdict
+                    && ["step_left_out", "nothing_to_try"].iter().any(|code| why.starts_with(code))
+                {
+                    left_out.push(format!("{id}: {why}"));
+                }
+            }
+        }
+    }
+    assert_eq!(left_out, Vec::<String>::new());
+}
+
+const OTHER: &str = "toolhost/serve/request/aid-missing";
+const OWNER: &str = "toolhost/serve/replies/status-is-documented";
+
+/// A fault in every reply is told by the check that watches replies; no other is green in whose conversation it shows.
+#[test]
+fn what_fails_alone_is_masked_beside_the_check_that_tells_why() {
+    let peer = toolhost(&["--mutant", "status-in-lower-case"]);
+    let (other, owner) = (check(OTHER), check(OWNER));
+    assert_eq!(run(&peer, &[other])[OTHER].verdict, Verdict::Fail);
+    let both = run(&peer, &[other, owner]);
+    assert_eq!(both[OWNER].verdict, Verdict::Fail);
+    let Verdict::Masked(cause) = &both[OTHER].verdict else { panic!("{:?}", both[OTHER].verdict) };
+    assert!(cause.ends_with(&format!("told by {OWNER}")), "{cause}");
+}
+
+/// A JSON-RPC server that answers nothing malformed.
+struct Silent(Box<dyn Machine>);
+
+impl Machine for Silent {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let before = actions.len();
+        self.0.handle(event, now, actions);
+        let mut at = 0;
+        actions.retain(|action| {
+            at += 1;
+            let Action::Stdout(bytes) = action else { return true };
+            let text = String::from_utf8_lossy(bytes);
+            at <= before || !["-32700", "-32600"].iter().any(|code| text.contains(code))
+        });
+    }
+}
+
+/// What the conversation of a check that watches one clause shows about another is told by the check about that one, and
+/// by the watching check where nobody else tells it.
+#[test]
+fn a_watching_check_is_red_for_its_own_clause_only() {
+    let boundary = table::find("json_rpc").unwrap();
+    let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Silent(table::played(boundary).reference_machine(args, env)?)))
+    }));
+    let name = |name: &str| format!("json_rpc/stdio/ambient/{name}");
+    let watching = ["id", "version"].map(|it| check(&name(it)));
+    let of_json: Vec<&Check> = boundary.checks().iter().filter(|it| it.id.contains("stdio/json/")).collect();
+    let told = |results: &BTreeMap<String, CheckResult>| {
+        let verdict = |it: &str| results[&name(it)].verdict.clone();
+        ["id", "version"].map(verdict)
+    };
+
+    let [id, version] = told(&run(&peer, &[watching[0], watching[1]]));
+    assert_eq!(id, Verdict::Fail, "nobody else tells it");
+    assert_eq!(version, Verdict::Masked(format!("RPC-JSON-01 no_reply: told by {}", name("id"))));
+
+    let results = run(&peer, &[&watching[..], &of_json].concat());
+    for verdict in told(&results) {
+        let Verdict::Masked(cause) = &verdict else { panic!("{verdict:?}") };
+        assert!(cause.starts_with("RPC-JSON-01 no_reply: told by json_rpc/stdio/json/"), "{cause}");
+    }
+    let left = &results[&name("id")];
+    assert!(left.findings.is_empty() && left.reason.is_none(), "{left:?}");
+    assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
+}
+
+/// The toolhost as it should be, but for what a faulty one does with lines that say so.
+struct Faulty {
+    right: Box<dyn Machine>,
+    /// Dies of several lines in one read.
+    dies_of_bursts: bool,
+    /// Dies of a line with `POISON`, if this has been read before.
+    after: &'static str,
+    primed: bool,
+}
+
+impl Machine for Faulty {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if let Event::Stdin(bytes) = event {
+            let text = String::from_utf8_lossy(bytes);
+            let dies = text.lines().any(|line| {
+                self.primed |= line.contains(self.after);
+                self.primed && line.contains("POISON")
+            });
+            if dies && !self.dies_of_bursts || self.dies_of_bursts && text.lines().count() > 1 {
+                actions.push(Action::Exit(3));
+                return;
+            }
+        }
+        self.right.handle(event, now, actions);
+    }
+}
+
+/// What a check comes to that sends five requests in one write to a peer with this fault.
+fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
+    let boundary = table::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        let right = table::played(boundary).reference_machine(args, env)?;
+        Some(Box::new(Faulty { right, dies_of_bursts, after, primed: after.is_empty() }))
+    }));
+    let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        talk.canary_for("TH-FRAME-01");
+        let line = |name: &str| Request::aid(&format!("AID.NO.SUCH.{name}.v1")).input("{}").line();
+        let names = ["FIRST", "PRIMER", "OTHER", "POISON", "LAST"];
+        let lines = names.iter().fold(Payload::default(), |lines, name| lines.then(line(name)));
+        talk.send_all(lines.merged(), Chunking::Whole, Vec::new());
+        Ok(Plan { by_model: true, ..talk.canary_for("TH-FRAME-01").finish().plan() })
+    });
+    run(&peer, &[&check]).remove(&check.id).unwrap()
+}
+
+#[test]
+fn a_message_that_kills_the_peer_is_named_and_not_the_first_of_its_burst() {
+    let found = burst(false, "");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let got = &found.findings[0].got;
+    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+}
+
+#[test]
+fn what_a_message_needs_before_it_to_kill_the_peer_is_told() {
+    let found = burst(false, "PRIMER");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let got = &found.findings[0].got;
+    assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+}
+
+#[test]
+fn messages_that_are_answered_one_by_one_are_blameless() {
+    let found = burst(true, "");
+    assert_eq!(found.verdict, Verdict::Crash);
+    let finding = &found.findings[0];
+    assert_eq!(finding.clause.0, "TH-FRAME-04");
+    assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+}
+
+#[test]
+fn what_runs_alone_has_nothing_beside_it_in_another_run() {
+    let quiet = Arc::<RwLock<()>>::default();
+    let options = Options { quiet: Some(Arc::clone(&quiet)), ..Options::default() };
+    let canary = |id: &str, is_kept_quiet: fn(&RwLock<()>) -> bool| {
+        let quiet = Arc::clone(&quiet);
+        Check::new(id, "t", ["TH-FRAME-01"], "serve", move |facts, _| {
+            assert!(is_kept_quiet(&quiet));
+            let mut talk = Talk::serve(facts);
+            talk.canary_for("TH-FRAME-01");
+            Ok(talk.finish().plan())
+        })
+    };
+    let beside =
+        canary("toolhost/serve/beside", |quiet| quiet.try_read().is_ok() && quiet.try_write().is_err());
+    let mut alone = canary("toolhost/serve/alone", |quiet| quiet.try_read().is_err());
+    alone.exclusive = true;
+    for (id, result) in run_as(&toolhost(&[]), &[&beside, &alone], &options) {
+        assert_eq!(result.verdict, Verdict::Pass, "{id}");
+    }
+}

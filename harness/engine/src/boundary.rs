@@ -1,0 +1,353 @@
+//! What the engine needs to know of a boundary: the trait that each one implements.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::bench::workload::Workload;
+use crate::check::Check;
+use crate::clause::{Clause, Side};
+use crate::counterpart::Counterpart;
+use crate::facts::Facts;
+use crate::finding::{CANARY_FAILED, Finding, Judgement};
+use crate::matrix::differences::Exchange;
+use crate::nearest::did_you_mean;
+use crate::plan::{Plan, Step};
+use crate::rng::Rng;
+use crate::transcript::Transcript;
+
+/// A key that `peerproof.toml` may hold for a boundary; `list --config-keys` prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigKey {
+    /// Table it stands in: `peer`, `roles`, `features`, `choices`, `limits`.
+    pub table: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Allowed values, where they are a named set; of a limit the lowest, written `64..`.
+    pub values: &'static [&'static str],
+    /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
+    /// `string`, `object`, `integer`, `pointer`, `empty` or `any`; an object that is a template names its placeholders
+    /// behind it. A `?` behind the name marks what may be left out, a `+` a placeholder that is appended where it is not
+    /// named. Of names with `|` between them there is exactly one; `NAME_env` names the variable that holds the value.
+    pub members: &'static [&'static str],
+    /// One sentence.
+    pub meaning: &'static str,
+    /// The only side that it says something of.
+    pub side: Option<Side>,
+}
+
+impl ConfigKey {
+    /// Which of two members with one name counts.
+    pub const DUPLICATE_KEYS: Self = Self::choice(
+        "duplicate_keys",
+        &["last", "first", "refuse"],
+        "which of two members with one name counts",
+    );
+    /// What becomes of half a surrogate pair.
+    pub const LONE_SURROGATES: Self =
+        Self::choice("lone_surrogates", &["echo", "replace", "refuse"], "what becomes of `\\ud800` alone");
+    /// What becomes of integers that a double does not hold.
+    pub const BIG_INTEGERS: Self = Self::choice(
+        "big_integers",
+        &["exact", "round", "refuse"],
+        "what becomes of integers beyond ±(2^53−1)",
+    );
+
+    /// The argv of a command with these placeholders.
+    pub const fn command(
+        name: &'static str,
+        placeholders: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "peer", name, values: &[], members: placeholders, meaning, side: None }
+    }
+
+    /// A role, as a table with these members.
+    pub const fn role(name: &'static str, members: &'static [&'static str], meaning: &'static str) -> Self {
+        Self { table: "roles", name, values: &[], members, meaning, side: None }
+    }
+
+    /// A feature that a peer has or lacks.
+    pub const fn feature(name: &'static str, meaning: &'static str) -> Self {
+        Self { table: "features", name, values: &["true", "false"], members: &[], meaning, side: None }
+    }
+
+    /// A feature with these settings.
+    pub const fn set_feature(
+        name: &'static str,
+        members: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "features", name, values: &[], members, meaning, side: None }
+    }
+
+    /// A feature that says nothing without these settings: it is off, or a table with them.
+    pub const fn told_feature(
+        name: &'static str,
+        members: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "features", name, values: &["false"], members, meaning, side: None }
+    }
+
+    /// What the contract leaves open, with the values that it can have.
+    pub const fn choice(name: &'static str, values: &'static [&'static str], meaning: &'static str) -> Self {
+        Self { table: "choices", name, values, members: &[], meaning, side: None }
+    }
+
+    /// A number that the contract lets a peer set.
+    pub const fn limit(name: &'static str, meaning: &'static str) -> Self {
+        Self { table: "limits", name, values: &[], members: &[], meaning, side: None }
+    }
+
+    /// The same with a lowest value, written `64..`.
+    pub const fn limit_from(
+        name: &'static str,
+        from: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "limits", name, values: from, members: &[], meaning, side: None }
+    }
+
+    /// The same for one side only.
+    #[must_use]
+    pub const fn of(self, side: Side) -> Self {
+        Self { side: Some(side), ..self }
+    }
+}
+
+/// A member of a [`ConfigKey`] without the mark behind it.
+pub fn unmarked(member: &str) -> &str {
+    member.trim_end_matches(['?', '+'])
+}
+
+/// When and where something is written to a peer: what no plan can know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// Time of day, milliseconds since 1970; virtual where the clock of the peer is.
+    pub unix_ms: u64,
+    /// A word that no other conversation has.
+    pub run: String,
+    /// Index of the step in the plan.
+    pub step: usize,
+    /// All that is written is one message, whatever line feeds are in it.
+    pub is_one_body: bool,
+}
+
+/// What it takes to find out which message of several a peer does not survive.
+pub struct Isolation {
+    /// The clause that several messages in one write, or before the first reply, break nothing.
+    pub pipelined: &'static str,
+    /// A plain request whose answer no other has, about the clause that one process answers any number of messages.
+    pub canary: Step,
+}
+
+/// One contract between two processes: what the engine needs to know of it.
+pub trait Boundary: Sync {
+    /// Its name with underscores.
+    fn name(&self) -> &'static str;
+
+    /// One line for `list`.
+    fn summary(&self) -> &'static str;
+
+    /// All clauses, in the order of the file.
+    fn clauses(&self) -> &[Clause];
+
+    /// All checks of both sides, in the order in which they run.
+    fn checks(&self) -> &[Check];
+
+    /// Keys of `peerproof.toml` that it knows.
+    fn config_keys(&self) -> &[ConfigKey];
+
+    /// Sets of clauses that a peer can be held to, each within the one before it; the first is the usual one.
+    fn requirements(&self) -> &'static [&'static str] {
+        &["all"]
+    }
+
+    /// The commands of each side, provider first.
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)>;
+
+    /// Command that `-- COMMAND` stands for.
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side);
+
+    /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
+    /// in their places.
+    fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
+        (argv.to_vec(), BTreeMap::new())
+    }
+
+    /// The name under which a command that a configuration calls `name` is known: that of another side, where sides
+    /// share a word. `side` is what the configuration says of it so far.
+    fn command_name(&self, name: &str, _side: Option<Side>, _argv: &[String]) -> String {
+        name.to_owned()
+    }
+
+    /// Refuses a stored conversation whose expectations, scripts or scenarios are not wholly read: passing over a part of
+    /// one would blame the peer.
+    ///
+    /// # Errors
+    /// One sentence: which member, and where.
+    fn admit(&self, transcript: &Transcript) -> Result<(), String>;
+
+    /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
+    /// where nobody does, or the script makes no sense.
+    fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        None
+    }
+
+    /// Judges a transcript. Pure: the same transcript gives the same judgement for ever.
+    fn judge(&self, transcript: &Transcript) -> Judgement;
+
+    /// Judges a transcript of any conversation by what was really written, without regard to `expect` in its steps:
+    /// for generated, mutated and shrunk conversations.
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement;
+
+    /// What is wrong with what the consumer wrote in a recorded conversation. Pure, as [`Boundary::judge`].
+    fn judge_consumer(&self, _transcript: &Transcript) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// Environment variables that the contract gives a meaning: who records a peer that has them has to know them.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Completes what is known of a peer by what a recorded conversation with it shows.
+    fn complete_recorded(&self, _facts: &mut Facts, _transcript: &Transcript) {}
+
+    /// Whether `frame` is certainly the answer to the canary `step`; lets the harness stop waiting for a reply that
+    /// was lost before it.
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool;
+
+    /// What isolates a message; canaries of two numbers differ. `None` where no process is sent several messages.
+    fn isolation(&self, _facts: &Facts, _number: u64) -> Option<Isolation> {
+        None
+    }
+
+    /// Conversations whose transcripts tell which roles and features a peer has (`facts` as configured).
+    fn probes(&self, facts: &Facts) -> Vec<Plan>;
+
+    /// Completes `facts` by what the probes showed; `features_given` is false where the configuration has no
+    /// `[features]` table, so that features are taken as claimed where they show.
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
+
+    /// Conversations that show whether what a peer has configured for a role plays it, each with the role. No finding
+    /// comes of them. None where the probes try what is configured as well.
+    fn trials(&self, _facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        None
+    }
+
+    /// What came in a trial of `role` instead of what the role says.
+    fn misplays(&self, _facts: &Facts, _role: &str, _trial: &Transcript) -> Option<String> {
+        None
+    }
+
+    /// Features that `facts` do not claim and that the probes show all the same: what was seen, and what to do.
+    fn untold(&self, _facts: &Facts, _probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// What was sent and what came for it, in the order of sending: for comparing peers that had the same conversation.
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange>;
+
+    /// Makes a valid, nearly valid or hostile conversation.
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan;
+
+    /// Smaller variants of one step's payload, most promising first, for the shrinker.
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan>;
+
+    /// The bytes to write in the place of these, where they depend on the moment of writing (a time, a signature);
+    /// `None`: these. What is given is what the transcript holds.
+    fn seal(&self, _facts: &Facts, _bytes: &[u8], _moment: &Moment) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// The plan of a recorded conversation with words in the places that [`Boundary::seal`] has to fill in again when
+    /// it is carried out again; `None` where its plan is right as it stands.
+    fn reopened(&self, _transcript: &Transcript) -> Option<Plan> {
+        None
+    }
+
+    /// How many frames have to come at least for these bytes, which are whole lines; `None` where that is not known of
+    /// the bytes alone.
+    fn frames_due(&self, _facts: &Facts, _bytes: &[u8]) -> Option<u32> {
+        None
+    }
+
+    /// What a configuration would say of a peer of `side` that plays every role and has every usual feature, under the
+    /// names that the roles usually have.
+    fn usual_facts(&self, side: Side) -> Facts;
+
+    /// What a benchmark sends to a peer of which this is known, the smallest first. Rows are made of them.
+    ///
+    /// # Errors
+    /// One sentence: nothing can be measured, and what is needed for it.
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String>;
+
+    /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
+    /// the harness itself carries out. `None` where such a peer has no such conversation.
+    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan>;
+
+    /// Name and `sh` script of null peers that answer whatever comes with the same good answer, in the words of this
+    /// boundary. Selftest shows that none is clean.
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Checks that notice no mutant, each with the reason why it is kept.
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
+
+/// The one of `boundaries` that is called `name`; `_` and `-` are the same.
+pub fn find(boundaries: &[&'static dyn Boundary], name: &str) -> Option<&'static dyn Boundary> {
+    let name = name.replace('-', "_");
+    boundaries.iter().copied().find(|boundary| boundary.name() == name)
+}
+
+/// As [`find`], for a name that a user wrote.
+///
+/// # Errors
+/// There is none; the nearest and all names are given.
+pub fn named(boundaries: &[&'static dyn Boundary], name: &str) -> Result<&'static dyn Boundary, String> {
+    find(boundaries, name).ok_or_else(|| {
+        let names: Vec<&str> = boundaries.iter().map(|boundary| boundary.name()).collect();
+        let hint = match name.split_once('/') {
+            Some((known, _)) if names.contains(&known) => {
+                format!("; for its checks that match: peerproof check {known} -k '{name}'")
+            }
+            _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
+        };
+        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", "))
+    })
+}
+
+/// The checks for peers of `side`, in the order in which they run.
+pub fn checks_of_side(boundary: &'static dyn Boundary, side: Side) -> Vec<&'static Check> {
+    let commands: Vec<&str> = boundary
+        .commands()
+        .into_iter()
+        .filter(|(other, _)| *other == side)
+        .flat_map(|(_, names)| names)
+        .collect();
+    boundary.checks().iter().filter(|check| commands.contains(&check.command.as_str())).collect()
+}
+
+/// Whether a clause belongs to a set of requirements beyond the one that a peer is held to.
+pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -> bool {
+    let sets = boundary.requirements();
+    let held = sets.iter().position(|set| *set == requirements).unwrap_or(0);
+    clause.set.as_ref().is_some_and(|set| sets[..held].contains(&set.as_str()))
+}
+
+/// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model. What is
+/// wrong with the answer to a canary is told once, by its own clause where there is one.
+pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
+    let by_model = transcript.plan.by_model;
+    let mut judgement =
+        if by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) };
+    let is_canary = |finding: &Finding| finding.reason == CANARY_FAILED;
+    let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
+    let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
+    judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
+    judgement
+}

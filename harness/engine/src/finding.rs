@@ -1,0 +1,145 @@
+//! Findings: violations of one clause each, with the evidence.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::clause::ClauseId;
+use crate::payload::shorten_pair;
+use crate::text::visible;
+
+/// Most characters of what was expected, and of what came.
+const CHARS_MAX: usize = 400;
+
+/// What sort of failure a finding shows; it decides the verdict of the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Nature {
+    /// The peer did something that the clause forbids, or left out what it asks for.
+    Violation,
+    /// Something of the peer outlived it.
+    Leak,
+    /// The peer did not answer or did not end in time.
+    Hang,
+    /// The peer died.
+    Crash,
+}
+
+/// Reason code where what should show that the peer still works does not show it.
+pub const CANARY_FAILED: &str = "canary_failed";
+
+/// One violation. It cannot be made without a clause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The clause that is broken.
+    pub clause: ClauseId,
+    /// Stable snake_case code of what is wrong, such as `ran_oversized_input`; expectations and shrinking go by it.
+    pub reason: String,
+    /// Sort of failure.
+    pub nature: Nature,
+    /// Step of the plan that shows it.
+    pub step: Option<usize>,
+    /// What the clause lets one expect, in one phrase without control characters.
+    #[serde(deserialize_with = "shown")]
+    pub expected: String,
+    /// What came instead, in one phrase (shortened) without control characters.
+    #[serde(deserialize_with = "shown")]
+    pub got: String,
+    /// It is about how long something took: a busy machine may be why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed: bool,
+}
+
+/// A file may hold what no finding of ours does.
+fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    String::deserialize(deserializer).map(|text| visible(&text).into_owned())
+}
+
+impl Finding {
+    /// A violation without a step. Long texts are cut where they differ, so both are best given whole.
+    pub fn new(
+        clause: impl Into<ClauseId>,
+        reason: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Self {
+        let (expected, got) = shorten_pair(&visible(&expected.into()), &visible(&got.into()), CHARS_MAX);
+        Self {
+            clause: clause.into(),
+            reason: reason.into(),
+            nature: Nature::Violation,
+            step: None,
+            expected,
+            got,
+            timed: false,
+        }
+    }
+
+    /// Says that it is about how long something took, though it is no hang.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.timed = true;
+        self
+    }
+
+    /// Whether it is about time, which a busy machine may have taken.
+    pub fn is_of_time(&self) -> bool {
+        self.timed || self.nature == Nature::Hang
+    }
+
+    /// Points at a step of the plan.
+    #[must_use]
+    pub fn at(mut self, step: usize) -> Self {
+        self.step = Some(step);
+        self
+    }
+
+    /// Sets the sort of failure.
+    #[must_use]
+    pub fn of_nature(mut self, nature: Nature) -> Self {
+        self.nature = nature;
+        self
+    }
+
+    /// What makes two findings the same: clause and reason code.
+    pub fn key(&self) -> (&ClauseId, &str) {
+        (&self.clause, &self.reason)
+    }
+
+    /// Whether this one, of another run of the same conversation, shows again what `other` shows: the same, or that the
+    /// peer took too long for the same clause. How late it was decides whether an answer was still seen.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let both_late = self.nature == Nature::Hang && other.nature == Nature::Hang;
+        self.key() == other.key() || (both_late && self.clause == other.clause)
+    }
+}
+
+/// What an oracle says about one transcript.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Everything that is wrong, in the order of the conversation.
+    pub findings: Vec<Finding>,
+    /// Number of canaries that were answered as they must be; without one nothing is proved.
+    pub canaries_answered: usize,
+    /// Outcome of an open clause that this conversation shows.
+    pub choice: Option<ChoiceSeen>,
+    /// Why the conversation could not decide anything (this machine cannot enforce it, the role misbehaves).
+    pub untestable: Option<String>,
+}
+
+/// The outcome that a peer chose where the contract leaves it open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChoiceSeen {
+    /// Key as under `[choices]`.
+    pub key: String,
+    /// Value out of the named set.
+    pub value: String,
+    /// The configuration says so under `[choices]`; what is inferred from an answer asserts nothing of other answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+}
+
+impl ChoiceSeen {
+    /// The choice with what it rests on.
+    pub fn phrase(&self) -> String {
+        format!("{}={}{}", self.key, self.value, if self.pinned { "" } else { ", inferred" })
+    }
+}

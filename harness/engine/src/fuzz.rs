@@ -1,0 +1,342 @@
+//! Fuzzing: generated conversations without end, judged by the boundary's model.
+//!
+//! One `rng_seed` gives one sequence of conversations, whatever the number of workers and however the peer behaves:
+//! conversation `n` follows from the seed, from `n` and from the corpus as it was at the start. Each runs in a process
+//! of its own, so that a crash or a hang costs one conversation. Findings are grouped by clause and reason code; the
+//! shortest conversation that showed each is confirmed, shrunk and kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::finding::Finding;
+use crate::lab::Lab;
+use crate::plan::{Act, Plan};
+use crate::played::Played;
+use crate::private;
+use crate::rng::Rng;
+use crate::runner::Failure;
+use crate::shrink;
+use crate::transcript::{Kind, Transcript};
+
+/// How a run is done.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How long to look; shrinking comes on top.
+    pub time: Duration,
+    /// Most conversations; `None`: as many as the time allows.
+    pub conversations_max: Option<u64>,
+    /// Seed of every conversation.
+    pub rng_seed: u64,
+    /// Workers.
+    pub jobs: usize,
+    /// Time for shrinking one finding; all of them together get six times that.
+    pub shrink: Duration,
+    /// Reference peers that have to be clean with what is shrunk.
+    pub played: Option<&'static dyn Played>,
+}
+
+/// What a finding is known by: clause and reason code.
+pub type Key = (String, String);
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Status {
+    /// Conversations that were carried out.
+    pub conversations: u64,
+    /// Messages that were judged.
+    pub messages: u64,
+    /// Different findings that are not in the corpus.
+    pub found: usize,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// A finding that is new.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The shortest conversation that shows it.
+    pub failure: Failure,
+    /// Number of the shortest conversation that showed it.
+    pub conversation: u64,
+    /// It showed again in every repetition; else it depends on time or luck.
+    pub steady: bool,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Default)]
+pub struct Summary {
+    /// At the end.
+    pub status: Status,
+    /// New findings, in the order of their keys.
+    pub found: Vec<Found>,
+    /// Findings of the corpus that showed again.
+    pub known: BTreeSet<Key>,
+    /// Conversations that could not be carried out to the end, and why the last one could not.
+    pub given_up: (u64, Option<String>),
+}
+
+/// Conversations of earlier runs by what they show.
+#[derive(Debug, Clone, Default)]
+pub struct Corpus {
+    plans: Vec<(Key, Plan)>,
+}
+
+impl Corpus {
+    /// Reads the plans of a folder; one that is not there is empty.
+    ///
+    /// # Errors
+    /// One sentence: the folder or a file cannot be read, or a file is no conversation.
+    pub fn load(folder: &Path) -> Result<Self, String> {
+        let mut plans = Vec::new();
+        if !folder.exists() {
+            return Ok(Self::default());
+        }
+        let cannot = |error: std::io::Error| format!("cannot read the corpus {}: {error}", folder.display());
+        let mut paths: Vec<_> = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(cannot)? {
+            paths.push(entry.map_err(cannot)?.path());
+        }
+        paths.sort();
+        for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            let text = std::fs::read_to_string(&path).map_err(cannot)?;
+            let plan = serde_json::from_str(&text)
+                .map_err(|error| format!("{} is no conversation of the corpus: {error}", path.display()))?;
+            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let (clause, reason) = name.split_once("--").unwrap_or((name, ""));
+            plans.push(((clause.to_owned(), reason.to_owned()), plan));
+        }
+        Ok(Self { plans })
+    }
+
+    /// Adds a conversation to a folder.
+    ///
+    /// # Errors
+    /// One sentence: the folder or the file cannot be written.
+    pub fn add(folder: &Path, finding: &Finding, plan: &Plan) -> Result<(), String> {
+        let path = folder.join(format!("{}--{}.json", finding.clause.0, finding.reason));
+        let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        let text = serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?;
+        private::write(&path, &(text + "\n")).map_err(cannot)
+    }
+
+    fn knows(&self, key: &Key) -> bool {
+        self.plans.iter().any(|(known, _)| known == key)
+    }
+}
+
+/// Conversation `n` of a run. The corpus itself comes first.
+pub fn plan_at(lab: &Lab<'_>, corpus: &Corpus, rng_seed: u64, n: u64) -> Plan {
+    let stored = usize::try_from(n).ok().and_then(|n| corpus.plans.get(n));
+    if let Some((_, plan)) = stored {
+        return Plan { by_model: true, ..plan.clone() };
+    }
+    let mut rng = Rng::new(rng_seed).fork(&format!("fuzz/{n}"));
+    if !corpus.plans.is_empty() && rng.chance(1, 8) {
+        let (_, plan) = rng.pick(&corpus.plans).clone();
+        return shaken(plan, &mut rng);
+    }
+    lab.peer.boundary.generate(&lab.peer.facts, &mut rng)
+}
+
+/// The same steps in another order, some twice, some not at all. Captures and what they are for keep their places.
+fn shaken(mut plan: Plan, rng: &mut Rng) -> Plan {
+    plan.by_model = true;
+    if plan.steps.iter().any(|step| step.capture.is_some()) || plan.sessions.len() > 1 {
+        return plan;
+    }
+    for _ in 0..=rng.below(3) {
+        let sends: Vec<usize> =
+            (0..plan.steps.len()).filter(|at| matches!(plan.steps[*at].act, Act::Send { .. })).collect();
+        if sends.is_empty() {
+            return plan;
+        }
+        let at = *rng.pick(&sends);
+        let other = *rng.pick(&sends);
+        match rng.below(3) {
+            0 => plan.steps.swap(at, other),
+            1 => {
+                let step = plan.steps[at].clone();
+                plan.steps.insert(other, step);
+            }
+            _ => drop(plan.steps.remove(at)),
+        }
+    }
+    plan
+}
+
+/// How often a finding has to show again before it is taken for steady.
+const REPETITIONS: usize = 2;
+
+/// Findings that get their full time for shrinking.
+const FINDINGS_SHRUNK: u32 = 6;
+
+/// The shortest conversation that showed a finding.
+struct First {
+    failure: Failure,
+    conversation: u64,
+}
+
+impl First {
+    /// Few steps are soon shrunk. Of equals the earliest is kept, whichever worker was faster.
+    fn rank(plan: &Plan, conversation: u64) -> (usize, u64) {
+        (plan.steps.len(), conversation)
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    first: BTreeMap<Key, First>,
+    known: BTreeSet<Key>,
+    given_up: (u64, Option<String>),
+}
+
+/// Looks for findings until the time is over or `stop` says so; `report` hears of the progress.
+pub fn run(
+    lab: &Lab<'_>,
+    corpus: &Corpus,
+    settings: &Settings,
+    stop: &(dyn Fn() -> bool + Sync),
+    report: &(dyn Fn(&Status) + Sync),
+) -> Summary {
+    let began = Instant::now();
+    let deadline = began + settings.time;
+    let next = AtomicU64::new(0);
+    let conversations = AtomicU64::new(0);
+    let messages = AtomicU64::new(0);
+    let seen: Mutex<Seen> = Mutex::default();
+    let status = |found: usize| Status {
+        conversations: conversations.load(Ordering::Relaxed),
+        messages: messages.load(Ordering::Relaxed),
+        found,
+        elapsed: began.elapsed(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..settings.jobs.max(1) {
+            scope.spawn(|| {
+                while Instant::now() < deadline && !stop() {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if settings.conversations_max.is_some_and(|max| n >= max) {
+                        return;
+                    }
+                    let plan = Arc::new(plan_at(lab, corpus, settings.rng_seed, n));
+                    let done = one(lab, corpus, n, &plan, &seen);
+                    messages.fetch_add(done, Ordering::Relaxed);
+                    conversations.fetch_add(1, Ordering::Relaxed);
+                    if n.is_multiple_of(16) {
+                        report(&status(lock(&seen).first.len()));
+                    }
+                }
+            });
+        }
+    });
+    let at_the_end = status(lock(&seen).first.len());
+    report(&at_the_end);
+    let Seen { first, known, given_up } =
+        seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // A peer that dies of one thing breaks many clauses: the first ones are shrunk, the others kept as they are.
+    let all = Instant::now() + settings.shrink * FINDINGS_SHRUNK;
+    let left = || all.saturating_duration_since(Instant::now()).min(settings.shrink);
+    // One conversation shows many things: it is repeated once for all of them.
+    let mut again: BTreeMap<u64, BTreeSet<Key>> = BTreeMap::new();
+    let found = first
+        .into_values()
+        .map(|first| {
+            let showed = again.entry(first.conversation).or_insert_with(|| shows_again(lab, &first.failure));
+            let steady = showed.contains(&key_of(&first.failure.finding));
+            shrunk(lab, settings.played, first, steady, if stop() { Duration::ZERO } else { left() })
+        })
+        .collect();
+    Summary { status: at_the_end, found, known, given_up }
+}
+
+/// Carries out and judges one conversation; gives the number of messages that it had.
+fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
+    let transcript = match lab.execute_shared("fuzz", plan) {
+        Ok(transcript) => transcript,
+        Err(_) if lab.budget.is_interrupted() => return 0,
+        Err(error) => {
+            // A variable without a value: the peer has issued no lease. The next conversation may go.
+            let given_up = &mut lock(seen).given_up;
+            given_up.0 += 1;
+            given_up.1 = Some(error);
+            return 0;
+        }
+    };
+    let findings = lab.peer.boundary.judge_by_model(&transcript).findings;
+    for finding in findings {
+        let key = key_of(&finding);
+        let mut seen = lock(seen);
+        if corpus.knows(&key) {
+            seen.known.insert(key);
+            continue;
+        }
+        let rank = First::rank(plan, n);
+        let known = seen.first.get(&key);
+        if known.is_some_and(|known| First::rank(&known.failure.transcript.plan, known.conversation) <= rank)
+        {
+            continue;
+        }
+        let failure = Failure { check: check_name(&key), transcript: transcript.clone(), finding };
+        seen.first.insert(key, First { failure, conversation: n });
+    }
+    lines_sent(&transcript)
+}
+
+/// Lines that were really sent: a conversation with a peer that is gone goes no further.
+fn lines_sent(transcript: &Transcript) -> u64 {
+    let lines = transcript.events.iter().map(|event| match &event.kind {
+        Kind::Sent { payload, .. } => payload.lines() as u64,
+        _ => 0,
+    });
+    lines.sum()
+}
+
+/// The name under which a finding's reproducer is filed.
+fn check_name((clause, reason): &Key) -> String {
+    format!("fuzz/{clause}/{reason}")
+}
+
+/// What shows in every repetition of the conversation of `failure`.
+fn shows_again(lab: &Lab<'_>, failure: &Failure) -> BTreeSet<Key> {
+    let once = || -> BTreeSet<Key> {
+        let transcript = lab.execute_shared(&failure.check, &failure.transcript.plan);
+        let findings = transcript.map(|transcript| lab.peer.boundary.judge_by_model(&transcript).findings);
+        findings.unwrap_or_default().iter().map(key_of).collect()
+    };
+    let mut always = once();
+    for _ in 1..REPETITIONS {
+        if !always.is_empty() {
+            let now = once();
+            always.retain(|key| now.contains(key));
+        }
+    }
+    always
+}
+
+fn key_of(finding: &Finding) -> Key {
+    (finding.clause.0.clone(), finding.reason.clone())
+}
+
+/// Makes the conversation of a finding as short as it goes.
+fn shrunk(
+    lab: &Lab<'_>,
+    played: Option<&'static dyn Played>,
+    first: First,
+    steady: bool,
+    time: Duration,
+) -> Found {
+    let First { failure, conversation } = first;
+    if !steady || time.is_zero() {
+        return Found { failure, conversation, steady };
+    }
+    let smaller = shrink::shrink(lab, played, &failure, Instant::now() + time);
+    let failure = Failure { transcript: smaller.transcript, finding: smaller.finding, ..failure };
+    Found { failure, conversation, steady }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,331 @@
+//! The harness's own strict JSON: what oracles read peers with and generators write with.
+//!
+//! It shares no code with the reference's codec, so that the judge cannot lean on the defendant. [`decode`] accepts
+//! exactly RFC 8259 in strict UTF-8 and reports what the contract leaves open as [`Facts`]. Nothing recurses: decoding,
+//! writing, comparing, cloning and dropping take nesting of any depth (serde alone cannot, see [`SERDE_DEPTH_MAX`]).
+
+mod decode;
+mod error;
+mod make;
+mod nested;
+mod number;
+mod present;
+mod serde_form;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use decode::{DecodeLimits, Decoded, Facts, check, decode};
+pub use error::{DecodeError, DecodeErrorKind};
+pub use number::Number;
+pub use present::{Presentation, present};
+pub use serde_form::SERDE_DEPTH_MAX;
+
+use std::borrow::Cow;
+use std::mem;
+use std::str::FromStr;
+
+/// A JSON value.
+///
+/// Equality is that of meaning: numbers compare by exact decimal value, members in any order, and of members with
+/// the same name the last one counts, here as in [`Json::get`]. All members are kept as they were written.
+///
+/// The type has a destructor of its own (a derived one would recurse), so its parts cannot be moved out by a
+/// pattern; [`Json::into_array`] and its siblings, or [`std::mem::take`] on a part, do that.
+#[derive(Default)]
+pub enum Json {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, as it was written.
+    Number(Number),
+    /// A string, unescaped.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object: its members in the order of the text, duplicates included.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// An object of `members`, in this order.
+    pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Json {
+        Json::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    }
+
+    /// An array of `items`.
+    pub fn array<T: Into<Json>>(items: impl IntoIterator<Item = T>) -> Json {
+        Json::Array(items.into_iter().map(Into::into).collect())
+    }
+
+    /// What the value is, in the words of RFC 8259: `null`, `boolean`, `number`, `string`, `array` or `object`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "boolean",
+            Json::Number(_) => "number",
+            Json::String(_) => "string",
+            Json::Array(_) => "array",
+            Json::Object(_) => "object",
+        }
+    }
+
+    /// True for `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Json::Null)
+    }
+
+    /// The boolean, when it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Json::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number, when it is one.
+    pub fn as_number(&self) -> Option<&Number> {
+        match self {
+            Json::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The exact value of a number that is an integer of `u64`, however spelled.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_number()?.as_u64()
+    }
+
+    /// The exact value of a number that is an integer of `i64`, however spelled.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_number()?.as_i64()
+    }
+
+    /// The double nearest to a number, unless it is beyond the range of a double.
+    pub fn as_f64(&self) -> Option<f64> {
+        self.as_number()?.as_f64()
+    }
+
+    /// The characters of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::String(string) => Some(string),
+            _ => None,
+        }
+    }
+
+    /// The items of an array.
+    pub fn as_array(&self) -> Option<&[Json]> {
+        match self {
+            Json::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The items of an array, to change.
+    pub fn as_array_mut(&mut self) -> Option<&mut Vec<Json>> {
+        match self {
+            Json::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The members of an object, duplicates included.
+    pub fn as_object(&self) -> Option<&[(String, Json)]> {
+        match self {
+            Json::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// The members of an object, to change.
+    pub fn as_object_mut(&mut self) -> Option<&mut Vec<(String, Json)>> {
+        match self {
+            Json::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// The characters of a string, moved out; anything else comes back.
+    pub fn into_string(mut self) -> Result<String, Json> {
+        match &mut self {
+            Json::String(string) => Ok(mem::take(string)),
+            _ => Err(self),
+        }
+    }
+
+    /// The items of an array, moved out; anything else comes back.
+    pub fn into_array(mut self) -> Result<Vec<Json>, Json> {
+        match &mut self {
+            Json::Array(items) => Ok(mem::take(items)),
+            _ => Err(self),
+        }
+    }
+
+    /// The members of an object, moved out; anything else comes back.
+    pub fn into_object(mut self) -> Result<Vec<(String, Json)>, Json> {
+        match &mut self {
+            Json::Object(members) => Ok(mem::take(members)),
+            _ => Err(self),
+        }
+    }
+
+    /// The member `key` of an object, the last one where there are several; `None` for anything but an object.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.as_object()?.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The member `key` of an object, to change; the last one where there are several.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        self.as_object_mut()?.iter_mut().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Makes `value` the only member `key` of an object, at the place of the first one or else at the end.
+    ///
+    /// Anything but an object stays as it is.
+    pub fn set(&mut self, key: &str, value: impl Into<Json>) {
+        let Some(members) = self.as_object_mut() else { return };
+        match members.iter().position(|(name, _)| name == key) {
+            None => members.push((key.to_owned(), value.into())),
+            Some(first) => {
+                members[first].1 = value.into();
+                let mut at = 0;
+                members.retain(|(name, _)| {
+                    at += 1;
+                    at <= first + 1 || name != key
+                });
+            }
+        }
+    }
+
+    /// Takes every member `key` out of an object and returns the last of them.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        let mut removed = None;
+        self.as_object_mut()?.retain_mut(|(name, value)| {
+            let stays = name != key;
+            if !stays {
+                removed = Some(mem::take(value));
+            }
+            stays
+        });
+        removed
+    }
+
+    /// The value at a JSON Pointer (RFC 6901), such as `/slots/0/type`; the empty pointer is the whole value.
+    ///
+    /// `None` when nothing is there or `pointer` is not a JSON Pointer.
+    pub fn pointer(&self, pointer: &str) -> Option<&Json> {
+        pointer_steps(pointer)?.try_fold(self, |value, step| {
+            let step = step?;
+            match value {
+                Json::Array(items) => items.get(array_index(&step)?),
+                _ => value.get(&step),
+            }
+        })
+    }
+
+    /// The value at a JSON Pointer (RFC 6901), to change.
+    pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Json> {
+        pointer_steps(pointer)?.try_fold(self, |value, step| {
+            let step = step?;
+            match value {
+                Json::Array(items) => items.get_mut(array_index(&step)?),
+                _ => value.get_mut(&step),
+            }
+        })
+    }
+}
+
+/// The unescaped reference tokens of a JSON Pointer; a token with a stray `~` is `None`.
+fn pointer_steps(pointer: &str) -> Option<impl Iterator<Item = Option<Cow<'_, str>>>> {
+    let mut steps = pointer.split('/');
+    // What stands before the first slash: nothing, in a pointer.
+    if !steps.next()?.is_empty() {
+        return None;
+    }
+    Some(steps.map(|step| {
+        if !step.contains('~') {
+            return Some(Cow::Borrowed(step));
+        }
+        let escapes = step.matches("~0").count() + step.matches("~1").count();
+        (escapes == step.matches('~').count()).then(|| step.replace("~1", "/").replace("~0", "~").into())
+    }))
+}
+
+/// The index that a reference token names: decimal digits without a leading zero (RFC 6901 §4).
+fn array_index(step: &str) -> Option<usize> {
+    let plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    plain.then(|| step.parse().ok())?
+}
+
+impl FromStr for Json {
+    type Err = DecodeError;
+
+    /// Decodes a text with the default limits; what [`decode`] notices beside the value is lost.
+    fn from_str(text: &str) -> Result<Json, DecodeError> {
+        Ok(decode(text.as_bytes(), &DecodeLimits::default())?.value)
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Json {
+        Json::Bool(value)
+    }
+}
+
+impl From<&str> for Json {
+    fn from(value: &str) -> Json {
+        Json::String(value.to_owned())
+    }
+}
+
+impl From<String> for Json {
+    fn from(value: String) -> Json {
+        Json::String(value)
+    }
+}
+
+impl From<Number> for Json {
+    fn from(value: Number) -> Json {
+        Json::Number(value)
+    }
+}
+
+impl From<Vec<Json>> for Json {
+    fn from(items: Vec<Json>) -> Json {
+        Json::Array(items)
+    }
+}
+
+impl<T: Into<Json>> From<Option<T>> for Json {
+    /// `null` for `None`.
+    fn from(value: Option<T>) -> Json {
+        value.map_or(Json::Null, Into::into)
+    }
+}
+
+macro_rules! from_integers {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for Json {
+            fn from(value: $integer) -> Json {
+                Json::Number(value.into())
+            }
+        }
+    )*};
+}
+
+from_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+/// Behind the quote that ends the string whose content begins at `at` of a JSON text.
+pub fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}

@@ -1,0 +1,116 @@
+//! Times of a lab, with peers that sh plays under budgets far below their start.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Lab;
+use crate::budget::Budget;
+use crate::clause::Side;
+use crate::facts::Facts;
+use crate::fixture::ActorExe;
+use crate::pace::Pace;
+use crate::payload::Payload;
+use crate::peer::{Origin, Peer};
+use crate::plan::{Act, Chunking, Plan, Session, Step};
+use crate::toy::Toy;
+use crate::transcript::{Awaited, Kind, Transcript};
+
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Reads and answers lines, 300 ms after its start.
+const SLOW_START: &str = "sleep 0.3; while read -r line; do echo \"$line\"; done";
+
+/// A peer that sh plays.
+fn sh(script: &str) -> Peer {
+    let words = ["/bin/sh", "-c", script].map(str::to_owned);
+    Peer {
+        name: "sh".to_owned(),
+        boundary: &Toy,
+        commands: BTreeMap::from([("command".to_owned(), words.to_vec())]),
+        env: Vec::new(),
+        facts: Facts::new(Side::Provider),
+        features_given: true,
+        origin: Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
+        pace: Arc::default(),
+    }
+}
+
+/// Sends a line for which so many are due.
+fn hello(await_frames: u32) -> Step {
+    Step::new(Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames })
+}
+
+/// Asks `peer` for one line after the other, ends its input and gives it this time to start.
+fn ask(peer: &Peer, start_up: Duration, lines: usize, canary: bool) -> Transcript {
+    let mut steps: Vec<Step> = (0..lines).map(|_| Step { canary, ..hello(1) }).collect();
+    steps.push(Step::new(Act::Finish));
+    talk(peer, start_up, steps)
+}
+
+fn talk(peer: &Peer, start_up: Duration, steps: Vec<Step>) -> Transcript {
+    let session = Session { command: "command".to_owned(), ..Session::default() };
+    let plan = Plan { sessions: vec![session], steps, ..Plan::default() };
+    let scratch = tempfile::tempdir().unwrap();
+    let lab = Lab {
+        peer,
+        budget: Budget { start_up, reply: SHORT, exit: SHORT, ..Budget::default() },
+        actor_exe: &ActorExe::new(Path::new("/nowhere")),
+        scratch: scratch.path(),
+        timeout_scale: 1.0,
+    };
+    lab.execute("time", &plan).unwrap()
+}
+
+/// What was awaited in vain, and for how many milliseconds.
+fn in_vain(transcript: &Transcript) -> Vec<(Awaited, u64)> {
+    let passed = transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::DeadlinePassed { awaited, waited_ms } => Some((awaited, waited_ms)),
+        _ => None,
+    });
+    passed.collect()
+}
+
+fn start_up_max(pace: &Pace) -> Duration {
+    pace.of("command").start_up_max(Duration::from_secs(30))
+}
+
+#[test]
+fn a_start_is_no_part_of_the_time_for_a_reply() {
+    let peer = sh(SLOW_START);
+    let transcript = ask(&peer, Duration::from_secs(20), 2, true);
+    assert_eq!(transcript.stdout(0), b"hello\nhello\n", "{:?}", transcript.events);
+    let measured = peer.pace.of("command");
+    assert!(measured.start_up.is_some_and(|time| time >= 3 * SHORT), "{measured}");
+    assert!(measured.latency < measured.start_up, "{measured}");
+}
+
+#[test]
+fn a_start_is_no_part_of_the_time_for_an_exit() {
+    let peer = sh("sleep 0.3; cat");
+    let transcript = ask(&peer, Duration::from_secs(20), 0, true);
+    assert_eq!(in_vain(&transcript), [], "{:?}", transcript.events);
+}
+
+#[test]
+fn the_first_answer_of_a_slow_tool_is_not_taken_for_a_start() {
+    let peer = sh(SLOW_START);
+    ask(&peer, Duration::from_secs(20), 1, false);
+    assert_eq!(start_up_max(&peer.pace), Duration::from_secs(30));
+}
+
+#[test]
+fn a_mute_peer_gets_the_time_of_an_unknown_one_once() {
+    let peer = sh("exec sleep 20");
+    let first = in_vain(&ask(&peer, 3 * SHORT, 1, true));
+    assert!(first[0].0 == Awaited::Frames && first[0].1 >= 300, "the wait that was made is told: {first:?}");
+    assert_eq!(start_up_max(&peer.pace), Duration::ZERO);
+}
+
+#[test]
+fn a_peer_that_has_answered_is_not_given_the_time_to_start_again() {
+    let peer = sh("read -r line; echo one; exec sleep 1000");
+    let transcript = talk(&peer, Duration::from_secs(1_000), vec![hello(3)]);
+    assert!(matches!(in_vain(&transcript)[..], [(Awaited::Frames, _)]), "{:?}", transcript.events);
+}

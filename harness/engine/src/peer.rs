@@ -1,0 +1,336 @@
+//! Peers under test: how to start one, as a child process or in this process.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::machine::Machine;
+use serde_json::Value;
+
+use crate::boundary::Boundary;
+use crate::budget::Budget;
+use crate::carriage::HTTP;
+use crate::config::find_program;
+use crate::facts::Facts;
+use crate::fixture::spawn_guard;
+use crate::pace::Pace;
+use crate::plan::Session;
+use crate::results::{is_secret_name, secrets_of_argv};
+use crate::transcript::Secrets;
+use crate::transport::child::{ChildConnection, ChildSpec, guardian};
+use crate::transport::http;
+use crate::transport::in_process::InProcessConnection;
+use crate::transport::{Connection, Log};
+
+/// Variable that says where programs are.
+const PATH: &str = "PATH";
+/// Where they are for a peer that is not told.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Makes an in-process peer from arguments and environment.
+pub type MakeMachine = Arc<dyn Fn(&[String], &[(String, String)]) -> Option<Box<dyn Machine>> + Send + Sync>;
+
+/// How the processes of a peer come to be.
+#[derive(Clone)]
+pub enum Origin {
+    /// Child processes.
+    Process {
+        /// Environment that every child gets before the configured one: `PATH`, `HOME`.
+        base_env: Vec<(String, OsString)>,
+        /// Working directory.
+        current_dir: Option<PathBuf>,
+        /// Processors that children may run on; empty: those of the harness.
+        cpus: Vec<usize>,
+    },
+    /// Machines in this process, with a virtual clock.
+    InProcess(MakeMachine),
+}
+
+/// A peer under test.
+#[derive(Clone)]
+pub struct Peer {
+    /// Name for reports.
+    pub name: String,
+    /// Its boundary.
+    pub boundary: &'static dyn Boundary,
+    /// Command lines by name; `{placeholder}`s are filled in for each session.
+    pub commands: BTreeMap<String, Vec<String>>,
+    /// Configured environment.
+    pub env: Vec<(String, String)>,
+    /// What is known about it.
+    pub facts: Facts,
+    /// Whether the configuration says which features it claims.
+    pub features_given: bool,
+    /// Process or machine.
+    pub origin: Origin,
+    /// How quick it is, as measured so far; deadlines follow from it.
+    pub pace: Arc<Pace>,
+}
+
+impl Peer {
+    /// Whether its sessions are real processes.
+    pub fn is_process(&self) -> bool {
+        matches!(self.origin, Origin::Process { .. })
+    }
+
+    /// What its environment and its command lines hold under the names of secrets.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let inherited = match &self.origin {
+            Origin::Process { base_env, .. } => base_env.as_slice(),
+            Origin::InProcess(_) => &[],
+        };
+        let inherited = inherited.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str()?)));
+        let configured = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (_, value) in inherited.chain(configured).filter(|(name, _)| is_secret_name(name)) {
+            secrets.add_configured(value);
+        }
+        for value in self.commands.values().flat_map(|argv| secrets_of_argv(argv)) {
+            secrets.add_configured(value);
+        }
+        secrets
+    }
+
+    /// The folders that its processes look for programs in, as `PATH` has them.
+    pub fn search_path(&self) -> String {
+        let configured = self.env.iter().rev().find(|(name, _)| name == PATH).map(|(_, value)| value.clone());
+        let inherited = || match &self.origin {
+            Origin::Process { base_env, .. } => {
+                let path = base_env.iter().rev().find(|(name, _)| name == PATH);
+                path.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+            }
+            Origin::InProcess(_) => None,
+        };
+        let path = configured.or_else(inherited).filter(|path| !path.is_empty());
+        path.unwrap_or_else(|| USUAL_PATH.to_owned())
+    }
+
+    /// The command line and the environment of one session.
+    ///
+    /// # Errors
+    /// One sentence: no such command, or a placeholder without a value.
+    pub fn command_line(&self, session: &Session) -> Result<Vec<String>, String> {
+        let template = self
+            .commands
+            .get(&session.command)
+            .ok_or_else(|| format!("the peer has no command {:?}", session.command))?;
+        let mut argv = Vec::with_capacity(template.len() + 1);
+        for part in template {
+            argv.push(fill(part, &session.placeholders)?);
+        }
+        Ok(argv)
+    }
+
+    /// How the process of one session is started. `temp_dir` becomes its `TMPDIR` and is watched.
+    ///
+    /// # Errors
+    /// One sentence: no such command, a placeholder without a value, or a peer that is no process.
+    pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, String> {
+        let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
+            return Err("this peer is no process".to_owned());
+        };
+        let mut env: Vec<(OsString, OsString)> =
+            base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        for (name, value) in &self.env {
+            env.push((name.into(), value.into()));
+        }
+        env.retain(|(name, _)| session.without.iter().all(|gone| *name != **gone));
+        for (name, value) in &session.env {
+            env.push((name.into(), value.into()));
+        }
+        let mut argv: Vec<OsString> = self.command_line(session)?.into_iter().map(OsString::from).collect();
+        if session.command == HTTP && argv.first().is_some_and(is_url) {
+            argv.remove(0);
+        }
+        if session.env.contains_key(PATH) && !argv.is_empty() {
+            // What a conversation puts into PATH is there for the peer to find, and is not the peer.
+            let words: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let path = self.search_path();
+            let program = find_program(&words, Some(path.as_ref()), current_dir.as_deref())?;
+            if is_script(&program) {
+                return Err(format!(
+                    "{} is a script: what runs it may be looked for in PATH, or change it; name the interpreter itself",
+                    program.display()
+                ));
+            }
+            argv[0] = program.into_os_string();
+        }
+        let mut current_dir = current_dir.clone();
+        if let Some(folder) = &session.folder {
+            let configured = current_dir.replace(folder.into()).unwrap_or_default();
+            argv.iter_mut().enumerate().for_each(|(at, word)| stays(word, at > 0, &configured));
+        }
+        let mut spec = ChildSpec::new(argv, temp_dir.to_owned(), guardian::mark());
+        spec.env = env;
+        spec.current_dir = current_dir;
+        spec.cpus.clone_from(cpus);
+        spec.limits = session.limits;
+        Ok(spec)
+    }
+
+    /// Starts one session. `temp_dir` becomes its `TMPDIR` and is watched; `exe` is our own binary.
+    ///
+    /// # Errors
+    /// One sentence that says why it could not be started.
+    pub fn open(
+        &self,
+        session: &Session,
+        temp_dir: &Path,
+        exe: &Path,
+        budget: &Budget,
+        log: &mut dyn Log,
+    ) -> Result<Box<dyn Connection>, String> {
+        match &self.origin {
+            Origin::Process { .. } if session.command == HTTP => {
+                self.open_http(session, temp_dir, budget, log)
+            }
+            Origin::Process { .. } => {
+                let mut spec = self.child_spec(session, temp_dir)?;
+                spec.shim = Some(exe.to_owned());
+                let _guard = spawn_guard();
+                let connection =
+                    ChildConnection::spawn(&spec, budget, log).map_err(|error| error.to_string())?;
+                Ok(Box::new(connection))
+            }
+            Origin::InProcess(make) => {
+                if session.command == HTTP {
+                    return Err("nobody listens in this process".to_owned());
+                }
+                let argv = self.command_line(session)?;
+                let mut env = self.env.clone();
+                env.extend(session.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                let machine = make(&argv, &env).ok_or("this peer cannot be played in this process")?;
+                Ok(Box::new(InProcessConnection::new(machine, budget)))
+            }
+        }
+    }
+}
+
+/// Lets a word of a command that names a file in `folder` name it from everywhere. A program is looked for in `PATH`
+/// where its name has no slash.
+fn stays(word: &mut OsString, is_argument: bool, folder: &Path) {
+    let file = std::path::absolute(folder.join(&word)).unwrap_or_default();
+    if (is_argument || word.as_encoded_bytes().contains(&b'/')) && !word.is_empty() && file.is_file() {
+        *word = file.into_os_string();
+    }
+}
+
+impl Peer {
+    /// Starts a server, or finds the one that listens already.
+    fn open_http(
+        &self,
+        session: &Session,
+        temp_dir: &Path,
+        budget: &Budget,
+        log: &mut dyn Log,
+    ) -> Result<Box<dyn Connection>, String> {
+        let mut fault = String::new();
+        for _ in 0..START_TRIES {
+            let free = http::free_address()?;
+            let address = free.get();
+            let mut session = session.clone();
+            session.placeholders.extend(http::placeholders(address));
+            let argv = self.command_line(&session)?;
+            let given = argv.first().filter(|word| word.starts_with(http::URL_PREFIX)).cloned();
+            let runs_already = given.is_some() && argv.len() == 1;
+            let child = if runs_already { None } else { Some(self.child_spec(&session, temp_dir)?) };
+            let url = given.unwrap_or_else(|| format!("{}{address}/", http::URL_PREFIX));
+            match http::start(&http::Start { url, child }, budget, log) {
+                Ok(connection) => return Ok(Box::new(connection)),
+                // Somebody may have taken the port in the meantime.
+                Err(http::StartFault::Ended(sentence)) => fault = sentence,
+                Err(other) => return Err(other.sentence()),
+            }
+        }
+        Err(fault)
+    }
+}
+
+/// Whether the file begins with `#!`.
+fn is_script(file: &Path) -> bool {
+    let mut head = [0; 2];
+    File::open(file).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"#!"
+}
+
+/// Most tries to start a server, each on a port of its own.
+const START_TRIES: u32 = 3;
+
+fn is_url(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with(http::URL_PREFIX))
+}
+
+/// Fills `{name}` from `values`; `{{` and `}}` are braces.
+///
+/// # Errors
+/// Names the placeholder that has no value, or the brace that is never closed.
+pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        if tail.starts_with("{{") || tail.starts_with("}}") {
+            out.push_str(&tail[..1]);
+            rest = &tail[2..];
+        } else if let Some(body) = tail.strip_prefix('{') {
+            let end =
+                body.find('}').ok_or_else(|| format!("{template:?} has a brace that is never closed"))?;
+            let name = &body[..end];
+            let value = values
+                .get(name)
+                .ok_or_else(|| format!("the placeholder {{{name}}} in {template:?} has no value here"))?;
+            out.push_str(value);
+            rest = &body[end + 1..];
+        } else {
+            out.push('}');
+            rest = &tail[1..];
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// A template with its placeholders filled; one that is a whole string takes the native type of its value.
+///
+/// # Errors
+/// Those of [`fill`].
+pub fn fill_template(template: &Value, values: &[(&str, Value)]) -> Result<Value, String> {
+    Ok(match template {
+        Value::String(text) => {
+            let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+            if let Some((_, value)) = values.iter().find(|(name, _)| whole == Some(*name)) {
+                return Ok(value.clone());
+            }
+            let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let texts = values.iter().map(|(name, value)| ((*name).to_owned(), plain(value))).collect();
+            Value::String(fill(text, &texts)?)
+        }
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| fill_template(item, values)).collect::<Result<_, _>>()?)
+        }
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), fill_template(value, values)?)))
+                .collect::<Result<_, String>>()?,
+        ),
+        other => other.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_placeholders_and_keeps_doubled_braces() {
+        let values = BTreeMap::from([("aid".to_owned(), "AID.X".to_owned())]);
+        assert_eq!(fill("--aid={aid}", &values).unwrap(), "--aid=AID.X");
+        assert_eq!(fill("{{aid}}", &values).unwrap(), "{aid}");
+        assert!(fill("{nope}", &values).unwrap_err().contains("nope"));
+        assert!(fill("{aid", &values).is_err());
+    }
+}

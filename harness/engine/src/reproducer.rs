@@ -1,0 +1,284 @@
+//! Reproducers: a folder for each failure, from which anybody can show it again.
+//!
+//! `transcript.ndjson` is what happened, `stdin.bin` what was written to the failing process, `repro.sh` does it
+//! again: with sh and the peer alone where the stimulus is static, else (replies, time, signatures) through
+//! `peerproof replay --live`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::boundary;
+use crate::clause::ClauseId;
+use crate::finding::Finding;
+use crate::lab::Lab;
+use crate::parallel;
+use crate::payload::{Payload, Segment};
+use crate::plan::{Act, Fixture, Plan};
+use crate::played::Played;
+use crate::private;
+use crate::results::Explanation;
+use crate::runner::{Failure, Outcome};
+use crate::shrink::{self, Shrunk};
+use crate::transcript::{Kind, Transcript};
+use crate::verdict::{CheckResult, Verdict};
+
+mod conversation;
+mod script;
+
+pub use conversation::conversation;
+pub use script::quoted;
+
+/// Longest line and most lines of a conversation in results.
+const CHARS_MAX: usize = 200;
+const LINES_MAX: usize = 40;
+/// A failure gets at most this part of the time for shrinking that is left, while there are as many to come.
+const SHARES_MIN: usize = 4;
+
+/// How failures are explained after a run.
+pub struct Explain<'a> {
+    /// The peer and what is needed to start it.
+    pub lab: &'a Lab<'a>,
+    /// Reference peers that have to be clean with what is shrunk.
+    pub played: Option<&'static dyn Played>,
+    /// Folder for reproducers; `None`: none are written.
+    pub out_dir: Option<&'a Path>,
+    /// Time for all shrinking of the run; zero: nothing is shrunk.
+    pub budget: Duration,
+    /// How many failures are shrunk at the same time.
+    pub jobs: usize,
+    /// Arguments that name the peer on a command line: flags, `--config FILE`, `-- COMMAND…`.
+    pub peer_args: &'a [String],
+    /// Set when the user asks to stop: what is left is written without shrinking.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What was done for one failure.
+pub struct Explained {
+    /// For [`crate::results::ResultsWriter::explain`]; already in the result.
+    pub explanation: Explanation,
+    /// What shrinking came to, where it was tried.
+    pub shrunk: Option<Shrunk>,
+    /// Why no reproducer could be written.
+    pub problem: Option<String>,
+}
+
+/// Shrinks the failures of a run, several at a time and those first that differ from each other, while the budget lasts, writes their reproducers,
+/// and puts conversation, reproducer and finding into their results. `each` hears of every one as it is done.
+///
+/// A flaky failure is written as it was seen; an expected one is left alone.
+pub fn explain_failures<'o>(
+    outcomes: impl IntoIterator<Item = &'o mut Outcome>,
+    with: &Explain<'_>,
+    each: impl FnMut(&CheckResult, &Explained) + Send,
+) {
+    let mut failures: Vec<&mut Outcome> = outcomes
+        .into_iter()
+        .filter(|outcome| {
+            let verdict = &outcome.result.verdict;
+            outcome.failure.is_some() && (verdict.is_failure() || matches!(verdict, Verdict::Flaky(_)))
+        })
+        .collect();
+    failures.sort_by(|a, b| a.result.id.cmp(&b.result.id));
+    // What was not seen before comes before what is like it.
+    let mut seen = BTreeMap::<(ClauseId, String), usize>::new();
+    let mut failures: Vec<(usize, &mut Outcome)> = failures
+        .into_iter()
+        .filter_map(|outcome| {
+            let finding = &outcome.failure.as_ref()?.finding;
+            let before = seen.entry((finding.clause.clone(), finding.reason.clone())).or_default();
+            *before += 1;
+            Some((*before, outcome))
+        })
+        .collect();
+    failures.sort_by_key(|(before, _)| *before);
+    let end = Instant::now() + with.budget;
+    let (count, each) = (failures.len(), Mutex::new(each));
+    parallel::each(with.jobs, failures.into_iter().enumerate(), |(index, (_, outcome))| {
+        let left = end.saturating_duration_since(Instant::now());
+        // The first failures may take more than an equal share, never all of it.
+        let turns = (count - index).div_ceil(with.jobs.max(1)).min(SHARES_MIN);
+        let share = left / u32::try_from(turns).unwrap_or(1);
+        if let Some(explained) = explain(outcome, with, share) {
+            let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
+            each(&outcome.result, &explained);
+        }
+    });
+}
+
+/// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.
+fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option<Explained> {
+    let mut failure = Failure::from(outcome.failure.take()?);
+    let go_on = !share.is_zero() && !with.interrupted.load(Ordering::Relaxed);
+    let shrunk = (go_on && outcome.result.verdict.is_failure())
+        .then(|| shrink::shrink(with.lab, with.played, &failure, Instant::now() + share));
+    if let Some(shrunk) = &shrunk {
+        failure.transcript = shrunk.transcript.clone();
+        failure.finding = shrunk.finding.clone();
+    }
+    let mut explanation = Explanation {
+        id: outcome.result.id.clone(),
+        reproducer: None,
+        conversation: conversation(&failure.transcript, CHARS_MAX, LINES_MAX),
+        finding: Some(failure.finding.clone()),
+    };
+    let mut problem = None;
+    if let Some(out_dir) = with.out_dir {
+        match write(out_dir, &outcome.result.id, &failure, with.lab, with.peer_args, go_on) {
+            Ok(folder) => explanation.reproducer = Some(folder),
+            Err(sentence) => problem = Some(sentence),
+        }
+    }
+    outcome.failure = Some(failure.into());
+    explanation.clone().fold_into(&mut outcome.result);
+    Some(Explained { explanation, shrunk, problem })
+}
+
+/// The name of a check's folder.
+pub fn folder_name(check: &str) -> String {
+    check.replace('/', "__")
+}
+
+/// Writes the reproducer of one failure into `out_dir/<check with / as __>` and returns that name. With `try_static`
+/// the peer is run once to see whether its input alone, written at once, shows the failure.
+///
+/// # Errors
+/// One sentence: the folder or a file cannot be written.
+pub fn write(
+    out_dir: &Path,
+    check: &str,
+    failure: &Failure,
+    lab: &Lab<'_>,
+    peer_args: &[String],
+    try_static: bool,
+) -> Result<String, String> {
+    let name = folder_name(check);
+    let folder = out_dir.join(&name);
+    let sentence =
+        |error: std::io::Error| format!("cannot write the reproducer {}: {error}", folder.display());
+    let file = private::create(&folder.join("transcript.ndjson")).map_err(sentence)?;
+    failure.transcript.store(BufWriter::new(file)).map_err(sentence)?;
+
+    let plan = &failure.transcript.plan;
+    let session = failing_session(plan, &failure.finding);
+    let stdin = folder.join("stdin.bin");
+    // What is sealed as it is written is another text each time.
+    let sealed = is_sealed(&failure.transcript, session);
+    let spec = script::static_session(plan, session).filter(|_| !sealed);
+    if sealed {
+        let file = private::create(&stdin).map_err(sentence)?;
+        write_payloads(written(&failure.transcript, session).map(|(_, payload)| payload), file)
+            .map_err(sentence)?;
+    } else if is_constant(plan, session) && payloads(plan, session).next().is_some() {
+        let file = private::create(&stdin).map_err(sentence)?;
+        write_payloads(payloads(plan, session), file).map_err(sentence)?;
+    } else if stdin.exists() {
+        std::fs::remove_file(&stdin).map_err(sentence)?;
+    }
+    for fixture in &plan.fixtures {
+        // What a peer that asks is told to do, for whoever wants to read it.
+        let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if let Fixture::File { name, content, kept: false, .. } = fixture
+            && is_plain(name)
+        {
+            let file = private::create(&folder.join(format!("file-{name}"))).map_err(sentence)?;
+            write_payloads([content].into_iter(), file).map_err(sentence)?;
+        }
+    }
+    let script = match spec {
+        Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
+            script::static_script(check, &failure.finding, lab.peer, spec)?
+        }
+        _ => script::live_script(check, failure, lab, peer_args),
+    };
+    private::write_script(&folder.join("repro.sh"), &script).map_err(sentence)?;
+    Ok(name)
+}
+
+/// The session of the step that shows the finding; else the last one that was written to.
+fn failing_session(plan: &Plan, finding: &Finding) -> usize {
+    let sent = || plan.steps.iter().rev().find(|step| matches!(step.act, Act::Send { .. }));
+    finding.step.and_then(|step| plan.steps.get(step)).or_else(sent).map_or(0, |step| step.session)
+}
+
+fn payloads(plan: &Plan, session: usize) -> impl Iterator<Item = &Payload> {
+    plan.steps.iter().filter(move |step| step.session == session).filter_map(|step| match &step.act {
+        Act::Send { payload, .. } => Some(payload),
+        _ => None,
+    })
+}
+
+fn is_constant(plan: &Plan, session: usize) -> bool {
+    payloads(plan, session).all(|payload| payload.variables().next().is_none())
+}
+
+/// What was written to a session, with the step of each.
+fn written(transcript: &Transcript, session: usize) -> impl Iterator<Item = (usize, &Payload)> {
+    transcript.of(session).filter_map(|event| match &event.kind {
+        Kind::Sent { step, payload } => Some((*step, payload)),
+        _ => None,
+    })
+}
+
+/// Whether something else was written to a session than its plan says: what only the moment of writing knows.
+fn is_sealed(transcript: &Transcript, session: usize) -> bool {
+    let has_clock = transcript.of(session).any(|event| matches!(event.kind, Kind::Clock { .. }));
+    let differs = |(step, payload): (usize, &Payload)| {
+        let planned = transcript.plan.steps.get(step).map(|step| &step.act);
+        let Some(Act::Send { payload: planned, .. }) = planned else { return false };
+        let vars = crate::payload::Vars::new();
+        payload != planned
+            && (payload.len(&vars) != planned.len(&vars) || payload.expand(&vars) != planned.expand(&vars))
+    };
+    has_clock && !transcript.plan.recorded && written(transcript, session).any(differs)
+}
+
+/// Repeated text is written in blocks of about this size.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Streams the input of a session: a recipe of 10 MiB is never held in memory.
+fn write_payloads<'p>(payloads: impl Iterator<Item = &'p Payload>, to: File) -> std::io::Result<()> {
+    let mut to = BufWriter::new(to);
+    for payload in payloads {
+        for segment in &payload.0 {
+            match segment {
+                Segment::Repeat { unit, times } => {
+                    let units = (BLOCK_BYTES / unit.len().max(1)).max(1);
+                    let block = unit.repeat(units);
+                    for _ in 0..times / units as u64 {
+                        to.write_all(block.as_bytes())?;
+                    }
+                    to.write_all(unit.repeat((times % units as u64) as usize).as_bytes())?;
+                }
+                other => {
+                    let bytes = Payload(vec![other.clone()])
+                        .expand(&crate::payload::Vars::new())
+                        .map_err(std::io::Error::other)?;
+                    to.write_all(&bytes)?;
+                }
+            }
+        }
+    }
+    to.flush()
+}
+
+/// Whether the peer shows the finding when the session's input comes at once and nothing else is done.
+fn shows_at_once(lab: &Lab<'_>, failure: &Failure, session: usize) -> bool {
+    let mut plan = Plan::clone(&failure.transcript.plan);
+    for step in &mut plan.steps {
+        if let Act::Send { await_frames, .. } = &mut step.act {
+            *await_frames = 0;
+        }
+    }
+    // Other sessions are dropped step by step, so that the indices of sessions stay.
+    plan.steps.retain(|step| step.session == session);
+    let Ok(transcript) = lab.execute(&failure.check, &plan) else { return false };
+    boundary::judge(lab.peer.boundary, &transcript)
+        .findings
+        .iter()
+        .any(|finding| finding.key() == failure.finding.key())
+}

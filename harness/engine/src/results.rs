@@ -1,0 +1,432 @@
+//! Results: what a run measured, as newline-delimited JSON. Every other report is rendered from it.
+//!
+//! A file holds one run for each peer, one after the other. A run is a header with what was planned, a line for each
+//! check as soon as it ends, a line for each failure that was explained, and a footer with the SHA-256 of all bytes of
+//! the file before it. A file without its footer was cut, and says so when it is loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::boundary::Boundary;
+use crate::clause::Side;
+use crate::finding::Finding;
+use crate::private;
+use crate::text::visible_lines;
+use crate::verdict::CheckResult;
+
+mod redact;
+mod standing;
+pub mod verdicts;
+
+pub use redact::{REDACTED, is_secret_name, redact, redact_argv, secrets_of_argv};
+pub use standing::{Standing, exit_code, standings};
+
+/// Header of a run: what was to be done, and everything that has to agree between shards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Version of peerproof.
+    pub peerproof: String,
+    /// Boundary of all checks.
+    pub boundary: String,
+    /// Side of the peer.
+    pub side: Side,
+    /// Name of the peer.
+    pub peer: String,
+    /// Ids of the checks that this run (this shard of it) gives a verdict for.
+    pub planned: Vec<String>,
+    /// Hash of the clauses, see [`clauses_sha256`].
+    pub clauses_sha256: String,
+    /// Seed of every random choice.
+    pub rng_seed: u64,
+    /// `--timeout-scale`.
+    pub timeout_scale: f64,
+    /// `hash:k/n` where the run is the `k`th of `n` shards.
+    #[serde(default)]
+    pub shard: Option<String>,
+    /// What decides which checks run and which do not: filters, `--slow`.
+    #[serde(default)]
+    pub selection: Value,
+    /// The configuration, without secrets.
+    pub config: Value,
+    /// When it began, RFC 3339.
+    pub started: String,
+}
+
+/// Footer of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footer {
+    /// Number of checks by word of their verdict.
+    pub counts: BTreeMap<String, u64>,
+    /// Exit status that the run came to.
+    pub exit_code: i32,
+    /// SHA-256 in hex of all bytes of the file before this line.
+    pub sha256: String,
+}
+
+/// What shrinking added to a failed check after its line was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Id of the check.
+    pub id: String,
+    /// Folder of the reproducer, relative to the output folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducer: Option<String>,
+    /// The shortest conversation, one line a step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<String>,
+    /// The finding that the shortest conversation shows: same clause and reason as one of the check's, with what was
+    /// expected and what came in this conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<Finding>,
+}
+
+impl Explanation {
+    /// Puts what was learned into the result of its check.
+    pub fn fold_into(self, check: &mut CheckResult) {
+        if let Some(finding) = self.finding
+            && let Some(same) = check.findings.iter_mut().find(|other| other.key() == finding.key())
+        {
+            *same = finding;
+        }
+        check.reproducer = self.reproducer;
+        check.conversation = self.conversation;
+    }
+}
+
+// A line lives for the moment in which it is written or read.
+#[allow(clippy::large_enum_variant)]
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Run(RunHeader),
+    Check(CheckResult),
+    Failure(Explanation),
+    End(Footer),
+}
+
+/// One run out of a results file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its header.
+    pub header: RunHeader,
+    /// Its checks in the order in which they ended, with their explanations.
+    pub checks: Vec<CheckResult>,
+    /// Its footer; a run without one was cut.
+    pub footer: Option<Footer>,
+}
+
+impl Run {
+    /// Number of checks by word of their verdict.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        counts(&self.checks)
+    }
+
+    /// Planned checks that have no result.
+    pub fn missing(&self) -> Vec<&str> {
+        let there: BTreeSet<&str> = self.checks.iter().map(|check| check.id.as_str()).collect();
+        self.header.planned.iter().map(String::as_str).filter(|id| !there.contains(id)).collect()
+    }
+}
+
+/// Number of checks by word of their verdict.
+pub fn counts(checks: &[CheckResult]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for check in checks {
+        *counts.entry(check.verdict.word().to_owned()).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Hash of a boundary's clauses: shards of one run must agree in it.
+pub fn clauses_sha256(boundary: &dyn Boundary) -> String {
+    let mut hash = Sha256::new();
+    for clause in boundary.clauses() {
+        hash.update(serde_json::to_vec(clause).unwrap_or_default());
+        hash.update(b"\n");
+    }
+    hex(&hash.finalize())
+}
+
+/// Writes a results file line by line; each line is in the file when the call returns.
+#[derive(Debug)]
+pub struct ResultsWriter {
+    file: File,
+    path: PathBuf,
+    hash: Sha256,
+    /// Bytes of complete lines.
+    written: u64,
+    counts: BTreeMap<String, u64>,
+    /// The first failure to write: nothing is written after it.
+    broken: Option<String>,
+}
+
+impl ResultsWriter {
+    /// Creates (or empties) the file, and its folder where that is missing.
+    ///
+    /// # Errors
+    /// One sentence with the path and the operating system's reason.
+    pub fn create(path: &Path) -> Result<Self, String> {
+        let sentence = |error: std::io::Error| {
+            format!(
+                "cannot write the results file {}: {error}; give another path with --report results=FILE",
+                path.display()
+            )
+        };
+        let file = private::create(path).map_err(sentence)?;
+        Ok(Self::onto(file, path))
+    }
+
+    /// Writes to an open file, such as standard output; `path` stands for it in sentences.
+    pub fn onto(file: File, path: &Path) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            hash: Sha256::new(),
+            written: 0,
+            counts: BTreeMap::new(),
+            broken: None,
+        }
+    }
+
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// One sentence; see [`ResultsWriter::check`].
+    pub fn begin(&mut self, header: &RunHeader) -> Result<(), String> {
+        self.counts.clear();
+        self.line(&Line::Run(header.clone()))
+    }
+
+    /// Adds a finished check.
+    ///
+    /// # Errors
+    /// One sentence: the disk is full, the path is gone. What was written before stays as complete lines; every
+    /// later call gives the same sentence and writes nothing.
+    pub fn check(&mut self, check: &CheckResult) -> Result<(), String> {
+        self.line(&Line::Check(check.clone()))?;
+        *self.counts.entry(check.verdict.word().to_owned()).or_insert(0) += 1;
+        Ok(())
+    }
+
+    /// Adds what was learned about a failure after its check was written.
+    ///
+    /// # Errors
+    /// One sentence; see [`ResultsWriter::check`].
+    pub fn explain(&mut self, explanation: &Explanation) -> Result<(), String> {
+        self.line(&Line::Failure(explanation.clone()))
+    }
+
+    /// Ends the run with its footer.
+    ///
+    /// # Errors
+    /// One sentence; see [`ResultsWriter::check`].
+    pub fn end(&mut self, exit_code: i32) -> Result<(), String> {
+        let sha256 = hex(&self.hash.clone().finalize());
+        let counts = std::mem::take(&mut self.counts);
+        self.line(&Line::End(Footer { counts, exit_code, sha256 }))
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), String> {
+        if let Some(sentence) = &self.broken {
+            return Err(sentence.clone());
+        }
+        let text = serde_json::to_string(line)
+            .map_err(|error| format!("a line of the results cannot be written as JSON: {error}"))?;
+        let bytes = format!("{}\n", visible_lines(&text)).into_bytes();
+        if let Err(error) = self.file.write_all(&bytes) {
+            // A half-written line must not be what a reader stumbles over; where this fails too, the reader copes.
+            let _ = self.file.set_len(self.written);
+            let _ = self.file.seek(SeekFrom::Start(self.written));
+            let sentence = format!(
+                "cannot write to the results file {}: {error}; the {} bytes written before are kept, without a footer",
+                self.path.display(),
+                self.written
+            );
+            self.broken = Some(sentence.clone());
+            return Err(sentence);
+        }
+        self.hash.update(&bytes);
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A results file as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultsFile {
+    /// Its runs; at least one.
+    pub runs: Vec<Run>,
+    /// One sentence that says why the file is not whole: cut, changed, or planned checks without result.
+    pub incomplete: Option<String>,
+}
+
+impl ResultsFile {
+    /// Reads a results file. A truncated or damaged one still gives all its complete lines, with
+    /// [`ResultsFile::incomplete`] set.
+    ///
+    /// # Errors
+    /// One sentence: it cannot be read, or it is no results file at all.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let name = path.display();
+        let file =
+            File::open(path).map_err(|error| format!("cannot read the results file {name}: {error}"))?;
+        Self::read(BufReader::new(file), &name.to_string())
+    }
+
+    /// Reads results from anywhere; `name` stands for them in sentences.
+    ///
+    /// # Errors
+    /// As [`ResultsFile::load`].
+    pub fn read(mut from: impl BufRead, name: &str) -> Result<Self, String> {
+        let mut reader = Reader { name, runs: Vec::new(), problem: None };
+        let mut hash = Sha256::new();
+        let mut line = Vec::new();
+        for number in 1_usize.. {
+            line.clear();
+            let read = from
+                .read_until(b'\n', &mut line)
+                .map_err(|error| format!("cannot read the results file {name}: {error}"))?;
+            if read == 0 {
+                break;
+            }
+            let cut = line.last() != Some(&b'\n');
+            reader.line(number, &line, cut, &hash)?;
+            hash.update(&line);
+        }
+        reader.done()
+    }
+
+    /// Refuses a file that is not whole.
+    ///
+    /// # Errors
+    /// The sentence of [`ResultsFile::incomplete`].
+    pub fn whole(self) -> Result<Self, String> {
+        match self.incomplete {
+            Some(sentence) => Err(sentence),
+            None => Ok(self),
+        }
+    }
+
+    /// All checks of all runs.
+    pub fn checks(&self) -> impl Iterator<Item = &CheckResult> {
+        self.runs.iter().flat_map(|run| &run.checks)
+    }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    runs: Vec<Run>,
+    /// The first thing that is wrong.
+    problem: Option<String>,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, number: usize, bytes: &[u8], cut: bool, before: &Sha256) -> Result<(), String> {
+        let name = self.name;
+        let line = match serde_json::from_slice::<Line>(bytes) {
+            Ok(line) => line,
+            Err(error) if self.runs.is_empty() => {
+                return Err(format!(
+                    "{name} is not a results file: line 1 is not the header of a run: {error}"
+                ));
+            }
+            Err(_) if cut => {
+                self.note(|| format!("the results file {name} is cut in line {number}"));
+                return Ok(());
+            }
+            Err(error) => {
+                self.note(|| format!("line {number} of the results file {name} is damaged: {error}"));
+                return Ok(());
+            }
+        };
+        if let Line::Run(header) = line {
+            if let Some(run) = self.runs.last().filter(|run| run.footer.is_none()) {
+                let peer = run.header.peer.clone();
+                self.note(|| format!("the run of {peer} in the results file {name} has no footer"));
+            }
+            self.runs.push(Run { header, checks: Vec::new(), footer: None });
+            return Ok(());
+        }
+        let Some(run) = self.runs.last_mut() else {
+            return Err(format!("{name} is not a results file: it does not begin with the header of a run"));
+        };
+        let mut problem = None;
+        if run.footer.is_some() {
+            problem = Some(format!("line {number} of the results file {name} stands after the footer"));
+        }
+        match line {
+            Line::Run(_) => {}
+            Line::Check(check) if run.checks.iter().any(|other| other.id == check.id) => {
+                problem = Some(format!("the results file {name} holds the check {} twice", check.id));
+            }
+            Line::Check(check) => run.checks.push(check),
+            Line::Failure(explanation) => {
+                if let Some(check) = run.checks.iter_mut().find(|check| check.id == explanation.id) {
+                    explanation.fold_into(check);
+                }
+            }
+            Line::End(footer) => {
+                if footer.sha256 != hex(&before.clone().finalize()) {
+                    problem = Some(format!(
+                        "the results file {name} was changed after it was written: the hash in line {number} does not match"
+                    ));
+                } else if footer.counts != run.counts() {
+                    problem =
+                        Some(format!("the counts in line {number} of the results file {name} do not match"));
+                }
+                run.footer = Some(footer);
+            }
+        }
+        if let Some(problem) = problem {
+            self.note(|| problem);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, problem: impl FnOnce() -> String) {
+        self.problem.get_or_insert_with(problem);
+    }
+
+    fn done(mut self) -> Result<ResultsFile, String> {
+        let name = self.name;
+        let Some(last) = self.runs.last() else {
+            return Err(format!("{name} is not a results file: it is empty"));
+        };
+        let (done, planned) = (last.checks.len(), last.header.planned.len());
+        if last.footer.is_none() {
+            let end = format!("it ends without a footer, {done} of {planned} planned checks are in it");
+            self.problem = Some(match self.problem.take() {
+                Some(problem) => format!("{problem}; {end}"),
+                None => format!("the results file {name} is incomplete: {end}"),
+            });
+        }
+        let missing = self.runs.iter().find_map(|run| {
+            let missing = run.missing();
+            missing.first().map(|first| (missing.len(), (*first).to_owned()))
+        });
+        if let Some((count, first)) = missing {
+            self.note(|| {
+                format!(
+                    "the results file {name} has no result for {count} planned checks, the first is {first}"
+                )
+            });
+        }
+        Ok(ResultsFile { runs: self.runs, incomplete: self.problem })
+    }
+}
+
+/// Bytes in hex, lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,561 @@
+//! The runner: which checks run, in what order, on how many workers, and what their transcripts come to.
+
+mod ambient;
+mod confirm;
+mod isolate;
+pub mod probe;
+mod room;
+pub(crate) mod silence;
+mod skip;
+mod trial;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::boundary;
+use crate::budget::Budget;
+use crate::check::Check;
+use crate::clause::{ClauseId, Level};
+use crate::finding::{Finding, Judgement};
+use crate::fixture::ActorExe;
+use crate::lab::{INTERRUPTED, Lab};
+use crate::peer::Peer;
+use crate::rng::Rng;
+use crate::text::visible;
+use crate::transcript::{Kind, Packed, Transcript};
+use crate::verdict::{CheckResult, ClauseRef, Verdict};
+
+use ambient::{Held, Routed, Told};
+use confirm::Aside;
+use room::Room;
+use silence::{Silences, Wait};
+pub use skip::skip_reason;
+
+/// How a run is done.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Run the checks that wait for the contract's own times.
+    pub slow: bool,
+    /// Also run the checks that take longer than other slow ones.
+    pub very_slow: bool,
+    /// Go on when the first canary of a command fails.
+    pub keep_going: bool,
+    /// Number of workers.
+    pub jobs: usize,
+    /// Seed of every random choice.
+    pub rng_seed: u64,
+    /// Factor on the upper bounds a peer must meet.
+    pub timeout_scale: f64,
+    /// How often a failing check has to fail to count as failed (the first time included).
+    pub confirm: u32,
+    /// Shared by runs that go on at the same time: a check that must run alone, or whose times are confirmed, has nothing
+    /// beside it in any of them.
+    pub quiet: Option<Arc<RwLock<()>>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            slow: false,
+            very_slow: false,
+            keep_going: false,
+            jobs: 2,
+            rng_seed: 1,
+            timeout_scale: 1.0,
+            confirm: 3,
+            quiet: None,
+        }
+    }
+}
+
+/// What surrounds a run: this machine's resources.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The binary that plays actors.
+    pub actor_exe: &'a ActorExe,
+    /// Folder for temporary folders.
+    pub scratch: &'a Path,
+    /// Set when the user asks to stop: no further check is begun, and those under way are cut short.
+    pub interrupted: &'a Arc<AtomicBool>,
+}
+
+/// One failing check with what its reproducer needs.
+#[derive(Debug, Clone)]
+pub struct Failure<T = Transcript> {
+    /// Id of the check.
+    pub check: String,
+    /// The transcript that shows it.
+    pub transcript: T,
+    /// The finding to reproduce.
+    pub finding: Finding,
+}
+
+impl From<Failure> for Failure<Packed> {
+    fn from(Failure { check, transcript, finding }: Failure) -> Self {
+        Self { check, transcript: transcript.into(), finding }
+    }
+}
+
+impl From<Failure<Packed>> for Failure {
+    fn from(Failure { check, transcript, finding }: Failure<Packed>) -> Self {
+        Self { check, transcript: transcript.into(), finding }
+    }
+}
+
+/// A finished check, with the transcript where it failed.
+pub struct Outcome {
+    /// What it came to.
+    pub result: CheckResult,
+    /// What shows the failure, for the shrinker and the reproducer.
+    pub failure: Option<Failure<Packed>>,
+}
+
+/// Makes the lab for `peer` under `options`.
+pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> Lab<'a> {
+    Lab {
+        peer,
+        budget: Budget { interrupted: Arc::clone(around.interrupted), ..Budget::default() }
+            .scaled(options.timeout_scale),
+        actor_exe: around.actor_exe,
+        scratch: around.scratch,
+        timeout_scale: options.timeout_scale,
+    }
+}
+
+/// Asks the peer which roles and features it has and completes its facts.
+///
+/// # Errors
+/// One sentence where the peer cannot be started or the harness cannot work; the caller reports a configuration fault.
+pub fn prepare(
+    peer: &mut Peer,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, String> {
+    /// Nothing that probes ask for is larger.
+    const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
+    let mut probes = Vec::new();
+    for mut plan in peer.boundary.probes(&peer.facts) {
+        if let Some(first) = plan.steps.first_mut() {
+            // Its answer shows how long the peer takes to start, whatever it is.
+            first.canary = true;
+        }
+        let mut lab = lab(peer, options, around);
+        lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
+        let transcript = match lab.execute("probe", &plan) {
+            // What comes next is not run either, and says so.
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => executed?,
+        };
+        for event in &transcript.events {
+            if let Kind::StartFailed { error } = &event.kind {
+                return Err(error.clone());
+            }
+        }
+        let is_over = is_mute(&transcript);
+        probes.push(transcript);
+        if is_over {
+            break;
+        }
+    }
+    let features_given = peer.features_given;
+    peer.boundary.complete(&mut peer.facts, features_given, &probes);
+    Ok(probes)
+}
+
+/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came instead of what a role says, or
+/// nothing where it is played, by role.
+///
+/// # Errors
+/// A fault of this machine.
+pub fn try_roles(
+    peer: &Peer,
+    probes: &[Transcript],
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<BTreeMap<String, Option<String>>, String> {
+    let facts = &peer.facts;
+    if !probes.is_empty() && probes.iter().all(is_mute) {
+        return Ok(BTreeMap::new());
+    }
+    let Some(trials) = peer.boundary.trials(facts) else {
+        let seen = |role: &String| (role.clone(), facts.misfits.get(role).cloned());
+        return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
+    };
+    let mut tried = BTreeMap::new();
+    for (role, plan) in trials {
+        let lab = lab(peer, options, around);
+        let transcript = match lab.execute("trial", &plan) {
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => executed?,
+        };
+        tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
+        if is_mute(&transcript) {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.
+fn is_mute(transcript: &Transcript) -> bool {
+    !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
+}
+
+/// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every
+/// conversation come last.
+pub fn run(
+    peer: &Peer,
+    checks: &[&Check],
+    options: &Options,
+    around: Surroundings<'_>,
+    done: &(dyn Fn(Outcome) + Sync),
+) {
+    Round {
+        peer,
+        options,
+        around,
+        done,
+        levels: peer.boundary.clauses().iter().map(|clause| (clause.id.clone(), clause.level)).collect(),
+        owners: checks
+            .iter()
+            .filter(|check| check.ambient && skip_reason(peer, check, options).is_none())
+            .flat_map(|check| {
+                check.clauses.iter().map(|clause| (clause.clone(), (check.command.clone(), check.id.clone())))
+            })
+            .fold(BTreeMap::new(), |mut owners: BTreeMap<ClauseId, Vec<_>>, (clause, owner)| {
+                owners.entry(clause).or_default().push(owner);
+                owners
+            }),
+        ambient: Mutex::default(),
+        told: Mutex::default(),
+        routed: Mutex::default(),
+        aside: Mutex::default(),
+        dead_commands: Mutex::default(),
+        working_commands: Mutex::default(),
+        silences: Silences::default(),
+        room: Room::default(),
+    }
+    .run(checks);
+}
+
+/// How the id of the first canary of a command ends.
+const FIRST_CANARY: &str = "/canary/plain-request";
+
+/// The command whose first plain request was answered, but by a refusal: nothing could be decided about it.
+pub fn refused_command(result: &CheckResult) -> Option<&str> {
+    let refused =
+        matches!(&result.verdict, Verdict::Untestable(detail) if detail.starts_with("no_working_reply"));
+    let path = result.id.strip_suffix(FIRST_CANARY).filter(|_| refused)?;
+    path.rsplit('/').next()
+}
+
+/// The first canary of a command: when it fails there is nothing to learn from the rest.
+pub fn is_first_canary(check: &Check) -> bool {
+    check.id.ends_with(FIRST_CANARY)
+}
+
+/// What came instead of the answer to the first canary.
+fn instead(result: &CheckResult) -> String {
+    let finding = result.findings.first().map(|finding| finding.got.as_str());
+    let said = finding.or_else(|| result.verdict.detail()).unwrap_or(result.verdict.word());
+    said.trim_start_matches("no_working_reply: ").to_owned()
+}
+
+/// Most threads for checks that wait for the contract's own times.
+const SLOW_WORKERS_MAX: usize = 32;
+
+/// Further workers for each, once a peer is known to be silent.
+const WAITERS_PER_JOB: usize = 3;
+/// How often a waiting one looks whether that is known.
+const LOOK_FOR_SILENCE_EVERY: Duration = Duration::from_millis(50);
+
+/// Checks that several workers take from.
+struct Queue<'a> {
+    checks: Vec<&'a Check>,
+    next: AtomicUsize,
+}
+
+impl<'a> Queue<'a> {
+    fn new(checks: Vec<&'a Check>) -> Self {
+        Self { checks, next: AtomicUsize::new(0) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.load(Ordering::Relaxed) >= self.checks.len()
+    }
+
+    fn work(&self, one: impl Fn(&Check)) {
+        while let Some(check) = self.checks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            one(check);
+        }
+    }
+}
+
+struct Round<'a> {
+    peer: &'a Peer,
+    options: &'a Options,
+    around: Surroundings<'a>,
+    done: &'a (dyn Fn(Outcome) + Sync),
+    levels: BTreeMap<ClauseId, Level>,
+    /// Clause → command and id of the checks that watch it in every conversation.
+    owners: BTreeMap<ClauseId, Vec<(String, String)>>,
+    /// Finished ambient checks, held back until every conversation was seen.
+    ambient: Mutex<Vec<Held>>,
+    /// What the other checks told.
+    told: Mutex<Told>,
+    /// Findings for ambient checks out of other checks' conversations, at most one a key.
+    routed: Mutex<Vec<Routed>>,
+    /// Failing checks that are confirmed when nothing else runs.
+    aside: Mutex<Vec<Aside<Packed>>>,
+    /// Commands whose first canary failed, with what came instead of its answer.
+    dead_commands: Mutex<BTreeMap<String, String>>,
+    /// Commands whose first canary was answered.
+    working_commands: Mutex<BTreeSet<String>>,
+    /// Silences that were confirmed.
+    silences: Silences,
+    /// What conversations may hold.
+    room: Room,
+}
+
+impl Round<'_> {
+    fn run(&self, checks: &[&Check]) {
+        let (first, rest): (Vec<&Check>, Vec<&Check>) =
+            checks.iter().copied().partition(|check| is_first_canary(check));
+        for check in first {
+            self.one(check);
+        }
+        self.ask_unasked(&rest);
+        let (alone, rest): (Vec<&Check>, Vec<&Check>) = rest.into_iter().partition(|check| check.exclusive);
+        let (slow, quick): (Vec<&Check>, Vec<&Check>) =
+            rest.into_iter().partition(|check| check.slow || check.waits);
+        // Slow checks wait nearly all the time: they run beside the others, a few on each thread.
+        let (slow, quick, quiet) = (&Queue::new(slow), &Queue::new(quick), self.options.quiet.as_ref());
+        let work = || {
+            quick.work(|check| {
+                let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+                self.one(check);
+            });
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
+                scope.spawn(|| slow.work(|check| self.one(check)));
+            }
+            let jobs = self.options.jobs.max(1);
+            for _ in 0..jobs {
+                scope.spawn(work);
+            }
+            // A peer that is silent costs time and no processor.
+            for _ in 0..jobs * WAITERS_PER_JOB {
+                scope.spawn(move || {
+                    while !self.silences.any_confirmed() && !quick.is_empty() {
+                        std::thread::sleep(LOOK_FOR_SILENCE_EVERY);
+                    }
+                    work();
+                });
+            }
+        });
+        let _alone = quiet.map(|it| it.write().unwrap_or_else(PoisonError::into_inner));
+        for check in alone {
+            self.one(check);
+        }
+        self.confirm_aside();
+        self.settle_ambient();
+    }
+
+    /// Makes the first canary of commands that checks rest on where it is not among the checks to run.
+    fn ask_unasked(&self, checks: &[&Check]) {
+        let resting = checks
+            .iter()
+            .filter(|check| check.vouched && skip_reason(self.peer, check, self.options).is_none());
+        let commands: BTreeSet<&str> = resting.map(|check| check.command.as_str()).collect();
+        for canary in self.peer.boundary.checks().iter().filter(|check| is_first_canary(check)) {
+            let asked = lock(&self.dead_commands).contains_key(&canary.command)
+                || lock(&self.working_commands).contains(&canary.command);
+            if !asked
+                && commands.contains(canary.command.as_str())
+                && let Ok((judgement, _)) = self.attempt(canary, Wait::Full)
+                && judgement.canaries_answered > 0
+            {
+                lock(&self.working_commands).insert(canary.command.clone());
+            }
+        }
+    }
+
+    fn one(&self, check: &Check) {
+        let Some(outcome) = self.outcome(check) else { return };
+        let is_asked = || lock(&self.working_commands).contains(&check.command);
+        if is_first_canary(check) && !self.options.keep_going && !is_asked() {
+            lock(&self.dead_commands).insert(check.command.clone(), instead(&outcome.result));
+        }
+        self.report(check, outcome);
+    }
+
+    /// Runs a check; `None` where it is confirmed later.
+    fn outcome(&self, check: &Check) -> Option<Outcome> {
+        let began = Instant::now();
+        let verdict = if self.around.interrupted.load(Ordering::Relaxed) {
+            Some(interrupted())
+        } else {
+            let dead = || {
+                let instead = lock(&self.dead_commands).get(&check.command).cloned()?;
+                Some(Verdict::Untestable(format!("no_working_reply: the first canary failed: {instead}")))
+            };
+            skip_reason(self.peer, check, self.options).or_else(dead)
+        };
+        if let Some(verdict) = verdict {
+            return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
+        }
+        let (judgement, transcript) = match self.silences.first_attempt(|wait| self.attempt(check, wait)) {
+            Ok(attempt) => attempt,
+            Err(verdict) => {
+                return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
+            }
+        };
+        let elapsed = began.elapsed();
+        if is_first_canary(check) && judgement.canaries_answered > 0 {
+            // How the process ended afterwards is no reason to ask it nothing else.
+            lock(&self.working_commands).insert(check.command.clone());
+        }
+        let mut failed = Aside {
+            check: check.clone(),
+            verdict: Verdict::Pass,
+            judgement,
+            transcript,
+            elapsed,
+            owner: None,
+            burst: None,
+        };
+        if self.is_burst(&mut failed) {
+            return self.to_confirm(failed);
+        }
+        self.tried(failed, None)
+    }
+
+    /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.
+    fn attempt(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
+        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check, wait));
+        std::panic::catch_unwind(attempt).unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Verdict::HarnessError(format!("peerproof panicked: {said}")))
+        })
+    }
+
+    fn attempt_unguarded(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
+        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
+        let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
+        if let Some(reason) = self.nothing_tried(check, &plan) {
+            return Err(Verdict::Untestable(reason));
+        }
+        let mut lab = lab(self.peer, self.options, self.around);
+        wait.apply(&mut lab, &plan);
+        let _stay = self.room.enter(&plan);
+        let transcript = lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|error| {
+            if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) }
+        })?;
+        self.room.saw(&transcript);
+        for event in &transcript.events {
+            if let Kind::StartFailed { error } = &event.kind {
+                return Err(Verdict::Untestable(format!("not_started: {}", visible(error))));
+            }
+        }
+        let mut judgement = boundary::judge(self.peer.boundary, &transcript);
+        if judgement.untestable.is_none() && judgement.choice.is_none() {
+            judgement.untestable = trial::left_out(&transcript);
+        }
+        if let Some(choice) = &mut judgement.choice
+            && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
+        {
+            // What fits several values is written `a|b`.
+            if choice.value.split('|').any(|value| value == pinned) {
+                choice.value.clone_from(pinned);
+                choice.pinned = true;
+            } else if let Some(clause) = check.clauses.first() {
+                let got = format!("{} = {}", choice.key, choice.value);
+                let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
+                judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
+            }
+        }
+        Ok((judgement, transcript))
+    }
+
+    fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {
+        if let Some(verdict) = Verdict::of_findings(&judgement.findings) {
+            return verdict;
+        }
+        if let Some(reason) = &judgement.untestable {
+            return Verdict::Untestable(reason.clone());
+        }
+        let vouched = check.vouched && lock(&self.working_commands).contains(&check.command);
+        if judgement.canaries_answered == 0 && !vouched {
+            return Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
+        }
+        match &judgement.choice {
+            Some(choice) => Verdict::Open(choice.phrase()),
+            None if self.all_open(check) => Verdict::Open("within the allowed set".to_owned()),
+            None => Verdict::Pass,
+        }
+    }
+
+    fn all_open(&self, check: &Check) -> bool {
+        check.clauses.iter().all(|clause| self.levels.get(clause) == Some(&Level::Open))
+    }
+
+    fn finish(
+        &self,
+        check: &Check,
+        verdict: Verdict,
+        judgement: Judgement,
+        transcript: Option<Transcript>,
+        elapsed: Duration,
+    ) -> Outcome {
+        let failure = transcript.and_then(|transcript| {
+            judgement.findings.first().map(|finding| Failure {
+                check: check.id.clone(),
+                transcript: transcript.into(),
+                finding: finding.clone(),
+            })
+        });
+        let result = CheckResult {
+            id: check.id.clone(),
+            title: check.title.clone(),
+            reason: judgement.findings.first().map(|finding| finding.reason.clone()),
+            verdict,
+            clauses: self.clauses_of(check, &judgement.findings),
+            choice: judgement.choice,
+            findings: judgement.findings,
+            reproducer: None,
+            conversation: Vec::new(),
+            ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        };
+        Outcome { result, failure }
+    }
+
+    /// The clauses of a check, and those that its findings name beyond them: each counts by its own level.
+    fn clauses_of(&self, check: &Check, findings: &[Finding]) -> Vec<ClauseRef> {
+        let mut clauses = check.clauses.clone();
+        for finding in findings {
+            if !clauses.contains(&finding.clause) {
+                clauses.push(finding.clause.clone());
+            }
+        }
+        clauses.iter().map(|clause| self.clause_ref(clause)).collect()
+    }
+
+    fn clause_ref(&self, clause: &ClauseId) -> ClauseRef {
+        ClauseRef { id: clause.clone(), level: self.levels.get(clause).copied().unwrap_or(Level::Must) }
+    }
+}
+
+/// Of a check that was not run, not run to its end, or not confirmed.
+fn interrupted() -> Verdict {
+    Verdict::Untestable(INTERRUPTED.to_owned())
+}
+
+/// A worker that panicked has already been reported; its data is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

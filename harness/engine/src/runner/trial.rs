@@ -1,0 +1,72 @@
+//! What keeps a clean conversation from proving anything: steps that were not carried out, or never planned.
+
+use std::collections::BTreeSet;
+
+use super::{Round, is_first_canary};
+use crate::check::Check;
+use crate::facts::Facts;
+use crate::plan::{Act, Plan, Step};
+use crate::rng::Rng;
+use crate::transcript::{Kind, Transcript};
+
+/// Says which steps of the plan were not carried out and why: what was not tried is not proved.
+pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
+    let sent: BTreeSet<usize> = transcript
+        .events
+        .iter()
+        .filter_map(|event| match event.kind {
+            Kind::Sent { step, .. } => Some(step),
+            _ => None,
+        })
+        .collect();
+    let sessions: BTreeSet<usize> = transcript.events.iter().map(|event| event.session).collect();
+    let steps = || transcript.plan.steps.iter().enumerate().filter(|(_, step)| tries(step));
+    let is_left_out = |(index, step): &(usize, &Step)| match step.act {
+        Act::Send { .. } => !sent.contains(index),
+        _ => !sessions.contains(&step.session),
+    };
+    let (first, step) = steps().find(is_left_out)?;
+    let count = steps().filter(is_left_out).count();
+    let of = steps().count();
+    Some(format!(
+        "step_left_out: {count} of {of} steps were not carried out, from step {first} on: {}",
+        why(transcript, first, step.session, &sent)
+    ))
+}
+
+fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
+    if let Some(exit) = transcript.exit(session) {
+        return format!("the peer had ended ({exit})");
+    }
+    if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
+        return "a deadline had passed before".to_owned();
+    }
+    let before = sent.range(..first).next_back().and_then(|step| transcript.plan.steps.get(*step));
+    match before.and_then(|step| step.capture.as_ref()) {
+        Some(capture) => format!("they need `{}` of a reply that lacks it", capture.pointer),
+        None => "the conversation took longer than it may".to_owned(),
+    }
+}
+
+/// Whether something can be wrong about a step: it writes, or says what is expected.
+fn tries(step: &Step) -> bool {
+    matches!(step.act, Act::Send { .. }) || !step.expect.is_null()
+}
+
+impl Round<'_> {
+    /// Says that the plan holds canaries alone, where that of a peer with every role would try something: what the
+    /// roles of this peer offer leaves nothing to try.
+    pub(super) fn nothing_tried(&self, check: &Check, plan: &Plan) -> Option<String> {
+        let any = |plan: &Plan| plan.steps.iter().any(|step| tries(step) && !step.canary);
+        if any(plan) || is_first_canary(check) {
+            return None;
+        }
+        let own = &self.peer.facts;
+        let roles = self.peer.boundary.usual_facts(own.side).roles;
+        let facts = Facts { roles, ..own.clone() };
+        let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
+        let full = (check.planner)(&facts, &mut rng).ok()?;
+        any(&full)
+            .then(|| "nothing_to_try: what the roles of this peer offer leaves no message to try".to_owned())
+    }
+}

@@ -1,0 +1,356 @@
+//! JSON Schemas of the messages that a boundary's peers exchange.
+//!
+//! A schema is a second opinion on the shape of a message, independent of the reference's types. The engine behind
+//! it is heavy and sits behind the feature `schemas`; without it the same interface exists, [`Schemas::enabled`] is
+//! false and nothing is ever found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::json::Json;
+
+#[cfg(feature = "schemas")]
+mod instance;
+
+/// At most this many violations of one message are reported.
+pub const VIOLATIONS_MAX: usize = 16;
+
+/// The compiled schemas of one boundary, by name: the file's name without `.json`.
+#[derive(Debug)]
+pub struct Schemas {
+    by_name: BTreeMap<String, Schema>,
+}
+
+/// One compiled schema.
+#[derive(Debug)]
+pub struct Schema(engine::Compiled);
+
+/// One way in which a message is not what its schema says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON Pointer to the offending part of the message.
+    pub instance_path: String,
+    /// What is wrong with it, in the words of the validator; of bounded length, for people only.
+    pub message: String,
+}
+
+/// A schema that cannot be used: a fault of the harness or its data, never of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError {
+    /// The schema's name.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the schema `{}` cannot be used: {}", self.name, self.reason)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl Schemas {
+    /// True when schemas are compiled in and validated.
+    pub const fn enabled() -> bool {
+        cfg!(feature = "schemas")
+    }
+
+    /// Compiles schemas from their file names and texts.
+    ///
+    /// They may refer to each other by `$id`; one without `$id` is known by its file name.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no JSON or no valid schema, or that refers to a schema not among `files`.
+    pub fn load<N, T>(files: impl IntoIterator<Item = (N, T)>) -> Result<Schemas, SchemaError>
+    where
+        N: AsRef<str>,
+        T: AsRef<str>,
+    {
+        let mut texts = BTreeMap::new();
+        for (file, text) in files {
+            let name =
+                file.as_ref().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
+            let schema: Json = text.as_ref().parse().map_err(|error| SchemaError::new(&name, error))?;
+            texts.insert(name, schema);
+        }
+        let compiled = engine::compile(&texts)?;
+        Ok(Schemas { by_name: compiled.into_iter().map(|(name, schema)| (name, Schema(schema))).collect() })
+    }
+
+    /// Compiles every `.json` file of an embedded directory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Schemas::load`]; also a file that is not UTF-8.
+    pub fn load_dir(dir: &include_dir::Dir<'_>) -> Result<Schemas, SchemaError> {
+        let mut files = Vec::new();
+        for file in
+            dir.files().filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
+        {
+            let name = file.path().to_string_lossy();
+            let text =
+                file.contents_utf8().ok_or_else(|| SchemaError::new(&name, "its file is not UTF-8"))?;
+            files.push((name, text));
+        }
+        Schemas::load(files)
+    }
+
+    /// The names of all schemas, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// The schema of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn get(&self, name: &str) -> Result<&Schema, SchemaError> {
+        self.by_name.get(name).ok_or_else(|| SchemaError::new(name, "there is no schema of this name"))
+    }
+
+    /// What is wrong with `value` according to the schema `name`; see [`Schema::validate`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such schema: that must not look like a message without fault, nor be blamed on a peer.
+    pub fn validate(&self, name: &str, value: &Json) -> Result<Vec<Violation>, SchemaError> {
+        Ok(self.get(name)?.validate(value))
+    }
+}
+
+impl Schema {
+    /// What is wrong with `value`: nothing, or at most [`VIOLATIONS_MAX`] violations.
+    ///
+    /// The validator knows doubles only: numbers that are no 64-bit integers are judged as the nearest double, those
+    /// beyond it as the largest. Of duplicate keys the last counts. Containers nested deeper than 128 levels are
+    /// judged as empty ones.
+    pub fn validate(&self, value: &Json) -> Vec<Violation> {
+        self.0.violations(value)
+    }
+}
+
+impl SchemaError {
+    fn new(name: &str, reason: impl fmt::Display) -> Self {
+        SchemaError { name: name.to_owned(), reason: reason.to_string() }
+    }
+}
+
+#[cfg(feature = "schemas")]
+mod engine {
+    use std::collections::BTreeMap;
+
+    use jsonschema::{Registry, ValidationError, Validator};
+    use serde_json::Value;
+
+    use super::instance::{Instance, Instances, to_value};
+    use super::{SchemaError, VIOLATIONS_MAX, Violation};
+    use crate::json::Json;
+
+    pub(super) type Compiled = Validator<Instances>;
+
+    /// Longest message of a violation, in characters; longer ones quote a large value.
+    const MESSAGE_CHARACTERS_MAX: usize = 300;
+
+    /// The validator recurses, and so does what it validates.
+    const DEPTH_MAX: usize = 128;
+
+    pub(super) fn compile(schemas: &BTreeMap<String, Json>) -> Result<Vec<(String, Compiled)>, SchemaError> {
+        let documents: Vec<(&String, Value)> =
+            schemas.iter().map(|(name, schema)| (name, to_value(schema, DEPTH_MAX))).collect();
+        let mut registry = Registry::new();
+        for (name, document) in &documents {
+            let uri = match document.get("$id").and_then(Value::as_str) {
+                Some(id) => id.to_owned(),
+                None => format!("json-schema:///{name}.json"),
+            };
+            registry = registry.add(uri, document).map_err(|error| SchemaError::new(name, error))?;
+        }
+        let registry = registry.prepare().map_err(|error| SchemaError::new("*", error))?;
+        let options = jsonschema::options_for::<Instances>()
+            .offline()
+            .should_validate_formats(true)
+            .with_registry(&registry);
+        let compile = |(name, document): &(&String, Value)| match options.build(document) {
+            Ok(validator) => Ok(((*name).clone(), validator)),
+            Err(error) => Err(SchemaError::new(name, message(&error))),
+        };
+        documents.iter().map(compile).collect()
+    }
+
+    pub(super) trait Judge {
+        fn violations(&self, value: &Json) -> Vec<Violation>;
+    }
+
+    impl Judge for Compiled {
+        fn violations(&self, value: &Json) -> Vec<Violation> {
+            let instance = Instance::new(value, DEPTH_MAX);
+            // Nearly every message is valid, and to say so costs less than to look for violations.
+            if self.is_valid(instance) {
+                return Vec::new();
+            }
+            let violation = |error: ValidationError<'_>| Violation {
+                instance_path: error.instance_path().to_string(),
+                message: message(&error),
+            };
+            self.iter_errors(instance).take(VIOLATIONS_MAX).map(violation).collect()
+        }
+    }
+
+    /// Quotes the offending value where it is short, names it where it is long.
+    fn message(error: &ValidationError<'_>) -> String {
+        let full = error.to_string();
+        if full.chars().count() <= MESSAGE_CHARACTERS_MAX {
+            return full;
+        }
+        let mut short: String = error.masked_with("the value").to_string();
+        if let Some((end, _)) = short.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
+            short.truncate(end);
+            short.push('…');
+        }
+        short
+    }
+}
+
+#[cfg(feature = "schemas")]
+use engine::Judge as _;
+
+#[cfg(not(feature = "schemas"))]
+mod engine {
+    use std::collections::BTreeMap;
+
+    use super::{SchemaError, Violation};
+    use crate::json::Json;
+
+    #[derive(Debug)]
+    pub(super) struct Compiled;
+
+    pub(super) fn compile(schemas: &BTreeMap<String, Json>) -> Result<Vec<(String, Compiled)>, SchemaError> {
+        Ok(schemas.keys().map(|name| (name.clone(), Compiled)).collect())
+    }
+
+    impl Compiled {
+        pub(super) fn violations(&self, _: &Json) -> Vec<Violation> {
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    const REPLY: &str = r##"{
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:test:reply",
+        "type": "object",
+        "required": ["ok"],
+        "properties": {
+            "ok": {"type": "boolean"},
+            "tier": {"type": "integer", "minimum": 0},
+            "at": {"type": "string", "format": "date-time"},
+            "slots": {"additionalProperties": {"$ref": "urn:test:slot#/$defs/slot"}}
+        }
+    }"##;
+    const SLOT: &str =
+        r#"{"$id": "urn:test:slot", "$defs": {"slot": {"type": "object", "required": ["type"]}}}"#;
+    const BY_FILE: &str = r#"{"type": "array", "items": {"$ref": "item.json"}}"#;
+    const ITEM: &str = r#"{"type": "string"}"#;
+
+    fn schemas() -> Schemas {
+        Schemas::load([
+            ("a/reply.json", REPLY),
+            ("slot.json", SLOT),
+            ("list.json", BY_FILE),
+            ("item.json", ITEM),
+        ])
+        .expect("valid schemas")
+    }
+
+    fn paths(name: &str, text: &str) -> Vec<String> {
+        let found = schemas().validate(name, &text.parse().expect("JSON")).expect("a schema");
+        found.into_iter().map(|violation| violation.instance_path).collect()
+    }
+
+    #[test]
+    fn names_are_file_stems() {
+        assert_eq!(schemas().names().collect::<Vec<_>>(), ["item", "list", "reply", "slot"]);
+        let missing = schemas().validate("nothing", &Json::Null).expect_err("no such schema");
+        assert_eq!(
+            missing.to_string(),
+            "the schema `nothing` cannot be used: there is no schema of this name"
+        );
+    }
+
+    #[test]
+    fn conforming_messages_have_no_violation() {
+        for text in [
+            r#"{"ok":true}"#,
+            r#"{"ok":false,"tier":2.0,"x":1e999}"#,
+            r#"{"ok":true,"tier":2e0,"slots":{"0":{"type":"t"}}}"#,
+            r#"{"ok":1,"ok":true}"#,
+            r#"{"ok":true,"at":"2024-02-29T00:00:00Z"}"#,
+        ] {
+            assert_eq!(paths("reply", text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[cfg(feature = "schemas")]
+    #[test]
+    fn violations_name_the_place() {
+        assert_eq!(paths("reply", "[]"), [""]);
+        assert_eq!(paths("reply", "{}"), [""]);
+        assert_eq!(paths("reply", r#"{"ok":"true","tier":1.5}"#), ["/ok", "/tier"]);
+        assert_eq!(paths("reply", r#"{"ok":true,"tier":-1e999}"#), ["/tier"]);
+        assert_eq!(paths("reply", r#"{"ok":true,"slots":{"0":{"type":1},"a/b":{}}}"#), ["/slots/a~1b"]);
+        assert_eq!(paths("reply", r#"{"ok":true,"at":"2023-02-29T00:00:00Z"}"#), ["/at"]);
+        assert_eq!(paths("list", r#"["a",1]"#), ["/1"]);
+    }
+
+    #[cfg(feature = "schemas")]
+    #[test]
+    fn reports_are_bounded() {
+        let items = Json::Array((0..1_000).map(Json::from).collect());
+        assert_eq!(schemas().validate("list", &items).expect("a schema").len(), VIOLATIONS_MAX);
+        let long = Json::object([("ok", "x".repeat(100_000).into())]);
+        let found = schemas().validate("reply", &long).expect("a schema");
+        assert_eq!(found[0].message, "the value is not of type \"boolean\"");
+        let deep: Json = ("[".repeat(100_000) + &"]".repeat(100_000)).parse().expect("JSON");
+        assert_eq!(schemas().validate("reply", &deep).expect("a schema").len(), 1);
+    }
+
+    #[test]
+    fn unusable_schemas_are_named() {
+        let error = Schemas::load([("bad.json", "{")]).expect_err("no JSON");
+        assert_eq!((error.name.as_str(), error.reason.contains("ends before")), ("bad", true));
+        if Schemas::enabled() {
+            let broken = Schemas::load([("broken.json", r#"{"type":"strin"}"#)]).expect_err("no such type");
+            assert_eq!(broken.name, "broken");
+            assert!(Schemas::load([("a.json", r#"{"$ref":"urn:test:none"}"#)]).is_err());
+        }
+    }
+
+    #[test]
+    fn every_schema_in_corpora_compiles() {
+        let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora");
+        let mut compiled = 0;
+        for boundary in fs::read_dir(corpora).expect("corpora") {
+            let Ok(files) = fs::read_dir(boundary.expect("an entry").path().join("schemas")) else {
+                continue;
+            };
+            let texts: Vec<(String, String)> = files
+                .map(|file| file.expect("an entry").path())
+                .map(|path| (path.display().to_string(), fs::read_to_string(&path).expect("UTF-8")))
+                .collect();
+            let schemas = Schemas::load(texts).unwrap_or_else(|error| panic!("{error}"));
+            compiled += schemas.names().count();
+        }
+        assert!(compiled > 0);
+    }
+}

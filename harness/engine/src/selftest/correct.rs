@@ -1,0 +1,325 @@
+//! The correct peers in all their allowed forms: no check may complain of any.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::golden::Said;
+use super::presentation::Harmless;
+use super::{FalsePositive, Proof, Workshop};
+use crate::boundary::Boundary;
+use crate::check::Check;
+use crate::facts::Facts;
+use crate::peer::Peer;
+use crate::played::Reference;
+use crate::rng::Rng;
+use crate::runner::Outcome;
+use crate::verdict::Verdict;
+
+/// A correct peer in one of its allowed forms.
+pub(super) struct Variant {
+    pub(super) name: String,
+    /// The open choice that it makes: key and value.
+    pub(super) choice: Option<(&'static str, &'static str)>,
+    /// Arguments beyond the usual ones.
+    pub(super) extra: Vec<String>,
+    pub(super) how: Option<Harmless>,
+    /// A feature that it does not claim.
+    pub(super) unclaimed: Option<String>,
+}
+
+impl Variant {
+    fn is_plain(&self) -> bool {
+        self.extra.is_empty() && self.how.is_none()
+    }
+
+    /// Arguments that make a process of it.
+    fn process_extra(&self) -> Vec<String> {
+        let how = self.how.map(Harmless::process_arguments).unwrap_or_default();
+        self.extra.iter().cloned().chain(how).collect()
+    }
+}
+
+/// What came of forms of the correct peers.
+#[derive(Default)]
+pub(super) struct Tried {
+    /// Complaints about them.
+    pub(super) found: Vec<FalsePositive>,
+    /// Number of forms that were run.
+    pub(super) forms: usize,
+    /// Names of the variants that a reference played.
+    pub(super) played: BTreeSet<String>,
+    /// What could not be run.
+    pub(super) problems: Vec<String>,
+    /// What the golden record has of each correct peer, by its commands.
+    pub(super) said: BTreeMap<String, Said>,
+}
+
+impl Tried {
+    pub(super) fn add(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.forms += other.forms;
+        self.played.extend(other.played);
+        self.problems.extend(other.problems);
+        for (peer, said) in other.said {
+            self.said.entry(peer).or_default().extend(said);
+        }
+    }
+
+    fn played(&mut self, variant: &str, found: Vec<FalsePositive>) {
+        self.forms += 1;
+        self.played.insert(variant.to_owned());
+        self.found.extend(found);
+    }
+
+    /// Enters the result: a variant that no reference plays was not tried, and is no form.
+    pub(super) fn enter(self, variants: &[Variant], proof: &mut Proof) {
+        proof.variants += self.forms;
+        proof.false_positives.extend(self.found);
+        proof.problems.extend(self.problems);
+        let unplayed = variants.iter().filter(|variant| !self.played.contains(&variant.name));
+        proof.problems.extend(
+            unplayed
+                .map(|variant| format!("not tried: no reference plays the correct peer {}", variant.name)),
+        );
+    }
+}
+
+/// The name of the correct peer as it is.
+const PLAIN: &str = "plain";
+
+/// Checks that write more than this in one conversation are about sizes: one form of the correct peer stands for all.
+pub(super) const HEAVY_BYTES: usize = 1 << 20;
+
+impl Workshop<'_> {
+    /// Every form of the correct peer: its choices, its features, its presentations.
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        let plain = |name: &str| Variant {
+            name: name.to_owned(),
+            choice: None,
+            extra: Vec::new(),
+            how: None,
+            unclaimed: None,
+        };
+        let mut variants = vec![plain(PLAIN)];
+        for key in self.boundary().config_keys().iter().filter(|key| key.table == "choices") {
+            for value in key.values {
+                let choice = format!("{}={value}", key.name);
+                variants.push(Variant {
+                    extra: vec!["--choice".to_owned(), choice.clone()],
+                    choice: Some((key.name, value)),
+                    ..plain(&choice)
+                });
+            }
+        }
+        for feature in self.boundary().config_keys().iter().filter(|key| key.table == "features") {
+            let feature = feature.name.to_owned();
+            variants.push(Variant {
+                extra: vec!["--without".to_owned(), feature.clone()],
+                unclaimed: Some(feature.clone()),
+                ..plain(&format!("without {feature}"))
+            });
+        }
+        for how in Harmless::ALL {
+            variants.push(Variant { how: Some(*how), ..plain(&format!("presented as {}", how.name())) });
+        }
+        variants
+    }
+
+    /// Every form of the correct peer against the checks that can run in this process.
+    pub(super) fn correct(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
+        let mut tried = Tried::default();
+        for reference in self.played.references() {
+            let checks = self.checks_inside(&reference);
+            let all = self.each(1, variants, |variant| {
+                if variant.how.is_some_and(|how| !reference.harmless.contains(&how)) {
+                    return None;
+                }
+                let unclaimed = variant.unclaimed.as_deref();
+                let peer = self.machine_peer(&reference, &variant.extra, variant.how, unclaimed)?;
+                said(format!("correct peer: {}", variant.name));
+                let checks: Vec<&Check> = checks
+                    .iter()
+                    .filter(|(bytes, _)| variant.is_plain() || *bytes <= HEAVY_BYTES)
+                    .map(|(_, check)| *check)
+                    .collect();
+                Some(self.complaints_about(variant, peer, &checks, true, 1))
+            });
+            for (variant, found) in variants.iter().zip(all) {
+                if let Some((found, said)) = found {
+                    tried.played(&variant.name, found);
+                    if variant.name == PLAIN {
+                        tried.said.insert(commands_of(&reference), said);
+                    }
+                }
+            }
+        }
+        tried
+    }
+
+    /// Every form of the correct peers that only processes can play or show, against the checks of its choice and those
+    /// that take no time of their own.
+    pub(super) fn correct_processes(&self, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Tried {
+        let mut tried = Tried::default();
+        let rng_seed = self.options.rng_seed;
+        for reference in self.played.references() {
+            let runs_inside = self.machine_peer(&reference, &[], None, None).is_some();
+            let taken: Vec<&Variant> = variants
+                .iter()
+                .filter(|variant| self.needs_process_for(variant, &reference, runs_inside))
+                .collect();
+            let all = self.each(1, &taken, |variant| {
+                said(format!("correct peer: {}, a {}", variant.name, reference.side.word()));
+                let mut peer = (self.process)(&reference, &variant.process_extra())?;
+                peer.facts.features.retain(|feature, _| Some(feature) != variant.unclaimed.as_ref());
+                let checks: Vec<&Check> = self
+                    .boundary()
+                    .checks()
+                    .iter()
+                    .take_while(|_| !self.is_interrupted())
+                    .filter(|check| peer.commands.contains_key(&check.command))
+                    .filter(|check| !check.slow && !check.exclusive && (check.needs_process || !runs_inside))
+                    .filter(|check| {
+                        let key = variant.choice.map(|(key, _)| key);
+                        key.is_some_and(|key| shows(self.boundary(), check, key, &peer.facts, rng_seed))
+                            || !check.waits && self.bytes_written(check, &reference) <= HEAVY_BYTES
+                    })
+                    .collect();
+                Ok(self.complaints_about(variant, peer, &checks, false, self.options.confirm))
+            });
+            for (variant, found) in taken.into_iter().zip(all) {
+                match found {
+                    Ok((found, _)) => tried.played(&variant.name, found),
+                    Err(error) => tried.problems.push(error),
+                }
+            }
+        }
+        tried
+    }
+
+    /// Runs `checks` against a variant; gives the complaints and what each check said. Checks that saw another choice than it makes are run again with that choice
+    /// pinned, as a configuration would: some speak of one of its cases only.
+    fn complaints_about(
+        &self,
+        variant: &Variant,
+        mut peer: Peer,
+        checks: &[&Check],
+        slow: bool,
+        confirm: u32,
+    ) -> (Vec<FalsePositive>, Said) {
+        let mut found = Vec::new();
+        let mut doubted = Vec::new();
+        let mut said = Said::new();
+        self.run(&peer, checks, slow, confirm, &mut |outcome| {
+            self.hear(&mut said, &peer, &outcome);
+            if makes_other_choice(variant, &outcome) {
+                doubted.extend(checks.iter().copied().filter(|check| check.id == outcome.result.id));
+            }
+            if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {
+                found.extend(complaints(&variant.name, outcome));
+            }
+        });
+        if let Some((key, value)) = variant.choice.filter(|_| !doubted.is_empty()) {
+            peer.facts.choices.insert(key.to_owned(), value.to_owned());
+            self.run(&peer, &doubted, slow, confirm, &mut |outcome| {
+                found.extend(complaints(&variant.name, outcome));
+            });
+        }
+        (found, said)
+    }
+
+    /// Whether `reference` plays a variant as a process, and has to: inside this process it cannot, or nothing that runs
+    /// there shows the choice.
+    fn needs_process_for(&self, variant: &Variant, reference: &Reference, runs_inside: bool) -> bool {
+        let hidden = variant.choice.is_some_and(|(key, _)| self.needs_process(key));
+        match variant.how {
+            Some(how) => !runs_inside && reference.harmless.contains(&how),
+            None if variant.is_plain() => false,
+            None => (!runs_inside || hidden) && self.played.reference_takes(reference.side, &variant.extra),
+        }
+    }
+
+    /// Whether only checks that need a process are about this choice.
+    fn needs_process(&self, key: &str) -> bool {
+        let mut checks =
+            self.boundary().checks().iter().filter(|check| is_about(self.boundary(), check, key)).peekable();
+        checks.peek().is_some() && checks.all(|check| check.needs_process)
+    }
+
+    /// The correct peers as processes, for the checks that need one. What shows once and never again is the machine's
+    /// doing, not the peer's.
+    pub(super) fn correct_process(&self, said: &(dyn Fn(String) + Sync)) -> Tried {
+        let mut tried = Tried::default();
+        said("correct peer: as a process".to_owned());
+        for reference in self.played.references() {
+            let peer = match (self.process)(&reference, &[]) {
+                Ok(peer) => peer,
+                Err(error) => {
+                    tried.problems.push(error);
+                    continue;
+                }
+            };
+            let checks: Vec<&Check> = self
+                .boundary()
+                .checks()
+                .iter()
+                .filter(|check| check.needs_process && peer.commands.contains_key(&check.command))
+                .collect();
+            let mut found = Vec::new();
+            let said = tried.said.entry(commands_of(&reference)).or_default();
+            self.run(&peer, &checks, false, self.options.confirm, &mut |outcome| {
+                self.hear(said, &peer, &outcome);
+                if outcome.result.verdict.is_failure() {
+                    found.extend(complaints("as a process", outcome));
+                }
+            });
+            tried.played(PLAIN, found);
+        }
+        tried
+    }
+}
+
+/// The commands of a reference: its name in the golden record.
+fn commands_of(reference: &Reference) -> String {
+    let commands: Vec<&str> = reference.commands.iter().map(|(name, _)| *name).collect();
+    commands.join(" ")
+}
+
+/// Whether a clause of a check is the one of this choice.
+fn is_about(boundary: &dyn Boundary, check: &Check, key: &str) -> bool {
+    let mut clauses = boundary.clauses().iter().filter(|clause| check.clauses.contains(&clause.id));
+    clauses.any(|clause| clause.choice.as_deref() == Some(key))
+}
+
+/// Whether a check can show what a peer chooses for `key`: its clause is about that, or the key stands in an expectation.
+pub fn shows(boundary: &dyn Boundary, check: &Check, key: &str, facts: &Facts, rng_seed: u64) -> bool {
+    if is_about(boundary, check, key) {
+        return true;
+    }
+    let mut rng = Rng::new(rng_seed).fork(&check.id);
+    let Ok(plan) = (check.planner)(facts, &mut rng) else { return false };
+    names(&plan.expect, key) || plan.steps.iter().any(|step| names(&step.expect, key))
+}
+
+/// Whether a text within `expect` is `key`.
+fn names(expect: &Value, key: &str) -> bool {
+    match expect {
+        Value::String(text) => text == key,
+        Value::Array(items) => items.iter().any(|item| names(item, key)),
+        Value::Object(members) => members.values().any(|member| names(member, key)),
+        _ => false,
+    }
+}
+
+/// Whether a check saw the variant make another choice than it was told to.
+fn makes_other_choice(variant: &Variant, outcome: &Outcome) -> bool {
+    let Some((seen, (key, value))) = outcome.result.choice.as_ref().zip(variant.choice) else { return false };
+    // What fits several values is written `a|b`.
+    seen.key == key && !seen.value.split('|').any(|seen| seen == value)
+}
+
+fn complaints(variant: &str, outcome: Outcome) -> Vec<FalsePositive> {
+    let check = outcome.result.id;
+    let complaint = |finding| FalsePositive { variant: variant.to_owned(), check: check.clone(), finding };
+    outcome.result.findings.into_iter().map(complaint).collect()
+}

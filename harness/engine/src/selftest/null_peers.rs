@@ -1,0 +1,109 @@
+//! Null peers: programs that do nothing of what the contract asks for. Whatever a check says about them, it must not
+//! be a pass.
+
+use std::sync::Mutex;
+
+use super::Workshop;
+use crate::boundary::Boundary;
+use crate::carriage::HTTP;
+use crate::check::Check;
+use crate::facts::Facts;
+use crate::peer::Peer;
+use crate::played::Reference;
+use crate::runner::{self, Options};
+
+/// Name and `sh` script of each that knows no word of a boundary.
+const NULL_PEERS: &[(&str, &str)] = &[
+    ("cat", "exec cat"),
+    ("true", "exec true"),
+    ("false", "exec false"),
+    ("yes", "exec yes"),
+    ("sleep", "exec sleep 30"),
+    ("random bytes", "exec head -c 200000 /dev/urandom"),
+    ("endless random bytes", "exec cat /dev/urandom"),
+    ("constant ok", "while read -r line; do echo '{\"ok\":true}'; done"),
+    ("constant ok at once", "echo '{\"ok\":true}'; exec cat >/dev/null"),
+    ("constant refusal", "while read -r line; do echo '{\"ok\":false,\"error\":\"no\"}'; done"),
+    ("closes stdin", "exec <&-; sleep 5"),
+    ("closes stdout", "exec >&-; sleep 5"),
+    ("never reads", "exec sleep 30 </dev/null"),
+    ("banner", "echo welcome; exec cat >/dev/null"),
+    ("child that stays", "sleep 30 & exec cat"),
+];
+
+/// Null peers that answer by rote hold some clauses by accident: they are only asked not to be clean.
+fn by_rote(boundary: &dyn Boundary, name: &str) -> bool {
+    name == "constant refusal" || boundary.answers_by_rote().iter().any(|(own, _)| *own == name)
+}
+
+/// Those for a boundary: with those that answer in its words.
+fn of(boundary: &dyn Boundary) -> Vec<(&'static str, &'static str)> {
+    NULL_PEERS.iter().chain(boundary.answers_by_rote()).copied().collect()
+}
+
+/// How many there are for a boundary.
+pub(super) fn count(boundary: &dyn Boundary) -> usize {
+    of(boundary).len()
+}
+
+/// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed: peer and
+/// check.
+///
+/// # Errors
+/// One sentence where there is no peer to take the place of.
+pub(super) fn prove(
+    workshop: &Workshop<'_>,
+    waiters: usize,
+    said: &(dyn Fn(String) + Sync),
+) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    for reference in workshop.played.references() {
+        found.extend(prove_side(workshop, &reference, waiters, said)?);
+    }
+    Ok(found)
+}
+
+fn prove_side(
+    workshop: &Workshop<'_>,
+    reference: &Reference,
+    waiters: usize,
+    said: &(dyn Fn(String) + Sync),
+) -> Result<Vec<(String, String)>, String> {
+    let boundary = workshop.boundary();
+    let template = (workshop.process)(reference, &[])?;
+    // They speak on standard streams: none of them listens.
+    let commands = template.commands.keys().filter(|command| *command != HTTP);
+    let greens = workshop.each(1, &of(boundary), |(name, script)| {
+        said(format!("null peer: {name}"));
+        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let peer = Peer {
+            name: (*name).to_owned(),
+            commands: commands.clone().map(|command| (command.clone(), argv.clone())).collect(),
+            facts: Facts { side: reference.side, ..template.facts.clone() },
+            ..template.clone()
+        };
+        let checks: Vec<&Check> = boundary
+            .checks()
+            .iter()
+            .filter(|check| peer.commands.contains_key(&check.command) && !check.slow && !check.exclusive)
+            .collect();
+        // Nothing is measured, and most of them are waited for in every check.
+        let options = Options { confirm: 1, jobs: waiters, keep_going: false, ..workshop.options.clone() };
+        let seen = Mutex::new((Vec::new(), 0_usize));
+        runner::run(&peer, &checks, &options, workshop.around, &|outcome| {
+            let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if outcome.result.verdict.is_good() {
+                seen.0.push(outcome.result.id.clone());
+            }
+            seen.1 += usize::from(outcome.result.verdict.is_failure());
+        });
+        let (good, failures) = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if by_rote(boundary, name) {
+            // It must be found out; what it holds by accident it may hold.
+            let clean = failures == 0 && !good.is_empty();
+            return if clean { vec![((*name).to_owned(), "every check".to_owned())] } else { Vec::new() };
+        }
+        good.into_iter().map(|check| ((*name).to_owned(), check)).collect()
+    });
+    Ok(greens.into_iter().flatten().collect())
+}

@@ -1,0 +1,398 @@
+//! Shrinking: the shortest conversation that still shows a finding.
+//!
+//! It works on the live peer. First messages of the conversation go, then the structure of what is left, then bytes,
+//! then chunking. A smaller conversation is kept only if the same clause and reason code show again, and only if a
+//! judge that does not lean on the original expectations says so:
+//!
+//! - what a step expects belongs to its content and to what came before it, so a changed conversation is judged by the
+//!   boundary's model, which derives expectations from the bytes really sent;
+//! - where the model does not see the finding in the original, content stays as it is, and steps before the failing
+//!   one go only while the reference, which is right by definition, stays clean with the same plan;
+//! - what a counterpart plays for a peer that asks gets smaller together with what is expected, while the reference, in
+//!   each form that the contract leaves it, stays clean with it;
+//! - where the reference cannot play the conversation either, only what cannot matter to the failing step goes: later
+//!   steps, other processes, and canaries.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::boundary::{self, Boundary};
+use crate::budget::Budget;
+use crate::carriage::HTTP;
+use crate::clause::Side;
+use crate::facts::Facts;
+use crate::finding::{Finding, Nature};
+use crate::lab::Lab;
+use crate::payload::Vars;
+use crate::plan::{Act, Chunking, Fixture, Plan};
+use crate::played::Played;
+use crate::runner::Failure;
+use crate::runner::silence::Wait;
+use crate::transcript::Transcript;
+
+mod bytes;
+mod own;
+mod play;
+mod reference;
+mod spelling;
+mod steps;
+mod structure;
+mod turns;
+
+use reference::ReferenceLab;
+pub use structure::variants as simpler;
+
+/// A shrunk failure.
+#[derive(Debug, Clone)]
+pub struct Shrunk {
+    /// The smallest plan that showed the finding.
+    pub plan: Plan,
+    /// What happened when it was carried out last.
+    pub transcript: Transcript,
+    /// The finding in that transcript.
+    pub finding: Finding,
+    /// Steps of the original and of the smallest plan.
+    pub steps_before: usize,
+    /// See `steps_before`.
+    pub steps_after: usize,
+    /// Bytes written in the original and in the smallest plan.
+    pub bytes_before: usize,
+    /// See `bytes_before`.
+    pub bytes_after: usize,
+    /// Conversations carried out.
+    pub runs: usize,
+    /// Conversations a second.
+    pub runs_per_s: f64,
+    /// The smallest plan was carried out once more at the end and showed the finding again. Where it did not, the
+    /// original is given back.
+    pub confirmed: bool,
+}
+
+/// A plan with the place that each of its steps had in the original.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) plan: Plan,
+    pub(crate) origin: Vec<usize>,
+}
+
+impl Candidate {
+    fn whole(plan: &Plan) -> Self {
+        Self { plan: plan.clone(), origin: (0..plan.steps.len()).collect() }
+    }
+
+    /// Only the steps whose index `keep` holds, with what the actor does at the starts that they bring about. Sessions
+    /// keep their place.
+    pub(crate) fn keeping(&self, keep: &BTreeSet<usize>) -> Self {
+        let mut plan = self.plan.clone();
+        let mut at = 0;
+        plan.steps.retain(|_| {
+            at += 1;
+            keep.contains(&(at - 1))
+        });
+        turns::keep(&mut plan, &self.plan);
+        Self { plan, origin: keep.iter().filter_map(|index| self.origin.get(*index).copied()).collect() }
+    }
+}
+
+/// How a candidate came from its parent; decides who may judge it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Steps were removed.
+    Steps,
+    /// A payload was changed.
+    Content,
+    /// Only the cutting into writes was changed.
+    Chunking,
+    /// What a counterpart plays was changed, with what is expected of it.
+    Play,
+}
+
+/// Who can judge changed conversations of this failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// The model sees the finding in the original.
+    Model,
+    /// The reference is clean with the original plan, so it tells whether expectations still hold.
+    Reference,
+    /// Nobody.
+    Nobody,
+}
+
+/// The work on one failure.
+pub(crate) struct Shrinker<'a> {
+    /// With short waits.
+    lab: Lab<'a>,
+    /// With full waits.
+    budget: Budget,
+    failure: &'a Failure,
+    deadline: Instant,
+    pub(crate) judge: Judge,
+    reference: Option<ReferenceLab>,
+    /// Step of the original plan that shows the finding.
+    pub(crate) step: Option<usize>,
+    /// What the finding is by its bytes alone, where only its step says which clause it is about.
+    pub(crate) own: Option<(String, String)>,
+    /// Keys and original steps of all findings of the original.
+    known: Vec<(String, String, Option<usize>)>,
+    pub(crate) best: Candidate,
+    transcript: Transcript,
+    finding: Finding,
+    runs: usize,
+    /// How long the original took.
+    took: Duration,
+}
+
+/// Shrinks `failure` until nothing more goes or `deadline` passes. Never fails: at worst the original comes back. Where
+/// reference peers can be played, what they are not clean with counts for nothing.
+pub fn shrink(
+    lab: &Lab<'_>,
+    played: Option<&'static dyn Played>,
+    failure: &Failure,
+    deadline: Instant,
+) -> Shrunk {
+    let began = Instant::now();
+    let original = &failure.transcript.plan;
+    let mut shrinker = Shrinker::new(lab, played, failure, deadline);
+    if shrinker.is_worth_it() {
+        steps::shrink(&mut shrinker);
+        if shrinker.judge == Judge::Model && !shrinker.is_of_a_consumer() {
+            structure::shrink(&mut shrinker);
+            bytes::shrink(&mut shrinker);
+            // Smaller messages can make further ones superfluous.
+            steps::shrink(&mut shrinker);
+        }
+        if shrinker.is_of_a_consumer() {
+            play::shrink(&mut shrinker);
+        } else {
+            shrinker.whole_writes();
+        }
+    }
+    let confirmed = shrinker.confirm();
+    let Shrinker { best, transcript, finding, runs, .. } = shrinker;
+    let seconds = began.elapsed().as_secs_f64();
+    Shrunk {
+        steps_before: original.steps.len(),
+        steps_after: best.plan.steps.len(),
+        bytes_before: written(original),
+        bytes_after: written(&best.plan),
+        plan: best.plan,
+        transcript,
+        finding,
+        runs,
+        runs_per_s: if seconds > 0.0 { runs as f64 / seconds } else { 0.0 },
+        confirmed,
+    }
+}
+
+/// Bytes that a plan writes, or has a counterpart write, and those of its files.
+pub(crate) fn written(plan: &Plan) -> usize {
+    let sent = plan.steps.iter().map(|step| match &step.act {
+        Act::Send { payload, .. } => payload.len(&Vars::new()),
+        Act::Play { script, .. } => script.to_string().len(),
+        _ => 0,
+    });
+    let told = plan.fixtures.iter().map(|fixture| match fixture {
+        Fixture::File { content, .. } => content.len(&Vars::new()),
+        _ => 0,
+    });
+    sent.chain(told).sum()
+}
+
+/// Lets a step of `plan` wait for no more frames than have to come for its bytes: what is awaited in vain costs a
+/// deadline.
+pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &mut Plan, index: usize) {
+    let Some(step) = plan.steps.get_mut(index) else { return };
+    let over_http = plan.sessions.get(step.session).is_some_and(|session| session.command == HTTP);
+    let Act::Send { payload, await_frames, .. } = &mut step.act else { return };
+    if over_http || *await_frames == 0 {
+        return;
+    }
+    let Ok(bytes) = payload.expand(&Vars::new()) else { return };
+    if let Some(due) = boundary.frames_due(facts, &bytes) {
+        *await_frames = due.min(*await_frames);
+    }
+}
+
+impl<'a> Shrinker<'a> {
+    fn new(
+        lab: &'a Lab<'a>,
+        played: Option<&'static dyn Played>,
+        failure: &'a Failure,
+        deadline: Instant,
+    ) -> Self {
+        let plan = &failure.transcript.plan;
+        let judgement = boundary::judge(lab.peer.boundary, &failure.transcript);
+        let by_model = lab.peer.boundary.judge_by_model(&failure.transcript);
+        let reference = played.and_then(|played| ReferenceLab::for_peer(lab, played, &failure.check, plan));
+        let seen =
+            |findings: &[Finding]| findings.iter().any(|finding| finding.key() == failure.finding.key());
+        let judge = if seen(&by_model.findings) {
+            Judge::Model
+        } else if reference.is_some() {
+            Judge::Reference
+        } else {
+            Judge::Nobody
+        };
+        let own = match judge {
+            // A peer that dies or hangs does so whatever the clause is.
+            Judge::Model if failure.finding.nature == Nature::Violation => {
+                own::key(lab.peer.boundary, &failure.transcript, &failure.finding)
+            }
+            Judge::Model | Judge::Reference | Judge::Nobody => None,
+        };
+        let known = judgement
+            .findings
+            .iter()
+            .map(|finding| (finding.clause.0.clone(), finding.reason.clone(), finding.step))
+            .collect();
+        let took_us = failure.transcript.events.last().map_or(0, |event| event.at_us);
+        let took = if lab.peer.is_process() { Duration::from_micros(took_us) } else { Duration::ZERO };
+        let budget = lab.budget.clone();
+        let mut lab = Lab { budget: budget.clone(), actor_exe: lab.actor_exe, ..*lab };
+        // Too short a wait makes a finding of what is late: the result is confirmed with full waits.
+        Wait::Short.apply(&mut lab, plan);
+        Self {
+            lab,
+            budget,
+            failure,
+            deadline,
+            judge,
+            reference,
+            step: failure.finding.step,
+            own,
+            known,
+            best: Candidate::whole(plan),
+            transcript: failure.transcript.clone(),
+            finding: failure.finding.clone(),
+            runs: 0,
+            took,
+        }
+    }
+
+    /// The boundary of the peer.
+    pub(crate) fn boundary(&self) -> &'static dyn Boundary {
+        self.lab.peer.boundary
+    }
+
+    /// See [`await_what_is_due`].
+    pub(crate) fn await_what_is_due(&self, plan: &mut Plan, index: usize) {
+        await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
+    }
+
+    /// Whether the peer starts the other side itself: its calls are short, and a part of a call is none.
+    pub(crate) fn is_of_a_consumer(&self) -> bool {
+        self.lab.peer.facts.side == Side::Consumer
+    }
+
+    /// A conversation that takes longer than the time that is left cannot be tried even once.
+    fn is_worth_it(&self) -> bool {
+        Instant::now() + self.took * 2 < self.deadline && !self.best.plan.steps.is_empty()
+    }
+
+    /// Whether another run fits into the time.
+    pub(crate) fn goes_on(&self) -> bool {
+        Instant::now() + self.took < self.deadline
+    }
+
+    /// Carries `candidate` out and keeps it if it shows the finding. Returns whether it did.
+    pub(crate) fn accepts(&mut self, candidate: Candidate, change: Change) -> bool {
+        if !self.goes_on() {
+            return false;
+        }
+        let Candidate { mut plan, origin } = candidate;
+        let is_anew = matches!(change, Change::Steps | Change::Content);
+        plan.by_model = self.best.plan.by_model || (is_anew && self.judge == Judge::Model);
+        if change == Change::Play && self.reference.is_none() {
+            return false;
+        }
+        if change == Change::Content && self.judge != Judge::Model {
+            return false;
+        }
+        if !self.expectations_hold(&plan) {
+            return false;
+        }
+        let Some((transcript, finding)) = self.shows(&plan, &origin) else { return false };
+        self.best = Candidate { plan, origin };
+        self.transcript = transcript;
+        self.finding = finding;
+        true
+    }
+
+    /// The reference, where it can play this conversation, has to stay clean: else a finding would say nothing about
+    /// the peer.
+    fn expectations_hold(&self, plan: &Plan) -> bool {
+        self.reference.as_ref().is_none_or(|reference| reference.is_clean(plan))
+    }
+
+    /// Runs `plan` and looks for the finding.
+    fn shows(&mut self, plan: &Plan, origin: &[usize]) -> Option<(Transcript, Finding)> {
+        self.runs += 1;
+        let transcript = self.lab.execute(&self.failure.check, plan).ok()?;
+        let findings = boundary::judge(self.lab.peer.boundary, &transcript).findings;
+        let key = self.failure.finding.key();
+        if plan.by_model {
+            let finding = findings.into_iter().find(|finding| finding.key() == key)?;
+            if let Some(own) = &self.own
+                && !own::keys(self.lab.peer.boundary, &transcript).iter().any(|(_, key)| key == own)
+            {
+                return None;
+            }
+            return Some((transcript, finding));
+        }
+        // The expectations are the original ones: it has to be the same step, and nothing new may come before it.
+        let original = |finding: &Finding| finding.step.and_then(|step| origin.get(step).copied());
+        let same = |finding: &Finding| finding.key() == key && original(finding) == self.step;
+        let at = findings.iter().position(same)?;
+        let all_known = findings[..at].iter().all(|finding| {
+            self.known.iter().any(|(clause, reason, step)| {
+                *clause == finding.clause.0 && *reason == finding.reason && *step == original(finding)
+            })
+        });
+        all_known.then(|| (transcript, findings[at].clone()))
+    }
+
+    /// Last stage: one write for each message.
+    fn whole_writes(&mut self) {
+        let cut = |plan: &Plan| -> Vec<usize> {
+            let is_cut =
+                |act: &Act| matches!(act, Act::Send { chunking, .. } if *chunking != Chunking::Whole);
+            (0..plan.steps.len()).filter(|index| is_cut(&plan.steps[*index].act)).collect()
+        };
+        let all = cut(&self.best.plan);
+        if all.is_empty() || self.accepts(self.with_whole(&all), Change::Chunking) {
+            return;
+        }
+        for index in all {
+            self.accepts(self.with_whole(&[index]), Change::Chunking);
+        }
+    }
+
+    fn with_whole(&self, indices: &[usize]) -> Candidate {
+        let mut candidate = self.best.clone();
+        for index in indices {
+            if let Act::Send { chunking, .. } = &mut candidate.plan.steps[*index].act {
+                *chunking = Chunking::Whole;
+            }
+        }
+        candidate
+    }
+
+    /// Runs the result once more, with full waits. What does not show the finding again is not handed out.
+    fn confirm(&mut self) -> bool {
+        let changed = self.best.plan != *self.failure.transcript.plan;
+        if !changed {
+            return false;
+        }
+        let Candidate { plan, origin } = self.best.clone();
+        self.lab.budget = self.budget.clone();
+        if let Some((transcript, finding)) = self.shows(&plan, &origin) {
+            self.transcript = transcript;
+            self.finding = finding;
+            return true;
+        }
+        self.best = Candidate::whole(&self.failure.transcript.plan);
+        self.transcript = self.failure.transcript.clone();
+        self.finding = self.failure.finding.clone();
+        false
+    }
+}

@@ -1,0 +1,117 @@
+//! The correct reference as a witness: a conversation with which it is not clean proves nothing about a peer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::boundary;
+use crate::budget::Budget;
+use crate::clause::Side;
+use crate::facts::Facts;
+use crate::fixture::ActorExe;
+use crate::lab::Lab;
+use crate::peer::{Origin, Peer};
+use crate::plan::{Act, Fixture, Plan};
+use crate::played::{Played, Reference};
+
+/// The reference in this process, on a virtual clock, with the facts of the peer under test.
+pub(super) struct ReferenceLab {
+    /// For a peer that asks each form of it: what it may choose decides how a conversation ends.
+    peers: Vec<Peer>,
+    scratch: PathBuf,
+    actor_exe: ActorExe,
+    check: String,
+}
+
+impl ReferenceLab {
+    /// The reference for the side of `lab`'s peer, if it is clean with `plan`: it then has the roles that the
+    /// conversation uses, and needs no process for it.
+    pub(super) fn for_peer(
+        lab: &Lab<'_>,
+        played: &'static dyn Played,
+        check: &str,
+        plan: &Plan,
+    ) -> Option<Self> {
+        let of_process =
+            |act: &Act| matches!(act, Act::Signal(_) | Act::SampleMemory { .. } | Act::ProbeActor { .. });
+        let needs_process = |fixture: &Fixture| !matches!(fixture, Fixture::File { .. });
+        if plan.fixtures.iter().any(needs_process) || plan.steps.iter().any(|step| of_process(&step.act)) {
+            return None;
+        }
+        let reference = Self {
+            peers: reference_peers(lab, played)?,
+            scratch: lab.scratch.to_owned(),
+            actor_exe: lab.actor_exe.clone(),
+            check: check.to_owned(),
+        };
+        reference.is_clean(plan).then_some(reference)
+    }
+
+    /// Whether the reference shows no finding with `plan`.
+    pub(super) fn is_clean(&self, plan: &Plan) -> bool {
+        self.peers.iter().all(|peer| {
+            let lab = Lab {
+                peer,
+                budget: Budget::default(),
+                actor_exe: &self.actor_exe,
+                scratch: &self.scratch,
+                timeout_scale: 1.0,
+            };
+            lab.execute(&self.check, plan)
+                .is_ok_and(|transcript| boundary::judge(peer.boundary, &transcript).findings.is_empty())
+        })
+    }
+}
+
+/// The reference that has most of the features of a peer, exactly as the peer has them, and no other.
+fn alike(played: &dyn Played, facts: &Facts) -> Option<Reference> {
+    let same = |reference: &Reference| {
+        let features = played.facts_of(reference).features;
+        let is_part = features.iter().all(|(name, value)| facts.features.get(name) == Some(value));
+        (is_part, features.len())
+    };
+    let of_side = played.references().into_iter().filter(|reference| reference.side == facts.side);
+    // Of equals the first.
+    of_side.rev().max_by_key(|reference| {
+        let (is_part, count) = same(reference);
+        if is_part { count } else { 0 }
+    })
+}
+
+/// Arguments for each form of the reference that matters.
+fn forms(played: &dyn Played, side: Side) -> Vec<Vec<String>> {
+    let mut forms = vec![Vec::new()];
+    if side == Side::Consumer {
+        for key in played.boundary().config_keys().iter().filter(|key| key.table == "choices") {
+            let forms_of =
+                key.values.iter().map(|value| vec!["--choice".to_owned(), format!("{}={value}", key.name)]);
+            forms.extend(forms_of.filter(|extra| played.reference_takes(side, extra)));
+        }
+    }
+    forms
+}
+
+fn reference_peers(lab: &Lab<'_>, played: &'static dyn Played) -> Option<Vec<Peer>> {
+    forms(played, lab.peer.facts.side).into_iter().map(|extra| reference_peer(lab, played, extra)).collect()
+}
+
+fn reference_peer(lab: &Lab<'_>, played: &'static dyn Played, extra: Vec<String>) -> Option<Peer> {
+    let reference = alike(played, &lab.peer.facts)?;
+    let known = played.facts_of(&reference);
+    let commands: BTreeMap<String, Vec<String>> =
+        reference.commands.into_iter().map(|(name, argv)| (name.to_owned(), argv)).collect();
+    // The limits and choices that a peer pins are its own; the judge has to see the reference's.
+    let facts = Facts { choices: BTreeMap::new(), limits: known.limits.clone(), ..lab.peer.facts.clone() };
+    Some(Peer {
+        name: "reference".to_owned(),
+        boundary: lab.peer.boundary,
+        commands,
+        env: Vec::new(),
+        facts,
+        features_given: true,
+        origin: Origin::InProcess(Arc::new(move |argv, env| {
+            played.reference_machine(&[argv, &extra].concat(), env)
+        })),
+        pace: Arc::default(),
+    })
+}

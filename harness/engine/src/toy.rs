@@ -1,0 +1,176 @@
+//! A boundary for tests of the engine: its peers answer each line with the same line.
+
+use std::sync::OnceLock;
+
+use crate::bench::workload::Workload;
+use crate::boundary::{Boundary, ConfigKey};
+use crate::check::Check;
+use crate::clause::{Clause, ClauseId, Level, Side};
+use crate::facts::Facts;
+use crate::finding::{Finding, Judgement, Nature};
+use crate::machine::Machine;
+use crate::matrix::differences::Exchange;
+use crate::payload::Payload;
+use crate::plan::{Act, Chunking, Plan, Session, Step};
+use crate::played::{Mutant, Played, Reference};
+use crate::rng::Rng;
+use crate::selftest::presentation::Harmless;
+use crate::transcript::{Kind, Transcript};
+
+/// Its one command.
+pub(crate) const COMMAND: &str = "command";
+const CLAUSE: &str = "TOY-ECHO-01";
+
+/// The boundary.
+pub(crate) struct Toy;
+
+/// One line, and the end of the input.
+pub(crate) fn plan() -> Plan {
+    let line = Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames: 1 };
+    Plan {
+        sessions: vec![Session { command: COMMAND.to_owned(), ..Session::default() }],
+        steps: vec![Step::new(line), Step::new(Act::Finish)],
+        ..Plan::default()
+    }
+}
+
+impl Boundary for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "answers each line with the same line"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        static CLAUSES: OnceLock<Vec<Clause>> = OnceLock::new();
+        CLAUSES.get_or_init(|| {
+            vec![Clause {
+                id: ClauseId::from(CLAUSE),
+                level: Level::Must,
+                side: Side::Provider,
+                modes: vec![COMMAND.to_owned()],
+                source: "this file".to_owned(),
+                text: "Each line is answered with the same line.".to_owned(),
+                reading: None,
+                choice: None,
+                allowed: Vec::new(),
+                excluded: None,
+                feature: None,
+                set: None,
+            }]
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        static CHECKS: OnceLock<Vec<Check>> = OnceLock::new();
+        CHECKS.get_or_init(|| {
+            vec![Check::new("toy/echo", "One line comes back.", [CLAUSE], COMMAND, |_, _| Ok(plan()))]
+        })
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        const KEYS: &[ConfigKey] = &[ConfigKey::command(COMMAND, &[], "answers lines")];
+        KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![COMMAND])]
+    }
+
+    fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
+        (COMMAND, Side::Provider)
+    }
+
+    fn admit(&self, _transcript: &Transcript) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        let of = |wanted: fn(&Kind) -> Option<Vec<u8>>| -> Vec<u8> {
+            transcript.events.iter().filter_map(|event| wanted(&event.kind)).flatten().collect()
+        };
+        let sent = of(|kind| match kind {
+            Kind::Sent { payload, .. } => payload.expand(&Default::default()).ok(),
+            _ => None,
+        });
+        let came = of(|kind| match kind {
+            Kind::Received { bytes } => Some(bytes.0.clone()),
+            _ => None,
+        });
+        let mut judgement = Judgement::default();
+        if sent != came {
+            let finding = Finding::new(CLAUSE, "other_line", "the same line", "another");
+            let nature = if came.is_empty() { Nature::Hang } else { Nature::Violation };
+            judgement.findings.push(finding.of_nature(nature));
+        }
+        judgement
+    }
+
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        self.judge(transcript)
+    }
+
+    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
+        false
+    }
+
+    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
+        Vec::new()
+    }
+
+    fn complete(&self, _facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {}
+
+    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
+        Vec::new()
+    }
+
+    fn generate(&self, _facts: &Facts, _rng: &mut Rng) -> Plan {
+        plan()
+    }
+
+    fn shrink_payload(&self, _plan: &Plan, _step: usize) -> Vec<Plan> {
+        Vec::new()
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        let mut facts = Facts::new(side);
+        facts.commands.insert(COMMAND.to_owned());
+        facts
+    }
+
+    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
+        Err("a toy is not measured".to_owned())
+    }
+
+    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
+        None
+    }
+}
+
+impl Played for Toy {
+    fn boundary(&self) -> &'static dyn Boundary {
+        &Toy
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        vec![Reference {
+            commands: vec![(COMMAND, vec!["--lines".to_owned()])],
+            side: Side::Provider,
+            harmless: Harmless::ALL,
+        }]
+    }
+
+    fn run_reference(&self, _args: &[String], _env: &[(String, String)]) -> i32 {
+        2
+    }
+
+    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        None
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,247 @@
+//! The results file: written line by line, read back whole or with one sentence that says what is missing.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::path::Path;
+
+use peerproof_engine::clause::{Level, Side};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::results::{self, Explanation, ResultsFile, ResultsWriter, RunHeader, Standing};
+use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
+
+fn header(planned: &[&str]) -> RunHeader {
+    RunHeader {
+        peerproof: "0.1.0".to_owned(),
+        boundary: "toolhost".to_owned(),
+        side: Side::Provider,
+        peer: "peer".to_owned(),
+        planned: planned.iter().map(|id| (*id).to_owned()).collect(),
+        clauses_sha256: "00".to_owned(),
+        rng_seed: u64::MAX,
+        timeout_scale: 1.5,
+        shard: None,
+        selection: serde_json::Value::Null,
+        config: serde_json::json!({"serve": ["./host"]}),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+    }
+}
+
+fn check(id: &str, verdict: Verdict) -> CheckResult {
+    let findings = if verdict.is_failure() {
+        vec![Finding::new("TH-X-01", "accepted", "ok:false", "ok:true").at(2)]
+    } else {
+        Vec::new()
+    };
+    CheckResult {
+        id: id.to_owned(),
+        title: "What is done.".to_owned(),
+        reason: findings.first().map(|finding| finding.reason.clone()),
+        verdict,
+        clauses: vec![ClauseRef { id: "TH-X-01".into(), level: Level::Must }],
+        choice: None,
+        findings,
+        reproducer: None,
+        conversation: Vec::new(),
+        ms: 7,
+    }
+}
+
+fn write(path: &Path, checks: &[CheckResult]) {
+    let ids: Vec<&str> = checks.iter().map(|check| check.id.as_str()).collect();
+    let mut writer = ResultsWriter::create(path).unwrap();
+    writer.begin(&header(&ids)).unwrap();
+    for check in checks {
+        writer.check(check).unwrap();
+    }
+    writer.end(1).unwrap();
+}
+
+fn all_verdicts() -> Vec<CheckResult> {
+    let text = || "why".to_owned();
+    [
+        Verdict::Pass,
+        Verdict::Fail,
+        Verdict::Crash,
+        Verdict::Hang,
+        Verdict::Leak,
+        Verdict::Open(text()),
+        Verdict::Untestable(text()),
+        Verdict::NotClaimed(text()),
+        Verdict::NotRun(text()),
+        Verdict::Masked(text()),
+        Verdict::Expected(text()),
+        Verdict::Flaky(text()),
+        Verdict::HarnessError(text()),
+    ]
+    .into_iter()
+    .map(|verdict| check(&format!("toolhost/serve/{}", verdict.word()), verdict))
+    .collect()
+}
+
+#[test]
+fn every_verdict_survives_storage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/results.ndjson");
+    let checks = all_verdicts();
+    write(&path, &checks);
+    let file = ResultsFile::load(&path).unwrap();
+    assert_eq!(file.incomplete, None);
+    assert_eq!(file.runs.len(), 1);
+    assert_eq!(file.runs[0].checks, checks);
+    assert_eq!(file.runs[0].header.rng_seed, u64::MAX);
+    assert_eq!(file.runs[0].footer.as_ref().unwrap().exit_code, 1);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(r#"{"type":"run","peerproof":"0.1.0","boundary":"toolhost","side":"provider""#));
+    assert!(text.contains(r#"{"type":"check","id":"toolhost/serve/pass""#), "{text}");
+    assert!(text.lines().last().unwrap().starts_with(r#"{"type":"end","counts":{"crash":1"#), "{text}");
+}
+
+#[test]
+fn several_runs_stand_in_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut writer = ResultsWriter::create(&path).unwrap();
+    for id in ["a/1", "a/2"] {
+        writer.begin(&header(&[id])).unwrap();
+        writer.check(&check(id, Verdict::Pass)).unwrap();
+        writer.end(0).unwrap();
+    }
+    let file = ResultsFile::load(&path).unwrap();
+    assert_eq!((file.runs.len(), file.incomplete), (2, None));
+}
+
+#[test]
+fn an_explanation_is_folded_into_its_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut failed = check("a/1", Verdict::Fail);
+    let mut writer = ResultsWriter::create(&path).unwrap();
+    writer.begin(&header(&["a/1"])).unwrap();
+    writer.check(&failed).unwrap();
+    let explanation = Explanation {
+        id: "a/1".to_owned(),
+        reproducer: Some("a__1".to_owned()),
+        conversation: vec!["→ {}".to_owned()],
+        finding: Some(Finding::new("TH-X-01", "accepted", "ok:false", "less").at(0)),
+    };
+    writer.explain(&explanation).unwrap();
+    explanation.fold_into(&mut failed);
+    assert_eq!((failed.findings[0].got.as_str(), failed.findings[0].step), ("less", Some(0)));
+    writer.end(1).unwrap();
+    assert_eq!(ResultsFile::load(&path).unwrap().whole().unwrap().runs[0].checks, [failed]);
+}
+
+#[test]
+fn a_file_cut_anywhere_says_so_and_keeps_its_complete_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    write(&path, &[check("a/1", Verdict::Pass), check("a/2", Verdict::Fail)]);
+    let whole = std::fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+        let read = ResultsFile::read(&whole[..length], "r");
+        // A last line that lacks nothing but its line feed is complete.
+        let complete = lines + usize::from(whole[length] == b'\n');
+        if complete == 0 {
+            assert!(read.unwrap_err().contains("is not a results file"), "{length}");
+            continue;
+        }
+        let file = read.unwrap();
+        assert_eq!(file.runs[0].checks.len(), complete.min(3) - 1, "{length}");
+        if length + 1 < whole.len() {
+            let sentence = file.incomplete.unwrap();
+            assert!(sentence.contains("without a footer"), "{length}: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_file_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    write(&path, &[check("a/1", Verdict::Fail), check("a/2", Verdict::Pass)]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let sentence = |text: &str| ResultsFile::read(text.as_bytes(), "r").unwrap().incomplete.unwrap();
+    assert!(sentence(&text.replace("\"ms\":7", "\"ms\":8")).contains("hash"));
+    let without: String =
+        text.lines().filter(|line| !line.contains("a/2\",\"title")).map(|l| format!("{l}\n")).collect();
+    assert!(sentence(&without).contains("hash"));
+    let doubled = text.replacen(
+        "{\"type\":\"end\"",
+        &format!("{}\n{{\"type\":\"end\"", text.lines().nth(1).unwrap()),
+        1,
+    );
+    assert!(sentence(&doubled).contains("twice"));
+    let damaged = text.replacen("\"verdict\":\"fail\"", "\"verdict\":\"pale\"", 1);
+    let file = ResultsFile::read(damaged.as_bytes(), "r").unwrap();
+    assert!(file.incomplete.unwrap().contains("line 2"));
+    assert_eq!(file.runs[0].checks.len(), 1);
+}
+
+#[test]
+fn what_is_no_results_file_is_refused_in_one_sentence() {
+    for text in ["", "{}\n", "hello\n", "{\"type\":\"end\",\"counts\":{},\"exit_code\":0,\"sha256\":\"\"}\n"]
+    {
+        let error = ResultsFile::read(text.as_bytes(), "r").unwrap_err();
+        assert!(error.starts_with("r is not a results file"), "{text:?}: {error}");
+    }
+    assert!(ResultsFile::load(Path::new("/nonexistent/r")).unwrap_err().contains("/nonexistent/r"));
+}
+
+#[test]
+fn a_planned_check_without_result_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut writer = ResultsWriter::create(&path).unwrap();
+    writer.begin(&header(&["a/1", "a/2"])).unwrap();
+    writer.check(&check("a/1", Verdict::Pass)).unwrap();
+    writer.end(0).unwrap();
+    let error = ResultsFile::load(&path).unwrap().whole().unwrap_err();
+    assert!(error.contains("a/2"), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_one_sentence_for_ever() {
+    let mut writer = ResultsWriter::create(Path::new("/dev/full")).unwrap();
+    let error = writer.begin(&header(&["a/1"])).unwrap_err();
+    assert!(error.contains("/dev/full") && error.contains("space"), "{error}");
+    assert_eq!(writer.check(&check("a/1", Verdict::Pass)).unwrap_err(), error);
+    assert!(ResultsWriter::create(Path::new("/proc/nope/r")).unwrap_err().contains("/proc/nope/r"));
+}
+
+#[test]
+fn a_clause_is_proved_only_when_every_check_of_it_decided() {
+    let standing = |verdicts: Vec<Verdict>| {
+        let checks: Vec<_> = verdicts.into_iter().map(|verdict| check("a", verdict)).collect();
+        results::standings(&checks).remove(0).1
+    };
+    let why = || "why".to_owned();
+    assert_eq!(standing(vec![Verdict::Pass, Verdict::Pass]), Standing::Proved);
+    assert_eq!(standing(vec![Verdict::Pass, Verdict::Untestable(why())]), Standing::Partly(1));
+    assert_eq!(standing(vec![Verdict::NotRun(why())]), Standing::Undecided("not_run: why".to_owned()));
+    assert_eq!(standing(vec![Verdict::NotClaimed(why())]), Standing::NotClaimed);
+    assert_eq!(standing(vec![Verdict::Pass, Verdict::Crash]), Standing::Broken(vec!["accepted".to_owned()]));
+}
+
+#[test]
+fn the_exit_code_says_whose_fault_it_is_and_never_counts() {
+    let code = |checks: &[CheckResult]| results::exit_code(checks, false);
+    let good = check("g", Verdict::Pass);
+    let skipped = check("u", Verdict::Untestable("x".to_owned()));
+    assert_eq!(code(&[]), 4);
+    assert_eq!(code(std::slice::from_ref(&skipped)), 4);
+    assert_eq!(code(&[good.clone(), skipped]), 0);
+    let refuses = Verdict::Untestable("no_working_reply: no canary was answered".to_owned());
+    assert_eq!(code(&[good.clone(), check("t/run/canary/plain-request", refuses.clone())]), 4);
+    assert_eq!(code(&[good.clone(), check("t/run/other", refuses)]), 0);
+    assert_eq!(code(&[good.clone(), check("f", Verdict::Flaky("1/3".to_owned()))]), 6);
+    assert_eq!(code(&[good.clone(), check("h", Verdict::HarnessError("x".to_owned()))]), 70);
+    assert_eq!(code(&[good.clone(), check("x", Verdict::Hang), check("y", Verdict::Fail)]), 1);
+    let mut should = check("s", Verdict::Fail);
+    should.clauses[0].level = Level::Should;
+    assert_eq!(code(&[good.clone(), should.clone()]), 0);
+    let now_and_then = CheckResult { verdict: Verdict::Flaky("1/3".to_owned()), ..should.clone() };
+    assert_eq!(code(&[good.clone(), now_and_then.clone()]), 0);
+    assert_eq!(results::exit_code(&[good.clone(), now_and_then], true), 6);
+    assert_eq!(results::exit_code(&[good, should], true), 1);
+}

@@ -1,0 +1,249 @@
+//! What is wrong with what a client wrote, as far as a recorded conversation shows it.
+//!
+//! Pure and boundless in patience: that an id is under way is known from the order in which things were recorded, and
+//! an answer is recorded before the client can have read it.
+
+use super::frames;
+use super::model::{Same, same};
+use peerproof_engine::finding::{Finding, Nature};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::lines;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
+
+/// Clauses about what a client writes.
+mod clause {
+    pub const MESSAGES: &str = "RPC-SENT-01";
+    pub const REQUEST: &str = "RPC-SENT-02";
+    pub const ID: &str = "RPC-SENT-03";
+    pub const CAREFUL_ID: &str = "RPC-SENT-04";
+    pub const ID_UNDER_WAY: &str = "RPC-SENT-05";
+    pub const RESPONSE: &str = "RPC-SENT-06";
+    pub const LIVES_ON: &str = "RPC-SENT-07";
+}
+
+/// Ids that are remembered as under way: a client whose requests are never answered must not cost more.
+const UNDER_WAY_MAX: usize = 4_096;
+
+/// Something that one of the two said, in the order of the recording.
+enum Said<'a> {
+    /// A line of the client's: step, text, whether a line feed ended it.
+    Client(usize, &'a [u8], bool),
+    /// A line of the server's.
+    Server(&'a [u8]),
+}
+
+/// Judges what the client of each session wrote.
+pub fn judge(transcript: &Transcript) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for session in 0..transcript.plan.sessions.len() {
+        let mut client = Client::default();
+        let (sent, received) = (lines::of_session(transcript, session), answers(transcript, session));
+        for said in in_order(transcript, session, &sent, &received) {
+            match said {
+                Said::Client(step, bytes, ended) => client.line(step, bytes, ended),
+                Said::Server(bytes) => client.hears(bytes),
+            }
+        }
+        findings.extend(client.findings);
+    }
+    for event in &transcript.events {
+        if let Kind::ClientExited { exit: exit @ Exit::Signal(signal) } = &event.kind
+            && !ended_from_outside(*signal)
+        {
+            let finding = Finding::new(clause::LIVES_ON, "crashed", "an end by itself", exit.to_string());
+            findings.push(finding.of_nature(Nature::Crash));
+        }
+    }
+    findings
+}
+
+/// Whether somebody else may have sent such a signal: SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM.
+fn ended_from_outside(signal: i32) -> bool {
+    matches!(signal, 1 | 2 | 9 | 13 | 15)
+}
+
+/// The server's lines, each with the number of the event that completed it.
+fn answers(transcript: &Transcript, session: usize) -> Vec<(usize, Vec<u8>)> {
+    let mut lines = Vec::new();
+    let mut open: Vec<u8> = Vec::new();
+    for (at, event) in transcript.events.iter().enumerate().filter(|(_, event)| event.session == session) {
+        let Kind::Received { bytes } = &event.kind else { continue };
+        for part in bytes.0.split_inclusive(|byte| *byte == b'\n') {
+            open.extend_from_slice(part);
+            if open.last() == Some(&b'\n') {
+                lines.push((at, std::mem::take(&mut open)));
+            }
+        }
+    }
+    lines
+}
+
+/// Both in the order in which they were complete.
+fn in_order<'a>(
+    transcript: &Transcript,
+    session: usize,
+    sent: &'a [lines::Line],
+    received: &'a [(usize, Vec<u8>)],
+) -> Vec<Said<'a>> {
+    let mut all = Vec::with_capacity(sent.len() + received.len());
+    let (mut sent, mut received) = (sent.iter().peekable(), received.iter().peekable());
+    for (at, event) in transcript.events.iter().enumerate().filter(|(_, event)| event.session == session) {
+        match &event.kind {
+            Kind::Sent { step, .. } => {
+                while let Some(line) = sent.next_if(|line| line.step == *step && line.ended) {
+                    all.push(Said::Client(line.step, &line.bytes, true));
+                }
+            }
+            Kind::Received { .. } => {
+                while let Some((_, line)) = received.next_if(|(place, _)| *place == at) {
+                    all.push(Said::Server(line));
+                }
+            }
+            _ => {}
+        }
+    }
+    all.extend(sent.map(|line| Said::Client(line.step, &line.bytes, line.ended)));
+    all
+}
+
+/// A client that is listened to.
+#[derive(Default)]
+struct Client {
+    /// Ids of requests without an answer.
+    under_way: Vec<Json>,
+    /// Ids of the server's own requests that were not answered.
+    asked: Vec<Json>,
+    findings: Vec<Finding>,
+}
+
+impl Client {
+    fn file(&mut self, step: usize, clause: &str, reason: &str, expected: &str, got: &str) {
+        self.findings.push(Finding::new(clause, reason, expected, shorten(got, 240)).at(step));
+    }
+
+    fn line(&mut self, step: usize, bytes: &[u8], ended: bool) {
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes);
+        if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
+            return;
+        }
+        if !ended {
+            let expected = "every message ends with a line feed";
+            self.file(step, clause::MESSAGES, "unfinished_line", expected, &text);
+        }
+        let value = match json::decode(bytes, &DecodeLimits::default()) {
+            Ok(decoded) => decoded.value,
+            Err(error) => {
+                let got = format!("{error}: {text}");
+                return self.file(step, clause::MESSAGES, "not_json", "strict JSON in UTF-8", &got);
+            }
+        };
+        match &value {
+            Json::Array(messages) if messages.is_empty() => {
+                self.file(step, clause::MESSAGES, "empty_batch", "a batch of at least one message", &text);
+            }
+            Json::Array(messages) => messages.iter().for_each(|message| self.message(step, message)),
+            message => self.message(step, message),
+        }
+    }
+
+    fn message(&mut self, step: usize, message: &Json) {
+        let text = message.to_text();
+        if !matches!(message, Json::Object(_)) {
+            return self.file(step, clause::MESSAGES, "not_an_object", "a message that is an object", &text);
+        }
+        if message.get("method").is_none() {
+            // A wrapped message is one that nobody unwraps here.
+            if message.get("encoding").is_some() && message.get("body").is_some() {
+                return;
+            }
+            if message.get("result").is_some() || message.get("error").is_some() {
+                return self.response(step, message, &text);
+            }
+        }
+        if message.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+            self.file(step, clause::REQUEST, "wrong_version", "`jsonrpc` is the string \"2.0\"", &text);
+        }
+        if message.get("method").and_then(Json::as_str).is_none() {
+            self.file(step, clause::REQUEST, "method_type", "`method` is a string", &text);
+        }
+        if !matches!(message.get("params"), None | Some(Json::Array(_) | Json::Object(_))) {
+            let expected = "`params` is an array or an object, or is left out";
+            self.file(step, clause::REQUEST, "params_type", expected, &text);
+        }
+        match message.get("id") {
+            None => return,
+            Some(Json::Null) => {
+                let expected = "an id that is not null";
+                return self.file(step, clause::CAREFUL_ID, "null_id", expected, &text);
+            }
+            Some(Json::String(_)) => {}
+            Some(Json::Number(number)) if number.is_integral() => {}
+            Some(Json::Number(_)) => {
+                let expected = "an id without a fraction";
+                self.file(step, clause::CAREFUL_ID, "fractional_id", expected, &text);
+            }
+            Some(_) => {
+                let expected = "an id that is a string, a number or null";
+                return self.file(step, clause::ID, "id_type", expected, &text);
+            }
+        }
+        let Some(id) = message.get("id") else { return };
+        if self.under_way.iter().any(|other| same(other, id) == Same::Exactly) {
+            let expected = "an id that no request under way has";
+            self.file(step, clause::ID_UNDER_WAY, "id_reused", expected, &text);
+        } else {
+            if self.under_way.len() >= UNDER_WAY_MAX {
+                self.under_way.remove(0);
+            }
+            self.under_way.push(id.clone());
+        }
+    }
+
+    fn response(&mut self, step: usize, message: &Json, text: &str) {
+        if message.get("result").is_some() && message.get("error").is_some() {
+            let expected = "either `result` or `error`, never both";
+            self.file(step, clause::RESPONSE, "result_and_error", expected, text);
+        }
+        let id = message.get("id");
+        // An error under null answers what could not be read, which may have been anything.
+        if id.is_none_or(Json::is_null) && message.get("error").is_some() {
+            return;
+        }
+        let asked = self.asked.iter().position(|asked| id.is_some_and(|id| same(asked, id) == Same::Exactly));
+        match asked {
+            Some(at) => drop(self.asked.remove(at)),
+            None => {
+                let expected = "a response to a request of the server's";
+                self.file(step, clause::RESPONSE, "answers_nothing", expected, text);
+            }
+        }
+    }
+
+    /// What the server says ends requests, and may begin some of its own.
+    fn hears(&mut self, bytes: &[u8]) {
+        let (frames, _) = frames::lines(bytes, 1);
+        for value in frames.into_iter().filter_map(|frame| frame.value.ok()) {
+            match &value {
+                Json::Array(items) => items.iter().for_each(|item| self.hears_one(item)),
+                item => self.hears_one(item),
+            }
+        }
+    }
+
+    fn hears_one(&mut self, item: &Json) {
+        let id = item.get("id");
+        if item.get("method").is_some() && item.get("result").is_none() && item.get("error").is_none() {
+            if let Some(id) = id.filter(|_| self.asked.len() < UNDER_WAY_MAX) {
+                self.asked.push(id.clone());
+            }
+            return;
+        }
+        match id {
+            // Which request that answers is not known.
+            None | Some(Json::Null) => self.under_way.clear(),
+            Some(id) => self.under_way.retain(|other| same(other, id) == Same::No),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What standard output of a server falls into: responses, arrays of them, and what is neither.
+
+use std::sync::OnceLock;
+
+use include_dir::include_dir;
+
+use super::model::Asked;
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::lines;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::schema::Schemas;
+use peerproof_engine::transcript::Transcript;
+
+/// Frames looked at beyond twice the number of messages: a peer that prints without end must not cost more.
+const FRAMES_SPARE: usize = 1_000;
+
+/// One line of output.
+pub struct Frame {
+    /// Exact bytes, without the line feed.
+    pub bytes: Vec<u8>,
+    /// Place of the event that completed it among those of its session.
+    pub place: usize,
+    /// The strict JSON value, or why it is none.
+    pub value: Result<Json, String>,
+    /// Some string in it holds a surrogate escape without its other half.
+    pub lone_surrogates: bool,
+}
+
+impl Frame {
+    /// The bytes as text, shortened for findings.
+    pub fn text(&self) -> String {
+        shorten(&String::from_utf8_lossy(&self.bytes), 240).into_owned()
+    }
+
+    /// A request or notification of the server's own: no response, and none of our business.
+    pub fn is_call(&self) -> bool {
+        self.value.as_ref().is_ok_and(|value| {
+            value.get("method").is_some_and(|method| method.as_str().is_some())
+                && value.get("result").is_none()
+                && value.get("error").is_none()
+        })
+    }
+}
+
+/// Messages of streams in one conversation that are looked at.
+const STREAM_FRAMES: usize = 20_000;
+
+/// What came in a session in which `asked` was sent, `out` being its standard output, and what follows the last line
+/// feed.
+pub fn answering<'a>(
+    out: &'a [u8],
+    asked: &[Asked],
+    transcript: &Transcript,
+    session: usize,
+) -> (Vec<Frame>, &'a [u8]) {
+    let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
+    // Chunks of streams are no answers, and nobody knows how many there are.
+    let streamed = if transcript.facts.claims("streaming") { STREAM_FRAMES } else { 0 };
+    let (mut frames, rest) = lines(out, messages + streamed);
+    for (frame, place) in frames.iter_mut().zip(lines::line_feeds(transcript, session)) {
+        frame.place = place;
+    }
+    (frames, rest)
+}
+
+/// The complete lines, as many as `messages` make it worth, and what follows the last line feed. Lines of white space
+/// are no frames. They are taken to come after everything that was sent.
+pub fn lines(out: &[u8], messages: usize) -> (Vec<Frame>, &[u8]) {
+    let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let frames = out[..end]
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(|line| &line[..line.len() - 1])
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .take(messages * 2 + FRAMES_SPARE)
+        .map(|line| match json::decode(line, &DecodeLimits::default()) {
+            Ok(decoded) => Frame {
+                bytes: line.to_vec(),
+                place: usize::MAX,
+                value: Ok(decoded.value),
+                lone_surrogates: decoded.facts.lone_surrogates,
+            },
+            Err(error) => {
+                let value = Err(error.to_string());
+                Frame { bytes: line.to_vec(), place: usize::MAX, value, lone_surrogates: false }
+            }
+        })
+        .collect();
+    (frames, &out[end..])
+}
+
+/// What is wrong with the form of a response object; each rule is a clause of its own.
+pub fn violations(response: &Json) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let text = || shorten(&response.to_text(), 240).into_owned();
+    let mut add = |clause: &str, reason: &str, expected: &str| {
+        findings.push(Finding::new(clause, reason, expected, text()));
+    };
+    if !matches!(response, Json::Object(_)) {
+        add("RPC-MSG-05", "not_an_object", "a response that is an object");
+        return findings;
+    }
+    if response.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+        add("RPC-MSG-01", "wrong_version", "`jsonrpc` is the string \"2.0\"");
+    }
+    match (response.get("result"), response.get("error")) {
+        (Some(_), Some(_)) => add("RPC-MSG-02", "result_and_error", "either `result` or `error`, never both"),
+        (None, None) => add("RPC-MSG-02", "neither", "either `result` or `error`"),
+        _ => {}
+    }
+    match response.get("id") {
+        None => add("RPC-MSG-03", "id_missing", "a response has `id`, null where there is none to echo"),
+        Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
+        Some(_) => add("RPC-MSG-03", "id_type", "`id` is a string, a number or null"),
+    }
+    if let Some(error) = response.get("error").filter(|_| response.get("result").is_none()) {
+        let code = error.get("code").and_then(Json::as_number);
+        if !matches!(error, Json::Object(_)) {
+            add("RPC-MSG-04", "error_shape", "`error` is an object");
+        } else if !code.is_some_and(peerproof_engine::json::Number::is_integral) {
+            add("RPC-MSG-04", "error_code", "`error.code` is an integer");
+        } else if error.get("message").and_then(Json::as_str).is_none() {
+            add("RPC-MSG-04", "error_message", "`error.message` is a string");
+        }
+    }
+    // The schema is a second opinion: it speaks up only where no rule has.
+    if findings.is_empty() {
+        findings.extend(schema_violation(response));
+    }
+    findings
+}
+
+/// What the JSON Schema of a response objects to.
+fn schema_violation(response: &Json) -> Option<Finding> {
+    static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
+    if !Schemas::enabled() {
+        return None;
+    }
+    let schemas = SCHEMAS.get_or_init(|| {
+        let files = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
+        Schemas::load_dir(&files)
+            .unwrap_or_else(|error| unreachable!("corpora/json_rpc/schemas do not load: {error}"))
+    });
+    // A schema that is not there would be our own fault; a test shows that it is.
+    let violations = schemas.validate("response", response).ok()?;
+    let violation = violations.first()?;
+    let got = format!("at {:?}: {}", violation.instance_path, violation.message);
+    Some(Finding::new("RPC-MSG-05", "schema", "a response as the JSON Schema `response` describes it", got))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(response: &str) -> Vec<String> {
+        violations(&response.parse().unwrap()).into_iter().map(|finding| finding.reason).collect()
+    }
+
+    #[test]
+    fn each_rule_has_its_reason() {
+        for (response, reason) in [
+            (r#"{"result":1,"id":1}"#, "wrong_version"),
+            (r#"{"jsonrpc":2.0,"result":1,"id":1}"#, "wrong_version"),
+            (r#"{"jsonrpc":"2.0","result":1,"error":null,"id":1}"#, "result_and_error"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","result":1}"#, "id_missing"),
+            (r#"{"jsonrpc":"2.0","result":1,"id":[1]}"#, "id_type"),
+            (r#"{"jsonrpc":"2.0","error":"e","id":1}"#, "error_shape"),
+            (r#"{"jsonrpc":"2.0","error":{"code":"1","message":"m"},"id":1}"#, "error_code"),
+            (r#"{"jsonrpc":"2.0","error":{"code":1.5,"message":"m"},"id":1}"#, "error_code"),
+            (r#"{"jsonrpc":"2.0","error":{"code":1},"id":1}"#, "error_message"),
+            ("[]", "not_an_object"),
+        ] {
+            assert_eq!(reasons(response), [reason], "{response}");
+        }
+    }
+
+    #[test]
+    fn the_schema_sees_what_no_rule_sees() {
+        assert!(
+            !Schemas::enabled()
+                || schema_violation(&r#"{"jsonrpc":"2.0","id":1}"#.parse().unwrap()).is_some()
+        );
+    }
+
+    #[test]
+    fn good_responses_break_no_rule() {
+        for response in [
+            r#"{"jsonrpc":"2.0","result":null,"id":null}"#,
+            r#"{"id":"a","result":{},"jsonrpc":"2.0","more":1}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32600.0,"message":"","data":[]},"id":1.5}"#,
+        ] {
+            assert_eq!(reasons(response), [""; 0], "{response}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The json_rpc boundary: a JSON-RPC 2.0 server or client, held to the specification and to the planner/executor profile.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize as _;
+
+use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation, Moment};
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::counterpart::Counterpart;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::plan::{Act, Plan, Step};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::Transcript;
+use peerproof_engine::transport::http;
+
+pub mod bench;
+pub mod cases;
+pub mod checks;
+pub mod client;
+pub mod config;
+pub mod consumer;
+pub mod deal;
+pub mod exchanges;
+pub mod frames;
+pub mod generate;
+pub mod matching;
+pub mod model;
+pub mod oracle;
+pub mod probe;
+pub mod rates;
+mod redundant;
+pub mod role;
+pub mod rules;
+pub mod seal;
+pub mod shrink;
+pub mod signature;
+pub mod streams;
+pub mod talk;
+pub mod trial;
+pub mod unseal;
+pub mod usual;
+
+/// The json_rpc boundary. Its data is loaded when it is asked for.
+struct JsonRpc {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static JSON_RPC: JsonRpc = JsonRpc { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &JSON_RPC
+}
+
+impl Boundary for JsonRpc {
+    fn name(&self) -> &'static str {
+        "json_rpc"
+    }
+
+    fn summary(&self) -> &'static str {
+        "answers or makes JSON-RPC 2.0 requests, one message or batch a line; answers them over HTTP"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/json_rpc/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(checks::all)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn requirements(&self) -> &'static [&'static str] {
+        &["profile", "spec"]
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec!["command", HTTP]), (Side::Consumer, vec![client::COMMAND])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        match self.command_name("command", None, argv).as_str() {
+            client::COMMAND => (client::COMMAND, Side::Consumer),
+            _ if argv.iter().any(|word| listens(word)) => (HTTP, Side::Provider),
+            _ => ("command", Side::Provider),
+        }
+    }
+
+    fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
+        let is_client = name == "command" && argv.iter().any(|part| part.contains("{scenario}"));
+        if is_client { client::COMMAND } else { name }.to_owned()
+    }
+
+    fn counterpart(&self, plan: &Plan, script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        let script = client::script::Script::deserialize(script).ok()?;
+        Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. })) {
+            true => client::oracle::admit(&transcript.plan),
+            false => oracle::admit(&transcript.plan),
+        }
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        let is_played = |step: &Step| matches!(step.act, Act::Play { .. });
+        match transcript.plan.steps.iter().any(is_played) {
+            true => client::oracle::judge(transcript),
+            false => oracle::judge(transcript),
+        }
+    }
+
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        self.judge(transcript)
+    }
+
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        consumer::judge(transcript)
+    }
+
+    fn complete_recorded(&self, facts: &mut Facts, transcript: &Transcript) {
+        probe::complete_recorded(facts, transcript);
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        oracle::answers_canary(step, frame)
+    }
+
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        match facts.side {
+            Side::Provider => probe::plans(facts),
+            Side::Consumer => Vec::new(),
+        }
+    }
+
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+        if facts.side == Side::Provider {
+            probe::complete(facts, features_given, probes);
+        }
+    }
+
+    fn trials(&self, facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        Some(match facts.side {
+            Side::Provider => trial::plans(facts),
+            Side::Consumer => Vec::new(),
+        })
+    }
+
+    fn misplays(&self, facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        trial::misplays(facts, role, trial)
+    }
+
+    fn untold(&self, facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
+        trial::untold(facts, probes)
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => client::generate::conversation(facts, rng),
+        }
+    }
+
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        shrink::variants(plan, step)
+    }
+
+    fn seal(&self, facts: &Facts, bytes: &[u8], moment: &Moment) -> Option<Vec<u8>> {
+        seal::seal(facts, bytes, moment)
+    }
+
+    fn reopened(&self, transcript: &Transcript) -> Option<Plan> {
+        unseal::reopened(transcript)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let mut talk = talk::Talk::about(facts, "RPC-FRAME-01");
+        let canary = talk.numbered(number).canary().plan().steps.pop()?;
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: "RPC-FRAME-02", canary })
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        Some(model::frames_due(facts, bytes))
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        match facts.side {
+            Side::Provider => bench::workloads(facts),
+            Side::Consumer => Err("a client is not measured; give a server".to_owned()),
+        }
+    }
+
+    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
+        (facts.side == Side::Provider).then(|| bench::small_exchanges(facts, exchanges)).flatten()
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
+    }
+}
+
+/// Whether a word of a command line is about a server that is spoken to over HTTP.
+fn listens(word: &str) -> bool {
+    word.contains("{port}") || word.contains("{addr}") || word.starts_with(http::URL_PREFIX)
+}

@@ -1,0 +1,228 @@
+//! What may come for one request.
+
+use peerproof_engine::json::Json;
+
+use super::value::{Same, same};
+
+/// Error codes that may stand in a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codes {
+    /// One of these.
+    Of(&'static [i64]),
+    /// Whatever a method that fails may answer: any integer but these.
+    But(&'static [i64]),
+}
+
+impl Codes {
+    fn has(self, code: i64) -> bool {
+        match self {
+            Self::Of(codes) => codes.contains(&code),
+            Self::But(codes) => !codes.contains(&code),
+        }
+    }
+}
+
+/// Which id a reply carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdRule {
+    /// That of the request.
+    Own,
+    /// null.
+    Null,
+    /// One of both.
+    OwnOrNull,
+    /// Nothing is said of it.
+    Any,
+}
+
+/// What a result must be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Demand {
+    /// Any JSON value.
+    Any,
+    /// Equal to this.
+    Equals(Json),
+    /// Equal to one of these.
+    OneOf(Vec<Json>),
+    /// Equal to this but for what doubles cannot hold.
+    Rounds(Json),
+    /// `{"count":n}` with n between both.
+    Count(u64, u64),
+    /// `{"data":"xx…"}` with so many bytes.
+    Blob(usize),
+}
+
+impl Demand {
+    fn holds(&self, result: &Json) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Equals(wanted) => same(wanted, result) == Same::Exactly,
+            Self::OneOf(wanted) => wanted.iter().any(|wanted| same(wanted, result) == Same::Exactly),
+            Self::Rounds(wanted) => same(wanted, result) != Same::No,
+            Self::Count(low, high) => result
+                .get("count")
+                .and_then(Json::as_u64)
+                .is_some_and(|count| (*low..=*high).contains(&count)),
+            Self::Blob(bytes) => result
+                .get("data")
+                .and_then(Json::as_str)
+                .is_some_and(|data| data.len() == *bytes && data.bytes().all(|byte| byte == b'x')),
+        }
+    }
+
+    fn phrase(&self) -> String {
+        match self {
+            Self::Any => "a result".to_owned(),
+            Self::Equals(wanted) | Self::Rounds(wanted) => format!("the result {}", wanted.to_text()),
+            Self::OneOf(wanted) => {
+                let texts: Vec<String> = wanted.iter().map(Json::to_text).collect();
+                format!("the result {}", texts.join(" or "))
+            }
+            Self::Count(low, high) if low == high => format!("the result {{\"count\":{low}}}"),
+            Self::Blob(bytes) => format!("the result {{\"data\":\"xx…\"}} of {bytes} bytes"),
+            Self::Count(low, high) => format!("a result {{\"count\":n}} with n from {low} to {high}"),
+        }
+    }
+}
+
+/// Sorts of outcomes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A success.
+    Result(Demand),
+    /// An error.
+    Error(Codes),
+    /// A success or an error.
+    Reply,
+    /// No reply.
+    Silence,
+}
+
+/// One allowed outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allowed {
+    /// Its sort.
+    pub what: What,
+    /// The id it carries.
+    pub id: IdRule,
+    /// Value of the open choice that it shows.
+    pub shows: Option<&'static str>,
+}
+
+/// Why a reply does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Misfit {
+    /// Sort and content are right, the id is not.
+    WrongId,
+    /// An error with another code.
+    WrongCode,
+    /// Another result.
+    WrongResult,
+    /// An error instead of a result.
+    Refused,
+    /// A result instead of an error.
+    Accepted,
+    /// A reply instead of silence.
+    Answered,
+}
+
+impl Misfit {
+    /// Its reason code.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::WrongId => "wrong_id",
+            Self::WrongCode => "wrong_code",
+            Self::WrongResult => "wrong_result",
+            Self::Refused => "refused",
+            Self::Accepted => "accepted",
+            Self::Answered => "answered",
+        }
+    }
+}
+
+impl Allowed {
+    /// A result with the id of the request.
+    pub fn result(demand: Demand) -> Self {
+        Self { what: What::Result(demand), id: IdRule::Own, shows: None }
+    }
+
+    /// An error with one of these codes.
+    pub fn error(codes: &'static [i64], id: IdRule) -> Self {
+        Self { what: What::Error(Codes::Of(codes)), id, shows: None }
+    }
+
+    /// Nothing.
+    pub fn silence() -> Self {
+        Self { what: What::Silence, id: IdRule::Null, shows: None }
+    }
+
+    /// Any reply with the id of the request.
+    pub fn reply(id: IdRule) -> Self {
+        Self { what: What::Reply, id, shows: None }
+    }
+
+    /// Names the value of the open choice.
+    #[must_use]
+    pub fn shows(mut self, value: &'static str) -> Self {
+        self.shows = Some(value);
+        self
+    }
+
+    /// What is wrong with a response object, were this the outcome; `own` is the id of the request.
+    pub fn misfit(&self, own: Option<&Json>, response: &Json) -> Option<Misfit> {
+        let code = response.pointer("/error/code").and_then(Json::as_i64);
+        let error =
+            response.get("error").is_some_and(|error| !error.is_null() || response.get("result").is_none());
+        match &self.what {
+            What::Silence => return Some(Misfit::Answered),
+            What::Reply => {}
+            What::Result(_) if error => return Some(Misfit::Refused),
+            What::Result(demand) => {
+                if !demand.holds(response.get("result").unwrap_or(&Json::Null)) {
+                    return Some(Misfit::WrongResult);
+                }
+            }
+            What::Error(_) if !error => return Some(Misfit::Accepted),
+            What::Error(codes) => {
+                if !code.is_some_and(|code| codes.has(code)) {
+                    return Some(Misfit::WrongCode);
+                }
+            }
+        }
+        let id = response.get("id");
+        let is_own = || own.is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No));
+        let is_null = || id.is_some_and(Json::is_null);
+        let fits = match self.id {
+            IdRule::Own => is_own(),
+            IdRule::Null => is_null(),
+            IdRule::OwnOrNull => is_own() || is_null(),
+            IdRule::Any => true,
+        };
+        (!fits).then_some(Misfit::WrongId)
+    }
+
+    /// What is expected, in one phrase.
+    pub fn phrase(&self, own: Option<&Json>) -> String {
+        let mut text = match &self.what {
+            What::Silence => return "no reply".to_owned(),
+            What::Reply => "a reply".to_owned(),
+            What::Result(demand) => demand.phrase(),
+            What::Error(Codes::Of(codes)) => {
+                let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+                format!("error {}", codes.join(" or "))
+            }
+            What::Error(Codes::But(_)) => "an error of the method".to_owned(),
+        };
+        let own = own.map_or_else(
+            || "null".to_owned(),
+            |id| peerproof_engine::payload::shorten(&id.to_text(), 60).into_owned(),
+        );
+        text.push_str(&match self.id {
+            IdRule::Own => format!(" with id {own}"),
+            IdRule::Null => " with id null".to_owned(),
+            IdRule::OwnOrNull => format!(" with id {own} or null"),
+            IdRule::Any => String::new(),
+        });
+        text
+    }
+}

@@ -1,0 +1,60 @@
+//! Compressed messages: what a line wraps, and what may come for one that cannot be unwrapped.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::bufread::GzDecoder;
+
+use super::{Allowed, IdRule, LINE_BYTES_MAX, Unit, code};
+use peerproof_engine::json::{Facts, Json};
+
+fn refused(clause: &'static str, codes: &'static [i64]) -> Unit {
+    Unit::new(None, clause, vec![Allowed::error(codes, IdRule::Any)])
+}
+
+/// What is no gzip stream that is whole.
+pub fn corrupt() -> Unit {
+    refused("RPC-GZIP-03", &[code::PARSE])
+}
+
+/// What inflates to more than a message may have.
+pub fn too_large() -> Unit {
+    refused("RPC-GZIP-02", &[code::REQUEST])
+}
+
+/// A compressed message of which the contract says nothing.
+pub fn unspoken() -> Unit {
+    Unit::new(None, "RPC-GZIP-03", vec![Allowed::reply(IdRule::Any), Allowed::silence()])
+}
+
+/// What a line wraps, where it is a wrapper: an object with `encoding` and without `method`. One that cannot be
+/// unwrapped gives what it may be answered with.
+pub fn unwrapped(message: &Json, facts: &Facts) -> Option<Result<Vec<u8>, Unit>> {
+    if message.get("method").is_some() || !matches!(message, Json::Object(_)) {
+        return None;
+    }
+    let encoding = message.get("encoding")?;
+    let is_plain = message.get("jsonrpc").and_then(Json::as_str) == Some("2.0")
+        && encoding.as_str() == Some("gzip")
+        && !facts.duplicate_keys;
+    let Some(body) = message.get("body").and_then(Json::as_str).filter(|_| is_plain) else {
+        return Some(Err(refused("RPC-GZIP-04", &[code::REQUEST, code::PARSE, code::PARAMS])));
+    };
+    let Ok(packed) = STANDARD.decode(body) else { return Some(Err(corrupt())) };
+    let mut text = Vec::new();
+    let mut rest = packed.as_slice();
+    let limit = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    let read = GzDecoder::new(&mut rest).take(limit).read_to_end(&mut text);
+    if text.len() > LINE_BYTES_MAX {
+        return Some(Err(too_large()));
+    }
+    if read.is_err() {
+        return Some(Err(corrupt()));
+    }
+    if !rest.is_empty() {
+        // Another member, or what is none.
+        return Some(Err(unspoken()));
+    }
+    Some(Ok(text))
+}

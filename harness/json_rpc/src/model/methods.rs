@@ -1,0 +1,143 @@
+//! What the methods of known roles may answer.
+
+use super::super::role::Role;
+use super::value::{has_big_numbers, has_numbers_beyond_doubles};
+use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
+use peerproof_engine::json::Json;
+
+/// Methods whose names begin with this are there nowhere.
+pub const UNKNOWN: &str = "peerproof.no_such_method";
+/// Names that languages give to every object: no method that anybody offers is called so.
+pub const INHERITED: [&str; 4] = ["__proto__", "hasOwnProperty", "__init__", "__class__"];
+
+/// Codes that say that a message never came to a method.
+const NOT_FROM_METHODS: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD];
+/// Those, and that the params are invalid.
+pub const NOT_FROM_METHODS_OF_THE_PROFILE: &[i64] = &[code::PARSE, code::REQUEST, code::METHOD, code::PARAMS];
+
+/// What the error of a method that raises says of itself.
+const RAISED: ErrorRule = ErrorRule {
+    clause: "RPC-ERR-03",
+    codes: &[code::INTERNAL, code::EXECUTION],
+    of: code::EXECUTION,
+    types: &["EXECUTION_ERROR"],
+};
+
+/// What a call of a role's method may be answered with. `params` are absent, an array or an object; `plain`: no
+/// peculiarity of JSON makes them doubtful.
+pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, pins: &Pins) -> Unit {
+    let profile = pins.profile;
+    let any = || Allowed::reply(IdRule::Own);
+    let is_empty = match params {
+        None => true,
+        Some(Json::Array(items)) => items.is_empty(),
+        Some(Json::Object(members)) => members.is_empty(),
+        Some(_) => false,
+    };
+    let mut unit = Unit::new(Some(id), "RPC-FRAME-01", Vec::new());
+    match *name {
+        "echo" => {
+            unit.clause =
+                if matches!(params, Some(Json::Array(_))) { "RPC-PARAMS-02" } else { "RPC-PARAMS-01" };
+            match params {
+                None => unit.allowed = vec![any()],
+                // A method that takes what it is given cannot tell one empty sort from the other.
+                Some(_) if is_empty => {
+                    let empty = vec![Json::Array(Vec::new()), Json::Object(Vec::new()), Json::Null];
+                    unit.allowed = vec![Allowed::result(Demand::OneOf(empty))];
+                }
+                Some(params) if has_numbers_beyond_doubles(params) => {
+                    unit.clause = "RPC-JSON-11";
+                    unit.allowed = vec![Allowed::result(Demand::Rounds(params.clone())), refused()];
+                }
+                Some(params) if has_big_numbers(params) => {
+                    unit.clause = "RPC-JSON-06";
+                    unit.choice = Some("big_integers");
+                    unit.allowed = vec![
+                        Allowed::result(Demand::Equals(params.clone())).shows("exact"),
+                        Allowed::result(Demand::Rounds(params.clone())).shows("round"),
+                        refused(),
+                    ];
+                }
+                Some(params) => unit.allowed = vec![Allowed::result(Demand::Equals(params.clone()))],
+            }
+        }
+        "fail" if is_empty => {
+            unit.clause = "RPC-ERR-02";
+            let not = if profile { NOT_FROM_METHODS_OF_THE_PROFILE } else { NOT_FROM_METHODS };
+            let what = What::Error(Codes::But(not));
+            unit.allowed = vec![Allowed { what, id: IdRule::Own, shows: None }];
+            unit.error_rule = profile.then_some(RAISED);
+        }
+        "counter" if is_empty => {
+            unit.clause = "RPC-NOTE-02";
+            unit.counts = (1, 1);
+            unit.allowed = vec![Allowed::result(Demand::Count(1, 1))];
+        }
+        "named" => named(&mut unit, role, params, profile),
+        "sleep" => work::sleep(&mut unit, role, params, pins),
+        "blob" => work::blob(&mut unit, role, params, pins),
+        "stream" if params.is_some() && params == known_params(role).as_ref() => {
+            unit.allowed = vec![Allowed::result(Demand::Any)];
+        }
+        _ => {
+            unit.allowed = vec![any()];
+            if *name == "counter" {
+                unit.counts = (0, 1);
+            }
+        }
+    }
+    unit
+}
+
+fn refused() -> Allowed {
+    // By the peer, or by the method.
+    Allowed { what: What::Error(Codes::But(&[code::METHOD])), id: IdRule::OwnOrNull, shows: Some("refuse") }
+}
+
+/// The params that the configuration says a method succeeds with.
+pub fn known_params(role: &Role) -> Option<Json> {
+    role.params.as_ref().and_then(|params| params.to_string().parse::<Json>().ok())
+}
+
+/// A method that takes named params, and succeeds with those of the configuration. What it does with names it does not
+/// know or lacks, and with params by position, is its own affair but to the profile (readings §7 Methods).
+fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
+    let invalid = Allowed::error(&[code::PARAMS], IdRule::Own);
+    let difference = role.expect.as_deref() == Some("difference");
+    let known = known_params(role);
+    unit.clause = "RPC-PARAMS-01";
+    let number = |value: Option<&Json>| value.and_then(Json::as_i64).filter(|n| n.unsigned_abs() < 1 << 31);
+    let minus = |a: Option<&Json>, b: Option<&Json>| Some(Json::from(number(a)? - number(b)?));
+    match params {
+        Some(Json::Object(members)) if difference => {
+            let of = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+            match minus(of("minuend"), of("subtrahend")) {
+                Some(result) if members.len() == 2 => {
+                    unit.allowed = vec![Allowed::result(Demand::Equals(result))];
+                }
+                _ if !profile => unit.allowed = vec![Allowed::reply(IdRule::Own)],
+                Some(result) => unit.allowed = vec![Allowed::result(Demand::Equals(result)), invalid],
+                None if of("minuend").is_none() || of("subtrahend").is_none() => {
+                    unit.clause = "RPC-PARAMS-03";
+                    unit.allowed = vec![invalid];
+                }
+                None => unit.allowed = vec![Allowed::reply(IdRule::Own)],
+            }
+        }
+        Some(object @ Json::Object(_)) if known.as_ref() == Some(object) => {
+            unit.allowed = vec![Allowed::result(Demand::Any)];
+        }
+        Some(Json::Array(items)) if difference && profile => {
+            // A method may take its params either way.
+            unit.clause = "RPC-PARAMS-04";
+            unit.allowed = match (minus(items.first(), items.get(1)), items.len()) {
+                (Some(result), 2) => vec![invalid, Allowed::result(Demand::Equals(result))],
+                (None, 2) => vec![Allowed::reply(IdRule::Own)],
+                (_, 0 | 1) => vec![invalid],
+                _ => vec![invalid, Allowed::result(Demand::Any)],
+            };
+        }
+        _ => unit.allowed = vec![Allowed::reply(IdRule::Own)],
+    }
+}

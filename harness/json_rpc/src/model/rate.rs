@@ -1,0 +1,43 @@
+//! Rate limits: which requests may be refused for their number, and how.
+
+use serde_json::Value;
+
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::Json;
+
+/// Code of what is one request too many.
+pub const LIMITED: i64 = -32002;
+
+/// What a server is configured with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Requests within a window.
+    pub requests: u64,
+    /// Length of the window, seconds.
+    pub window_s: u64,
+}
+
+/// The limit of a server that claims one.
+pub fn limit(facts: &Facts) -> Option<Limit> {
+    let feature = facts.features.get("rate_limit")?;
+    let number = |name: &str| feature.get(name).and_then(Value::as_u64).filter(|number| *number > 0);
+    Some(Limit { requests: number("requests")?, window_s: number("window_s")? })
+}
+
+/// After how many milliseconds another request passes, where a response is a refusal that says so.
+pub fn retry_after_ms(response: &Json) -> Option<u64> {
+    let code = response.pointer("/error/code").and_then(Json::as_i64)?;
+    let wait = response.pointer("/error/data/retry_after_ms").and_then(Json::as_u64)?;
+    (code == LIMITED && wait > 0).then_some(wait)
+}
+
+/// What is wrong with a refusal.
+pub fn violation(response: &Json) -> Option<Finding> {
+    let code = response.pointer("/error/code").and_then(Json::as_i64)?;
+    (code == LIMITED && retry_after_ms(response).is_none()).then(|| {
+        let got = peerproof_engine::payload::shorten(&response.to_text(), 200).into_owned();
+        let expected = "error -32002 with an integer `data.retry_after_ms` above 0";
+        Finding::new("RPC-RATE-02", "retry_after_ms", expected, got)
+    })
+}

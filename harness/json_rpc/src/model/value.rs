@@ -1,0 +1,134 @@
+//! Whether a value came back as it was sent.
+
+use peerproof_engine::json::{Json, Number};
+
+/// How much alike two values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Same {
+    /// Not.
+    No,
+    /// But for what a double cannot hold.
+    Rounded,
+    /// As JSON values; fractions as the nearest double.
+    Exactly,
+}
+
+/// The largest integer that every double-based peer holds exactly.
+const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// Compares what came back with what was sent. The order of members does not matter.
+pub fn same(sent: &Json, came: &Json) -> Same {
+    let mut least = Same::Exactly;
+    let mut open = vec![(sent, came)];
+    while let Some((sent, came)) = open.pop() {
+        match (sent, came) {
+            (Json::Number(sent), Json::Number(came)) => least = least.min(numbers(sent, came)),
+            (Json::Array(sent), Json::Array(came)) if sent.len() == came.len() => {
+                open.extend(sent.iter().zip(came));
+            }
+            (Json::Object(sent), Json::Object(came)) if sent.len() == came.len() => {
+                for (index, (name, value)) in sent.iter().enumerate() {
+                    // Most peers keep the order; only where one does not is a member searched for.
+                    let there = came.get(index).filter(|(other, _)| other == name);
+                    match there.or_else(|| came.iter().find(|(other, _)| other == name)) {
+                        Some((_, other)) => open.push((value, other)),
+                        None => return Same::No,
+                    }
+                }
+            }
+            (sent, came) if sent == came => {}
+            _ => return Same::No,
+        }
+        if least == Same::No {
+            return least;
+        }
+    }
+    least
+}
+
+fn numbers(sent: &Number, came: &Number) -> Same {
+    if sent == came {
+        return Same::Exactly;
+    }
+    match (sent.as_f64(), came.as_f64()) {
+        // Beyond every double, any finite number is as near as it gets.
+        (None, Some(_)) => Same::Rounded,
+        (Some(a), Some(b)) if a == b => {
+            if sent.is_integral() {
+                Same::Rounded
+            } else {
+                Same::Exactly
+            }
+        }
+        _ => Same::No,
+    }
+}
+
+/// Whether some number in it is an integer that a double may not hold, or beyond every double.
+pub fn has_big_numbers(value: &Json) -> bool {
+    has_number(value, is_big)
+}
+
+/// Whether some number in it is beyond every double.
+pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
+    has_number(value, |number| number.as_f64().is_none())
+}
+
+fn has_number(value: &Json, is: fn(&Number) -> bool) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Json::Number(number) if is(number) => return true,
+            Json::Array(items) => open.extend(items),
+            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_big(number: &Number) -> bool {
+    match number.as_i64() {
+        Some(integer) => integer.unsigned_abs() > SAFE_INTEGER_MAX,
+        None => number.is_integral() || number.as_f64().is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(sent: &str, came: &str) -> Same {
+        same(&sent.parse().unwrap(), &came.parse().unwrap())
+    }
+
+    #[test]
+    fn presentation_does_not_matter() {
+        for (sent, came) in [
+            (r#"{"a":1,"b":[2]}"#, r#"{"b":[2.0],"a":1e0}"#),
+            ("0.1", "0.1000000000000000055"),
+            ("1e400", "1e400"),
+            ("-0", "0"),
+            (r#""a\u0041""#, r#""aA""#),
+        ] {
+            assert_eq!(compare(sent, came), Same::Exactly, "{sent} {came}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_double_cannot_hold_may_be_rounded() {
+        assert_eq!(compare("9007199254740993", "9007199254740992"), Same::Rounded);
+        assert_eq!(compare("1e400", "1.7976931348623157e308"), Same::Rounded);
+        assert_eq!(compare("9007199254740991", "9007199254740990"), Same::No);
+        assert_eq!(compare("1", "\"1\""), Same::No);
+        assert_eq!(compare("[1]", "[1,1]"), Same::No);
+        assert_eq!(compare(r#"{"a":1}"#, r#"{"b":1}"#), Same::No);
+    }
+
+    #[test]
+    fn big_numbers_are_found_anywhere() {
+        assert!(has_big_numbers(&r#"{"a":[9007199254740992]}"#.parse().unwrap()));
+        assert!(has_big_numbers(&"1e400".parse().unwrap()));
+        assert!(!has_big_numbers(&"[9007199254740991,1.5,1e3]".parse().unwrap()));
+    }
+}

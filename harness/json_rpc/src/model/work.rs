@@ -1,0 +1,180 @@
+//! Calls that take time or make large results: the roles `sleep` and `blob`, and what follows for what is sent with
+//! them.
+
+use super::super::role::Role;
+use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
+use super::{
+    Allowed, Asked, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
+    code,
+};
+use peerproof_engine::json::Json;
+use peerproof_engine::plan::{Act, Step};
+
+/// Time for a call that asks for none, ms (RPC Performance "Default timeout 30s").
+pub const TIMEOUT_DEFAULT_MS: u64 = 30_000;
+/// Longest time that a call may ask for, ms.
+pub const TIMEOUT_MAX_MS: u64 = 600_000;
+/// Time after its timeout that a call may stay without an answer, and half as much again, ms: work that would end
+/// within it may be done before anybody looks at the clock.
+pub const TIMEOUT_SLACK_MS: u64 = 1_500;
+/// Work that is done so long before its timeout is done in time, ms.
+const EARLY_MS: u64 = 2_000;
+/// Work that is still finished after the end of input, ms; the contract says 1,000, and it begins before that end.
+const FINISHED_AT_EOF_MS: u64 = 800;
+/// Bytes of a reply around its result, at most and at least, but for the id.
+const FRAME_BYTES: (usize, usize) = (200, 36);
+/// Bytes that a character takes at most: a code unit that is escaped twice.
+const SPELLED_BYTES_MAX: usize = 12;
+
+/// Work that one request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// What the method takes, ms.
+    pub busy_ms: u64,
+    /// What the request gives it, ms.
+    pub timeout_ms: u64,
+}
+
+/// The wish of params for a timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// None, or one within the bounds.
+    Within(u64),
+    /// An integer that is out of bounds, moved to the nearest one: such a request may be refused.
+    Beyond(u64),
+    /// No integer.
+    Odd,
+}
+
+/// What `options.timeout_ms` of params asks for.
+pub fn wish(params: Option<&Json>) -> Wish {
+    let wish = params.and_then(|params| params.get("options")?.get("timeout_ms"));
+    match wish {
+        None => Wish::Within(TIMEOUT_DEFAULT_MS),
+        Some(Json::Number(number)) => match number.as_i64() {
+            Some(ms) if ms < 1 => Wish::Beyond(1),
+            Some(ms) if ms.unsigned_abs() > TIMEOUT_MAX_MS => Wish::Beyond(TIMEOUT_MAX_MS),
+            Some(ms) if number.text() == ms.to_string() => Wish::Within(ms.unsigned_abs()),
+            _ => Wish::Odd,
+        },
+        Some(_) => Wish::Odd,
+    }
+}
+
+/// A call of the method that sleeps.
+pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
+    unit.allowed = vec![Allowed::reply(IdRule::Own)];
+    let amount = params.and_then(|params| role.amount("ms", params));
+    let Some(busy_ms) = amount.filter(|_| pins.profile) else { return };
+    let options = params.and_then(|params| params.get("options"));
+    let (timeout_ms, beyond) = match wish(params) {
+        Wish::Within(ms) => (ms, false),
+        Wish::Beyond(ms) => (ms, true),
+        Wish::Odd => return,
+    };
+    if options.is_some_and(|options| !matches!(options, Json::Object(_))) {
+        return;
+    }
+    let done = Allowed::result(Demand::Any);
+    let given_up = Allowed::error(&[code::EXECUTION], IdRule::Own);
+    let refused = Allowed::error(&[code::PARAMS], IdRule::Own);
+    unit.clause = "RPC-TIME-01";
+    unit.work = Some(Work { busy_ms, timeout_ms });
+    if busy_ms >= timeout_ms + TIMEOUT_SLACK_MS {
+        unit.allowed = vec![given_up];
+        unit.error_rule = Some(TIMED_OUT);
+    } else if busy_ms + EARLY_MS <= timeout_ms {
+        unit.allowed = vec![done];
+    } else {
+        unit.allowed = vec![done, given_up];
+    }
+    if beyond {
+        unit.clause = "RPC-TIME-05";
+        unit.allowed.push(refused);
+    } else if options.is_some() {
+        // The method is the peer's own, and may take no such member: then it shows nothing of timeouts.
+        unit.allowed.push(refused);
+        unit.shows_nothing =
+            Some((code::PARAMS, "the method of role `sleep` does not take `options.timeout_ms`"));
+    }
+}
+
+/// What the error of a call that ran out of time says of itself.
+const TIMED_OUT: ErrorRule =
+    ErrorRule { clause: "RPC-TIME-03", codes: &[], of: code::EXECUTION, types: &["TIMEOUT"] };
+
+/// A call of the method that makes results of any size.
+pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
+    unit.allowed = vec![Allowed::reply(IdRule::Own)];
+    let amount = params.and_then(|params| role.amount("bytes", params));
+    let Some(bytes) = amount.filter(|_| pins.profile).and_then(|bytes| usize::try_from(bytes).ok()) else {
+        return;
+    };
+    let too_large = Allowed::error(&[code::INTERNAL], IdRule::Own);
+    let whole = Allowed::result(Demand::Blob(bytes));
+    unit.clause = "RPC-SIZE-05";
+    unit.result_bytes = bytes;
+    unit.allowed = if FRAME_BYTES.1.saturating_add(bytes) > LINE_BYTES_MAX {
+        vec![too_large]
+    } else if worst(unit) > LINE_BYTES_CERTAIN {
+        vec![whole, too_large]
+    } else {
+        vec![whole]
+    };
+}
+
+/// Bytes of the reply to a unit with a large result, however it is spelled.
+fn worst(unit: &Unit) -> usize {
+    let id = unit.id.as_ref().map_or(4, |id| id.to_text().len());
+    FRAME_BYTES.0 + (unit.result_bytes + id).saturating_mul(SPELLED_BYTES_MAX)
+}
+
+/// Where the results of a batch may not fit together, any of them may give way.
+pub fn give_way(asked: &mut Asked) {
+    let total: usize = asked.units.iter().map(worst).fold(0, usize::saturating_add);
+    if !asked.batch || total <= LINE_BYTES_CERTAIN || asked.units.iter().all(|unit| unit.result_bytes == 0) {
+        return;
+    }
+    for unit in asked.units.iter_mut().filter(|unit| !unit.must_be_silent()) {
+        unit.allowed.push(Allowed::error(&[code::INTERNAL], IdRule::Own));
+    }
+}
+
+/// What follows for calls from work that was under way when they were sent, and from the end of input behind them.
+pub fn settle(steps: &[Step], all: &mut [Asked]) {
+    let waits = |index: usize| {
+        steps
+            .get(index)
+            .is_some_and(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0))
+    };
+    let mut at = 0;
+    while at < all.len() {
+        let mut end = at + 1;
+        while end < all.len() && (all[end].step == all[end - 1].step || !waits(all[end - 1].step)) {
+            end += 1;
+        }
+        let burst = &mut all[at..end];
+        let total_ms: u64 = burst
+            .iter()
+            .flat_map(|asked| &asked.units)
+            .filter_map(|unit| unit.work)
+            .fold(0, |total, work| total + work.busy_ms.min(work.timeout_ms + TIMEOUT_SLACK_MS));
+        for asked in burst.iter_mut() {
+            // Nobody waits for it, so that the input may end before it is done.
+            let may_be_cut = !waits(asked.step) && total_ms > FINISHED_AT_EOF_MS;
+            for unit in &mut asked.units {
+                let Some(work) = unit.work else { continue };
+                if total_ms > work.busy_ms && total_ms + EARLY_MS > work.timeout_ms {
+                    unit.allowed.push(Allowed::error(&[code::EXECUTION], IdRule::Own));
+                }
+                if may_be_cut {
+                    let error = What::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
+                    unit.allowed.push(Allowed { what: error, id: IdRule::Own, shows: None });
+                    unit.allowed.push(Allowed::silence());
+                    unit.error_rule = None;
+                }
+            }
+        }
+        at = end;
+    }
+}

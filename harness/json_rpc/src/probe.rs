@@ -1,0 +1,126 @@
+//! Finds out which conformance roles a server has, whether it takes batches, and whether it has the four methods of the
+//! profile, where its configuration does not say.
+//!
+//! Unmapped roles are tried once under the names of the reference's methods, and mapped where the method answers as
+//! the table of roles says. Features are probed only where the configuration has no `[features]` table: a server has the
+//! methods of the profile (`profile_methods`) where none of them is answered -32601.
+
+use serde_json::{Value, json};
+
+use super::frames;
+use super::model::METHODS;
+use super::model::code::METHOD as METHOD_NOT_FOUND;
+use super::role::{reference_method, reference_role};
+use super::talk::{Talk, UNKNOWN_METHOD, call, quoted};
+use super::trial;
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Chunking, Plan};
+use peerproof_engine::transcript::Transcript;
+
+/// Roles that are probed: id of the request, params.
+const PROBES: &[(&str, &str)] = &[
+    ("echo", r#"{"probe":["echo",1]}"#),
+    ("fail", "{}"),
+    ("named", r#"{"minuend":42,"subtrahend":23}"#),
+    ("counter", "{}"),
+    ("sleep", r#"{"ms":1}"#),
+    ("blob", r#"{"bytes":3}"#),
+];
+
+const BATCH: &str = "peerproof-probe-batch";
+
+/// The conversations that ask.
+pub fn plans(facts: &Facts) -> Vec<Plan> {
+    if !facts.commands.contains("command") && !facts.commands.contains(HTTP) {
+        return Vec::new();
+    }
+    let mut talk = Talk::plain(facts);
+    for (role, params) in PROBES.iter().filter(|(role, _)| !facts.roles.contains_key(*role)) {
+        let text = call(&reference_method(role), Some(params), Some(&quoted(&id(role))));
+        talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
+    }
+    // Params that each of them has to refuse: what is there shows itself and does nothing.
+    for method in METHODS.iter().filter(|_| !facts.features.contains_key("profile_methods")) {
+        let text = call(method, Some("{}"), Some(&quoted(&id(method))));
+        talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
+    }
+    // In a conversation of its own: a server without batches may answer it in any way.
+    let mut batch = Talk::plain(facts);
+    let text = format!("[{}]\n", call(UNKNOWN_METHOD, None, Some(&quoted(BATCH))));
+    batch.push(Payload::text(text), Chunking::Whole, 1);
+    vec![talk.finish(), batch.finish()]
+}
+
+fn id(role: &str) -> String {
+    format!("peerproof-probe-{role}")
+}
+
+/// Completes the facts by what the probes showed.
+pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+    let mut responses: Vec<Json> = Vec::new();
+    let mut arrays = false;
+    for transcript in probes {
+        let out = transcript.stdout(0);
+        for frame in frames::lines(&out, PROBES.len() + METHODS.len()).0 {
+            let Ok(value) = frame.value else { continue };
+            match value.as_array() {
+                Some(items) => {
+                    arrays |= items.iter().any(|item| item.get("id").and_then(Json::as_str) == Some(BATCH));
+                }
+                None => responses.push(value),
+            }
+        }
+    }
+    let answer = |name: &str| {
+        let id = id(name);
+        responses.iter().find(|response| response.get("id").and_then(Json::as_str) == Some(&id))
+    };
+    for (role, params) in PROBES {
+        let response = answer(role);
+        // What a fresh process was never asked counts from one.
+        let is_first = |response: &Json| {
+            *role != "counter" || response.pointer("/result/count").and_then(Json::as_u64) == Some(1)
+        };
+        let plays =
+            response.is_some_and(|response| trial::plays(role, params, true, response) && is_first(response));
+        if plays && !facts.roles.contains_key(*role) {
+            facts.roles.insert((*role).to_owned(), reference_role(role));
+        }
+    }
+    if facts.shared {
+        // What others ask is counted as well.
+        facts.roles.remove("counter");
+    }
+    if !features_given && !facts.features.contains_key("batch") {
+        facts.features.insert("batch".to_owned(), Value::Bool(arrays));
+    }
+    if !features_given && !facts.features.contains_key("profile_methods") {
+        let is_there = |method: &&str| {
+            let code = |response: &Json| response.pointer("/error/code").and_then(Json::as_i64);
+            answer(method).is_some_and(|response| code(response) != Some(METHOD_NOT_FOUND))
+        };
+        facts.features.insert("profile_methods".to_owned(), Value::Bool(METHODS.iter().all(is_there)));
+    }
+    // A configuration that names features and says nothing of batches has them: they are on by default.
+    if features_given && !facts.features.contains_key("batch") {
+        facts.features.insert("batch".to_owned(), json!(true));
+    }
+}
+
+/// Completes the facts by what a recorded conversation shows: a server that answers with an
+/// array has batches, and one that begins a stream has streams.
+pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
+    let out = transcript.stdout(0);
+    let (frames, _) = frames::lines(&out, out.len());
+    let mut shows = |feature: &str, shown: &dyn Fn(&Json) -> bool| {
+        let is_shown = || frames.iter().any(|frame| frame.value.as_ref().is_ok_and(shown));
+        if !facts.features.contains_key(feature) && is_shown() {
+            facts.features.insert(feature.to_owned(), json!(true));
+        }
+    };
+    shows("batch", &|value| value.as_array().is_some());
+    shows("streaming", &|value| value.get("method").and_then(Json::as_str) == Some("stream_start"));
+}

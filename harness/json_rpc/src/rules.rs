@@ -1,0 +1,172 @@
+//! What responses, output and log lines have to be beside fitting their requests (document 004).
+
+use super::frames::Frame;
+use super::model::{Allowed, Codes, ErrorRule, LINE_BYTES_MAX, Unit, What};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Kind, Transcript};
+
+/// Words that only traces of a stack have.
+const TRACES: [&str; 4] = [
+    "Traceback (most recent call last)",
+    "stack backtrace:",
+    "goroutine 1 [running]",
+    "Exception in thread \"",
+];
+
+/// What is wrong with a response that fits its request as `allowed` has it.
+pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // What is refused for a peculiarity of its JSON never came to do what the rule is about.
+    if let Some(rule) = unit.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
+        findings.extend(of_error(rule, &unit.allowed, response));
+    }
+    if let (Some(shape), Some(result)) = (unit.shape, response.get("result")) {
+        findings.extend(shape.violations(result));
+    }
+    findings
+}
+
+fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Finding> {
+    let error = response.get("error")?;
+    let code = error.get("code").and_then(Json::as_i64)?;
+    let text = || shorten(&response.to_text(), 240).into_owned();
+    // What is refused before it comes to its method, for its signature, its rate or its id, has codes of its own.
+    let is_named =
+        |allowed: &Allowed| matches!(allowed.what, What::Error(Codes::Of(codes)) if codes.contains(&code));
+    if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
+        let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
+        let expected = format!("error {}", codes.join(" or "));
+        return Some(Finding::new(rule.clause, "wrong_code", expected, text()));
+    }
+    let kind = error.pointer("/data/type").and_then(Json::as_str);
+    if code == rule.of && !kind.is_some_and(|kind| rule.types.contains(&kind)) {
+        let expected = format!("`error.data.type` is {}", rule.types.join(" or "));
+        return Some(Finding::new(rule.clause, "wrong_type", expected, text()));
+    }
+    None
+}
+
+/// A trace of the stack in an error, outside `data.stack_trace`.
+pub fn trace(response: &Json) -> Option<Finding> {
+    let Some(Json::Object(error)) = response.get("error") else { return None };
+    let mut open: Vec<&Json> = Vec::new();
+    for (name, value) in error {
+        match value {
+            Json::Object(data) if name == "data" => {
+                open.extend(data.iter().filter(|(name, _)| name != "stack_trace").map(|(_, value)| value));
+            }
+            value => open.push(value),
+        }
+    }
+    while let Some(value) = open.pop() {
+        match value {
+            Json::String(text) if has_trace(text) => {
+                let expected = "no stack trace outside `data.stack_trace`";
+                return Some(Finding::new("RPC-ERR-04", "stack_trace", expected, shorten(text, 240)));
+            }
+            Json::Array(items) => open.extend(items),
+            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Frames of a stack: the words of some languages, or lines such as `    at f (file.js:1:2)`.
+fn has_trace(text: &str) -> bool {
+    let is_frame = |line: &str| {
+        let line = line.trim_end();
+        line.starts_with([' ', '\t'])
+            && line.trim_start().starts_with("at ")
+            && line.contains(['(', '/'])
+            && line
+                .trim_end_matches(')')
+                .rsplit(':')
+                .next()
+                .is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    TRACES.iter().any(|words| text.contains(words)) || text.lines().skip(1).any(is_frame)
+}
+
+/// A message that is longer than a message may be.
+pub fn of_frames(frames: &[Frame]) -> Option<Finding> {
+    let frame = frames.iter().find(|frame| frame.bytes.len() > LINE_BYTES_MAX)?;
+    let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
+    let got = format!("{} bytes: {}", frame.bytes.len(), shorten(&frame.text(), 80));
+    Some(Finding::new("RPC-SIZE-05", "message_too_large", expected, got))
+}
+
+/// A line on standard error that is a JSON object and lacks what log lines have.
+pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
+    transcript.of(session).find_map(|event| {
+        let Kind::Stderr { bytes, .. } = &event.kind else { return None };
+        // What follows the last line feed may have been cut by us.
+        bytes.0.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).find_map(|line| {
+            let line = line.trim_ascii();
+            let value = json::decode(line, &DecodeLimits::default()).ok()?.value;
+            let has_text = |name: &str| value.get(name).and_then(Json::as_str).is_some();
+            let has_time = value.get("timestamp").is_some_and(|time| !time.is_null());
+            let is_good = has_time && has_text("level") && has_text("message");
+            if !matches!(value, Json::Object(_)) || is_good {
+                return None;
+            }
+            let got = shorten(&String::from_utf8_lossy(line), 240).into_owned();
+            let expected = "log lines that are JSON have `timestamp`, `level` and `message`";
+            Some(Finding::new("RPC-LOG-01", "log_member_missing", expected, got))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::of_message;
+    use super::super::role::reference_role;
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+
+    #[test]
+    fn the_code_of_a_method_that_raises_is_asked_of_what_came_to_it() {
+        let mut facts = Facts::new(Side::Provider);
+        facts.roles.insert("fail".to_owned(), reference_role("fail"));
+        let codes_refused = |facts: &Facts, id: &str| -> Vec<i64> {
+            let request = format!(r#"{{"jsonrpc":"2.0","method":"peerproof.fail","id":{id}}}"#);
+            let unit = of_message(facts, request.as_bytes()).unwrap();
+            let refused = |code: &i64| {
+                let error = format!(r#"{{"code":{code},"message":"m","data":{{"type":"EXECUTION_ERROR"}}}}"#);
+                let response = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{id}}}"#).parse().unwrap();
+                unit.fit(&response).is_none_or(|allowed| !of_response(&unit, allowed, &response).is_empty())
+            };
+            [-32600, -32003, -32002, -32000].into_iter().filter(refused).collect()
+        };
+        assert_eq!(codes_refused(&facts, "1"), [-32600, -32003, -32002]);
+        assert_eq!(codes_refused(&facts, "9007199254740993"), [-32003, -32002]);
+        facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
+        assert_eq!(codes_refused(&facts, "1"), [-32600, -32002, -32000]);
+    }
+
+    fn has(error: &str) -> bool {
+        trace(&format!("{{\"error\":{error}}}").parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn traces_are_found_where_they_must_not_be() {
+        for error in [
+            r#"{"code":-32000,"message":"Traceback (most recent call last):\n  File \"x.py\", line 1"}"#,
+            r#"{"code":-32603,"message":"m","data":{"details":"Error: no\n    at f (/app/x.js:10:5)\n"}}"#,
+            r#"{"code":-32603,"message":"m","data":"java.lang.E\n\tat a.B.c(B.java:5)"}"#,
+            r#"{"code":-32603,"message":"m","data":{"more":{"stack_trace":"stack backtrace:"}}}"#,
+        ] {
+            assert!(has(error), "{error}");
+        }
+        for error in [
+            r#"{"code":-32000,"message":"failed at line 5: look"}"#,
+            r#"{"code":-32000,"message":"m","data":{"stack_trace":"Traceback (most recent call last)"}}"#,
+            r#"{"code":-32700,"message":"m","data":{"details":"expected a value\n  at line 1, column 2"}}"#,
+        ] {
+            assert!(!has(error), "{error}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Judges the reference peers of another build: `reference-impl/mutants.sh` runs it against each mutant of the source.
+//!
+//! ```text
+//! judge BOUNDARY REFPEER [UNDECIDED]
+//! ```
+//!
+//! What can be judged without processes is: the machines of the other build are spoken to over standard input and
+//! output, on a virtual clock, so that hundreds of checks take a second and none depends on how busy the machine is. The
+//! checks that need a process run against the binary REFPEER, and fail three times before they count. Failures are told
+//! on standard error, and the status is 1.
+//!
+//! UNDECIDED is a file of the checks that decide nothing about the reference without a mutant, a line for each. Where it
+//! is not there yet, this run is about that reference: it tells every failure, or writes the file. Where it is, the first
+//! failure ends the run. Where nothing fails, but a check decides nothing that is not in the file, or nothing is decided at
+//! all, the mutant is undecided: that is told, and the status is 3.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::peer::Peer;
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::verdict::Verdict;
+
+mod boundaries;
+mod passes;
+mod remote;
+mod undecided;
+
+use boundaries::Judged;
+use passes::Pass;
+use undecided::Undecided;
+
+/// On a virtual clock upper bounds of time are not what is judged.
+const MACHINE_TIMEOUT_SCALE: f64 = 4.0;
+
+/// How often a check fails before that counts, where its outcome can depend on how busy this computer is.
+const PROCESS_CONFIRM: u32 = 3;
+
+/// Status for a mutant about which nothing can be said.
+const STATUS_UNDECIDED: u8 = 3;
+
+/// What passes came to.
+#[derive(Default)]
+struct Seen {
+    /// Checks that found a broken clause.
+    broken: Vec<String>,
+    /// Checks that decide nothing, and should.
+    mute: Vec<String>,
+    /// Number of checks that found nothing wrong.
+    good: usize,
+}
+
+impl Seen {
+    fn enter(&mut self, pass: &Pass, outcome: Outcome, undecided: &mut Undecided) {
+        let result = outcome.result;
+        let line = || {
+            let finding = result.findings.first();
+            format!("in {}: {}: {:?} {finding:?}", pass.name, result.id, result.verdict)
+        };
+        match &result.verdict {
+            verdict if verdict.is_failure() => self.broken.push(line()),
+            verdict if verdict.is_good() => self.good += 1,
+            Verdict::Untestable(why) => {
+                let is_expected = undecided.expects(format!("{} {}", pass.name, result.id));
+                if why.starts_with("no_working_reply") || !is_expected {
+                    self.mute.push(line());
+                }
+            }
+            Verdict::HarnessError(_) => self.mute.push(line()),
+            // What shows now and then says nothing; what is not claimed or slow is so without a mutant too.
+            _ => {}
+        }
+    }
+}
+
+/// Runs a pass: to the first failure, or to its end while it is not known yet what decides nothing.
+fn run_pass(
+    boundary: &dyn Boundary,
+    pass: &Pass,
+    peer: &Peer,
+    seen: &Mutex<Seen>,
+    undecided: &Mutex<Undecided>,
+) -> Result<(), String> {
+    let actor_exe =
+        std::env::current_exe().map_err(|error| format!("the judge does not find itself: {error}"))?;
+    let actor_exe = ActorExe::new(actor_exe);
+    let scratch = tempfile::tempdir().map_err(|error| format!("there is no folder to work in: {error}"))?;
+    let stop = Arc::<AtomicBool>::default();
+    let around = Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &stop };
+    let options = if pass.is_process {
+        Options { confirm: PROCESS_CONFIRM, ..Options::default() }
+    } else {
+        let timeout_scale = MACHINE_TIMEOUT_SCALE;
+        Options { slow: true, jobs: 1, timeout_scale, confirm: 1, ..Options::default() }
+    };
+    let checks = pass.checks(boundary.checks(), peer, options.rng_seed);
+    runner::run(peer, &checks, &options, around, &|outcome: Outcome| {
+        let mut undecided = undecided.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if stop.load(Ordering::Relaxed) && !outcome.result.verdict.is_failure() {
+            // Checks that were not run because of a failure tell nothing.
+            return;
+        }
+        seen.enter(pass, outcome, &mut undecided);
+        stop.store(undecided.is_known() && !seen.broken.is_empty(), Ordering::Relaxed);
+    });
+    Ok(())
+}
+
+fn judge(
+    boundary: &'static dyn Boundary,
+    judged: &Judged,
+    refpeer: &str,
+    undecided: &Mutex<Undecided>,
+) -> Result<Seen, String> {
+    let line = remote::line();
+    let seen = Mutex::new(Seen::default());
+    for pass in passes::all(boundary, judged) {
+        let peer = pass.peer(boundary, judged, &line, refpeer).ok_or("a reference has gone")?;
+        run_pass(boundary, &pass, &peer, &seen, undecided)?;
+        let is_known = undecided.lock().unwrap_or_else(PoisonError::into_inner).is_known();
+        if is_known && !seen.lock().unwrap_or_else(PoisonError::into_inner).broken.is_empty() {
+            break;
+        }
+    }
+    Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Judges, and writes down what decides nothing where that was not known and nothing failed. The text is what is told.
+fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), String> {
+    let boundary = table::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
+    let judged = boundaries::ALL.iter().find(|judged| judged.boundary == boundary.name());
+    let judged = judged.ok_or_else(|| format!("it is not known how {name:?} is judged"))?;
+    let undecided = Undecided::read(path)
+        .map_err(|error| format!("the file of undecided checks cannot be read: {error}"))?;
+    let undecided = Mutex::new(undecided);
+    let seen = judge(boundary, judged, refpeer, &undecided)?;
+    let undecided = undecided.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !seen.broken.is_empty() {
+        return Ok((1, format!("caught: {}", seen.broken.join("\n"))));
+    }
+    if !seen.mute.is_empty() || seen.good == 0 {
+        let first = seen.mute.first().map_or("no check decides anything", String::as_str);
+        return Ok((STATUS_UNDECIDED, format!("undecided ({} checks): {first}", seen.mute.len())));
+    }
+    path.map_or(Ok(()), |path| undecided.write(path))
+        .map_err(|error| format!("the file of undecided checks cannot be written: {error}"))?;
+    Ok((0, format!("nothing found by {} checks", seen.good)))
+}
+
+fn main() -> ExitCode {
+    // This binary also plays the programs that peers start.
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(status) = peerproof::hidden(&args, &|| std::env::vars_os().collect()) {
+        std::process::exit(status);
+    }
+    let args: Vec<&str> = args.iter().skip(1).filter_map(|arg| arg.to_str()).collect();
+    let done = match args.as_slice() {
+        [boundary, refpeer] => run(boundary, refpeer, None),
+        [boundary, refpeer, path] => run(boundary, refpeer, Some(Path::new(path))),
+        _ => Err("usage: judge BOUNDARY REFPEER [UNDECIDED]".to_owned()),
+    };
+    let (status, text) = done.unwrap_or_else(|error| (STATUS_UNDECIDED, format!("undecided: {error}")));
+    let _ = writeln!(std::io::stderr(), "{text}");
+    ExitCode::from(status)
+}

@@ -1,0 +1,269 @@
+//! What is judged, in which order: the reference peers of a boundary in the forms that they can take.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use peerproof::table;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::plan::Act;
+use peerproof_engine::played::Reference;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::selftest;
+
+use crate::boundaries::{Form, Judged};
+use crate::remote::{self, SharedLine};
+
+/// Most values of a choice: so many forms of a reference make every value of every choice, but for the default.
+const CHOICE_VALUES_MAX: usize = 3;
+
+/// The variables that a process inherits.
+const INHERITED: [&str; 2] = ["PATH", "HOME"];
+
+/// Which checks a pass is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Those that show what the peer chooses.
+    Choices,
+    /// Those that a failure ends at once: none waits, and none watches the others.
+    Quick,
+    /// Those that are not quick.
+    Rest,
+    /// All.
+    All,
+}
+
+/// One form of one reference peer, and checks.
+pub struct Pass {
+    /// Its name, which no other pass has.
+    pub name: String,
+    /// The reference, as an index.
+    reference: usize,
+    /// Arguments beyond the usual ones.
+    extra: Vec<String>,
+    /// The choices that it makes.
+    choices: Vec<(String, String)>,
+    /// Features that it does not claim.
+    unclaimed: Vec<String>,
+    /// The one feature that it is about.
+    feature: Option<&'static str>,
+    /// It is a process.
+    pub is_process: bool,
+    /// No machine plays this reference.
+    is_process_only: bool,
+    part: Part,
+}
+
+impl Pass {
+    fn new(name: &str, reference: usize, part: Part) -> Self {
+        Self {
+            name: format!("{name}-{reference}"),
+            reference,
+            extra: Vec::new(),
+            choices: Vec::new(),
+            unclaimed: Vec::new(),
+            feature: None,
+            is_process: false,
+            is_process_only: false,
+            part,
+        }
+    }
+
+    fn choosing(mut self, choices: Vec<(String, String)>) -> Self {
+        for (key, value) in &choices {
+            self.extra.extend(["--choice".to_owned(), format!("{key}={value}")]);
+        }
+        self.choices = choices;
+        self
+    }
+
+    fn of_form(form: &Form, reference: usize) -> Self {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let choices = form.choices.iter().map(owned).collect();
+        let mut pass = Self::new(form.name, reference, Part::All).choosing(choices);
+        for (key, value) in form.own {
+            pass.extra.extend(["--choice".to_owned(), format!("{key}={value}")]);
+        }
+        for feature in form.without {
+            pass.extra.extend(["--without".to_owned(), (*feature).to_owned()]);
+            pass.unclaimed.push((*feature).to_owned());
+        }
+        Self { feature: form.feature, ..pass }
+    }
+
+    fn facts(&self, boundary: &dyn Boundary, judged: &Judged, reference: &Reference) -> Facts {
+        let mut facts = table::played(boundary).facts_of(reference);
+        let told = self.choices.iter().filter(|(key, _)| !judged.untold.contains(&key.as_str()));
+        facts.choices.extend(told.cloned());
+        facts.features.retain(|feature, _| !self.unclaimed.contains(feature));
+        facts
+    }
+
+    /// The peer of this pass: machines at the other end of the line, or processes of `refpeer`.
+    pub fn peer(
+        &self,
+        boundary: &'static dyn Boundary,
+        judged: &Judged,
+        line: &SharedLine,
+        refpeer: &str,
+    ) -> Option<Peer> {
+        let references = table::played(boundary).references();
+        let reference = references.get(self.reference)?;
+        let command = |args: &[String]| -> Vec<String> {
+            let program = self.is_process.then(|| refpeer.to_owned());
+            let words = words(judged, args).into_iter().chain(self.extra.iter().cloned());
+            // `refpeer` takes it behind all options.
+            let (payload, words): (Vec<String>, Vec<String>) = words.partition(|word| word == "{payload}");
+            program.into_iter().chain(words).chain(payload).collect()
+        };
+        let commands: BTreeMap<String, Vec<String>> =
+            reference.commands.iter().map(|(name, args)| ((*name).to_owned(), command(args))).collect();
+        let origin = if self.is_process {
+            let inherited = |name: &str| Some((name.to_owned(), std::env::var_os(name)?));
+            let base_env = INHERITED.into_iter().filter_map(inherited).collect();
+            Origin::Process { base_env, current_dir: None, cpus: Vec::new() }
+        } else {
+            let line = Arc::clone(line);
+            Origin::InProcess(Arc::new(move |args, env| remote::open(&line, args, env)))
+        };
+        Some(Peer {
+            name: "mutant".to_owned(),
+            boundary,
+            commands,
+            env: Vec::new(),
+            facts: self.facts(boundary, judged, reference),
+            features_given: true,
+            origin,
+            pace: Arc::default(),
+        })
+    }
+
+    /// Its checks, those first that cost little.
+    pub fn checks<'c>(&self, checks: &'c [Check], peer: &Peer, rng_seed: u64) -> Vec<&'c Check> {
+        let mut checks: Vec<&Check> = checks
+            .iter()
+            .filter(|check| self.is_process_only || check.needs_process == self.is_process)
+            .filter(|check| peer.commands.contains_key(&check.command))
+            .filter(|check| self.feature.is_none_or(|feature| check.feature.as_deref() == Some(feature)))
+            .filter(|check| self.has(check, peer, rng_seed))
+            .collect();
+        checks.sort_by_cached_key(|check| bytes_written(check, peer, rng_seed));
+        checks
+    }
+
+    fn has(&self, check: &Check, peer: &Peer, rng_seed: u64) -> bool {
+        let is_quick = !(check.ambient || check.waits || check.slow || check.exclusive);
+        match self.part {
+            Part::All => true,
+            Part::Quick => is_quick,
+            Part::Rest => !is_quick,
+            Part::Choices => {
+                let shows = |(key, _): &(String, String)| {
+                    selftest::shows(peer.boundary, check, key, &peer.facts, rng_seed)
+                };
+                self.choices.iter().any(shows)
+            }
+        }
+    }
+}
+
+/// Bytes that a check writes.
+fn bytes_written(check: &Check, peer: &Peer, rng_seed: u64) -> usize {
+    let Ok(plan) = (check.planner)(&peer.facts, &mut Rng::new(rng_seed).fork(&check.id)) else { return 0 };
+    let bytes = |act: &Act| match act {
+        Act::Send { payload, .. } => payload.len(&Vars::new()),
+        _ => 0,
+    };
+    plan.steps.iter().map(|step| bytes(&step.act)).sum()
+}
+
+/// Arguments of `refpeer` for those of `peerproof peer`.
+fn words(judged: &Judged, args: &[String]) -> Vec<String> {
+    let named = args.split_first().and_then(|(first, rest)| {
+        let (_, word) = judged.words.iter().find(|(name, _)| name == first)?;
+        Some((*word, rest))
+    });
+    let (word, args) =
+        named.or_else(|| judged.words.last().map(|(_, word)| (*word, args))).unwrap_or(("", args));
+    [word.to_owned()].into_iter().chain(args.iter().cloned()).collect()
+}
+
+/// The `nth` value of every choice that a reference of this side makes; the defaults first.
+fn choices(boundary: &dyn Boundary, side: Side, nth: usize) -> Vec<(String, String)> {
+    let keys = boundary.config_keys().iter().filter(|key| key.table == "choices");
+    keys.filter_map(|key| {
+        let value = key.values.get(nth).or_else(|| key.values.last())?;
+        Some((key.name.to_owned(), (*value).to_owned()))
+    })
+    .filter(|(key, value)| {
+        table::played(boundary).reference_takes(side, &["--choice".to_owned(), format!("{key}={value}")])
+    })
+    .collect()
+}
+
+/// A reference that is judged.
+struct Subject {
+    at: usize,
+    side: Side,
+    /// A machine can play it.
+    has_machine: bool,
+    /// None of its side comes before it.
+    is_first: bool,
+}
+
+fn subjects(boundary: &dyn Boundary, judged: &Judged) -> Vec<Subject> {
+    let mut seen = Vec::new();
+    let references = table::played(boundary).references();
+    let references =
+        references.iter().enumerate().filter(|(_, reference)| judged.sides.contains(&reference.side));
+    references
+        .map(|(at, reference)| {
+            let side = reference.side;
+            let first = reference.commands.first();
+            let machine = first.and_then(|(_, args)| table::played(boundary).reference_machine(args, &[]));
+            let is_first = !seen.contains(&side);
+            seen.push(side);
+            Subject { at, side, has_machine: machine.is_some(), is_first }
+        })
+        .collect()
+}
+
+/// All passes: what needs no process comes first, what waits last.
+pub fn all(boundary: &dyn Boundary, judged: &Judged) -> Vec<Pass> {
+    let subjects = subjects(boundary, judged);
+    let (machines, processes): (Vec<&Subject>, Vec<&Subject>) =
+        subjects.iter().partition(|subject| subject.has_machine);
+    // Two references of a side differ by features, which choices do not depend on.
+    let choosing = |subjects: &[&Subject], part| -> Vec<Pass> {
+        let firsts = subjects.iter().filter(|subject| subject.is_first);
+        let each = firsts.flat_map(|subject| (0..CHOICE_VALUES_MAX).map(move |nth| (subject, nth)));
+        each.map(|(subject, nth)| {
+            let pass = Pass::new(&format!("choices-{nth}"), subject.at, part);
+            pass.choosing(choices(boundary, subject.side, nth))
+        })
+        .collect()
+    };
+    let forms = judged.forms.iter().filter_map(|form| {
+        let subject = subjects.iter().find(|subject| subject.side == form.side)?;
+        Some((Pass::of_form(form, subject.at), form.is_process || !subject.has_machine))
+    });
+    let (in_process, inside): (Vec<_>, Vec<_>) = forms.partition(|(_, is_process)| *is_process);
+    let process = |pass: Pass| {
+        let is_process_only = processes.iter().any(|subject| subject.at == pass.reference);
+        Pass { is_process: true, is_process_only, ..pass }
+    };
+
+    let mut passes: Vec<Pass> =
+        machines.iter().map(|subject| Pass::new("plain", subject.at, Part::All)).collect();
+    passes.extend(choosing(&machines, Part::All));
+    passes.extend(inside.into_iter().map(|(pass, _)| pass));
+    passes.extend(subjects.iter().map(|subject| process(Pass::new("quick", subject.at, Part::Quick))));
+    passes.extend(choosing(&processes, Part::Choices).into_iter().map(process));
+    passes.extend(in_process.into_iter().map(|(pass, _)| process(pass)));
+    passes.extend(subjects.iter().map(|subject| process(Pass::new("slower", subject.at, Part::Rest))));
+    passes
+}

@@ -1,0 +1,48 @@
+//! What a binary that runs checks is besides: the programs that peers start, and the peers themselves.
+
+use std::ffi::OsString;
+
+use peerproof_engine::load;
+
+use crate::table;
+
+/// Plays the hidden parts of this binary: actors, the shim that sets limits, and reference peers, whose arguments are
+/// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
+/// the command line. Whoever's binary runs checks calls it before anything else.
+pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
+    use peerproof_engine::runner::probe;
+    use peerproof_engine::transport::child::{guardian, shim};
+
+    if let Some(status) = peerproof_engine::fixture::actor::dispatch(args.iter().cloned()) {
+        return Some(status);
+    }
+    if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {
+        shim::main(args[2..].iter().cloned());
+    }
+    if args.get(1).is_some_and(|first| first == guardian::GUARDIAN_ARGUMENT) {
+        return Some(guardian::main(args[2..].iter().cloned()));
+    }
+    if args.get(1).is_some_and(|first| first == peerproof_engine::bench::echo::ECHO_ARGUMENT) {
+        return Some(peerproof_engine::bench::echo::main(args.get(2)?.to_str()?));
+    }
+    if args.get(1).is_some_and(|first| first == load::LOAD_ARGUMENT) {
+        return Some(load::keep_busy());
+    }
+    if args.get(1).is_some_and(|first| first == probe::PROBE_ARGUMENT) {
+        return Some(probe::main());
+    }
+    if args.get(1).is_some_and(|first| first == "peer") {
+        let boundary = table::find(args.get(2)?.to_str()?)?;
+        let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
+        let rest = rest?;
+        if rest.is_empty() || rest.iter().any(|arg| arg == "--help") {
+            return None;
+        }
+        let env = variables()
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let env: Vec<_> = env.collect();
+        return Some(load::paced(rest, |args| table::played(boundary).run_reference(args, &env)));
+    }
+    None
+}

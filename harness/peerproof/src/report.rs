@@ -1,0 +1,18 @@
+//! Reports: the only code that prints.
+
+pub mod bench;
+pub mod console;
+pub mod diff;
+pub mod doctor;
+#[cfg(feature = "html")]
+pub mod html;
+pub mod judged;
+pub mod junit;
+pub mod lint;
+pub mod markdown;
+pub mod matrix;
+pub mod merge;
+pub mod printer;
+pub mod recorded;
+pub mod render;
+pub mod sarif;

@@ -1,0 +1,400 @@
+//! The report of a run for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::printer::{Printer, Tone};
+use peerproof_engine::boundary::{self, Boundary};
+use peerproof_engine::check::topic_of;
+use peerproof_engine::clause::{Clause, Level};
+use peerproof_engine::pace::Measured;
+use peerproof_engine::results::{self, Run, Standing};
+use peerproof_engine::runner;
+use peerproof_engine::text::{one_line, wrap};
+use peerproof_engine::verdict::{CheckResult, Verdict};
+
+/// Most ids in one list.
+const IDS_MAX: usize = 12;
+
+/// What a report says besides the run.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// Wall time.
+    pub elapsed: Option<Duration>,
+    /// Folder that reproducers were written to, as the user may type it.
+    pub folder: Option<String>,
+    /// A broken SHOULD decides.
+    pub strict: bool,
+    /// How quick the peer was, by command.
+    pub pace: BTreeMap<String, Measured>,
+}
+
+/// Renders everything about one run of a peer of `boundary`, where that is known: topics, failures, what was proved, and what was not decided and why.
+pub fn render(
+    run: &Run,
+    boundary: Option<&'static dyn Boundary>,
+    beside: &Beside,
+    printer: &Printer,
+) -> String {
+    let clauses = boundary.map_or(&[][..], Boundary::clauses);
+    let report = Report { run, boundary, beside, clauses, printer };
+    let mut out = String::new();
+    report.head(&mut out);
+    report.topics(&mut out);
+    report.failures(&mut out);
+    report.proved(&mut out);
+    report.undecided(&mut out);
+    report.last_line(&mut out);
+    out
+}
+
+/// What is wrong with one check, without colours: for test runners.
+pub fn failure_text(check: &CheckResult, clauses: &[Clause]) -> String {
+    let mut out = String::new();
+    failure(check, clauses, &Beside::default(), Tone::Bad, &Printer::plain(), &mut out);
+    out
+}
+
+struct Report<'a> {
+    run: &'a Run,
+    boundary: Option<&'static dyn Boundary>,
+    beside: &'a Beside,
+    clauses: &'a [Clause],
+    printer: &'a Printer,
+}
+
+impl Report<'_> {
+    fn head(&self, out: &mut String) {
+        let header = &self.run.header;
+        let line = format!(
+            "{} · {} {} · {} checks · rng seed {}",
+            header.peer,
+            header.boundary,
+            header.side.word(),
+            header.planned.len(),
+            header.rng_seed
+        );
+        let _ = writeln!(out, "{}\n", self.printer.paint(Tone::Head, &line));
+    }
+
+    /// One line a topic with its counts.
+    fn topics(&self, out: &mut String) {
+        let mut topics: Vec<(&str, BTreeMap<&'static str, usize>)> = Vec::new();
+        for check in &self.run.checks {
+            let topic = topic_of(&check.id);
+            let index = topics.iter().position(|(name, _)| *name == topic).unwrap_or_else(|| {
+                topics.push((topic, BTreeMap::new()));
+                topics.len() - 1
+            });
+            *topics[index].1.entry(group(&check.verdict)).or_insert(0) += 1;
+        }
+        let width = topics.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, counts) in topics {
+            let _ = write!(out, "  {name:width$} ");
+            for (group, tone) in GROUPS {
+                if let Some(count) = counts.get(group) {
+                    let _ = write!(out, "  {}", self.printer.paint(*tone, &format!("{count} {group}")));
+                }
+            }
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+
+    fn failures(&self, out: &mut String) {
+        let decides = |check: &CheckResult| self.beside.strict || check.broken_level() != Some(Level::Should);
+        let failed = || self.run.checks.iter().filter(|check| check.verdict.is_failure());
+        for check in failed().filter(|check| decides(check)) {
+            self.failure(check, Tone::Bad, out);
+        }
+        let should: Vec<&CheckResult> = failed().filter(|check| !decides(check)).collect();
+        if !should.is_empty() {
+            self.title("SHOULD clauses that do not hold (they do not decide without --strict)", out);
+            out.push('\n');
+        }
+        for check in should {
+            self.failure(check, Tone::Warn, out);
+        }
+        for check in &self.run.checks {
+            if matches!(check.verdict, Verdict::Flaky(_) | Verdict::HarnessError(_)) {
+                self.failure(check, Tone::Warn, out);
+            }
+        }
+    }
+
+    fn failure(&self, check: &CheckResult, tone: Tone, out: &mut String) {
+        failure(check, self.clauses, self.beside, tone, self.printer, out);
+    }
+
+    fn title(&self, text: &str, out: &mut String) {
+        let _ = writeln!(out, "{}", self.printer.paint(Tone::Head, text));
+    }
+
+    /// Clauses that this run could speak about: all of the side, or those of the selected checks.
+    fn in_question(&self) -> Vec<&Clause> {
+        let selected = self.run.header.planned.len();
+        let all = self
+            .boundary
+            .map_or(0, |boundary| boundary::checks_of_side(boundary, self.run.header.side).len());
+        let at_risk = |clause: &&Clause| {
+            self.run.checks.iter().any(|check| check.clauses.iter().any(|risk| risk.id == clause.id))
+        };
+        self.clauses
+            .iter()
+            .filter(|clause| clause.side == self.run.header.side && clause.excluded.is_none())
+            .filter(|clause| selected >= all || at_risk(clause))
+            .collect()
+    }
+
+    /// How many clauses of each level were proved, and what the peer chose where it is free.
+    fn proved(&self, out: &mut String) {
+        let standings: BTreeMap<String, Standing> = results::standings(&self.run.checks)
+            .into_iter()
+            .map(|(clause, standing)| (clause.id.0, standing))
+            .collect();
+        let clauses = self.in_question();
+        for level in [Level::Must, Level::Should, Level::Open] {
+            let of_level: Vec<&&Clause> = clauses.iter().filter(|clause| clause.level == level).collect();
+            if of_level.is_empty() {
+                continue;
+            }
+            let standing = |clause: &Clause| standings.get(&clause.id.0);
+            let ids = |wanted: &dyn Fn(Option<&Standing>) -> bool| -> Vec<&str> {
+                let those = of_level.iter().filter(|clause| wanted(standing(clause)));
+                those.map(|clause| clause.id.0.as_str()).collect()
+            };
+            let unclaimed = ids(&|standing| matches!(standing, Some(Standing::NotClaimed)));
+            let proved = ids(&|standing| matches!(standing, Some(Standing::Proved)));
+            let total = of_level.len() - unclaimed.len();
+            let word = level.word().to_uppercase();
+            let tone = if proved.len() == total { Tone::Good } else { Tone::Head };
+            let verb = if level == Level::Open { "seen within the allowed set" } else { "proved" };
+            let _ = write!(
+                out,
+                "{}",
+                self.printer.paint(tone, &format!("{word:6} {}/{total} {verb}", proved.len()))
+            );
+            if !unclaimed.is_empty() {
+                let _ = write!(out, ", {} not claimed", unclaimed.len());
+            }
+            out.push('\n');
+            self.ids(
+                "broken",
+                Tone::Bad,
+                &ids(&|standing| matches!(standing, Some(Standing::Broken(_) | Standing::ExpectedBroken(_)))),
+                out,
+            );
+            self.ids("flaky", Tone::Warn, &ids(&|standing| matches!(standing, Some(Standing::Flaky))), out);
+            self.ids(
+                "in part",
+                Tone::Warn,
+                &ids(&|standing| matches!(standing, Some(Standing::Partly(_)))),
+                out,
+            );
+            self.ids(
+                "undecided",
+                Tone::Warn,
+                &ids(&|standing| matches!(standing, None | Some(Standing::Undecided(_)))),
+                out,
+            );
+        }
+        self.choices("Choices kept, as pinned under [choices]:", true, out);
+        self.choices(
+            "Choices inferred from answers (pin them under [choices] to have them asserted):",
+            false,
+            out,
+        );
+        out.push('\n');
+    }
+
+    /// What the peer chose where it is free: as configured, or as it seems.
+    fn choices(&self, title: &str, pinned: bool, out: &mut String) {
+        let mut choices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let seen = self.run.checks.iter().filter_map(|check| check.choice.as_ref());
+        for choice in seen.filter(|choice| choice.pinned == pinned) {
+            let values = choices.entry(&choice.key).or_default();
+            if !values.contains(&choice.value.as_str()) {
+                values.push(&choice.value);
+            }
+        }
+        if choices.is_empty() {
+            return;
+        }
+        let list: Vec<String> =
+            choices.iter().map(|(key, values)| format!("{key}={}", values.join("|"))).collect();
+        let _ = writeln!(out, "{title}\n{}", wrap(&list.join("  "), "  "));
+    }
+
+    fn ids(&self, word: &str, tone: Tone, ids: &[&str], out: &mut String) {
+        if ids.is_empty() {
+            return;
+        }
+        let mut list = ids.iter().take(IDS_MAX).copied().collect::<Vec<_>>().join(" ");
+        if ids.len() > IDS_MAX {
+            let _ = write!(list, " … and {} more", ids.len() - IDS_MAX);
+        }
+        let _ = writeln!(out, "  {} {list}", self.printer.paint(tone, &format!("{word:9}")));
+    }
+
+    /// What was not decided, by reason.
+    fn undecided(&self, out: &mut String) {
+        let mut reasons: BTreeMap<(&'static str, &str), Vec<&CheckResult>> = BTreeMap::new();
+        for check in &self.run.checks {
+            let Some(detail) = check.verdict.undecided() else { continue };
+            reasons.entry((check.verdict.word(), detail)).or_default().push(check);
+        }
+        if reasons.is_empty() {
+            return;
+        }
+        self.title("Not decided", out);
+        for ((word, detail), checks) in &reasons {
+            let (code, sentence) = detail.split_once(": ").unwrap_or(("", detail));
+            let sentence = match *word {
+                "not_claimed" => format!("the feature `{detail}` is not claimed"),
+                "masked" => format!("masked by {code}, {sentence}"),
+                _ => sentence.to_owned(),
+            };
+            let hint = match code {
+                "no_role" => " (map it under [roles])",
+                "role_misbehaves" => " (mend its row under [roles]; `peerproof doctor` tries every role)",
+                _ => "",
+            };
+            let _ = writeln!(out, "  {:4} {}{hint}", checks.len(), one_line(&sentence));
+        }
+        if self.lacks_a_tool() {
+            let sentence = "No tool is known that succeeds, so next to nothing could be checked: pass --aid AID \
+                            --input JSON, or map roles under [roles] in peerproof.toml.";
+            let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
+        } else {
+            for command in self.run.checks.iter().filter_map(runner::refused_command) {
+                let sentence = format!(
+                    "`{command}` refuses the plain request that should succeed, so nothing is known about it: map \
+                     `any` and `echo` to tools that work there, or leave the command out of the configuration."
+                );
+                let _ = writeln!(out, "\n{}", wrap(&sentence, "  "));
+            }
+        }
+        out.push('\n');
+    }
+
+    /// The boundary knows a role `any`, and no tool of the peer plays it.
+    fn lacks_a_tool(&self) -> bool {
+        let known = self.boundary.is_some_and(|boundary| {
+            boundary.config_keys().iter().any(|key| key.table == "roles" && key.name == "any")
+        });
+        let sided = self.run.header.side == peerproof_engine::clause::Side::Provider;
+        known && sided && self.run.header.config["roles"].get("any").is_none()
+    }
+
+    fn last_line(&self, out: &mut String) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for check in &self.run.checks {
+            *counts.entry(group(&check.verdict)).or_insert(0) += 1;
+        }
+        let mut parts = Vec::new();
+        for (group, tone) in GROUPS {
+            if let Some(count) = counts.get(group) {
+                parts.push(self.printer.paint(*tone, &format!("{count} {group}")));
+            }
+        }
+        let missing = self.run.missing().len();
+        if missing > 0 {
+            parts.push(self.printer.paint(Tone::Warn, &format!("{missing} missing")));
+        }
+        for (command, measured) in &self.beside.pace {
+            let _ = writeln!(out, "{command}: {measured}");
+        }
+        let time = self.beside.elapsed.map(|time| format!(" in {:.1} s", time.as_secs_f64()));
+        let _ = writeln!(
+            out,
+            "{} checks{}: {}",
+            self.run.checks.len(),
+            time.unwrap_or_default(),
+            parts.join(", ")
+        );
+    }
+}
+
+fn failure(
+    check: &CheckResult,
+    clauses: &[Clause],
+    beside: &Beside,
+    tone: Tone,
+    printer: &Printer,
+    out: &mut String,
+) {
+    let paint = |tone, text: &str| printer.paint(tone, text);
+    let word = match &check.verdict {
+        Verdict::Flaky(times) => format!("FLAKY {times}"),
+        Verdict::HarnessError(_) => "HARNESS ERROR".to_owned(),
+        verdict => verdict.word().to_uppercase(),
+    };
+    let _ = writeln!(out, "{} {}", paint(tone, &word), paint(Tone::Name, &check.id));
+    let _ = writeln!(out, "{}", wrap(&check.title, "  "));
+    if let Verdict::HarnessError(error) = &check.verdict {
+        let _ = writeln!(out, "{}", wrap(error, "  "));
+    }
+    if !check.conversation.is_empty() {
+        out.push('\n');
+        for line in &check.conversation {
+            let _ = writeln!(out, "    {}", paint(Tone::Dim, line));
+        }
+    }
+    for finding in &check.findings {
+        let clause = clauses.iter().find(|clause| clause.id == finding.clause);
+        let level = clause.map_or("MUST".to_owned(), |clause| clause.level.word().to_uppercase());
+        let source = clause.map_or("", |clause| clause.source.as_str());
+        let _ = writeln!(
+            out,
+            "\n  {} {level}  {}",
+            paint(Tone::Head, &finding.clause.0),
+            paint(Tone::Dim, source)
+        );
+        if let Some(clause) = clause {
+            let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
+        }
+        let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
+        let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
+    }
+    if let (Some(name), Some(folder)) = (&check.reproducer, &beside.folder) {
+        let _ = writeln!(out, "\n  again     peerproof replay {folder}/{name}/transcript.ndjson");
+        let _ = writeln!(out, "            sh {folder}/{name}/repro.sh");
+    }
+    out.push('\n');
+}
+
+/// The words of the counts, in their order.
+const GROUPS: &[(&str, Tone)] = &[
+    ("passed", Tone::Good),
+    ("open", Tone::Good),
+    ("failed", Tone::Bad),
+    ("crashed", Tone::Bad),
+    ("hung", Tone::Bad),
+    ("leaked", Tone::Bad),
+    ("flaky", Tone::Warn),
+    ("harness errors", Tone::Warn),
+    ("expected to fail", Tone::Warn),
+    ("untestable", Tone::Warn),
+    ("masked", Tone::Warn),
+    ("not claimed", Tone::Dim),
+    ("not run", Tone::Dim),
+];
+
+fn group(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "passed",
+        Verdict::Open(_) => "open",
+        Verdict::Fail => "failed",
+        Verdict::Crash => "crashed",
+        Verdict::Hang => "hung",
+        Verdict::Leak => "leaked",
+        Verdict::Flaky(_) => "flaky",
+        Verdict::HarnessError(_) => "harness errors",
+        Verdict::Expected(_) => "expected to fail",
+        Verdict::Untestable(_) => "untestable",
+        Verdict::Masked(_) => "masked",
+        Verdict::NotClaimed(_) => "not claimed",
+        Verdict::NotRun(_) => "not run",
+    }
+}

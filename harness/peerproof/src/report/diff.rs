@@ -1,0 +1,125 @@
+//! What changed between two runs.
+
+use std::collections::BTreeMap;
+
+use super::printer::{Printer, Tone};
+use peerproof_engine::results::ResultsFile;
+use peerproof_engine::verdict::{CheckResult, Verdict};
+
+/// Sorts of changes, gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sort {
+    /// It passed and fails now.
+    Regressed,
+    /// It was there with a verdict and is not there any more.
+    Gone,
+    /// It passed and does not decide any more, or is flaky.
+    Lost,
+    /// Another change.
+    Changed,
+    /// It is new.
+    New,
+    /// It failed and passes now.
+    Fixed,
+}
+
+/// One check whose verdict is another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Sort.
+    pub sort: Sort,
+    /// Id of the check.
+    pub id: String,
+    /// Verdict and reason before, where it was there.
+    pub before: Option<String>,
+    /// Verdict and reason now, where it is there.
+    pub after: Option<String>,
+}
+
+/// The changes from `old` to `new`, gravest first.
+pub fn diff(old: &ResultsFile, new: &ResultsFile) -> Vec<Change> {
+    let by_id = |file: &ResultsFile| -> BTreeMap<(String, String), CheckResult> {
+        let runs = file.runs.iter();
+        runs.flat_map(|run| {
+            let side = format!("{} {}", run.header.boundary, run.header.side.word());
+            run.checks.iter().map(move |check| ((side.clone(), check.id.clone()), check.clone()))
+        })
+        .collect()
+    };
+    let (before, after) = (by_id(old), by_id(new));
+    let mut changes = Vec::new();
+    for (key, was) in &before {
+        let Some(is) = after.get(key) else {
+            changes.push(Change {
+                sort: Sort::Gone,
+                id: was.id.clone(),
+                before: Some(says(was)),
+                after: None,
+            });
+            continue;
+        };
+        if let Some(sort) = sort(was, is) {
+            changes.push(Change { sort, id: was.id.clone(), before: Some(says(was)), after: Some(says(is)) });
+        }
+    }
+    for (key, is) in &after {
+        if !before.contains_key(key) {
+            changes.push(Change { sort: Sort::New, id: is.id.clone(), before: None, after: Some(says(is)) });
+        }
+    }
+    changes.sort_by(|a, b| (a.sort, &a.id).cmp(&(b.sort, &b.id)));
+    changes
+}
+
+fn sort(was: &CheckResult, is: &CheckResult) -> Option<Sort> {
+    let failed =
+        |check: &CheckResult| check.verdict.is_failure() || matches!(check.verdict, Verdict::Flaky(_));
+    if says(was) == says(is) {
+        None
+    } else if was.verdict.is_good() && is.verdict.is_failure() {
+        Some(Sort::Regressed)
+    } else if was.verdict.is_good() && !is.verdict.is_good() {
+        Some(Sort::Lost)
+    } else if failed(was) && is.verdict.is_good() {
+        Some(Sort::Fixed)
+    } else {
+        Some(Sort::Changed)
+    }
+}
+
+/// Verdict with what tells two of the same word apart: the reason of a failure, the choice of an open outcome. Counts
+/// of flaky runs differ by chance.
+fn says(check: &CheckResult) -> String {
+    let word = check.verdict.word();
+    match (&check.verdict, &check.reason) {
+        (Verdict::Open(detail), _) => format!("{word} ({detail})"),
+        (verdict, Some(reason)) if !verdict.is_good() => format!("{word} ({reason})"),
+        (verdict, _) => match verdict.undecided() {
+            Some(detail) => format!("{word} ({})", detail.split(':').next().unwrap_or_default()),
+            None => word.to_owned(),
+        },
+    }
+}
+
+/// The changes as text.
+pub fn render(changes: &[Change], printer: &Printer) -> String {
+    let mut out = String::new();
+    for change in changes {
+        let (word, tone) = match change.sort {
+            Sort::Regressed => ("regressed", Tone::Bad),
+            Sort::Gone => ("gone", Tone::Warn),
+            Sort::Lost => ("lost", Tone::Warn),
+            Sort::Changed => ("changed", Tone::Warn),
+            Sort::New => ("new", Tone::Name),
+            Sort::Fixed => ("fixed", Tone::Good),
+        };
+        let before = change.before.as_deref().unwrap_or("–");
+        let after = change.after.as_deref().unwrap_or("–");
+        let word = printer.paint(tone, &format!("{word:9}"));
+        out.push_str(&format!("{word} {}  {before} → {after}\n", change.id));
+    }
+    if changes.is_empty() {
+        out.push_str("no verdict changed\n");
+    }
+    out
+}

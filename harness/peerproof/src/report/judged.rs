@@ -1,0 +1,65 @@
+//! One judged conversation for people.
+
+use std::fmt::Write as _;
+
+use super::printer::{Printer, Tone};
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::reproducer::conversation;
+use peerproof_engine::shrink::Shrunk;
+use peerproof_engine::text::{one_line, wrap};
+use peerproof_engine::transcript::Transcript;
+
+/// Longest line and most lines of a conversation on a console.
+const CHARS_MAX: usize = 160;
+const LINES_MAX: usize = 60;
+
+/// The conversation and what is wrong with it.
+pub fn render(
+    boundary: &dyn Boundary,
+    transcript: &Transcript,
+    judgement: &Judgement,
+    printer: &Printer,
+) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}\n", printer.paint(Tone::Name, &transcript.check));
+    for line in conversation(transcript, CHARS_MAX, LINES_MAX) {
+        let _ = writeln!(out, "    {}", printer.paint(Tone::Dim, &line));
+    }
+    for finding in &judgement.findings {
+        let clause = boundary.clauses().iter().find(|clause| clause.id == finding.clause);
+        let level = clause.map_or(String::new(), |clause| clause.level.word().to_uppercase());
+        let source = clause.map_or("", |clause| clause.source.as_str());
+        let id = printer.paint(Tone::Bad, &finding.clause.0);
+        let _ = writeln!(out, "\n  {id} {level}  {}", printer.paint(Tone::Dim, source));
+        if let Some(clause) = clause {
+            let _ = writeln!(out, "{}", wrap(&clause.text, "    "));
+        }
+        let _ = writeln!(out, "    expected  {}", one_line(&finding.expected));
+        let _ = writeln!(out, "    got       {} ({})", one_line(&finding.got), finding.reason);
+    }
+    let count = match judgement.findings.len() {
+        0 => printer.paint(Tone::Good, "no finding"),
+        1 => printer.paint(Tone::Bad, "1 finding"),
+        count => printer.paint(Tone::Bad, &format!("{count} findings")),
+    };
+    let _ = writeln!(out, "\n{count}");
+    if let Some(reason) = &judgement.untestable {
+        let _ = writeln!(out, "untestable: {}", one_line(reason));
+    }
+    out
+}
+
+/// What shrinking came to, on one line.
+pub fn shrunk(shrunk: &Shrunk) -> String {
+    let Shrunk { steps_before, steps_after, bytes_before, bytes_after, runs, runs_per_s, .. } = shrunk;
+    let sure = match (shrunk.confirmed, *runs) {
+        (true, _) => ", confirmed",
+        (false, 0) => ", no time",
+        (false, _) => ", nothing could be spared",
+    };
+    format!(
+        "shrunk from {steps_before} to {steps_after} steps and from {bytes_before} to {bytes_after} bytes: \
+         {runs} conversations, {runs_per_s:.0}/s{sure}\n"
+    )
+}

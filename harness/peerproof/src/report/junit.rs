@@ -1,0 +1,116 @@
+//! JUnit XML, for machines that collect test results.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+
+use peerproof_engine::check::topic_of;
+use peerproof_engine::results::{ResultsFile, Run};
+use peerproof_engine::verdict::{CheckResult, Verdict};
+
+/// The results as JUnit XML: one suite a topic, one case a check. What failed is a `failure`, what could not decide or
+/// did not run is `skipped` with its reason, a harness fault is an `error`, and so is a planned check that a cut
+/// results file has no result for.
+///
+/// # Errors
+/// The XML cannot be written.
+pub fn junit(file: &ResultsFile) -> Result<String, String> {
+    let mut report = Report::new("peerproof");
+    for run in &file.runs {
+        let mut suites: Vec<TestSuite> = Vec::new();
+        for check in &run.checks {
+            suite(&mut suites, run, &check.id).add_test_case(case(check));
+        }
+        for id in run.missing() {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status
+                .set_type("no_result")
+                .set_message(file.incomplete.as_deref().unwrap_or("there is no result"));
+            let mut missing = TestCase::new(id, status);
+            missing.set_classname(topic_of(id).replace('/', "."));
+            suite(&mut suites, run, id).add_test_case(missing);
+        }
+        for suite in &mut suites {
+            let time = suite.test_cases.iter().filter_map(|case| case.time).sum();
+            suite.set_time(time);
+        }
+        report.add_test_suites(suites);
+    }
+    report.to_string().map_err(|error| format!("the JUnit report cannot be written: {error}"))
+}
+
+fn suite<'s>(suites: &'s mut Vec<TestSuite>, run: &Run, id: &str) -> &'s mut TestSuite {
+    let name = format!("{}: {}", run.header.peer, topic_of(id));
+    let index = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
+        let mut suite = TestSuite::new(name);
+        for (key, value) in [
+            ("peerproof", run.header.peerproof.clone()),
+            ("side", run.header.side.word().to_owned()),
+            ("rng_seed", run.header.rng_seed.to_string()),
+            ("started", run.header.started.clone()),
+        ] {
+            suite.add_property(Property::new(key, value));
+        }
+        suites.push(suite);
+        suites.len() - 1
+    });
+    &mut suites[index]
+}
+
+fn case(check: &CheckResult) -> TestCase {
+    let status = match &check.verdict {
+        Verdict::Pass | Verdict::Open(_) => TestCaseStatus::success(),
+        Verdict::Fail | Verdict::Crash | Verdict::Hang | Verdict::Leak | Verdict::Flaky(_) => failure(check),
+        Verdict::HarnessError(error) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_type("harness_error").set_message(error.as_str());
+            status
+        }
+        Verdict::Untestable(reason)
+        | Verdict::NotClaimed(reason)
+        | Verdict::NotRun(reason)
+        | Verdict::Masked(reason)
+        | Verdict::Expected(reason) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_type(check.verdict.word());
+            status.set_message(format!("{}: {reason}", check.verdict.word()));
+            status
+        }
+    };
+    let mut case = TestCase::new(check.id.as_str(), status);
+    case.set_classname(check.topic().replace('/', "."));
+    case.set_time(Duration::from_millis(check.ms));
+    if let Verdict::Open(choice) = &check.verdict {
+        case.add_property(Property::new("choice", choice.as_str()));
+    }
+    case
+}
+
+fn failure(check: &CheckResult) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_type(check.reason.as_deref().unwrap_or(check.verdict.word()));
+    let level = check.broken_level().map_or("", |level| level.word());
+    let head = check.findings.first().map_or_else(
+        || check.verdict.word().to_owned(),
+        |finding| format!("{} ({level}): expected {}, got {}", finding.clause, finding.expected, finding.got),
+    );
+    status.set_message(match &check.verdict {
+        Verdict::Flaky(times) => format!("flaky {times}: {head}"),
+        _ => head,
+    });
+    let mut text = format!("{}\n", check.title);
+    for finding in &check.findings {
+        text.push_str(&format!(
+            "\n{} {}\n  expected {}\n  got      {}\n",
+            finding.clause, finding.reason, finding.expected, finding.got
+        ));
+    }
+    if !check.conversation.is_empty() {
+        text.push_str(&format!("\n{}\n", check.conversation.join("\n")));
+    }
+    if let Some(folder) = &check.reproducer {
+        text.push_str(&format!("\nagain: {folder}/repro.sh\n"));
+    }
+    status.set_description(text);
+    status
+}

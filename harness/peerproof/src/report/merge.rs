@@ -1,0 +1,140 @@
+//! Puts the shards of a run together again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::shard::Shard;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::results::{Run, RunHeader};
+
+/// Merges runs out of several results files; the name of its file stands beside each. Runs of the same peer have to be
+/// all the shards of one run, each once; other runs come through as they are.
+///
+/// # Errors
+/// One sentence: a shard is missing or there twice, a check has two results, or the shards were run differently.
+pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, String> {
+    let mut groups: Vec<Vec<(String, Run)>> = Vec::new();
+    for (name, run) in runs {
+        let same = |other: &RunHeader| {
+            (&other.boundary, other.side, &other.peer)
+                == (&run.header.boundary, run.header.side, &run.header.peer)
+        };
+        match groups.iter_mut().find(|group| same(&group[0].1.header)) {
+            Some(group) => group.push((name, run)),
+            None => groups.push(vec![(name, run)]),
+        }
+    }
+    groups.into_iter().map(|group| one(group, boundaries)).collect()
+}
+
+fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, String> {
+    let Some((first_name, first)) = group.first() else {
+        return Err("there is nothing to merge".to_owned());
+    };
+    let peer = first.header.peer.clone();
+    complete(&group, &peer)?;
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, run) in &group {
+        if let Some(what) = difference(&first.header, &run.header) {
+            return Err(format!("{first_name} and {name} do not belong together: they differ in {what}"));
+        }
+        for check in &run.checks {
+            if let Some(other) = seen.insert(&check.id, name) {
+                return Err(format!("the check {} has a result in {other} and in {name}", check.id));
+            }
+        }
+    }
+    let mut header = first.header.clone();
+    header.shard = None;
+    header.planned = group.iter().flat_map(|(_, run)| run.header.planned.iter().cloned()).collect();
+    if let Some(started) = group.iter().map(|(_, run)| &run.header.started).min() {
+        header.started.clone_from(started);
+    }
+    let exit_code = group.iter().filter_map(|(_, run)| run.footer.as_ref()).map(|footer| footer.exit_code);
+    let mut exit_code = gravest(exit_code);
+    let mut checks: Vec<_> = group.into_iter().flat_map(|(_, run)| run.checks).collect();
+    if exit_code == 0 {
+        // A command of which nothing was decided shows in one shard only.
+        exit_code = peerproof_engine::results::exit_code(&checks, false);
+    }
+    in_boundary_order(boundaries, &mut header.planned, &mut checks);
+    let footer = peerproof_engine::results::Footer {
+        counts: peerproof_engine::results::counts(&checks),
+        exit_code,
+        sha256: String::new(),
+    };
+    Ok(Run { header, checks, footer: Some(footer) })
+}
+
+/// Refuses gaps and overlaps.
+fn complete(group: &[(String, Run)], peer: &str) -> Result<(), String> {
+    let mut parts: BTreeMap<u64, &str> = BTreeMap::new();
+    let mut total = None;
+    for (name, run) in group {
+        let Some(text) = &run.header.shard else {
+            if group.len() == 1 {
+                return Ok(());
+            }
+            return Err(format!(
+                "{name} is no shard but a whole run of {peer}, so nothing can be added to it"
+            ));
+        };
+        let shard: Shard = text.parse().map_err(|error| format!("{name}: the shard {text:?}: {error}"))?;
+        let (part, of) = shard.numbers();
+        if *total.get_or_insert(of) != of {
+            return Err(format!("{name} is one of {of} shards of {peer}, the others are of another split"));
+        }
+        if let Some(other) = parts.insert(part, name) {
+            return Err(format!("{other} and {name} are both the shard {text} of {peer}"));
+        }
+        if let Some(stray) = run.header.planned.iter().find(|id| !shard.takes(id)) {
+            return Err(format!("{name}: the check {stray} does not belong to the shard {text}"));
+        }
+    }
+    let total = total.unwrap_or(0);
+    let missing: Vec<String> = (1..=total)
+        .filter(|part| !parts.contains_key(part))
+        .map(|part| format!("hash:{part}/{total}"))
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("shards of {peer} are missing: {}", missing.join(", ")))
+    }
+}
+
+/// What two shards of one run must not differ in.
+fn difference(one: &RunHeader, other: &RunHeader) -> Option<&'static str> {
+    let checks = [
+        (one.peerproof == other.peerproof, "the version of peerproof"),
+        (one.clauses_sha256 == other.clauses_sha256, "the clauses"),
+        (one.config == other.config, "the configuration"),
+        (one.selection == other.selection, "the selection of checks"),
+        (one.rng_seed == other.rng_seed, "the rng seed"),
+        (one.timeout_scale.to_bits() == other.timeout_scale.to_bits(), "the timeout scale"),
+    ];
+    checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
+}
+
+/// The exit status that all shards together come to.
+pub fn gravest(codes: impl IntoIterator<Item = i32>) -> i32 {
+    const ORDER: [i32; 8] = [130, 70, 5, 1, 3, 6, 0, 4];
+    let there: BTreeSet<i32> = codes.into_iter().collect();
+    ORDER.into_iter().find(|code| there.contains(code)).or(there.into_iter().next()).unwrap_or(4)
+}
+
+/// The order in which the boundary lists its checks, the same however the shards were named.
+fn in_boundary_order(
+    boundaries: &[&'static dyn Boundary],
+    planned: &mut [String],
+    checks: &mut [peerproof_engine::verdict::CheckResult],
+) {
+    let order: BTreeMap<&str, usize> = boundaries
+        .iter()
+        .flat_map(|boundary| boundary.checks())
+        .enumerate()
+        .map(|(place, check)| (check.id.as_str(), place))
+        .collect();
+    let place = |id: &str| order.get(id).copied().unwrap_or(usize::MAX);
+    planned.sort_by(|a, b| (place(a), a).cmp(&(place(b), b)));
+    checks.sort_by(|a, b| (place(&a.id), &a.id).cmp(&(place(&b.id), &b.id)));
+}

@@ -1,0 +1,197 @@
+//! Where text goes, and whether it may be coloured.
+
+use std::io::{self, IsTerminal, Write};
+use std::str::FromStr;
+
+use anstyle::{AnsiColor, Style};
+
+use peerproof_engine::text::visible_lines;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl FromStr for Color {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it can be auto, always or never")),
+        }
+    }
+}
+
+/// Writes to the standard streams. A reader that went away is no fault of ours: the rest is dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    color_out: bool,
+    color_err: bool,
+    /// Whether standard error is a terminal, so that a progress line can be shown.
+    pub live: bool,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Good news.
+    Good,
+    /// A broken clause, an error.
+    Bad,
+    /// A warning: untestable, flaky, broken SHOULD.
+    Warn,
+    /// Names: ids, files.
+    Name,
+    /// Of little weight.
+    Dim,
+    /// A heading.
+    Head,
+}
+
+impl Tone {
+    const ALL: [Self; 6] = [Self::Good, Self::Bad, Self::Warn, Self::Name, Self::Dim, Self::Head];
+
+    fn style(self) -> Style {
+        match self {
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Warn => AnsiColor::Yellow.on_default(),
+            Self::Name => AnsiColor::Cyan.on_default(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Head => Style::new().bold(),
+        }
+    }
+}
+
+impl Printer {
+    /// Without colours and progress lines.
+    pub fn plain() -> Self {
+        Self { color_out: false, color_err: false, live: false }
+    }
+
+    /// As `color` and the streams say; `term` is the variable `TERM`.
+    pub fn new(color: Color, term: Option<&str>) -> Self {
+        let able = term != Some("dumb");
+        let (out, err) = (io::stdout().is_terminal() && able, io::stderr().is_terminal() && able);
+        match color {
+            Color::Auto => Self { color_out: out, color_err: err, live: err },
+            Color::Always => Self { color_out: true, color_err: true, live: err },
+            Color::Never => Self { color_out: false, color_err: false, live: err },
+        }
+    }
+
+    /// The same without colours and progress lines.
+    pub fn as_plain(self) -> Self {
+        Self::plain()
+    }
+
+    /// Writes to standard output.
+    pub fn out(&self, text: &str) {
+        let text = shown(self.color_out, text);
+        let mut to = io::stdout().lock();
+        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    }
+
+    /// Standard output as a file, for what is streamed line by line.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn out_file(&self) -> std::io::Result<std::fs::File> {
+        use std::os::fd::AsFd as _;
+        std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from)
+    }
+
+    /// Standard error as a file, for what others write there.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn err_file(&self) -> std::io::Result<std::fs::File> {
+        use std::os::fd::AsFd as _;
+        std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from)
+    }
+
+    /// Writes to standard error.
+    pub fn err(&self, text: &str) {
+        let text = shown(self.color_err, text);
+        let mut to = io::stderr().lock();
+        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    }
+
+    /// Writes `error: …` to standard error.
+    pub fn error(&self, sentence: &str) {
+        self.sentence(Tone::Bad, "error", sentence);
+    }
+
+    /// Writes `note: …` to standard error.
+    pub fn note(&self, sentence: &str) {
+        self.sentence(Tone::Warn, "note", sentence);
+    }
+
+    fn sentence(&self, tone: Tone, word: &str, sentence: &str) {
+        self.err(&format!("{}: {}\n", paint(self.color_err, tone, word), visible_lines(sentence)));
+    }
+
+    /// `text` in its colour, for standard output.
+    pub fn paint(&self, tone: Tone, text: &str) -> String {
+        paint(self.color_out, tone, text)
+    }
+}
+
+/// Text as it may reach a stream, whatever a peer has put into it. Our colours stay; what a peer wrote has lost its own
+/// before.
+fn shown(color: bool, text: &str) -> String {
+    if !color {
+        return visible_lines(text).into_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&visible_lines(&rest[..at]));
+        rest = &rest[at..];
+        let ours = Tone::ALL.iter().map(|tone| tone.style().render().to_string());
+        let ours =
+            ours.chain([Style::new().bold().render_reset().to_string()]).find(|own| rest.starts_with(own));
+        let length = ours.as_ref().map_or(1, String::len);
+        out.push_str(&ours.unwrap_or_else(|| visible_lines(&rest[..1]).into_owned()));
+        rest = &rest[length..];
+    }
+    out.push_str(&visible_lines(rest));
+    out
+}
+
+fn paint(color: bool, tone: Tone, text: &str) -> String {
+    if color {
+        let style = tone.style();
+        format!("{}{}{}", style.render(), visible_lines(text), style.render_reset())
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_reach_a_terminal() {
+        let text = format!("{} \u{1b}]0;x\u{7}\u{9b}2J\u{1b}[2J\n", paint(true, Tone::Bad, "\u{1b}[32mred"));
+        let style = Tone::Bad.style();
+        let expected = format!(
+            "{}\\u001b[32mred{} \\u001b]0;x\\u0007\\u009b2J\\u001b[2J\n",
+            style.render(),
+            style.render_reset()
+        );
+        assert_eq!(shown(true, &text), expected);
+        assert!(!shown(false, &text).contains('\u{1b}'));
+    }
+}

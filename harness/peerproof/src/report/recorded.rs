@@ -1,0 +1,34 @@
+//! What a recording came to, for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use peerproof_engine::record::Recorded;
+use peerproof_engine::transcript::Exit;
+
+/// A few lines: the file, both ends, and what to do with it.
+pub fn render(recorded: &Recorded, path: &Path) -> String {
+    let mut out = String::new();
+    let path = path.display();
+    let _ = writeln!(
+        out,
+        "recorded  {path}: {} bytes in {} lines from the client, {} in {} from the server, {:.1} s",
+        recorded.sent_bytes,
+        recorded.lines.0,
+        recorded.received_bytes,
+        recorded.lines.1,
+        recorded.elapsed.as_secs_f64()
+    );
+    let ended = |name: &str, exit: Option<Exit>| match exit {
+        Some(exit) => exit.to_string(),
+        None if recorded.killed.contains(&name) => "did not end, killed".to_owned(),
+        None => "not ours".to_owned(),
+    };
+    let _ = writeln!(out, "client    {}", ended("client", recorded.client));
+    let _ = writeln!(out, "server    {}", ended("server", recorded.server));
+    if let Some(why) = &recorded.stopped {
+        let _ = writeln!(out, "stopped   not everything is in the file: {why}");
+    }
+    let _ = writeln!(out, "judge it  peerproof lint {path}");
+    out
+}

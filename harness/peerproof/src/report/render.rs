@@ -1,0 +1,80 @@
+//! The forms that results are rendered into, and writing them to files.
+
+use std::path::{Path, PathBuf};
+
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::private;
+use peerproof_engine::results::ResultsFile;
+use peerproof_engine::results::verdicts::verdicts;
+use peerproof_engine::text::visible_lines;
+
+/// A form that is rendered from a results file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// XML for machines that collect test results.
+    Junit,
+    /// One page for a browser; needs the feature `html` of this crate.
+    Html,
+    /// SARIF 2.1.0 for code scanners.
+    Sarif,
+    /// Markdown for pull requests and wikis.
+    Markdown,
+    /// A line a check, the same in every run, to be kept and compared.
+    Verdicts,
+}
+
+impl Form {
+    /// All of them, in the order in which help names them.
+    pub const ALL: [Self; 5] = [Self::Junit, Self::Html, Self::Sarif, Self::Markdown, Self::Verdicts];
+
+    /// The word in `--report WORD=FILE`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Junit => "junit",
+            Self::Html => "html",
+            Self::Sarif => "sarif",
+            Self::Markdown => "md",
+            Self::Verdicts => "verdicts",
+        }
+    }
+
+    fn text(self, file: &ResultsFile, boundaries: &[&'static dyn Boundary]) -> Result<String, String> {
+        match self {
+            Self::Junit => super::junit::junit(file),
+            #[cfg(feature = "html")]
+            Self::Html => super::html::html(file, boundaries),
+            #[cfg(not(feature = "html"))]
+            Self::Html => {
+                Err("this peerproof was built without HTML reports; build it with `--features html`".into())
+            }
+            Self::Sarif => super::sarif::sarif(file, boundaries),
+            Self::Markdown => Ok(super::markdown::markdown(file, boundaries)),
+            Self::Verdicts => Ok(verdicts(file)),
+        }
+    }
+}
+
+/// Renders `file`, of peers of `boundaries`, into each form that is asked for, and tries the rest where one cannot be written.
+///
+/// # Errors
+/// One sentence for each path that cannot be written.
+pub fn render(
+    file: &ResultsFile,
+    wanted: &[(Form, PathBuf)],
+    boundaries: &[&'static dyn Boundary],
+) -> Result<(), String> {
+    let failed: Vec<String> = wanted
+        .iter()
+        .filter_map(|(form, path)| form.text(file, boundaries).and_then(|text| write(path, &text)).err())
+        .collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// Writes a text file, with the folder it lies in.
+///
+/// # Errors
+/// One sentence with the path.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    let sentence = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    private::write(path, &visible_lines(text)).map_err(sentence)
+}

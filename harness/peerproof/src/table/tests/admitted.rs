@@ -1,0 +1,143 @@
+use std::io::BufRead as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::table;
+use peerproof_engine::boundary::{Boundary, checks_of_side};
+use peerproof_engine::clause::Side;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::strict::facts;
+use peerproof_engine::transcript::{Event, Exit, Kind, Transcript};
+
+/// The stored form of a conversation of every check of both sides, nothing said yet.
+fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
+    let mut all = Vec::new();
+    for boundary in table::all() {
+        for side in [Side::Provider, Side::Consumer] {
+            let facts = Arc::new(boundary.usual_facts(side));
+            for check in checks_of_side(boundary, side) {
+                let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1)) else { continue };
+                let kinds = [
+                    Kind::Started { argv: vec!["x".to_owned()] },
+                    Kind::StdinClosed,
+                    Kind::Exited { exit: Exit::Code(0) },
+                ];
+                let events = kinds.into_iter().map(|kind| Event { at_us: 1, session: 0, kind }).collect();
+                all.push((
+                    boundary,
+                    Transcript {
+                        boundary: boundary.name().to_owned(),
+                        check: check.id.clone(),
+                        facts: Arc::clone(&facts),
+                        plan: Arc::new(plan),
+                        timeout_scale: 2.0,
+                        events,
+                    },
+                ));
+            }
+        }
+    }
+    all
+}
+
+fn text(transcript: &Transcript) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    transcript.store(&mut bytes).unwrap();
+    bytes
+}
+
+fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), String> {
+    let transcript = Transcript::load(text)?;
+    facts(boundary, &transcript.facts)?;
+    boundary.admit(&transcript)
+}
+
+/// Paths of all members whose names are fixed: not those that a peer or a check chose.
+fn members(value: &Value, at: &str, found: &mut Vec<String>) {
+    let chosen = ["env", "placeholders", "members", "output_members", "calls"];
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                let path = format!("{at}/{name}");
+                found.push(path.clone());
+                if !chosen.contains(&name.as_str()) && !at.ends_with("/facts") {
+                    members(value, &path, found);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                members(item, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn misspelt(value: &Value, path: &str) -> Value {
+    let mut value = value.clone();
+    let (above, name) = path.rsplit_once('/').unwrap();
+    if let Some(Value::Object(map)) = value.pointer_mut(above) {
+        let held = map.remove(name).unwrap();
+        map.insert(format!("{name}x"), held);
+    }
+    value
+}
+
+#[test]
+fn every_conversation_of_ours_is_admitted() {
+    let mut admitted = 0;
+    for (boundary, transcript) in transcripts() {
+        if let Err(error) = admit(boundary, &text(&transcript)) {
+            panic!("{}: {error}", transcript.check);
+        }
+        admitted += 1;
+    }
+    assert!(admitted > 500, "{admitted}");
+}
+
+#[test]
+fn a_misspelt_member_is_refused_wherever_it_stands() {
+    // One conversation of each topic shows every sort of expectation.
+    let mut topics = std::collections::BTreeSet::new();
+    let mut tried = 0;
+    for (boundary, transcript) in transcripts() {
+        let topic = peerproof_engine::check::topic_of(&transcript.check).to_owned();
+        let stored = text(&transcript);
+        if stored.len() > 20_000 || !topics.insert(topic) {
+            continue;
+        }
+        let lines: Vec<String> = stored.lines().map(Result::unwrap).collect();
+        for (number, line) in lines.iter().enumerate() {
+            let value: Value = serde_json::from_str(line).unwrap();
+            let mut paths = Vec::new();
+            members(&value, "", &mut paths);
+            for path in paths {
+                let mut changed = lines.clone();
+                changed[number] = misspelt(&value, &path).to_string();
+                let refused = admit(boundary, changed.join("\n").as_bytes());
+                let Err(error) = refused else { panic!("{}: {path} is admitted misspelt", transcript.check) };
+                assert_eq!(error.lines().count(), 1, "{error}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 1_000, "{tried}");
+}
+
+#[test]
+fn a_refusal_names_the_member_its_place_and_the_nearest() {
+    let (boundary, transcript) = transcripts().into_iter().find(|(_, it)| it.plan.steps.len() > 1).unwrap();
+    let stored = String::from_utf8(text(&transcript)).unwrap();
+    for (from, to, place) in [
+        ("\"await_frames\"", "\"await_frame\"", "await_frames"),
+        ("\"sessions\"", "\"sesions\"", "sessions"),
+        ("\"timeout_scale\"", "\"timeout_scal\"", "timeout_scale"),
+        ("\"stdin_closed\"", "\"stdin_close\"", "stdin_closed"),
+    ] {
+        assert!(stored.contains(from), "{stored}");
+        let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err();
+        assert!(error.contains(place) && error.contains(to.trim_matches('"')), "{error}");
+    }
+}

@@ -1,0 +1,394 @@
+//! The rules of the tree, as tests. Each failure names the place and what to do.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use peerproof::table;
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::{Act, Chunking};
+use peerproof_engine::rng::Rng;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files below `folder` with their text; binary files are left out.
+fn files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let built = matches!(
+                name.as_str(),
+                "target" | ".git" | "__pycache__" | "artifacts" | "corpus" | "coverage"
+            );
+            if name == ".git" {
+                continue;
+            }
+            if path.is_dir() {
+                if !built && !name.starts_with("mutants.out") && name != "peerproof-out" {
+                    open.push(path);
+                }
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                found.push((path, text));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let found: Vec<_> = files(&root().join(folder))
+        .into_iter()
+        .filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect();
+    assert!(!found.is_empty(), "no sources under {folder}");
+    found
+}
+
+/// The code of a source file: without comments and without its test module.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines()
+        .map(|line| line.split_once("//").map_or(line, |(code, _)| code))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn relative(path: &Path) -> String {
+    let root = root().canonicalize().unwrap();
+    path.canonicalize().unwrap().strip_prefix(root).unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn every_clause_has_a_check_or_a_reason() {
+    for boundary in table::all() {
+        let tested: BTreeSet<_> = boundary.checks().iter().flat_map(|check| &check.clauses).collect();
+        let mut faults = Vec::new();
+        for clause in boundary.clauses() {
+            match (tested.contains(&clause.id), clause.excluded.is_some()) {
+                (false, false) => {
+                    faults.push(format!("{} has neither a check nor an `excluded` reason", clause.id))
+                }
+                (true, true) => {
+                    faults.push(format!("{} is excluded and has a check all the same", clause.id))
+                }
+                _ => {}
+            }
+        }
+        assert!(faults.is_empty(), "{}:\n{}", boundary.name(), faults.join("\n"));
+    }
+}
+
+#[test]
+fn every_check_has_a_good_id_and_known_clauses() {
+    for boundary in table::all() {
+        let clauses: BTreeMap<_, _> = boundary.clauses().iter().map(|clause| (&clause.id, clause)).collect();
+        let mut seen = BTreeSet::new();
+        for check in boundary.checks() {
+            assert!(seen.insert(&check.id), "{} is there twice", check.id);
+            let good =
+                check.id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'/'));
+            assert!(good && check.id.starts_with(boundary.name()), "{} is no kebab path", check.id);
+            assert!(!check.clauses.is_empty(), "{} puts no clause at risk", check.id);
+            assert!(check.title.ends_with('.'), "{}: the title is no sentence", check.id);
+            for clause in &check.clauses {
+                assert!(clauses.contains_key(clause), "{} names the unknown clause {clause}", check.id);
+            }
+        }
+    }
+}
+
+/// Files whose help texts and error messages show a user an example.
+const EXAMPLES: [&str; 4] = [
+    "harness/cli/src/check.rs",
+    "harness/cli/src/init.rs",
+    "harness/cli/src/matrix.rs",
+    "harness/cli/src/peer.rs",
+];
+
+/// Places in the code below `folder`, outside `may`, where one of `words` stands.
+fn places(folder: &str, may: &[&str], words: &[&str]) -> String {
+    let mut found = String::new();
+    for (path, text) in sources(folder) {
+        let path = relative(&path);
+        if may.iter().any(|prefix| path.starts_with(prefix)) {
+            continue;
+        }
+        for (number, line) in code(&text).lines().enumerate() {
+            if words.iter().any(|word| line.contains(word)) {
+                found.push_str(&format!("{path}:{}: {}\n", number + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+/// The same for the sources of every crate below `harness/`.
+fn of_harness(may: &[&str], words: &[&str]) -> String {
+    crates().iter().map(|krate| places(&format!("harness/{krate}/src"), may, words)).collect()
+}
+
+/// The folders of the crates below `harness/`.
+fn crates() -> Vec<String> {
+    let folders = fs::read_dir(root().join("harness")).unwrap().map(|entry| entry.unwrap());
+    let crates = folders.filter(|entry| entry.path().join("Cargo.toml").is_file());
+    let mut found: Vec<String> =
+        crates.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    found.sort();
+    assert!(found.len() >= 7, "{found:?}");
+    found
+}
+
+#[test]
+fn only_the_boundaries_name_a_boundary() {
+    let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
+    for folder in ["harness/engine/src", "harness/peerproof/src", "harness/cli/src"] {
+        let may: Vec<&str> = ["harness/peerproof/src/table"].into_iter().chain(EXAMPLES).collect();
+        let found = places(folder, &may, &names);
+        assert!(found.is_empty(), "only its own crate, played/ and table.rs may name a boundary:\n{found}");
+    }
+}
+
+/// The crates of the workspace that a crate below `harness/` depends on, its tests included.
+fn workspace_dependencies(krate: &str) -> BTreeSet<String> {
+    let manifest = root().join("harness").join(krate).join("Cargo.toml");
+    let text =
+        fs::read_to_string(&manifest).unwrap_or_else(|error| panic!("{}: {error}", manifest.display()));
+    let names = text.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    names.filter(|name| *name == "peerproof" || name.starts_with("peerproof-")).map(str::to_owned).collect()
+}
+
+/// cli → peerproof → played and boundaries → engine. The engine and its judges never lean on the reference.
+#[test]
+fn crates_depend_downward_only() {
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let boundaries: Vec<String> =
+        table::all().iter().map(|boundary| format!("peerproof-{}", boundary.name())).collect();
+    assert_eq!(workspace_dependencies("engine"), of(&[]));
+    for boundary in table::all() {
+        assert_eq!(workspace_dependencies(boundary.name()), of(&["peerproof-engine"]), "{}", boundary.name());
+    }
+    let mut played = of(&["peerproof-engine", "peerproof-reference"]);
+    played.extend(boundaries.iter().cloned());
+    assert_eq!(workspace_dependencies("played"), played);
+    assert_eq!(workspace_dependencies("peerproof"), of(&["peerproof-engine", "peerproof-played"]));
+    // Its tests speak the words of boundaries.
+    let mut cli = workspace_dependencies("cli");
+    cli.retain(|name| !boundaries.contains(name));
+    assert_eq!(cli, of(&["peerproof", "peerproof-engine"]));
+}
+
+/// What a user's tests compile is no command line.
+#[test]
+fn only_the_command_line_needs_what_it_is_made_of() {
+    for krate in crates().iter().filter(|krate| *krate != "cli") {
+        let text = fs::read_to_string(root().join("harness").join(krate).join("Cargo.toml")).unwrap();
+        for name in ["clap", "indicatif"] {
+            let is_used = text.lines().any(|line| line.split(['.', ' ']).next() == Some(name));
+            assert!(!is_used, "harness/{krate} depends on {name}");
+        }
+    }
+}
+
+/// Everything else is handed the boundary, or those that it may be, as a value.
+#[test]
+fn only_what_a_user_starts_knows_the_table() {
+    let may = [
+        "harness/peerproof/src/table",
+        "harness/peerproof/src/hidden.rs",
+        "harness/peerproof/src/test_runner.rs",
+    ];
+    let found = places("harness/peerproof/src", &may, &["table::", "::table;"]);
+    assert!(
+        found.is_empty(),
+        "only the command line and cargo_test may use the table of boundaries:\n{found}"
+    );
+}
+
+/// What a crate embeds lies in its folder, or `cargo package` leaves it out.
+#[test]
+fn crates_reach_their_corpora_through_a_link() {
+    for boundary in table::all() {
+        let name = boundary.name();
+        let link = root().join("harness").join(name).join("corpora");
+        let to = fs::read_link(&link).unwrap_or_else(|error| panic!("{}: {error}", link.display()));
+        assert_eq!(to, Path::new("../../corpora").join(name));
+        let found = places(&format!("harness/{name}/src"), &[], &["../../corpora"]);
+        assert!(found.is_empty(), "harness/{name}/corpora is the way to the corpora:\n{found}");
+        let build = root().join("harness").join(name).join("build.rs");
+        assert!(build.is_file(), "{} is missing: new files would go unseen", build.display());
+    }
+}
+
+#[test]
+fn only_reports_print() {
+    // Peers that we play own their standard streams; everything else goes through report/.
+    let may = [
+        "harness/peerproof/src/report",
+        "harness/engine/src/fixture/",
+        "harness/engine/src/transport/child/shim.rs",
+        "harness/engine/src/load.rs",
+        "harness/engine/src/runner/probe.rs",
+    ];
+    let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout()", "io::stderr()"];
+    let found = of_harness(&may, &words);
+    assert!(found.is_empty(), "output goes through harness/peerproof/src/report/ only:\n{found}");
+}
+
+#[test]
+fn what_is_written_is_private() {
+    // What the harness plays has the permissions that a plan says; temporary folders are private anyway.
+    let may = [
+        "harness/engine/src/private.rs",
+        "harness/engine/src/fixture",
+        "harness/engine/src/lab",
+        "harness/engine/src/bench/",
+        "harness/engine/src/load.rs",
+        "harness/engine/src/transport/child/tests.rs",
+        "harness/peerproof/src/table/tests/",
+    ];
+    let words = ["File::create", "fs::write", "create_dir", "OpenOptions", "File::options"];
+    let found = of_harness(&may, &words);
+    assert!(found.is_empty(), "files that hold what peers said are written by private.rs:\n{found}");
+}
+
+#[test]
+fn only_main_reads_the_environment() {
+    // The tests of a Rust project have a `main` that is one line: for them `test_runner.rs` is it.
+    let may = ["harness/cli/src/main.rs", "harness/peerproof/src/test_runner.rs"];
+    let words = ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("];
+    let found = of_harness(&may, &words);
+    assert!(found.is_empty(), "environment variables are read in main.rs and passed down:\n{found}");
+}
+
+#[test]
+fn the_reference_is_sans_io() {
+    let words = [
+        "std::fs",
+        "TcpStream",
+        "TcpListener",
+        "UdpSocket",
+        "ToSocketAddrs",
+        "std::process",
+        "std::env",
+        "Instant::now",
+        "SystemTime",
+        "std::thread",
+        "rustix::",
+        "std::io::stdin",
+        "std::io::stdout",
+    ];
+    let may = ["reference-impl/src/io", "reference-impl/src/bin"];
+    let found = places("reference-impl/src", &may, &words);
+    assert!(found.is_empty(), "I/O and clocks belong to io/ and bin/:\n{found}");
+}
+
+#[test]
+fn the_reference_depends_on_nothing_in_the_workspace() {
+    let manifest = fs::read_to_string(root().join("reference-impl/Cargo.toml")).unwrap();
+    assert!(!manifest.contains("peerproof.") && !manifest.contains("peerproof ="), "{manifest}");
+}
+
+#[test]
+fn every_boundary_has_its_folders() {
+    for boundary in table::all() {
+        let name = boundary.name();
+        for folder in [
+            format!("reference-impl/src/{name}"),
+            format!("harness/{name}/src"),
+            format!("corpora/{name}/cases"),
+            format!("corpora/{name}/schemas"),
+            format!("corpora/{name}/seeds/accept"),
+            format!("corpora/{name}/seeds/reject"),
+            format!("corpora/{name}/seeds/either"),
+            format!("corpora/{name}/conversations"),
+        ] {
+            assert!(root().join(&folder).is_dir(), "the boundary {name} has no folder {folder}");
+        }
+        let clauses = format!("corpora/{name}/clauses.toml");
+        assert!(root().join(&clauses).is_file(), "the boundary {name} has no {clauses}");
+    }
+}
+
+#[test]
+fn corpora_hold_recipes_and_no_blobs() {
+    const BYTES_MAX: u64 = 64 << 10;
+    for (path, _) in files(&root().join("corpora")) {
+        let bytes = fs::metadata(&path).unwrap().len();
+        assert!(bytes <= BYTES_MAX, "{} has {bytes} bytes; write a recipe instead", path.display());
+    }
+}
+
+#[test]
+fn modules_stay_readable() {
+    const LINES_MAX: usize = 700;
+    let mut faults = Vec::new();
+    let folders = crates().into_iter().map(|krate| format!("harness/{krate}/src"));
+    for folder in folders.chain(["reference-impl/src".to_owned()]) {
+        for (path, text) in sources(&folder) {
+            let lines = text.lines().count();
+            if lines > LINES_MAX {
+                faults.push(format!("{} has {lines} lines: which two things is it?", relative(&path)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_tree_speaks_of_the_project_alone() {
+    // Built from parts, so that this file does not name what it looks for.
+    let words = [["..", "/shared"].concat(), ["/wo", "rk/"].concat(), ["helper", " session"].concat()];
+    let mut faults = Vec::new();
+    for (path, text) in files(&root()) {
+        for (number, line) in text.lines().enumerate() {
+            if words.iter().any(|word| line.contains(word.as_str())) {
+                faults.push(format!("{}:{}: {}", relative(&path), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Pieces that come while a peer still starts are one to it: a canary is answered before. A process that is sent one
+/// thing and no more has none; there the first piece waits until it is read.
+#[test]
+fn what_is_cut_is_sent_behind_a_canary() {
+    let mut cut = 0;
+    let mut early = Vec::new();
+    for boundary in table::all() {
+        for reference in table::played(boundary).references() {
+            let facts = table::played(boundary).facts_of(&reference);
+            for check in boundary.checks() {
+                let Ok(plan) = (check.planner)(&facts, &mut Rng::new(1).fork(&check.id)) else { continue };
+                for (at, step) in plan.steps.iter().enumerate() {
+                    let Act::Send { chunking, .. } = &step.act else { continue };
+                    if *chunking == Chunking::Whole || plan.sessions[step.session].command == HTTP {
+                        continue;
+                    }
+                    cut += 1;
+                    let is_ready = plan.steps[..at].iter().any(|it| it.session == step.session && it.canary);
+                    let sends = plan.steps.iter().filter(|it| it.session == step.session);
+                    let sends = sends.filter(|it| match &it.act {
+                        Act::Send { payload, .. } => payload.len(&Vars::new()) > 0,
+                        _ => false,
+                    });
+                    if !is_ready && sends.count() > 1 {
+                        early.push(check.id.clone());
+                    }
+                }
+            }
+        }
+    }
+    early.dedup();
+    assert_eq!(early, Vec::<String>::new());
+    assert!(cut > 50, "{cut}");
+}

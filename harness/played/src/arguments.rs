@@ -1,0 +1,67 @@
+//! Arguments that reference peers of every boundary take.
+
+use peerproof_reference::io;
+
+use peerproof_engine::selftest::presentation::{Harmless, PRESENT};
+
+/// The mutant that `--mutant ID` names, and the other arguments.
+///
+/// # Errors
+/// One sentence: the id is missing or unknown.
+pub fn split_mutant<M>(
+    args: &[String],
+    find: impl Fn(&str) -> Option<M>,
+) -> Result<(Option<M>, Vec<String>), String> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|arg| arg == "--mutant") else { return Ok((None, args)) };
+    if at + 1 >= args.len() {
+        return Err("--mutant needs an id; `peerproof list mutants` names them".to_owned());
+    }
+    let id = args.remove(at + 1);
+    args.remove(at);
+    let mutant =
+        find(&id).ok_or_else(|| format!("there is no mutant {id:?}; `peerproof list mutants` names them"))?;
+    Ok((Some(mutant), args))
+}
+
+/// The presentation that `--present NAME` asks for, and the other arguments.
+///
+/// # Errors
+/// One sentence: the name is missing or unknown.
+pub fn split_presentation(args: &[String]) -> Result<(Option<Harmless>, Vec<String>), String> {
+    let mut args = args.to_vec();
+    let Some(at) = args.iter().position(|arg| arg == PRESENT) else { return Ok((None, args)) };
+    let known = || Harmless::ALL.iter().map(|how| how.name()).collect::<Vec<_>>().join(", ");
+    if at + 1 >= args.len() {
+        return Err(format!("{PRESENT} needs one of {}", known()));
+    }
+    let name = args.remove(at + 1);
+    args.remove(at);
+    match Harmless::ALL.iter().find(|how| how.name() == name) {
+        Some(how) => Ok((Some(*how), args)),
+        None => Err(format!("{PRESENT} {name:?} is none of {}", known())),
+    }
+}
+
+/// The feature that `--without FEATURE` names, and the other arguments.
+pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
+    match args.iter().position(|arg| arg == "--without") {
+        Some(at) if at + 1 < args.len() => {
+            let feature = args.remove(at + 1);
+            args.remove(at);
+            (Some(feature), args)
+        }
+        _ => (None, args),
+    }
+}
+
+/// Says on standard error, as a peer does, what is wrong with its arguments; gives the exit status.
+pub fn refuse(error: &str) -> i32 {
+    io::complain(error);
+    2
+}
+
+/// Looks variables up in an environment; the last one of a name counts.
+pub fn variable(env: &[(String, String)]) -> impl Fn(&str) -> Option<String> {
+    |name| env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+}

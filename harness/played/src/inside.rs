@@ -1,0 +1,71 @@
+//! A machine of the reference as a peer in this process.
+
+use peerproof_reference::machine as reference;
+
+use peerproof_engine::machine::{Action, Event, Fetched, Machine, Millis};
+
+/// `machine` as the engine knows one.
+pub fn inside(machine: impl reference::Machine + 'static) -> Box<dyn Machine> {
+    Box::new(Inside { machine, asked: Vec::new() })
+}
+
+struct Inside<M> {
+    machine: M,
+    /// What the machine asked for last; kept for its room.
+    asked: Vec<reference::Action>,
+}
+
+impl<M> Inside<M> {
+    fn pass_on(&mut self, actions: &mut Vec<Action>) {
+        actions.extend(self.asked.drain(..).filter_map(action));
+    }
+}
+
+impl<M: reference::Machine> Machine for Inside<M> {
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        self.machine.begin(now, &mut self.asked);
+        self.pass_on(actions);
+    }
+
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.machine.handle(told(event), now, &mut self.asked);
+        self.pass_on(actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.machine.wants_stdin()
+    }
+}
+
+fn told(event: Event<'_>) -> reference::Event<'_> {
+    match event {
+        Event::Stdin(bytes) => reference::Event::Stdin(bytes),
+        Event::StdinEof => reference::Event::StdinEof,
+        Event::Terminate => reference::Event::Terminate,
+        Event::Wake => reference::Event::Wake,
+        Event::Fetched(reply) => {
+            reference::Event::Fetched(reply.map(|Fetched { status, location, body }| reference::Fetched {
+                status,
+                location,
+                body,
+            }))
+        }
+        Event::SpawnFailed(why) => reference::Event::ChildSpawnFailed(reference::SpawnFailure::Other(why)),
+    }
+}
+
+/// `None` for what has no meaning here: there is no child to kill, and what is not known has no answer to wait for.
+fn action(asked: reference::Action) -> Option<Action> {
+    Some(match asked {
+        reference::Action::Stdout(bytes) => Action::Stdout(bytes),
+        reference::Action::Stderr(bytes) => Action::Stderr(bytes),
+        reference::Action::WakeAt(at) => Action::WakeAt(at),
+        reference::Action::Fetch { host, port, path, host_header, body_bytes_max, timeout_ms } => {
+            Action::Fetch { host, port, path, host_header, body_bytes_max, timeout_ms }
+        }
+        reference::Action::Spawn { argv, .. } => Action::Spawn { argv },
+        reference::Action::Exit(status) => Action::Exit(status),
+        reference::Action::Abort => Action::Abort,
+        _ => return None,
+    })
+}

@@ -1,0 +1,210 @@
+//! The reference server as a peer under test.
+
+use peerproof_reference::json_rpc::mutants;
+use peerproof_reference::{io, json_rpc};
+use serde_json::{Value, json};
+
+use super::arguments::{refuse, split_mutant, variable};
+use super::inside;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::machine::Machine;
+use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
+use peerproof_json_rpc::role::reference_role;
+use peerproof_json_rpc::usual;
+
+pub mod client;
+pub mod properties;
+#[cfg(test)]
+mod shrunk;
+#[cfg(test)]
+mod signed;
+
+struct JsonRpc;
+
+/// The reference server and client.
+pub fn played() -> &'static dyn Played {
+    &JsonRpc
+}
+
+impl Played for JsonRpc {
+    fn boundary(&self) -> &'static dyn Boundary {
+        peerproof_json_rpc::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn facts_of(&self, of: &Reference) -> Facts {
+        facts_of(of)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        least_roles(side)
+    }
+
+    fn plays(&self, of: &Reference, mutant: &Mutant) -> bool {
+        of.side == mutant.side && plays(of, mutant.id)
+    }
+
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args, env)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
+
+/// Arguments of the reference with every feature.
+const FEATURED: [&str; 7] =
+    ["--auth-key", "peerproof-test-key", "--auth-key-id", "k1", "--rate-limit", "60/1", "--gzip"];
+
+fn is_featured(reference: &Reference) -> bool {
+    reference.commands.iter().any(|(_, args)| args.iter().any(|arg| arg == FEATURED[0]))
+}
+
+/// What a configuration file for one of the reference servers would say.
+pub fn facts_of(reference: &Reference) -> Facts {
+    let mut facts = usual::facts(reference.side);
+    facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
+    if is_featured(reference) {
+        facts.features.insert("auth".to_owned(), json!({ "key": FEATURED[1], "key_id": FEATURED[3] }));
+        facts.features.insert("gzip".to_owned(), json!(true));
+        facts.features.insert("rate_limit".to_owned(), json!({ "requests": 60, "window_s": 1 }));
+    }
+    facts
+}
+
+/// Whether a mutant is made of this reference: that with every feature where the fault does not show without.
+pub fn plays(reference: &Reference, mutant: &str) -> bool {
+    let needs = mutants::find(mutant).is_some_and(|mutant| mutant.needs.is_some());
+    needs == is_featured(reference)
+}
+
+/// Arguments after `peerproof peer json_rpc`.
+pub fn commands() -> Vec<Reference> {
+    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    let featured = |how: &[&str]| own(&[how, FEATURED.as_slice()].concat());
+    vec![
+        Reference {
+            side: Side::Provider,
+            commands: vec![("command", own(&["--stdio"])), (HTTP, own(&["--http", "{addr}"]))],
+            harmless: Harmless::ALL,
+        },
+        Reference {
+            side: Side::Provider,
+            commands: vec![("command", featured(&["--stdio"])), (HTTP, featured(&["--http", "{addr}"]))],
+            harmless: Harmless::ALL,
+        },
+        client::command(),
+    ]
+}
+
+/// Roles at their least: params that say nothing, to a method whose result is free.
+pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+    let free = reference_role("counter")["method"].clone();
+    match side {
+        Side::Provider => vec![
+            ("named", json!({ "method": free, "params": {} })),
+            (
+                "named",
+                json!({ "method": reference_role("named")["method"], "params": { "minuend": 42, "subtrahend": 23 } }),
+            ),
+            ("echo", json!({ "method": reference_role("echo")["method"], "params": {} })),
+        ],
+        Side::Consumer => Vec::new(),
+    }
+}
+
+/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
+/// exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    if let Some(args) = client::arguments(args) {
+        return client::run(&args, env);
+    }
+    let (mutant, args) = match split_mutant(args, mutants::find) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let args = without_stdio(&args);
+    let Some(mutant) = mutant else { return io::json_rpc::run_json_rpc(&args) };
+    match io::json_rpc_http::split_http(&args) {
+        Ok((Some(address), rest)) if mutant.shell_fault().is_none() => {
+            return match io::json_rpc::parse(&rest) {
+                Ok(config) => io::http_faults::serve_mutant(address, &mutant, config),
+                Err(error) => refuse(&error),
+            };
+        }
+        Ok(_) => {}
+        Err(error) => return refuse(&error),
+    }
+    if let Some(fault) = mutant.shell_fault() {
+        let Ok(program) = std::env::current_exe() else { return 70 };
+        let mut correct =
+            vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "json_rpc".to_owned()];
+        correct.extend(["--stdio".to_owned()].into_iter().chain(args));
+        return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+    }
+    match io::json_rpc::parse(&args) {
+        Ok(mut config) => {
+            config.started_unix_ms = io::json_rpc::unix_ms();
+            io::stdio::run_machine(mutant.machine(config), io::json_rpc::STATUS_TERMINATED)
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+/// The arguments without the word that says that lines are spoken, and without what the server itself need not know:
+/// that it does not claim the methods of the profile, which it has all the same.
+fn without_stdio(args: &[String]) -> Vec<String> {
+    let args: Vec<String> = args.iter().filter(|arg| *arg != "--stdio").cloned().collect();
+    unclaimed(&args, "profile_methods")
+}
+
+/// The arguments without those that say that `feature` is not claimed.
+pub(super) fn unclaimed(args: &[String], feature: &str) -> Vec<String> {
+    match args.windows(2).position(|pair| pair == ["--without", feature]) {
+        Some(at) => [&args[..at], &args[at + 2..]].concat(),
+        None => args.to_vec(),
+    }
+}
+
+/// The reference server as a machine, or a mutant of it.
+pub fn machine(args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+    if let Some(args) = client::arguments(args) {
+        return client::machine(&args);
+    }
+    let (mutant, args) = split_mutant(args, mutants::find).ok()?;
+    let mut config = io::json_rpc::parse(&without_stdio(&args)).ok()?;
+    config.started_unix_ms = UNIX_MS_AT_START;
+    Some(inside(match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => json_rpc::machine(config),
+    }))
+}
+
+/// The mutants of both sides. One whose clause has no row is a survivor.
+pub fn mutants() -> Vec<Mutant> {
+    mutants::all()
+        .into_iter()
+        .map(|mutant| Mutant {
+            id: mutant.id,
+            clauses: mutant.clauses,
+            side: Side::Provider,
+            fault: mutant.fault,
+            needs_process: mutant.shell_fault().is_some() || mutant.carrier_fault().is_some(),
+            unclaimed: None,
+        })
+        .chain(client::mutants())
+        .collect()
+}

@@ -1,0 +1,429 @@
+//! Properties of the reference server and of the model for any bytes. Fuzz targets and plain tests call the same
+//! functions; each panics where a property does not hold.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use peerproof_reference::json::{BigNumbers, DuplicateKeys, LoneSurrogates, Policy, Value, write_value};
+use peerproof_reference::json_rpc::{
+    AuthConfig, Config, HmacVerifier, Verifier as _, machine, signature as sign, write_jcs,
+};
+use peerproof_reference::limits::Limits;
+use peerproof_reference::machine::{Action, Event, Machine};
+
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_json_rpc::talk::{call, quoted};
+use peerproof_json_rpc::{oracle, usual};
+
+/// Nesting at which both decoders are compared.
+const DEPTH: usize = 64;
+/// Lines of a conversation that are looked at.
+const LINES_MAX: usize = 100;
+/// Most that one response of the reference adds to what it was asked, bytes.
+const REPLY_BYTES_MAX: usize = 2_048;
+/// A byte may come back as `\u00XX`, or stand in a replacement character.
+const ESCAPED_MAX: usize = 6;
+
+/// Both decoders agree on what is JSON and on what it says, what is written is read as the same, and the reference
+/// answers the line as the model expects.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn decode(data: &[u8]) {
+    let ours = json::decode(data, &DecodeLimits { depth_max: DEPTH, ..DecodeLimits::default() });
+    let theirs = Value::parse(data, DEPTH, &Policy::default());
+    match (&ours, &theirs) {
+        (Ok(ours), Ok(theirs)) => {
+            let mut text = Vec::new();
+            write_value(&mut text, theirs);
+            let again = Value::parse(&text, DEPTH, &Policy::default());
+            assert_eq!(again.as_ref(), Ok(theirs), "what is written is read as the same");
+            if !ours.facts.duplicate_keys && !ours.facts.lone_surrogates {
+                assert_eq!(read(&text), ours.value, "both read the same");
+                assert_eq!(read(ours.value.to_text().as_bytes()), ours.value);
+                assert_eq!(read(ours.value.to_text_pretty().as_bytes()), ours.value);
+            }
+        }
+        (Err(_), Err(_)) => {}
+        (Err(error), Ok(_)) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => {}
+        (Ok(_), Err(error)) => panic!("the reference refuses what is JSON: {error}"),
+        (Err(error), Ok(_)) => panic!("the reference takes what is no JSON: {error}"),
+    }
+    let mut server = Server::new(Config::default());
+    for line in data.split(|byte| *byte == b'\n').take(LINES_MAX) {
+        server.turn(&[line, b"\n"].concat());
+    }
+    server.finish();
+}
+
+/// Conversations that `data` spells: calls and notifications, right and wrong, alone and in batches. Gives the number of
+/// lines.
+///
+/// # Panics
+/// Where the model finds fault.
+pub fn converse(data: &[u8]) -> usize {
+    let mut server = Server::new(Config::default());
+    for line in data.split(|byte| *byte == b'\n').take(LINES_MAX) {
+        let line = match line {
+            [op, rest @ ..] if *op < 0x20 && !matches!(op, b'\t' | b'\r') => spelled(*op, rest).0,
+            other => other.to_vec(),
+        };
+        server.turn(&[&line[..], b"\n"].concat());
+    }
+    server.finish()
+}
+
+/// A batch of what `data` spells: each id is answered once, what is no request gets an error of its own, what is a
+/// notification nothing; the answer is bounded by the question; and the model agrees.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn batch(data: &[u8]) {
+    const ELEMENTS_MAX: usize = 200;
+    let mut elements = Vec::new();
+    let (mut ids, mut without_id) = (Vec::new(), 0);
+    for (at, bytes) in data.chunks(3).take(ELEMENTS_MAX).enumerate() {
+        let op = bytes[0];
+        let id = format!("b{at}");
+        let of = |at: usize| bytes.get(at).copied().unwrap_or_default();
+        elements.push(match op % 8 {
+            0 => {
+                without_id += 1;
+                ["1", "null", "[]", "{}", "\"x\"", "{\"jsonrpc\":\"2.0\"}", "true", "[[]]"]
+                    [usize::from(of(1) % 8)]
+                .to_owned()
+            }
+            1 | 2 => call("peerproof.counter", Some("{}"), None),
+            3 => call("peerproof.no_such_method", None, None),
+            _ => {
+                let method = ["peerproof.echo", "peerproof.counter", "peerproof.no_such_method", "rpc.x"]
+                    [usize::from(of(1) % 4)];
+                let params = format!("{{\"n\":{}}}", of(2));
+                let text = call(method, Some(&params), Some(&quoted(&id)));
+                ids.push(id);
+                text
+            }
+        });
+    }
+    let line = format!("[{}]\n", elements.join(","));
+    let mut server = Server::new(Config::default());
+    let out = server.turn(line.as_bytes());
+    assert!(out.len() <= line.len() * ESCAPED_MAX + (elements.len() + 1) * REPLY_BYTES_MAX, "{}", out.len());
+    if elements.is_empty() {
+        assert_eq!(read(&out).pointer("/error/code").and_then(Json::as_i64), Some(-32600));
+    } else if ids.is_empty() && without_id == 0 {
+        assert!(out.is_empty(), "a batch of notifications is answered");
+    } else {
+        let reply = read(&out);
+        let items = reply.as_array().unwrap_or_else(|| panic!("no array: {reply:?}"));
+        let mut answered: Vec<&str> =
+            items.iter().filter_map(|item| item.get("id").and_then(Json::as_str)).collect();
+        answered.sort_unstable();
+        ids.sort_unstable();
+        assert_eq!(answered, ids, "each id once");
+        assert_eq!(items.len() - answered.len(), without_id, "each element that is no request, once");
+    }
+    server.finish();
+}
+
+/// Tasks that stream, at their own pace and with their own timeouts, started and waited for in any order: each stream
+/// begins once, counts without gaps, ends once and before its response, and says nothing afterwards; every task has one
+/// response. Gives the number of streams.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn stream(data: &[u8]) -> usize {
+    const TASKS_MAX: usize = 24;
+    let mut server = Server::new(Config::default());
+    let mut tasks = 0;
+    for bytes in data.chunks(3) {
+        let of = |at: usize| bytes.get(at).copied().unwrap_or_default();
+        match of(0) % 4 {
+            0 | 1 if tasks < TASKS_MAX => {
+                let pace_ms = u32::from(of(1)) * 4;
+                let timeout_ms = [1, 100, 1_000, 600_000][usize::from(of(2) % 4)];
+                let streams = of(2) & 16 == 0;
+                let params = format!(
+                    "{{\"task_type\":\"analysis\",\"prompt\":{},\"options\":{{\"stream\":{streams},\"pace_ms\":{pace_ms},\
+                     \"timeout_ms\":{timeout_ms}}}}}",
+                    quoted(&"a\nb ".repeat(usize::from(of(2) >> 5)))
+                );
+                let line = call("execute_task", Some(&params), Some(&tasks.to_string())) + "\n";
+                server.turn(line.as_bytes());
+                tasks += 1;
+            }
+            2 => server.pass(u64::from(of(1)) * 8),
+            _ => drop(server.turn(b"{\"jsonrpc\":\"2.0\",\"method\":\"peerproof.counter\"}\n")),
+        }
+    }
+    // At the end of its input a server may give tasks up; here each has the time that it asks for.
+    server.pass(700_000);
+    let out = server.out.clone();
+    server.finish();
+    let mut streams: BTreeMap<String, (String, u64, bool)> = BTreeMap::new();
+    let mut answered: BTreeMap<String, u32> = BTreeMap::new();
+    for line in out.split_inclusive(|byte| *byte == b'\n') {
+        let message = read(line);
+        let of = |name: &str| message.pointer(&format!("/params/{name}")).map(Json::to_text);
+        let stream_id = of("stream_id").unwrap_or_default();
+        match message.get("method").and_then(Json::as_str) {
+            Some("stream_start") => {
+                let task = of("task_id").unwrap_or_default();
+                assert!(!answered.contains_key(&task), "a stream begins after its response");
+                assert!(streams.insert(stream_id, (task, 0, false)).is_none(), "a stream begins twice");
+            }
+            Some("stream_data") => {
+                let (task, count, ended) = streams.get_mut(&stream_id).expect("data of a stream that began");
+                *count += 1;
+                assert!(!*ended && !answered.contains_key(task), "data after the end");
+                assert_eq!(of("sequence"), Some(count.to_string()), "a gap");
+            }
+            Some("stream_end") => {
+                let (task, count, ended) =
+                    streams.get_mut(&stream_id).expect("the end of a stream that began");
+                assert!(!std::mem::replace(ended, true) && !answered.contains_key(task), "a second end");
+                assert_eq!(of("total_chunks"), Some(count.to_string()));
+            }
+            Some(other) => panic!("a call of {other}"),
+            None => {
+                *answered.entry(message.get("id").map(Json::to_text).unwrap_or_default()).or_default() += 1
+            }
+        }
+    }
+    assert!(streams.values().all(|(.., ended)| *ended), "a stream has no end: {streams:?}");
+    assert_eq!(answered.len(), tasks, "{answered:?}");
+    assert!(answered.values().all(|count| *count == 1), "{answered:?}");
+    streams.len()
+}
+
+/// The canonical form: reading and writing it again changes nothing, it says what the message says, and neither
+/// presentation nor a signature that is already there counts. What verifies, verifies in every presentation; with any
+/// member more it does not. Gives whether there was something to sign.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn signature(data: &[u8]) -> bool {
+    const KEY: &[u8] = b"test-key";
+    const NOW_S: u64 = 1_634_567_890;
+    let strict = Policy {
+        duplicate_keys: DuplicateKeys::Refuse,
+        lone_surrogates: LoneSurrogates::Refuse,
+        big_numbers: BigNumbers::Refuse,
+    };
+    let Ok(value) = Value::parse(data, DEPTH, &strict) else { return false };
+    let canonical = |value: &Value| {
+        let mut text = Vec::new();
+        write_jcs(&mut text, value);
+        text
+    };
+    let text = canonical(&value);
+    // A large double with a fraction is written without one, and looks like an integer that cannot be signed.
+    let written = Policy { big_numbers: BigNumbers::Round, ..strict };
+    let again = Value::parse(&text, DEPTH, &written).unwrap_or_else(|error| panic!("{error}: no JSON"));
+    assert_eq!(canonical(&again), text, "the canonical form is its own");
+    let (said, meant) = (read(&text), read(data));
+    assert!(alike(&said, &meant), "{said:?} is not {meant:?}");
+    if said.as_object().is_none() {
+        return false;
+    }
+    let auth = |signature: &str| {
+        Json::object([
+            ("signature", Json::from(signature)),
+            ("nonce", Json::from("n-1")),
+            ("timestamp", Json::from(NOW_S)),
+        ])
+    };
+    let mut message = meant;
+    message.set("auth", auth("x"));
+    let signed = sign(KEY, message.to_text().as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    message.set("auth", auth(&signed));
+    let config = AuthConfig { key: KEY.to_vec(), key_id: None };
+    let verifier = HmacVerifier::new(config, &Limits::default());
+    let verify = |text: &str| verifier.verify(text.as_bytes(), NOW_S).is_some();
+    assert!(verify(&message.to_text()), "what was signed verifies");
+    assert!(verify(&message.to_text_pretty()), "white space is no part of it");
+    let members = message.as_object().unwrap_or_default().to_vec();
+    let reversed = Json::object(members.into_iter().rev());
+    assert!(verify(&reversed.to_text()), "the order of members is no part of it");
+    let mut name = "z".to_owned();
+    while message.get(&name).is_some() {
+        name.push('z');
+    }
+    message.set(&name, Json::from(0_u64));
+    assert!(!verify(&message.to_text()), "a member more is refused");
+    message.remove(&name);
+    message.set("auth", auth(&signed.chars().rev().collect::<String>()));
+    let palindrome = signed.chars().rev().eq(signed.chars());
+    assert!(palindrome || !verify(&message.to_text()), "another signature is refused");
+    true
+}
+
+/// Whether two values say the same to whoever has doubles.
+fn alike(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
+        (Json::Object(a), Json::Object(members)) => {
+            a.len() == members.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| alike(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// A message out of a few bytes, so that a fuzzer reaches states and not only syntax; and whether it has an id.
+fn spelled(op: u8, rest: &[u8]) -> (Vec<u8>, bool) {
+    const METHODS: [&str; 6] = [
+        "peerproof.echo",
+        "peerproof.counter",
+        "peerproof.fail",
+        "peerproof.named",
+        "peerproof.no_such_method",
+        "validate_code",
+    ];
+    const PARAMS: [&str; 8] = [
+        "{}",
+        "[]",
+        r#"{"minuend":42,"subtrahend":23}"#,
+        "[1,[2],{}]",
+        r#"{"code":"(]","language":"rust"}"#,
+        "null",
+        "7",
+        r#"{"a":9007199254740993,"b":"\ud800"}"#,
+    ];
+    const IDS: [&str; 8] = ["1", "\"a\"", "0", "-7", "null", "1.5", "[]", "\"\\u00e9\""];
+    let byte = |at: usize| rest.get(at).copied().unwrap_or_default();
+    let one = |at: usize| {
+        let method = METHODS[usize::from(byte(at)) % METHODS.len()];
+        let params = (byte(at + 1) & 8 == 0).then(|| PARAMS[usize::from(byte(at + 1) % 8)]);
+        let id = (byte(at + 2) & 8 == 0).then(|| IDS[usize::from(byte(at + 2) % 8)]);
+        (call(method, params, id), id.is_some())
+    };
+    if op < 0x10 {
+        let (text, has_id) = one(0);
+        return (text.into_bytes(), has_id);
+    }
+    let elements: Vec<(String, bool)> = (0..usize::from(op - 0x10)).map(|at| one(at * 3)).collect();
+    let texts: Vec<&str> = elements.iter().map(|(text, _)| text.as_str()).collect();
+    (format!("[{}]", texts.join(",")).into_bytes(), elements.iter().any(|(_, has_id)| *has_id))
+}
+
+fn read(bytes: &[u8]) -> Json {
+    json::decode(bytes, &DecodeLimits::default())
+        .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(bytes)))
+        .value
+}
+
+fn facts() -> &'static Arc<Facts> {
+    static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
+    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+}
+
+/// The reference in this process, on a clock that moves when it is told to.
+struct Server {
+    machine: Box<dyn Machine + Send>,
+    now: u64,
+    wake_at: Option<u64>,
+    /// Everything that it said.
+    out: Vec<u8>,
+    exited: bool,
+    events: Vec<Happened>,
+    steps: Vec<Step>,
+}
+
+impl Server {
+    fn new(config: Config) -> Self {
+        Self {
+            machine: machine(config),
+            now: 0,
+            wake_at: None,
+            out: Vec::new(),
+            exited: false,
+            events: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, kind: Kind) {
+        let at_us = self.now * 1_000 + self.events.len() as u64 % 1_000;
+        self.events.push(Happened { at_us, session: 0, kind });
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        let mut actions = Vec::new();
+        self.machine.handle(event, self.now, &mut actions);
+        for action in actions {
+            assert!(!self.exited, "nothing follows the end");
+            match action {
+                Action::Stdout(bytes) => {
+                    self.out.extend_from_slice(&bytes);
+                    self.note(Kind::Received { bytes: Bytes(bytes) });
+                }
+                Action::WakeAt(time) => self.wake_at = Some(time),
+                Action::Exit(status) => {
+                    assert_eq!(status, 0, "it ends well");
+                    self.exited = true;
+                }
+                Action::Stderr(_) => {}
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    }
+
+    /// Lets the clock run on, with every wake on the way.
+    fn pass(&mut self, ms: u64) {
+        let end = self.now + ms;
+        while let Some(at) = self.wake_at.filter(|at| *at <= end && !self.exited) {
+            self.now = self.now.max(at);
+            self.wake_at = None;
+            self.event(Event::Wake);
+        }
+        // The moment of its end is told, not that of the look.
+        if !self.exited {
+            self.now = end;
+        }
+    }
+
+    /// Sends bytes, and gives back what comes without time passing.
+    fn turn(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let (step, payload) = (self.steps.len(), Payload::from_bytes(bytes));
+        self.note(Kind::Sent { step, payload: payload.clone() });
+        self.steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 }));
+        let before = self.out.len();
+        self.event(Event::Stdin(bytes));
+        self.pass(0);
+        self.out[before..].to_vec()
+    }
+
+    /// Ends the input, waits for the end of the server, and lets the model judge everything; the number of steps.
+    fn finish(mut self) -> usize {
+        self.note(Kind::StdinClosed);
+        self.event(Event::StdinEof);
+        self.pass(700_000);
+        assert!(self.exited, "the end of the input ends the server");
+        self.note(Kind::StdoutClosed);
+        self.note(Kind::Exited { exit: Exit::Code(0) });
+        let count = self.steps.len();
+        self.steps.push(Step::new(Act::Finish));
+        let session = Session { command: "command".to_owned(), ..Session::default() };
+        let plan = Plan { sessions: vec![session], steps: self.steps, by_model: true, ..Plan::default() };
+        let transcript = Transcript {
+            boundary: "json_rpc".to_owned(),
+            check: "property".to_owned(),
+            facts: Arc::clone(facts()),
+            plan: Arc::new(plan),
+            timeout_scale: 1.0,
+            events: self.events,
+        };
+        let judgement = oracle::judge(&transcript);
+        let lines = peerproof_engine::lines::of_session(&transcript, 0);
+        let said =
+            || -> String { lines.iter().map(|line| String::from_utf8_lossy(&line.bytes) + "\n").collect() };
+        assert!(judgement.findings.is_empty(), "{:#?}\nin {}", judgement.findings, said());
+        count
+    }
+}

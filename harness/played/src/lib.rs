@@ -1,0 +1,12 @@
+//! The reference, played: its machines as peers in this process, its programs as peers that this binary becomes.
+//!
+//! A file a boundary; what they share is here. The engine knows them as [`Played`](peerproof_engine::played::Played).
+
+pub mod arguments;
+mod inside;
+pub mod json_rpc;
+pub mod policy_driver;
+mod presented;
+pub mod toolhost;
+
+pub use inside::inside;

@@ -1,0 +1,175 @@
+//! The reference driver, bridge and selector as peers under test.
+
+use peerproof_reference::io;
+use peerproof_reference::policy_driver::mutants::{bridge, driver, selector};
+use serde_json::json;
+
+use super::arguments::{refuse, split_mutant, split_presentation, variable};
+use super::presented::wrap_as;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::machine::Machine;
+use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_policy_driver::request::Request;
+use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR};
+
+pub mod properties;
+
+struct PolicyDriver;
+
+/// The reference driver, bridge and selector.
+pub fn played() -> &'static dyn Played {
+    &PolicyDriver
+}
+
+impl Played for PolicyDriver {
+    fn boundary(&self) -> &'static dyn Boundary {
+        peerproof_policy_driver::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
+        least_roles(side)
+    }
+
+    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        // A driver needs its file, a selector real processes.
+        None
+    }
+
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        takes(side, extra)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
+
+/// The word that says that the driver is meant.
+const DRIVE: &str = "--drive";
+/// The word for the bridge.
+const ASK: &str = "--bridge";
+/// The word for the selector.
+const SELECT: &str = "--select";
+/// The word for what the selector starts drivers with.
+const SHIM: &str = "--exec";
+/// The words by which this program is that.
+const OWN_SHIM: [&str; 3] = ["peer", "policy_driver", SHIM];
+
+/// Arguments after `peerproof peer policy_driver`.
+pub fn commands() -> Vec<Reference> {
+    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    vec![
+        Reference {
+            side: Side::Provider,
+            commands: vec![
+                (DRIVER, own(&[DRIVE, "{payload}"])),
+                (BRIDGE, own(&[ASK, "{payload}", "--limit", "policy_llm_timeout_ms=1500"])),
+            ],
+            // A block has one form: only how it is cut is free.
+            harmless: &[Harmless::OneByteWrites],
+        },
+        Reference {
+            side: Side::Consumer,
+            commands: vec![(SELECTOR, own(&[SELECT]))],
+            harmless: Harmless::ALL,
+        },
+    ]
+}
+
+/// Roles at their least: a payload whose inputs say nothing.
+pub fn least_roles(side: Side) -> Vec<(&'static str, serde_json::Value)> {
+    let role = |request: Request| {
+        let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
+        json!({ "payload": payload })
+    };
+    match side {
+        Side::Provider => vec![
+            ("pick", role(Request::plain().inputs("{}"))),
+            ("pick", role(Request::plain().without("inputs"))),
+            ("pick_inp", role(Request::plain().inputs(r#"{"policy_patch":{"":0}}"#))),
+            ("pick_inp64", role(Request::plain().inputs(r#"{"policy_patch64":{"":0}}"#))),
+        ],
+        Side::Consumer => Vec::new(),
+    }
+}
+
+/// Runs a reference peer on the standard streams of this process and returns its exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    let Some((word, args)) = args.split_first() else {
+        return refuse("say which peer: --drive PAYLOAD, --bridge PAYLOAD or --select");
+    };
+    let (how, args) = match split_presentation(args) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let args = args.as_slice();
+    let wrap = |machine| wrap_as(machine, how);
+    let variable = variable(env);
+    let run = match word.as_str() {
+        DRIVE => split_mutant(&payload_last(args), driver::find).map(|split| match split {
+            (None, args) => io::policy_driver::run_policy_driver(&args, &wrap),
+            (Some(mutant), args) => io::policy_driver::run_driver_mutant(&mutant, &args, &variable),
+        }),
+        ASK => split_mutant(&payload_last(args), bridge::find).map(|split| match split {
+            (None, args) => io::policy_driver::run_policy_llm(&args, &variable, &wrap),
+            (Some(mutant), args) => io::policy_driver::run_bridge_mutant(&mutant, &args, &variable),
+        }),
+        SELECT => split_mutant(args, selector::find).map(|split| match split {
+            (None, args) => io::policy_select::run_policy_select(&args, env, &OWN_SHIM, &wrap),
+            (Some(mutant), args) => io::policy_select::run_mutant(&mutant, &args, env, &OWN_SHIM),
+        }),
+        SHIM => Ok(io::policy_exec::run_policy_exec(args)),
+        other => Err(format!("there is no peer {other:?}: --drive PAYLOAD, --bridge PAYLOAD or --select")),
+    };
+    run.unwrap_or_else(|error| refuse(&error))
+}
+
+/// The payload behind all other arguments, where a driver has it: options are added at the end of a command line.
+fn payload_last(args: &[String]) -> Vec<String> {
+    let mut args = args.to_vec();
+    if args.first().is_some_and(|first| !first.starts_with("--")) {
+        args.rotate_left(1);
+    }
+    args
+}
+
+/// Whether the reference of this side understands these arguments beyond the usual ones.
+pub fn takes(side: Side, extra: &[String]) -> bool {
+    match side {
+        Side::Provider => {
+            let payload = ["payload".to_owned()];
+            io::policy_driver::parse(&[extra, &payload].concat()).is_ok()
+        }
+        Side::Consumer => io::policy_select::parse(extra, &[]).is_ok(),
+    }
+}
+
+/// All mutants, those of the provider first.
+pub fn mutants() -> Vec<Mutant> {
+    let entry = |id, clauses, fault, unclaimed, side| Mutant {
+        id,
+        clauses,
+        side,
+        fault,
+        // A driver needs its file, a selector real processes.
+        needs_process: true,
+        unclaimed,
+    };
+    let drivers = driver::all().into_iter();
+    let drivers = drivers.map(|it| entry(it.id, it.clauses, it.fault, it.unclaimed, Side::Provider));
+    let bridges = bridge::all().into_iter();
+    let bridges = bridges.map(|it| entry(it.id, it.clauses, it.fault, it.unclaimed, Side::Provider));
+    let selectors = selector::all().into_iter();
+    let selectors = selectors.map(|it| entry(it.id, it.clauses, it.fault, it.unclaimed, Side::Consumer));
+    drivers.chain(bridges).chain(selectors).collect()
+}

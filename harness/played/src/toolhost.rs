@@ -1,0 +1,179 @@
+//! The reference toolhost and dispatcher as peers under test.
+
+use peerproof_reference::dispatcher::Dispatcher;
+use peerproof_reference::toolhost::mutants;
+use peerproof_reference::{dispatcher, io, toolhost};
+use serde_json::{Value, json};
+
+use super::arguments::{refuse, split_mutant, split_presentation, split_without, variable};
+use super::inside;
+use super::presented::wrap_as;
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
+use peerproof_engine::machine::Machine;
+use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_engine::selftest::presentation::Harmless;
+use peerproof_toolhost::role::reference_aid;
+
+pub mod properties;
+
+struct Toolhost;
+
+/// The reference toolhost and dispatcher.
+pub fn played() -> &'static dyn Played {
+    &Toolhost
+}
+
+impl Played for Toolhost {
+    fn boundary(&self) -> &'static dyn Boundary {
+        peerproof_toolhost::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        commands()
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        run(args, env)
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        least_roles(side)
+    }
+
+    fn reference_machine(&self, args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        machine(args, env)
+    }
+
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        takes(side, extra)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        mutants()
+    }
+}
+
+/// Arguments after `peerproof peer toolhost`.
+pub fn commands() -> Vec<Reference> {
+    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    vec![
+        Reference {
+            side: Side::Provider,
+            commands: vec![("run", own(&["--run", "{aid}"])), ("serve", own(&["--serve"]))],
+            harmless: Harmless::ALL,
+        },
+        Reference {
+            side: Side::Consumer,
+            commands: vec![("command", own(&["--dispatch", "{peer}"]))],
+            harmless: Harmless::OF_REQUESTS,
+        },
+    ]
+}
+
+/// Roles at their least: an input that says nothing, to a tool whose output is free.
+pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+    match side {
+        Side::Provider => vec![
+            ("any", json!({ "aid": reference_aid("noise") })),
+            ("any", json!({ "aid": reference_aid("noise"), "input": {} })),
+            ("echo", json!({ "aid": reference_aid("echo"), "input": {} })),
+        ],
+        Side::Consumer => Vec::new(),
+    }
+}
+
+/// Runs the reference (or, with `--mutant ID`, a mutant of it) on the standard streams of this process and returns its
+/// exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    if args.first().is_some_and(|first| first == "--dispatch") {
+        return run_dispatcher(&args[1..], env);
+    }
+    let (mutant, args) = match split_mutant(args, mutants::find) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    let Some(mutant) = mutant else { return io::toolhost::run_toolhost(&args, &variable(env)) };
+    if let Some(fault) = mutant.shell_fault() {
+        let Ok(program) = std::env::current_exe() else { return 70 };
+        let mut correct =
+            vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "toolhost".to_owned()];
+        correct.extend(args);
+        return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+    }
+    match io::toolhost::parse(&args, &variable(env)) {
+        Ok(io::toolhost::Command::Host(mut config)) => {
+            config.token_seed = io::toolhost::random_seed();
+            let status_at_rest = config.mode.status_terminated();
+            io::stdio::run_machine(mutant.machine(*config), status_at_rest)
+        }
+        Ok(io::toolhost::Command::List) => io::toolhost::run_toolhost(&args, &variable(env)),
+        Err(error) => refuse(&error),
+    }
+}
+
+fn run_dispatcher(args: &[String], env: &[(String, String)]) -> i32 {
+    run_any_dispatcher(args, env).unwrap_or_else(|error| refuse(&error))
+}
+
+fn run_any_dispatcher(args: &[String], env: &[(String, String)]) -> Result<i32, String> {
+    let (how, args) = split_presentation(args)?;
+    let (mutant, args) = split_mutant(&args, dispatcher::mutants::find_mutant)?;
+    let config = io::dispatch::parse(&args, &variable(env))?;
+    let machine = match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => Box::new(Dispatcher::new(config)),
+    };
+    let mut machine = wrap_as(machine, how);
+    Ok(io::dispatch::run_machine(&mut *machine).unwrap_or(70))
+}
+
+/// The reference toolhost as a machine, one without a feature, or a mutant of it; the dispatcher needs real processes
+/// around it.
+pub fn machine(args: &[String], env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+    if args.first().is_some_and(|first| first == "--dispatch") {
+        return None;
+    }
+    let (mutant, args) = split_mutant(args, mutants::find).ok()?;
+    let (without, args) = split_without(args);
+    match io::toolhost::parse(&args, &variable(env)).ok()? {
+        io::toolhost::Command::Host(config) => Some(inside(match (mutant, without) {
+            (Some(mutant), _) => mutant.machine(*config),
+            (None, Some(feature)) => mutants::without_feature(&feature, toolhost::machine(*config)),
+            (None, None) => toolhost::machine(*config),
+        })),
+        io::toolhost::Command::List => None,
+    }
+}
+
+/// Whether the reference of this side understands these arguments beyond the usual ones.
+pub fn takes(side: Side, extra: &[String]) -> bool {
+    let understands = |args: &[String]| match args.split_first() {
+        Some((first, args)) if first == "--dispatch" => io::dispatch::parse(args, &|_| None).is_ok(),
+        _ => machine(args, &[]).is_some(),
+    };
+    let own = commands().into_iter().find(|reference| reference.side == side);
+    let args = own.and_then(|reference| reference.commands.into_iter().next());
+    args.is_some_and(|(_, args)| understands(&[args.as_slice(), extra].concat()))
+}
+
+/// All mutants, those of the provider first.
+pub fn mutants() -> Vec<Mutant> {
+    let provider = mutants::all().into_iter().map(|mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Provider,
+        fault: mutant.fault,
+        needs_process: mutant.shell_fault().is_some(),
+        unclaimed: mutant.unclaimed,
+    });
+    let consumer = dispatcher::mutants::all().into_iter().map(|mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Consumer,
+        fault: mutant.fault,
+        needs_process: true,
+        unclaimed: None,
+    });
+    provider.chain(consumer).collect()
+}

@@ -1,0 +1,331 @@
+//! Properties of the reference and of the oracles for any bytes. Fuzz targets and plain tests call the same functions;
+//! each panics where a property does not hold.
+
+use std::sync::{Arc, OnceLock};
+
+use peerproof_reference::dispatcher;
+use peerproof_reference::frame::{Frame, LineReader};
+use peerproof_reference::limits::Limits;
+use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
+use peerproof_reference::toolhost::{Config, Mode, machine};
+
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
+use peerproof_toolhost::talk::quoted;
+use peerproof_toolhost::{model, oracle, reply_rules, usual};
+
+/// Limits so small that a fuzzer crosses them all the time.
+fn small() -> Limits {
+    Limits { stdin_bytes_max: 512, reply_bytes_max: 1024, idempotency_entries_max: 4, ..Limits::default() }
+}
+
+/// Framing: any chunking gives the same frames, nothing longer than the limit is held, and every byte of a line that
+/// fits comes back, but for one CR at its end.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn frame(data: &[u8]) {
+    const LINE_BYTES_MAX: usize = 64;
+    let read = |chunks: &mut dyn Iterator<Item = &[u8]>| {
+        let mut reader = LineReader::new(LINE_BYTES_MAX);
+        let mut frames = Vec::new();
+        for chunk in chunks {
+            let mut rest = chunk;
+            while let Some(frame) = reader.next(&mut rest) {
+                frames.push(owned(&frame));
+            }
+            assert!(reader.held_bytes() <= LINE_BYTES_MAX + 1, "{} bytes are held", reader.held_bytes());
+        }
+        if let Some(frame) = reader.finish() {
+            frames.push(owned(&frame));
+        }
+        frames
+    };
+    let whole = read(&mut std::iter::once(data));
+    let bytewise = read(&mut data.chunks(1));
+    assert_eq!(whole, bytewise, "chunking carries no meaning");
+    let fitting: Vec<Option<Vec<u8>>> = data
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+        .map(|line| (line.len() < LINE_BYTES_MAX).then_some(line))
+        .collect();
+    for (frame, line) in whole.iter().zip(&fitting) {
+        if let (Some(frame), Some(line)) = (frame, line) {
+            assert_eq!(frame, line, "a line that fits comes back");
+        }
+    }
+}
+
+fn owned(frame: &Frame<'_>) -> Option<Vec<u8>> {
+    match frame {
+        Frame::Line(line) => Some(line.to_vec()),
+        Frame::TooLong => None,
+    }
+}
+
+/// Run mode: any standard input gets exactly one reply that holds every rule, and ends with status 0.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn run(data: &[u8]) {
+    let mut config = Config::new(Mode::Run { aid: "AID.PEERPROOF.ECHO.v1".to_owned() });
+    config.limits = small();
+    let mut peer = machine(config);
+    let mut actions = Vec::new();
+    for chunk in data.chunks(100) {
+        peer.handle(Event::Stdin(chunk), 0, &mut actions);
+    }
+    peer.handle(Event::StdinEof, 0, &mut actions);
+    let out = stdout(&actions);
+    let reply = decode(&out);
+    let transcript = transcript("run", &[(data.to_vec(), out.clone())]);
+    let faults = reply_rules::violations(&transcript, false, false, &reply, out.len().saturating_sub(1));
+    assert!(faults.is_empty(), "{faults:?} in {:?}", String::from_utf8_lossy(&out));
+    assert!(matches!(actions.last(), Some(Action::Exit(0))), "{actions:?}");
+    let ok = reply.get("ok").and_then(Json::as_bool) == Some(true);
+    assert!(!(ok && data.len() > small().stdin_bytes_max), "an input over the limit ran");
+    // The harness's decoder and the reference's agree on what is JSON.
+    if ok {
+        // A byte order mark is ignored by the reference's choice.
+        let text = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
+        json::decode(text, &DecodeLimits::default())
+            .unwrap_or_else(|error| panic!("accepted what is no JSON: {error}"));
+    }
+}
+
+/// Serve mode: conversations that `data` spells are held by the model.
+///
+/// # Panics
+/// Where the model finds fault.
+pub fn serve(data: &[u8]) {
+    converse(data);
+}
+
+/// The same with limits so small that most conversations cross them: replies keep every rule, one for each line.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn serve_small(data: &[u8]) {
+    let mut config = Config::new(Mode::Serve);
+    config.limits = small();
+    let mut peer = machine(config);
+    let mut actions = Vec::new();
+    let lines = lines(data);
+    let mut asked = 0;
+    for line in &lines {
+        asked += usize::from(!is_blank(line) || line.len() > small().stdin_bytes_max);
+        peer.handle(Event::Stdin(line), 0, &mut actions);
+        while !peer.wants_stdin() {
+            peer.handle(Event::Wake, u64::MAX / 2, &mut actions);
+        }
+    }
+    peer.handle(Event::StdinEof, u64::MAX / 2, &mut actions);
+    let out = stdout(&actions);
+    let replies: Vec<&[u8]> = out.split_inclusive(|byte| *byte == b'\n').collect();
+    assert_eq!(replies.len(), asked, "one reply a line");
+    let transcript = transcript("serve", &[]);
+    for reply in replies {
+        assert!(reply.len() <= small().reply_bytes_max, "a reply of {} bytes", reply.len());
+        let faults = reply_rules::violations(&transcript, true, false, &decode(reply), reply.len() - 1);
+        assert!(faults.is_empty(), "{faults:?} in {:?}", String::from_utf8_lossy(reply));
+    }
+}
+
+/// The dispatcher's reading of replies: a success only for one strict JSON object that says so.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn dispatcher_reply(data: &[u8]) {
+    let config = dispatcher::Config::new("toolhost");
+    let judged = dispatcher::reply::judge(data, ChildExit::Code(0), &config);
+    let strict = json::decode(data, &DecodeLimits::default());
+    match judged {
+        Ok(output) => {
+            let reply = strict.unwrap_or_else(|error| panic!("took {error} for a success")).value;
+            assert_eq!(reply.get("ok").and_then(Json::as_bool), Some(true));
+            let text = reply.get("output_json").and_then(Json::as_str).unwrap_or_default().to_owned();
+            let expected = json::decode(text.as_bytes(), &DecodeLimits::default());
+            let got = json::decode(output.as_bytes(), &DecodeLimits::default());
+            let got = got.unwrap_or_else(|error| panic!("printed what is no JSON: {error}"));
+            if let Ok(expected) = expected
+                && !expected.facts.duplicate_keys
+                && !expected.facts.lone_surrogates
+            {
+                assert_eq!(got.value, expected.value, "the output is printed as it is");
+            }
+        }
+        Err(failure) => assert!(!failure.detail.is_empty(), "a failure says why"),
+    }
+    assert!(dispatcher::reply::judge(data, ChildExit::Code(1), &config).is_err(), "a crash is no success");
+}
+
+/// The oracles: no transcript makes them panic, and the same transcript gives the same judgement.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn oracles(data: &[u8]) {
+    let half = data.len() / 2;
+    let (sent, received) = data.split_at(half);
+    let turns: Vec<(Vec<u8>, Vec<u8>)> = lines(sent)
+        .into_iter()
+        .zip(
+            received
+                .split_inclusive(|byte| *byte == b'\n')
+                .map(<[u8]>::to_vec)
+                .chain(std::iter::repeat(Vec::new())),
+        )
+        .collect();
+    for command in ["serve", "run", "command"] {
+        let transcript = transcript(command, &turns);
+        assert_eq!(oracle::judge(&transcript), oracle::judge(&transcript));
+        assert_eq!(model::judge(&transcript), model::judge(&transcript));
+    }
+    let stored = String::from_utf8_lossy(data);
+    if let Ok(transcript) = Transcript::load(stored.as_bytes()) {
+        let _ = oracle::judge(&transcript);
+        let _ = model::judge(&transcript);
+    }
+}
+
+/// Sends the conversation that `data` spells to the reference and lets the model judge it; returns the number of
+/// requests, for measuring.
+///
+/// # Panics
+/// As [`serve`].
+pub fn converse(data: &[u8]) -> usize {
+    let mut peer = machine(Config::new(Mode::Serve));
+    let mut turns = Vec::new();
+    let mut now = 0;
+    let mut actions = Vec::new();
+    for line in lines(data) {
+        actions.clear();
+        peer.handle(Event::Stdin(&line), now, &mut actions);
+        while !peer.wants_stdin() {
+            now += 1;
+            peer.handle(Event::Wake, u64::MAX / 2, &mut actions);
+        }
+        if actions.iter().any(|action| matches!(action, Action::Abort)) {
+            return turns.len();
+        }
+        turns.push((line, stdout(&actions)));
+    }
+    let judgement = model::judge(&transcript("serve", &turns));
+    assert!(judgement.findings.is_empty(), "{:#?}", judgement.findings);
+    turns.len()
+}
+
+/// A conversation out of bytes: each line that begins with a byte below 0x20 is spelled by what follows, others are
+/// sent as they are.
+fn lines(data: &[u8]) -> Vec<Vec<u8>> {
+    const LINES_MAX: usize = 200;
+    data.split(|byte| *byte == b'\n')
+        .take(LINES_MAX)
+        .map(|line| {
+            let mut out = match line {
+                [op, rest @ ..] if *op < 0x20 && *op != b'\t' && *op != b'\r' => spelled(*op, rest),
+                other => other.to_vec(),
+            };
+            out.push(b'\n');
+            out
+        })
+        .collect()
+}
+
+/// A request out of a few bytes, so that a fuzzer reaches states and not only syntax.
+fn spelled(op: u8, rest: &[u8]) -> Vec<u8> {
+    const ROLES: [&str; 8] = ["ECHO", "COUNTER", "PUT", "GET", "REMOVE", "FAIL", "BLOB", "ANY"];
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzabcde";
+    let byte = |at: usize| rest.get(at).copied().unwrap_or_default();
+    let role = ROLES[usize::from(op) % ROLES.len()];
+    let slot = byte(0) % 9;
+    let (seed, bytes) = (byte(1), usize::from(byte(1) % 16));
+    let content = &LETTERS[usize::from(seed >> 4)..][..bytes];
+    let artifact =
+        format!(r#"{{"type":"t","provenance":"p","content_json":"{content}","size_bytes":{bytes}}}"#);
+    let input = match role {
+        "PUT" => format!(r#"{{"slot":{slot},"artifact":{artifact}}}"#),
+        "GET" | "REMOVE" => format!(r#"{{"slot":{slot}}}"#),
+        "FAIL" => r#"{"message":"m"}"#.to_owned(),
+        "BLOB" => format!(r#"{{"bytes":{seed}}}"#),
+        _ => format!(r#"{{"n":{}}}"#, byte(0)),
+    };
+    let mut out = format!(r#"{{"aid":"AID.PEERPROOF.{role}.v1","input_json":"#).into_bytes();
+    out.extend_from_slice(quoted(&input).as_bytes());
+    let mut add = |member: String| out.extend_from_slice(member.as_bytes());
+    if byte(2) & 1 != 0 {
+        add(format!(r#","idempotency_key":"k{}""#, byte(2) >> 5));
+    }
+    match byte(3) % 5 {
+        1 => add(format!(r#","ds_state":{{"slots":{{"{slot}":{artifact}}}}}"#)),
+        2 => add(format!(r#","ds_state":{{"delta":true,"slots":{{"{slot}":{artifact}}}}}"#)),
+        3 => add(format!(r#","ds_state":{{"delta":true,"removed_slots":[{slot}]}}"#)),
+        _ => {}
+    }
+    out.push(b'}');
+    out
+}
+
+/// Whether the reference's choice is to ignore a line: JSON white space, after a byte order mark or not.
+fn is_blank(line: &[u8]) -> bool {
+    let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+fn stdout(actions: &[Action]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for action in actions {
+        if let Action::Stdout(bytes) = action {
+            out.extend_from_slice(bytes);
+        }
+    }
+    out
+}
+
+fn decode(bytes: &[u8]) -> Json {
+    json::decode(bytes, &DecodeLimits::default())
+        .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(bytes)))
+        .value
+}
+
+fn facts() -> &'static Arc<Facts> {
+    static FACTS: OnceLock<Arc<Facts>> = OnceLock::new();
+    FACTS.get_or_init(|| Arc::new(usual::facts(Side::Provider)))
+}
+
+/// A finished session of lock-step turns.
+fn transcript(command: &str, turns: &[(Vec<u8>, Vec<u8>)]) -> Transcript {
+    let mut plan = Plan {
+        sessions: vec![Session { command: command.to_owned(), ..Session::default() }],
+        ..Plan::default()
+    };
+    let mut events = Vec::new();
+    let mut at_us = 0;
+    let mut push = |kind| {
+        at_us += 1;
+        events.push(Happened { at_us, session: 0, kind });
+    };
+    for (step, (sent, received)) in turns.iter().enumerate() {
+        let payload = Payload::from_bytes(sent);
+        push(Kind::Sent { step, payload: payload.clone() });
+        plan.steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 }));
+        if !received.is_empty() {
+            push(Kind::Received { bytes: Bytes(received.clone()) });
+        }
+    }
+    plan.steps.push(Step::new(Act::Finish));
+    push(Kind::StdinClosed);
+    push(Kind::StdoutClosed);
+    push(Kind::Exited { exit: Exit::Code(0) });
+    Transcript {
+        boundary: "toolhost".to_owned(),
+        check: "property".to_owned(),
+        facts: Arc::clone(facts()),
+        plan: plan.into(),
+        timeout_scale: 1.0,
+        events,
+    }
+}

@@ -1,0 +1,107 @@
+//! Cases of the policy_driver boundary as data (`corpora/policy_driver/cases`): what their rows mean.
+//!
+//! A case is a conversation with a selector, and a step a list of what drivers print: after each the internal selector
+//! answers. Behind all of them two blocks are taken, so that no output is refused for another reason.
+
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use super::SELECTOR;
+use super::request::Request;
+use super::select::expect::Expect;
+use super::select::talk::{Talk, prints};
+use peerproof_engine::case::{self, Case, Loaded, Recipe};
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Plan;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// Blocks that are taken behind all that is refused.
+const TAKEN: [&str; 2] = ["<NOOP><END>", "<PICK><SID0042><END>"];
+
+/// What drivers print, one start each.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    refused: Vec<Recipe>,
+}
+
+/// The checks of all case files.
+pub fn checks() -> Vec<Check> {
+    all().iter().map(|loaded| check(&loaded.case)).collect()
+}
+
+/// All cases; the data is embedded and a test shows that it loads.
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        load().unwrap_or_else(|error| unreachable!("corpora/policy_driver/cases does not load: {error}"))
+    })
+}
+
+fn load() -> Result<Vec<Loaded<Row>>, String> {
+    let mut files: Vec<(&str, &str)> = FILES
+        .files()
+        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
+        .collect();
+    files.sort_unstable();
+    let cases: Vec<Loaded<Row>> = case::load(files)?;
+    for Loaded { file, case } in &cases {
+        let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
+        let means_nothing = !case.modes.is_empty()
+            || !case.env.is_empty()
+            || !case.roles.is_empty()
+            || case.feature.is_some();
+        if means_nothing {
+            return Err(wrong("`modes`, `env`, `roles` and `feature` mean nothing here".to_owned()));
+        }
+        plan(case).map_err(wrong)?;
+    }
+    Ok(cases)
+}
+
+fn check(case: &Case<Row>) -> Check {
+    let id = format!("policy_driver/select/{}", case.id);
+    let own = case.clone();
+    let planner = move |_: &_, _: &mut _| plan(&own);
+    Check::new(id, case.title.clone(), case.clauses.clone(), SELECTOR, planner).on_process()
+}
+
+fn plan(case: &Case<Row>) -> Result<Plan, String> {
+    let clause = case.clauses[0].0.as_str();
+    let mut talk = Talk::new();
+    talk.canary(clause);
+    for recipe in case.steps.iter().flat_map(|row| &row.refused) {
+        let output = recipe.payload(&|_| None, &|text| Ok(text.to_owned()))?;
+        talk.play(&Request::plain(), prints(output), Expect::fallback(clause));
+    }
+    for block in TAKEN {
+        talk.play(&Request::plain(), prints(Payload::text(block)), Expect::taken(clause, block));
+    }
+    talk.canary(clause).finish();
+    Ok(talk.plan())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block;
+    use super::*;
+    use peerproof_engine::payload::Vars;
+
+    #[test]
+    fn the_files_load_and_what_they_refuse_is_no_block() {
+        let mut outputs = 0;
+        for Loaded { file, case } in load().unwrap() {
+            for recipe in case.steps.iter().flat_map(|row| &row.refused) {
+                let payload = recipe.payload(&|_| None, &|text| Ok(text.to_owned())).unwrap();
+                let bytes = payload.expand(&Vars::new()).unwrap();
+                assert!(block::parse(&bytes).is_err(), "{file}, {}: {}", case.id, payload.summary(80));
+                outputs += 1;
+            }
+        }
+        assert!(outputs > 100, "only {outputs}");
+    }
+}

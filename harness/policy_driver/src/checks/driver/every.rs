@@ -1,0 +1,63 @@
+//! What holds of every decision of a driver, and the first of all.
+
+use super::super::super::driver::expect::Expect;
+use super::super::super::request::Request;
+use super::check;
+use peerproof_engine::check::Check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![first_canary(), one_block(), menu(), leaves_nothing()]
+}
+
+fn first_canary() -> Check {
+    check(
+        "canary/plain-request",
+        "For a plain payload the driver prints one block and exits with 0.",
+        &["PD-START-03", "PD-START-04"],
+        |talk| {
+            talk.starts().canary("PD-START-03");
+        },
+    )
+}
+
+fn one_block() -> Check {
+    let clauses = ["PD-OUT-01", "PD-OUT-02", "PD-OUT-07", "PD-OUT-08", "PD-OUT-10", "PD-OUT-11"];
+    check(
+        "every-decision/one-block",
+        "Whatever the payload, what a driver prints with status 0 is exactly one block of the five forms.",
+        &clauses,
+        |talk| {
+            let roles = talk.roles();
+            talk.decide(&Request::plain(), Expect::block("PD-OUT-01").narrow()).counts_as_canary();
+            for (_, request) in &roles {
+                talk.decide(request, Expect::block("PD-OUT-01").narrow());
+            }
+        },
+    )
+    .ambient()
+}
+
+fn menu() -> Check {
+    check(
+        "every-decision/from-the-menu",
+        "Whatever the payload, a PICK is of its menu.",
+        &["PD-OUT-06"],
+        |talk| {
+            talk.decide(&Request::plain(), Expect::block("PD-OUT-06")).counts_as_canary();
+        },
+    )
+    .ambient()
+}
+
+fn leaves_nothing() -> Check {
+    check(
+        "every-decision/leaves-nothing",
+        "No process and no file is left after a decision.",
+        &["PD-START-05"],
+        |talk| {
+            talk.canary("PD-START-05");
+        },
+    )
+    .ambient()
+}

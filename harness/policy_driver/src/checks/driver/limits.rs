@@ -1,0 +1,63 @@
+//! Drivers under the limits that a selector sets.
+
+use super::super::super::driver::expect::Expect;
+use super::super::super::driver::talk::Talk;
+use super::super::super::request::Request;
+use super::check;
+use peerproof_engine::check::Check;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::transport::child::shim::Limits;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![time_and_files(), all()]
+}
+
+/// Those of the documents, but for address space.
+const WITHOUT_SPACE: Limits = Limits {
+    address_space_bytes: None,
+    cpu_seconds: Some(2),
+    open_files: Some(64),
+    file_bytes: Some(10 << 20),
+    further_processes: Some(32),
+};
+
+/// Address space of the documents, MiB.
+const SPACE_MIB: u64 = 768;
+
+/// All limits of the documents, with the address space that the driver's configuration names instead of theirs.
+pub fn documented(facts: &Facts) -> Limits {
+    let mib = facts.limits.get("address_space_mb").copied().unwrap_or(SPACE_MIB);
+    Limits { address_space_bytes: Some(mib << 20), ..WITHOUT_SPACE }
+}
+
+fn decide(talk: &mut Talk<'_>) {
+    talk.decide(&Request::plain(), Expect::block("PD-LOAD-06").narrow());
+    let (request, expect) = talk.pickable("PD-LOAD-06");
+    talk.decide(&request, expect.narrow());
+}
+
+fn time_and_files() -> Check {
+    check(
+        "limits/time-and-files",
+        "With 2 s of processor time, files of 10 MB, 64 descriptors and 32 processes a plain payload is decided.",
+        &["PD-LOAD-06"],
+        |talk| {
+            talk.limits(WITHOUT_SPACE);
+            decide(talk);
+        },
+    )
+}
+
+fn all() -> Check {
+    check(
+        "limits/all",
+        "With 768 MB of address space besides a plain payload is decided.",
+        &["PD-LOAD-06"],
+        |talk| {
+            let limits = documented(talk.facts());
+            talk.limits(limits);
+            decide(talk);
+        },
+    )
+}

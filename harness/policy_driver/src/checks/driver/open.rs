@@ -1,0 +1,150 @@
+//! What the contract leaves to a driver: what it does is recorded.
+
+use super::super::super::driver::expect::{Allowed, Expect};
+use super::super::super::request::Request;
+use super::{check, with_raw};
+use peerproof_engine::check::Check;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![absent_fields(), duplicate_sids(), duplicate_keys(), nearly_json()]
+}
+
+/// Any valid outcome that shows what was chosen: a PICK, or none.
+fn either(clause: &str) -> Expect {
+    Expect::pick(clause).or(Allowed::NoPick).or(Allowed::Failure)
+}
+
+/// Any valid outcome.
+fn any(clause: &str) -> Expect {
+    Expect::block(clause).or(Allowed::Failure)
+}
+
+fn absent_fields() -> Check {
+    check(
+        "open/absent-fields",
+        "Where fields are absent the driver takes a default or treats the payload as malformed.",
+        &["PD-PAY-06"],
+        |talk| {
+            const MEMBERS: [&str; 3] = ["goal_digest", "state_digest", "control_mode"];
+            for name in MEMBERS.into_iter().chain(["inputs", "menu"]) {
+                talk.decide(&Request::plain().without(name), any("PD-PAY-06"));
+            }
+            let without = |request: &Request, names: &[&str]| {
+                let mut request = request.clone();
+                let menu = request.0.get_mut("menu").and_then(Json::as_array_mut);
+                for entry in menu.into_iter().flatten() {
+                    for name in names {
+                        entry.remove(name);
+                    }
+                }
+                request
+            };
+            for name in ["sid", "aid", "name", "tags"] {
+                talk.decide(&without(&Request::plain(), &[name]), any("PD-PAY-06"));
+            }
+            if let Some(request) = talk.role("pick") {
+                let all = without(&request, &["name", "tags"]);
+                let all = MEMBERS.into_iter().fold(all, Request::without);
+                let values = ["default", "malformed", "malformed"];
+                talk.decide(&all, either("PD-PAY-06").choice("absent_fields", &values));
+            }
+        },
+    )
+}
+
+fn duplicate_sids() -> Check {
+    check(
+        "open/duplicate-sids",
+        "Where two entries have one SID the driver picks as from any menu or treats the payload as malformed.",
+        &["PD-PAY-07"],
+        |talk| {
+            let doubled = |mut request: Request| {
+                if let Some(menu) = request.0.get_mut("menu").and_then(Json::as_array_mut) {
+                    menu.extend(menu.clone());
+                }
+                request
+            };
+            talk.decide(&doubled(Request::plain()), any("PD-PAY-07"));
+            if let Some(request) = talk.role("pick") {
+                let values = ["default", "malformed", "malformed"];
+                talk.decide(&doubled(request), either("PD-PAY-07").choice("duplicate_sids", &values));
+            }
+        },
+    )
+}
+
+fn duplicate_keys() -> Check {
+    check(
+        "open/duplicate-keys",
+        "Of two menus in one payload the last or the first counts, or the payload is malformed.",
+        &["PD-PAY-09"],
+        |talk| {
+            let Some(request) = talk.role("pick") else {
+                talk.decide_on(with_raw(&Request::plain(), "menu", "[]"), any("PD-PAY-09"));
+                return;
+            };
+            let menu = request.0.get("menu").map(Json::to_text).unwrap_or_default();
+            let empty = Request(request.0.clone()).with("menu", Json::Array(Vec::new()));
+            // Nothing is picked from an empty menu: which of the two was read is seen by that.
+            let last = either("PD-PAY-09").choice("duplicate_keys", &["last", "refuse", "refuse"]);
+            talk.decide_on(with_raw(&empty, "menu", &menu), last);
+            let first = either("PD-PAY-09").choice("duplicate_keys", &["first", "", ""]);
+            talk.decide_on(with_raw(&request, "menu", "[]"), first);
+        },
+    )
+}
+
+fn nearly_json() -> Check {
+    check(
+        "open/nearly-json",
+        "A payload that is JSON but for a comment, a comma, NaN, a byte or UTF-16 is malformed, or picked from.",
+        &["PD-BAD-05", "PD-BAD-07"],
+        |talk| {
+            let (request, _) = talk.pickable("PD-BAD-05");
+            let shows = talk.role("pick").is_some();
+            let text = request.text();
+            let cut = |end: &str| text.strip_suffix(end).unwrap_or(&text).to_owned();
+            // Readers of JSON that find out the encoding for themselves, as older texts on JSON have it, take this.
+            let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let spoilt = [
+                format!("{},}}", cut("}")).into_bytes(),
+                format!("{text}/* a comment */").into_bytes(),
+                format!("// a comment\n{text}").into_bytes(),
+                format!("{},\"x\":NaN}}", cut("}")).into_bytes(),
+                format!("{},\"x\":01}}", cut("}")).into_bytes(),
+                format!("{},\"x\":'y'}}", cut("}")).into_bytes(),
+                format!("{},\"x\":\"a\tb\"}}", cut("}")).into_bytes(),
+                format!("{text}x").into_bytes(),
+                format!("{text}{text}").into_bytes(),
+                [cut("}").as_bytes(), b",\"x\":\"\xFF\xC0\x80\"}"].concat(),
+                [text.as_bytes(), b"\0"].concat(),
+                wide,
+            ];
+            let sids: Vec<String> =
+                super::super::super::request::sids(&request.0).into_iter().map(str::to_owned).collect();
+            // A byte order mark is open by itself.
+            let marked = Payload::text(format!("\u{FEFF}{text}"));
+            talk.decide_on(marked, either("PD-BAD-05").of_menu(sids.clone()));
+            // What a reader overlooks that takes the entries apart by itself.
+            let menu = request.0.get("menu").map(Json::to_text).unwrap_or_default();
+            let entries = menu.strip_suffix(']').unwrap_or(&menu);
+            let inside = [format!("{entries},]"), format!("{entries}/* a comment */]")];
+            let without = request.clone().without("menu");
+            let inside = inside.map(|menu| with_raw(&without, "menu", &menu));
+            let spoilt = spoilt.iter().map(|bytes| Payload::from_bytes(bytes)).chain(inside);
+            for (index, payload) in spoilt.enumerate() {
+                let expect = either("PD-BAD-05").of_menu(sids.clone());
+                // One that is picked from shows a lenient reader, whatever else it refuses.
+                let refused = if index == 0 { "refuse" } else { "" };
+                let expect = match shows {
+                    true => expect.choice("nearly_json_payload", &["pick", refused, refused]),
+                    false => expect,
+                };
+                talk.decide_on(payload, expect);
+            }
+        },
+    )
+}

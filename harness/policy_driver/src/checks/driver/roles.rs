@@ -1,0 +1,48 @@
+//! What a driver promises: a payload for each form of a pick.
+
+use super::super::super::driver::expect::{Allowed, Expect, Picked};
+use super::super::super::request::Request;
+use super::check;
+use peerproof_engine::check::Check;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        promised("pick", "pick", "PD-OUT-02", Picked::Plain),
+        promised("pick-inp", "pick_inp", "PD-OUT-03", Picked::Inp).feature("patches"),
+        promised("pick-inp64", "pick_inp64", "PD-OUT-04", Picked::Inp64).feature("patches"),
+        printed("status", "With a block of any form the driver exits with 0.", "PD-OUT-12"),
+        printed(
+            "one-of-each",
+            "No block has a second SID, a second patch, a second block or a byte order mark.",
+            "PD-OUT-11",
+        ),
+        printed("nothing-else", "No line of prose stands before or after a block of any form.", "PD-OUT-13"),
+    ]
+}
+
+fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) -> Check {
+    check(
+        &format!("roles/{name}"),
+        &format!("The payload of the role {role} is answered by a pick of that form."),
+        &[clause],
+        move |talk| {
+            if let Some(request) = talk.needed_role(role) {
+                let expect = Expect::new(clause, Allowed::in_form(form)).reason("other_form").narrow();
+                talk.decide(&request, expect);
+            }
+        },
+    )
+    .roles(&[role])
+}
+
+/// A check of what is printed for every payload that the driver promises something for, and for a plain one.
+fn printed(name: &str, title: &str, clause: &'static str) -> Check {
+    check(&format!("roles/{name}"), title, &[clause], move |talk| {
+        let roles = talk.roles().into_iter().map(|(_, request)| request);
+        let urged = Request::plain().inputs(r#"{"url":"http://127.0.0.1:1/"}"#);
+        for request in roles.chain([urged]).collect::<Vec<_>>() {
+            talk.decide(&request, Expect::block(clause).narrow());
+        }
+    })
+}

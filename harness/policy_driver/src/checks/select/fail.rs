@@ -1,0 +1,340 @@
+//! What counts as a failure, and what resets the count. A breaker that opens at the second failure in a row shows it:
+//! while it is open nothing is started.
+
+use super::super::super::request::{FALLBACK_ONLY, Request};
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{
+    ALLOWED_EXE, COMMAND, COOLDOWN, STDOUT_MAX, THRESHOLD, TIMEOUT, Talk, prints, says,
+};
+use super::check;
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{ActorStep, Chunking};
+
+const LAUNCH: &str = "PD-FAIL-01";
+const TIMEOUTS: &str = "PD-FAIL-02";
+const STATUS: &str = "PD-FAIL-03";
+const EMPTY: &str = "PD-FAIL-04";
+const OVER_LONG: &str = "PD-FAIL-05";
+const NO_BLOCK: &str = "PD-FAIL-06";
+const RESETS: &str = "PD-FAIL-07";
+const NEITHER: &str = "PD-FAIL-08";
+const MALFORMED: &str = "PD-SEL-05";
+const SAME_AS_FALLBACK: &str = "PD-SELN-05";
+
+const BLOCK: &str = "<PICK><SID0042><END>";
+
+/// Longer than any conversation here, milliseconds.
+const COOLDOWN_MS: u64 = 60_000;
+
+/// Time of drivers that use it up, milliseconds.
+const SHORT_MS: u64 = 1_500;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        counted("exit-status", "A driver that prints a block and ends with status 3", STATUS, || {
+            [says(BLOCK), vec![ActorStep::Exit(3)]].concat()
+        }),
+        counted("sigkill", "A driver that prints a block and dies of SIGKILL", STATUS, || {
+            [says(BLOCK), vec![ActorStep::Die(9)]].concat()
+        }),
+        counted("sigsegv", "A driver that prints a block and dies of SIGSEGV", STATUS, || {
+            [says(BLOCK), vec![ActorStep::Die(11)]].concat()
+        }),
+        counted("sigterm", "A driver that prints a block and dies of SIGTERM", STATUS, || {
+            [says(BLOCK), vec![ActorStep::Die(15)]].concat()
+        }),
+        counted("empty-output", "A driver that prints nothing and ends with 0", EMPTY, Vec::new),
+        counted("white-space", "A driver that prints white space alone", EMPTY, || says(" \t\r\n\n ")),
+        counted("no-block", "A driver that prints no block", NO_BLOCK, || says("I would pick SID0042.")),
+        counted("two-blocks", "A driver that prints two blocks", NO_BLOCK, || says([BLOCK, BLOCK].concat())),
+        counted("unknown-sid", "A driver that picks what the menu has not", NO_BLOCK, || {
+            says("<PICK><SID9999><END>")
+        }),
+        over_long(),
+        times_out("timeout", "A driver that prints a block and lives on", || {
+            [says(BLOCK), vec![ActorStep::Sleep { ms: 60_000 }]].concat()
+        }),
+        times_out("closed-stdout", "A driver that prints a block, closes its stdout and lives on", || {
+            [says(BLOCK), vec![ActorStep::CloseStdout, ActorStep::Sleep { ms: 60_000 }]].concat()
+        }),
+        missing_script(),
+        missing_program(),
+        never_there(),
+        alike(),
+        mixed(),
+        resets(),
+        patch_resets(),
+        neither(),
+    ]
+}
+
+/// The breaker opens at the second failure in a row and stays open.
+fn sensitive(talk: &mut Talk) {
+    talk.env(THRESHOLD, "2").env(COOLDOWN, &COOLDOWN_MS.to_string());
+}
+
+fn failing() -> Vec<ActorStep> {
+    vec![ActorStep::Exit(1)]
+}
+
+/// A driver is started and taken: the breaker is closed, and from here on the count is 0.
+fn taken(talk: &mut Talk, clause: &str) {
+    talk.play(&Request::plain(), says(BLOCK), Expect::taken(clause, BLOCK).starts(clause, 1));
+}
+
+/// A driver is started and fails.
+fn fails(talk: &mut Talk, turn: Vec<ActorStep>, clause: &str) {
+    talk.play(&Request::plain(), turn, Expect::fallback(clause).starts(clause, 1));
+}
+
+/// The failure before was the one that opened the breaker.
+fn open(talk: &mut Talk, clause: &str) {
+    let opened = talk.last_step();
+    let expect = Expect::fallback(clause).starts(clause, 0).certain_since(opened, COOLDOWN_MS);
+    talk.ask(&Request::plain(), expect);
+}
+
+/// Shows that `turn` fails and counts one, neither none nor two: after one of them the breaker is closed still, with
+/// another failure it is open, and so it is with two of them.
+fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<ActorStep>) -> Check {
+    let title = format!("{what} is a failure and counts one.");
+    check(&format!("fail/{name}"), &title, &[clause], move |talk, _| {
+        sensitive(talk);
+        talk.canary(clause);
+        fails(talk, turn(), clause);
+        taken(talk, clause);
+        fails(talk, turn(), clause);
+        fails(talk, turn(), clause);
+        open(talk, clause);
+        talk.again();
+        fails(talk, failing(), clause);
+        fails(talk, turn(), clause);
+        open(talk, clause);
+    })
+}
+
+fn over_long() -> Check {
+    check(
+        "fail/over-long",
+        "A driver that prints a block and more than it may is a failure and counts one.",
+        &[OVER_LONG],
+        |talk, _| {
+            sensitive(talk);
+            talk.env(STDOUT_MAX, "1000");
+            let turn = || prints(Payload::text(BLOCK).repeat("\n", 1_000));
+            talk.canary(OVER_LONG);
+            fails(talk, turn(), OVER_LONG);
+            taken(talk, OVER_LONG);
+            fails(talk, turn(), OVER_LONG);
+            fails(talk, turn(), OVER_LONG);
+            open(talk, OVER_LONG);
+        },
+    )
+}
+
+/// The same for drivers that use up their time, which a busy machine may need for good ones.
+fn times_out(name: &str, what: &str, turn: fn() -> Vec<ActorStep>) -> Check {
+    let title = format!("{what} is a failure after its time and counts one.");
+    check(&format!("fail/{name}"), &title, &[TIMEOUTS], move |talk, _| {
+        sensitive(talk);
+        talk.env(TIMEOUT, &SHORT_MS.to_string());
+        let hangs = |talk: &mut Talk| {
+            talk.play(&Request::plain(), turn(), Expect::fallback(TIMEOUTS)).allow_ms(SHORT_MS);
+        };
+        let taken = || Expect::taken(TIMEOUTS, BLOCK).certain_for_ms(SHORT_MS);
+        talk.play(&Request::plain(), says(BLOCK), taken()).allow_ms(SHORT_MS).counts_as_canary();
+        hangs(talk);
+        talk.play(&Request::plain(), says(BLOCK), taken()).allow_ms(SHORT_MS);
+        hangs(talk);
+        hangs(talk);
+        open(talk, TIMEOUTS);
+    })
+    .waits()
+}
+
+fn missing_script() -> Check {
+    check(
+        "fail/missing-script",
+        "An interpreter whose script is not there ends with a status: a failure that counts one.",
+        &[STATUS],
+        |talk, _| {
+            sensitive(talk);
+            hidden_at_times(talk, STATUS);
+        },
+    )
+}
+
+fn missing_program() -> Check {
+    check(
+        "fail/missing-program",
+        "A listed program that PATH does not have any more is a launch failure and counts one.",
+        &[LAUNCH],
+        |talk, _| {
+            sensitive(talk);
+            as_program(talk, "driver.sh");
+            hidden_at_times(talk, LAUNCH);
+        },
+    )
+}
+
+/// The scripted driver by its own name, which PATH has.
+fn as_program(talk: &mut Talk, name: &str) {
+    talk.env(COMMAND, name).env(ALLOWED_EXE, name).env("PATH", "{{folder}}/policies:{{PATH}}");
+}
+
+/// As [`counted`], with a driver that is not there for a while.
+fn hidden_at_times(talk: &mut Talk, clause: &str) {
+    let absent = |talk: &mut Talk| {
+        let expect = Expect::fallback(clause).starts(clause, 0);
+        talk.hide_driver(true).ask(&Request::plain(), expect).hide_driver(false);
+    };
+    talk.canary(clause);
+    absent(talk);
+    taken(talk, clause);
+    absent(talk);
+    absent(talk);
+    let expect = Expect::fallback(clause).starts(clause, 0).certain_for_ms(COOLDOWN_MS / 2);
+    talk.ask(&Request::plain(), expect);
+}
+
+fn never_there() -> Check {
+    check(
+        "fail/program-that-never-was",
+        "A listed program that does not exist is answered by the fallback each time, with the breaker closed and open.",
+        &[LAUNCH],
+        |talk, _| {
+            sensitive(talk);
+            as_program(talk, "peerproof-no-such-program");
+            for _ in 0..4 {
+                talk.ask(&Request::plain(), Expect::fallback(LAUNCH).starts(LAUNCH, 0));
+            }
+            // There is no driver that could show more.
+            talk.counts_as_canary();
+        },
+    )
+}
+
+fn alike() -> Check {
+    check(
+        "fail/answered-alike",
+        "A driver that prints nothing, no block or a status, that takes too long, floods or is not there: each time the \
+         Selection is that of FALLBACK_ONLY.",
+        &[SAME_AS_FALLBACK],
+        |talk, _| {
+            as_program(talk, "driver.sh");
+            talk.env(TIMEOUT, &SHORT_MS.to_string()).env(STDOUT_MAX, "1000");
+            let expect = Expect::taken(SAME_AS_FALLBACK, BLOCK).certain_for_ms(SHORT_MS);
+            talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(SHORT_MS).counts_as_canary();
+            for turn in [
+                Vec::new(),
+                says("nothing"),
+                says("<PICK><SID9999><END>"),
+                failing(),
+                vec![ActorStep::Die(9)],
+                prints(Payload::text(BLOCK).repeat("\n", 1_000)),
+                [says(BLOCK), vec![ActorStep::Sleep { ms: 60_000 }]].concat(),
+            ] {
+                let expect = Expect::fallback(SAME_AS_FALLBACK);
+                talk.play(&Request::plain(), turn, expect).allow_ms(SHORT_MS);
+            }
+            talk.hide_driver(true).ask(&Request::plain(), Expect::fallback(SAME_AS_FALLBACK));
+        },
+    )
+    .waits()
+}
+
+fn mixed() -> Check {
+    check(
+        "fail/of-several-kinds",
+        "Failures of different kinds count together: the third one in a row opens a breaker that opens at three.",
+        &[STATUS, EMPTY, NO_BLOCK],
+        |talk, _| {
+            sensitive(talk);
+            talk.env(THRESHOLD, "3");
+            talk.canary(STATUS);
+            for turns in [
+                [failing(), Vec::new(), says("no")],
+                [says("<PICK><SID9999><END>"), vec![ActorStep::Die(9)], says("\n")],
+            ] {
+                for (turn, clause) in turns.into_iter().zip([STATUS, EMPTY, NO_BLOCK]) {
+                    fails(talk, turn, clause);
+                }
+                open(talk, STATUS);
+                talk.again();
+            }
+            taken(talk, STATUS);
+        },
+    )
+}
+
+/// Between two failures, each of these keeps the breaker closed.
+fn closed_by(talk: &mut Talk, blocks: &[&str]) {
+    talk.canary(RESETS);
+    for block in blocks {
+        fails(talk, failing(), RESETS);
+        let expect = Expect::taken(RESETS, *block).starts(RESETS, 1);
+        talk.play(&Request::plain(), says(*block), expect);
+    }
+    fails(talk, failing(), RESETS);
+    fails(talk, failing(), RESETS);
+    open(talk, RESETS);
+}
+
+fn resets() -> Check {
+    check(
+        "fail/reset-by-any-block",
+        "PICK, ASK_SUP and NOOP between failures each set the count to 0.",
+        &[RESETS],
+        |talk, _| {
+            sensitive(talk);
+            closed_by(talk, &[BLOCK, "<ASK_SUP><END>", "<NOOP><END>", " <NOOP><END>\n", "<ASK_SUP><END>\n"]);
+        },
+    )
+}
+
+fn patch_resets() -> Check {
+    check(
+        "fail/reset-by-a-patch",
+        "Picks with either form of patch between failures each set the count to 0.",
+        &[RESETS],
+        |talk, _| {
+            sensitive(talk);
+            let blocks =
+                ["<PICK><SID0042><INP>{\"a\":1}</INP><END>", "<PICK><SID0042><INP64>e30=</INP64><END>"];
+            closed_by(talk, &blocks);
+        },
+    )
+    .feature("patches")
+}
+
+fn neither() -> Check {
+    check(
+        "fail/uncounted",
+        "FALLBACK_ONLY requests and malformed lines between failures neither count nor reset.",
+        &[NEITHER, MALFORMED],
+        |talk, _| {
+            let between = |talk: &mut Talk| {
+                for _ in 0..3 {
+                    let expect = Expect::new(NEITHER, Allowed::Anything).starts(NEITHER, 0);
+                    talk.send(Request::plain().mode(FALLBACK_ONLY).line(), Chunking::Whole, 1, expect);
+                    let expect = Expect::invalid(MALFORMED).starts(NEITHER, 0);
+                    talk.send(Payload::text("{\"control_mode\":\n"), Chunking::Whole, 1, expect);
+                }
+            };
+            sensitive(talk);
+            talk.canary(NEITHER);
+            fails(talk, failing(), NEITHER);
+            between(talk);
+            taken(talk, NEITHER);
+            fails(talk, failing(), NEITHER);
+            between(talk);
+            fails(talk, failing(), NEITHER);
+            open(talk, NEITHER);
+            between(talk);
+            let expect = Expect::fallback(NEITHER).starts(NEITHER, 0).certain_for_ms(COOLDOWN_MS / 2);
+            talk.ask(&Request::plain(), expect);
+        },
+    )
+}

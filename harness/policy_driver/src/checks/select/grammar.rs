@@ -1,0 +1,112 @@
+//! What drivers print: each form of a block, and what is nearly one.
+
+mod base64;
+mod forms;
+mod patches;
+
+use super::super::super::cases;
+use super::super::super::request::{Entry, Request};
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{Talk, prints, says};
+use super::check;
+use peerproof_engine::check::Check;
+use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::payload::Payload;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    let checks = [
+        forms::checks(),
+        cases::checks(),
+        patches::checks(),
+        base64::checks(),
+        vec![sids(), sids_of_menus()],
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+fn sids() -> Check {
+    refusals(
+        "grammar/sid-near-misses",
+        "A SID that is shorter, longer, of other letters, or with NUL, a blank or a mark behind it is invalid.",
+        "PD-GRAM-06",
+        &["<PICK><SID0042><END>"],
+        || {
+            let misses = near_misses("SID0042").into_iter();
+            misses.map(|miss| format!("<PICK><{}><END>", miss.text).into_bytes()).collect()
+        },
+    )
+}
+
+fn sids_of_menus() -> Check {
+    check(
+        "grammar/sid-that-the-menu-nearly-has",
+        "Where the menu has nearly the SID that a driver picks, that SID is unknown, or the request is malformed.",
+        &["PD-GRAM-07"],
+        |talk, _| {
+            talk.canary("PD-GRAM-07");
+            for miss in near_misses("SID0042") {
+                // What the internal selector may well pick, at both ends, is well-formed.
+                let near = Entry { sid: miss.text, ..Entry::plain(42) };
+                let request = Request::of(&[Entry::plain(3), near, Entry::plain(977)]);
+                let expect = Expect::fallback("PD-GRAM-07").or(Allowed::Invalid);
+                talk.play(&request, says("<PICK><SID0042><END>"), expect);
+            }
+            talk.canary("PD-GRAM-07");
+        },
+    )
+}
+
+/// Plays drivers that print these: each is taken as the Selection that it spells.
+fn all_taken<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
+    for output in outputs {
+        let output = Payload::from_bytes(output.as_ref());
+        let expect = Expect::new(clause, Allowed::Taken(output.clone()));
+        talk.play(&Request::plain(), prints(output), expect);
+    }
+}
+
+/// Plays drivers that print these: after each the internal selector answers.
+fn all_refused<T: AsRef<[u8]>>(talk: &mut Talk, clause: &str, outputs: impl IntoIterator<Item = T>) {
+    for output in outputs {
+        talk.play(&Request::plain(), prints(Payload::from_bytes(output.as_ref())), Expect::fallback(clause));
+    }
+}
+
+/// Plays a driver that prints what a selector may take or refuse, and says which by a choice.
+fn open(talk: &mut Talk, clause: &str, output: &[u8], choice: &str) {
+    let output = Payload::from_bytes(output);
+    let expect = Expect::new(clause, Allowed::Taken(output.clone())).or(Allowed::Fallback);
+    talk.play(&Request::plain(), prints(output), expect.choice(choice, &["accept", "refuse"]));
+}
+
+/// A pick with this text as `INP`.
+fn inp(text: &str) -> String {
+    format!("<PICK><SID0042><INP>{text}</INP><END>")
+}
+
+/// A pick with this text as `INP64`.
+fn inp64(text: &str) -> String {
+    format!("<PICK><SID0042><INP64>{text}</INP64><END>")
+}
+
+/// Checks that outputs are refused, between two blocks that are taken.
+fn refusals(
+    name: &str,
+    title: &str,
+    clause: &'static str,
+    taken: &'static [&'static str],
+    refused: impl Fn() -> Vec<Vec<u8>> + Send + Sync + 'static,
+) -> Check {
+    check(name, title, &[clause], move |talk, _| {
+        talk.canary(clause);
+        all_refused(talk, clause, refused());
+        all_taken(talk, clause, taken);
+        talk.canary(clause);
+    })
+}
+
+/// Texts as bytes.
+fn bytes(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}

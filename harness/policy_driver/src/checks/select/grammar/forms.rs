@@ -1,0 +1,187 @@
+//! The five forms, the white space around them, and how they are written.
+
+use super::super::super::super::block::OUTPUT_BYTES_MAX;
+use super::super::super::super::request::{Entry, Request};
+use super::super::super::super::select::expect::Expect;
+use super::super::super::super::select::talk::{Talk, says};
+use super::{all_taken, check, inp, inp64, open};
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::ActorStep;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        forms(),
+        forms_with_patch(),
+        white_space(),
+        white_space_to_the_limit(),
+        around("vertical-tab-around", "\u{B}<PICK><SID0042><END>\u{B}"),
+        around("form-feed-around", "\u{C}<PICK><SID0042><END>\u{C}"),
+        sid_not_in_menu(),
+        writes(),
+        writes_of_a_patch(),
+    ]
+}
+
+fn forms() -> Check {
+    check(
+        "grammar/each-form",
+        "PICK of any entry, ASK_SUP and NOOP are taken as the Selection that they spell.",
+        &["PD-GRAM-01"],
+        |talk, _| {
+            talk.canary("PD-GRAM-01");
+            let blocks = ["<PICK><SID0007><END>", "<ASK_SUP><END>", "<PICK><SID0003><END>", "<NOOP><END>"];
+            all_taken(talk, "PD-GRAM-01", blocks);
+            // The ends of what four digits can say, and digits of which a number makes less.
+            let request = Request::of(&[0, 9_999, 100, 10].map(Entry::plain));
+            for sid in ["SID9999", "SID0010", "SID0100", "SID0000"] {
+                let block = format!("<PICK><{sid}><END>");
+                talk.play(&request, says(block.clone()), Expect::taken("PD-GRAM-01", block));
+            }
+        },
+    )
+}
+
+fn forms_with_patch() -> Check {
+    check(
+        "grammar/each-form-with-patch",
+        "PICK with INP and with INP64 is taken with the object that it carries.",
+        &["PD-GRAM-01", "PD-GRAM-12", "PD-SELN-03"],
+        |talk, _| {
+            talk.canary("PD-GRAM-01");
+            all_taken(talk, "PD-GRAM-01", [inp(r#"{"k":"v"}"#), inp64("eyJrIjoidiJ9"), inp(r#"{"a":[1]}"#)]);
+        },
+    )
+    .feature("patches")
+}
+
+fn white_space() -> Check {
+    check(
+        "grammar/white-space-around",
+        "Any of space, tab, LF and CR before and behind a block is removed.",
+        &["PD-GRAM-02"],
+        |talk, _| {
+            talk.canary("PD-GRAM-02");
+            let blocks = [
+                "<PICK><SID0042><END>\n",
+                "<NOOP><END>\r\n",
+                "\n\n<PICK><SID0042><END>",
+                " <ASK_SUP><END>",
+                "\t<PICK><SID0042><END>\t",
+                "\r<NOOP><END>\r",
+                " \t\r\n \n<PICK><SID0042><END>\n\r\t \r\n",
+            ];
+            all_taken(talk, "PD-GRAM-02", blocks);
+        },
+    )
+}
+
+fn white_space_to_the_limit() -> Check {
+    check(
+        "grammar/white-space-to-the-limit",
+        "White space that fills the 65,536 bytes of an output, before or behind its block, is removed.",
+        &["PD-GRAM-02"],
+        |talk, _| {
+            talk.canary("PD-GRAM-02");
+            let block = "<PICK><SID0042><END>";
+            let room = OUTPUT_BYTES_MAX - block.len();
+            let (spaces, lines) = (" ".repeat(room), "\r\n".repeat(room / 2));
+            all_taken(talk, "PD-GRAM-02", [format!("{block}{lines}"), format!("{spaces}{block}")]);
+        },
+    )
+}
+
+fn around(name: &str, output: &'static str) -> Check {
+    check(
+        &format!("grammar/{name}"),
+        "Vertical tab or form feed around a block is removed or makes it invalid.",
+        &["PD-GRAM-03"],
+        move |talk, _| {
+            talk.canary("PD-GRAM-03");
+            open(talk, "PD-GRAM-03", output.as_bytes(), "vt_ff_trim");
+            talk.canary("PD-GRAM-03");
+        },
+    )
+}
+
+fn sid_not_in_menu() -> Check {
+    check(
+        "grammar/sid-not-in-menu",
+        "A SID that is not in the menu of its own request is a failure, wherever else it stands.",
+        &["PD-GRAM-07"],
+        |talk, _| {
+            talk.canary("PD-GRAM-07");
+            let plain = Request::plain();
+            // The ends, and neighbours of what is listed, behind the last entry too.
+            for sid in ["SID0000", "SID0004", "SID0043", "SID0978", "SID9999"] {
+                talk.play(&plain, says(format!("<PICK><{sid}><END>")), Expect::fallback("PD-GRAM-07"));
+            }
+            // In the menu of the request before, in a name, a tag, an AID, the inputs and the goal.
+            let mut named = Entry::plain(7).named("SID0042").tagged(&["SID0042"]);
+            named.aid = "SID0042".to_owned();
+            let other = Request::of(&[Entry::plain(3), named])
+                .inputs(r#"{"sid":"SID0042","SID0042":1}"#)
+                .with("goal_digest", "SID0042");
+            let picks = |sid: &str| format!("<PICK><{sid}><END>");
+            talk.play(&other, says(picks("SID0042")), Expect::fallback("PD-GRAM-07"));
+            talk.play(&other, says(picks("SID0007")), Expect::taken("PD-GRAM-07", picks("SID0007")));
+            let empty = Request::of(&[]);
+            talk.play(&empty, says(picks("SID0007")), Expect::fallback("PD-GRAM-07"));
+            talk.play(&empty, says("<ASK_SUP><END>"), Expect::taken("PD-GRAM-07", "<ASK_SUP><END>"));
+            talk.canary("PD-GRAM-07");
+        },
+    )
+}
+
+/// Pieces of an output with a moment between them, so that each is a read of its own.
+fn pieces(pieces: &[&[u8]]) -> Vec<ActorStep> {
+    let mut turn = Vec::new();
+    for piece in pieces {
+        turn.extend([ActorStep::Stdout(Payload::from_bytes(piece)), ActorStep::Sleep { ms: 5 }]);
+    }
+    turn
+}
+
+fn play_pieces(talk: &mut Talk, cut: &[&[u8]]) {
+    let expect = super::Allowed::Taken(Payload::from_bytes(&cut.concat()));
+    talk.play(&Request::plain(), pieces(cut), Expect::new("PD-GRAM-17", expect));
+}
+
+fn writes() -> Check {
+    check(
+        "grammar/cut-into-writes",
+        "A block that is written byte by byte, or in pieces with moments between them, is taken as if whole.",
+        &["PD-GRAM-17"],
+        |talk, _| {
+            talk.canary("PD-GRAM-17");
+            let bytes: Vec<&[u8]> = b"<PICK><SID0042><END>\n".chunks(1).collect();
+            play_pieces(talk, &bytes);
+            play_pieces(talk, &[b"\n", b"<NOOP><END>", b"\n"]);
+            play_pieces(talk, &[b"<PICK>", b"<SID0042>", b"<END>"]);
+            // What comes late makes it two blocks all the same.
+            let late = pieces(&[b"<PICK><SID0042><END>", b"<PICK><SID0042><END>"]);
+            talk.play(&Request::plain(), late, Expect::fallback("PD-GRAM-17"));
+        },
+    )
+}
+
+fn writes_of_a_patch() -> Check {
+    check(
+        "grammar/patch-cut-into-writes",
+        "A patch that is cut inside a character, an escape or `</INP>` is taken as if whole.",
+        &["PD-GRAM-17"],
+        |talk, _| {
+            talk.canary("PD-GRAM-17");
+            let text = inp("{\"k\":\"é\u{1F600} \\u0041  </INP> \"}");
+            let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            play_pieces(talk, &bytes);
+            let (head, tail) = text.as_bytes().split_at(text.find('é').unwrap_or(0) + 1);
+            play_pieces(talk, &[head, tail]);
+            // White space at the end of a write is part of the string that goes on.
+            let (head, tail) = text.as_bytes().split_at(text.find(' ').unwrap_or(0) + 1);
+            play_pieces(talk, &[head, tail]);
+        },
+    )
+    .feature("patches")
+}

@@ -1,0 +1,53 @@
+//! Request lines: how they are cut, what is malformed, how long they may be, how input ends.
+
+mod ends;
+mod limits;
+mod malformed;
+mod open;
+mod stream;
+
+use super::super::super::request::{FALLBACK_ONLY, Request};
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{Talk, says};
+use super::check;
+use peerproof_engine::check::Check;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Chunking;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    [stream::checks(), malformed::checks(), limits::checks(), ends::checks(), open::checks()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A block that the plain request lets a driver say.
+const BLOCK: &str = "<PICK><SID0042><END>";
+
+/// Sends bytes as one line for which a driver picks, and expects the pick.
+fn send_taken(talk: &mut Talk, clause: &str, line: Payload, chunking: Chunking) {
+    talk.driver(says(BLOCK));
+    talk.send(line, chunking, 1, Expect::taken(clause, BLOCK));
+}
+
+/// Sends bytes as one line that starts nothing and is INVALID.
+fn send_invalid(talk: &mut Talk, clause: &str, line: Payload) {
+    talk.send(line, Chunking::Whole, 1, Expect::invalid(clause).starts(clause, 0));
+}
+
+/// What the internal selector says, whatever that is; nothing is started.
+fn internal(clause: &str) -> Expect {
+    Expect::new(clause, Allowed::Anything)
+}
+
+/// A plain request for the internal selector.
+fn internal_request() -> Request {
+    Request::plain().mode(FALLBACK_ONLY)
+}
+
+/// A value from its text; null where that is none.
+fn json(text: &str) -> Json {
+    text.parse().unwrap_or_default()
+}

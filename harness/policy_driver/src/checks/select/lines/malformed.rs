@@ -1,0 +1,221 @@
+//! Lines that are no request.
+
+use super::super::super::super::request::{FALLBACK_ONLY, Request};
+use super::super::super::super::select::expect::{Allowed, Expect};
+use super::{check, json, send_invalid, send_taken};
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Chunking;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        no_object(),
+        nearly_json(),
+        raw_carriage_return(),
+        no_utf8(),
+        wrong_types(),
+        wrong_mode_type(),
+        in_fallback_mode(),
+    ]
+}
+
+const CLAUSE: &str = "PD-SEL-05";
+
+/// A line that is served, in text: those below are one step away from it.
+fn served() -> String {
+    Request::plain().text()
+}
+
+fn no_object() -> Check {
+    check(
+        "lines/no-object",
+        "A line that is no JSON, or JSON but no object, is INVALID; nothing starts, and the next line is served.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let text = served();
+            let lines = [
+                "x".to_owned(),
+                "POLICY_ONLY".to_owned(),
+                "{".to_owned(),
+                "}".to_owned(),
+                "[]".to_owned(),
+                format!("[{text}]"),
+                "\"{}\"".to_owned(),
+                "null".to_owned(),
+                "7".to_owned(),
+                text[..text.len() - 1].to_owned(),
+                text[1..].to_owned(),
+                text[..text.len() / 2].to_owned(),
+                "<NOOP><END>".to_owned(),
+            ];
+            for line in lines {
+                send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
+            }
+            send_taken(talk, CLAUSE, Payload::text(text + "\n"), Chunking::Whole);
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn nearly_json() -> Check {
+    check(
+        "lines/nearly-json",
+        "A request in JSON that is nearly strict is INVALID; nothing starts, and the next line is served.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let text = served();
+            let close = text.len() - 1;
+            let inside = |member: &str| format!("{},{member}}}", &text[..close]);
+            let lines = [
+                format!("{text}x"),
+                format!("{text}{text}"),
+                format!("{text}\0"),
+                format!("{text},"),
+                format!("{text}}}"),
+                format!("{}}}", inside("")),
+                inside(""),
+                inside("\"x\":NaN"),
+                inside("\"x\":-Infinity"),
+                inside("\"x\":01"),
+                inside("\"x\":+1"),
+                inside("\"x\":.5"),
+                inside("\"x\":1."),
+                inside("\"x\":True"),
+                inside("'x':1"),
+                inside("x:1"),
+                inside("\"x\":\"a\tb\""),
+                inside("\"x\":\"\u{1}\""),
+                inside("\"x\":\"\\x41\""),
+                inside("\"x\":\"\\u12\""),
+                inside("\"x\":[1,]"),
+                inside("\"x\":1 \"y\":2"),
+                inside("/**/\"x\":1"),
+                format!("{text}//"),
+            ];
+            for line in lines {
+                send_invalid(talk, CLAUSE, Payload::text(line + "\n"));
+            }
+            send_taken(talk, CLAUSE, Payload::text(inside("\"x\":1") + "\n"), Chunking::Whole);
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn raw_carriage_return() -> Check {
+    check(
+        "lines/raw-carriage-return",
+        "A request with a raw CR in a string is INVALID and starts nothing, whether or not a CR ends a line.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let raw = |request: Request| Payload::text(request.text().replace('@', "\r") + "\n");
+            let invalid = || Expect::invalid(CLAUSE).starts(CLAUSE, 0);
+            for name in ["goal_digest", "state_digest", "x"] {
+                let line = raw(Request::plain().with(name, "a@b"));
+                // Readers of lines that take a lone CR for their end, as many languages have them, see two.
+                talk.send_lines(line, Chunking::Whole, 1, &[invalid(), invalid().or(Allowed::Nothing)]);
+            }
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn no_utf8() -> Check {
+    check(
+        "lines/no-utf8",
+        "A request with bytes that are not UTF-8 is INVALID; nothing starts, and the next line is served.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let line = |bytes: &[u8]| {
+                let text = Request::plain().with("goal_digest", "@").text();
+                let at = text.find('@').unwrap_or(0);
+                let (head, tail) = (&text.as_bytes()[..at], &text.as_bytes()[at + 1..]);
+                Payload::from_bytes(&[head, bytes, tail, b"\n"].concat())
+            };
+            let broken: [&[u8]; 6] =
+                [b"\xFF", b"\xC3", b"\xC0\x80", b"\xED\xA0\x80", b"\xF4\x90\x80\x80", b"\x80"];
+            for bytes in broken {
+                send_invalid(talk, CLAUSE, line(bytes));
+            }
+            send_taken(talk, CLAUSE, line("é\u{1F600}\u{FFFD}".as_bytes()), Chunking::Whole);
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn wrong_types() -> Check {
+    check(
+        "lines/wrong-types",
+        "A request with a member of another type is INVALID; nothing starts, and the next line is served.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let members = [
+                ("inputs", "[]"),
+                ("inputs", "\"{}\""),
+                ("inputs", "7"),
+                ("inputs", "true"),
+                ("menu", r#"{"SID0042":{"sid":"SID0042"}}"#),
+                ("menu", "\"SID0042\""),
+                ("menu", "7"),
+                ("menu", r#"["SID0042"]"#),
+                ("menu", "[42]"),
+                ("menu", r#"[[{"sid":"SID0042"}]]"#),
+                ("goal_digest", "7"),
+                ("goal_digest", "{}"),
+                ("state_digest", "[\"x\"]"),
+                ("state_digest", "false"),
+            ];
+            for (name, value) in members {
+                send_invalid(talk, CLAUSE, Request::plain().with(name, json(value)).line());
+            }
+            send_taken(
+                talk,
+                CLAUSE,
+                Request::plain().with("goal_digest", "").inputs("{}").line(),
+                Chunking::Whole,
+            );
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+/// It is a wrong type, and a mode that the contract does not have: the fallback is allowed as well.
+fn wrong_mode_type() -> Check {
+    check(
+        "lines/mode-of-another-type",
+        "A control mode that is no string is answered by the fallback or by INVALID; nothing starts.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let modes = ["7", "true", r#"["POLICY_ONLY"]"#, r#"{"POLICY_ONLY":true}"#];
+            for mode in modes {
+                let expect = Expect::invalid(CLAUSE).or(Allowed::Fallback).starts(CLAUSE, 0);
+                talk.ask(&Request::plain().with("control_mode", json(mode)), expect);
+            }
+            talk.canary(CLAUSE);
+        },
+    )
+}
+
+fn in_fallback_mode() -> Check {
+    check(
+        "lines/malformed-in-fallback-mode",
+        "A malformed line is INVALID where the internal selector is asked for, too.",
+        &[CLAUSE],
+        |talk, _| {
+            talk.canary(CLAUSE);
+            let request = Request::plain().mode(FALLBACK_ONLY);
+            let text = request.text();
+            send_invalid(talk, CLAUSE, Payload::text(format!("{text}x\n")));
+            send_invalid(talk, CLAUSE, request.clone().with("menu", json("7")).line());
+            send_invalid(talk, CLAUSE, request.clone().with("inputs", json("[]")).line());
+            talk.send(request.line(), Chunking::Whole, 1, super::internal(CLAUSE).starts(CLAUSE, 0));
+            talk.canary(CLAUSE);
+        },
+    )
+}

@@ -1,0 +1,113 @@
+//! When a driver is started at all.
+
+use super::super::super::request::{self, FALLBACK_ONLY, Request};
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{COMMAND, says};
+use super::check;
+use super::starts::{SCRIPT, variable_names};
+use peerproof_engine::check::Check;
+use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::plan::{ActorStep, Chunking};
+
+const POLICY_ONLY: &str = "PD-MODE-01";
+const NO_DRIVER: &str = "PD-MODE-02";
+const OTHERS: &str = "PD-MODE-03";
+const NO_COMMAND: &str = "PD-MODE-04";
+
+/// What no mode is called, besides what is nearly the name of one.
+const OTHER_MODES: [&str; 6] = ["", "AUTO", "HYBRID", "Policy_Only", "POLICY_ONLY,FALLBACK_ONLY", "POLICY"];
+
+const BLOCK: &str = "<PICK><SID0042><END>";
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![policy_only(), fallback_only(), others(), without_command(), variables_of_nearly_that_name()]
+}
+
+fn policy_only() -> Check {
+    check(
+        "mode/policy-only",
+        "Each of eight POLICY_ONLY requests, some of them the same, starts the command once, whatever its driver does.",
+        &[POLICY_ONLY],
+        |talk, _| {
+            for block in [BLOCK, BLOCK, "<ASK_SUP><END>", "<PICK><SID0007><END>", "<NOOP><END>", BLOCK] {
+                let expect = Expect::taken(POLICY_ONLY, block).starts(POLICY_ONLY, 1);
+                talk.play(&Request::plain(), says(block), expect).counts_as_canary();
+            }
+            for turn in [vec![ActorStep::Exit(1)], says("nothing")] {
+                talk.play(&Request::plain(), turn, Expect::fallback(POLICY_ONLY).starts(POLICY_ONLY, 1));
+            }
+        },
+    )
+}
+
+fn fallback_only() -> Check {
+    check(
+        "mode/fallback-only",
+        "FALLBACK_ONLY requests between others start nothing and take nothing from a driver.",
+        &[NO_DRIVER, POLICY_ONLY],
+        |talk, _| {
+            for inputs in [r#"{"n":1}"#, r#"{"n":2}"#, "{}"] {
+                let request = Request::plain().inputs(inputs);
+                talk.canary(POLICY_ONLY);
+                let expect = Expect::new(NO_DRIVER, Allowed::Anything).starts(NO_DRIVER, 0);
+                talk.send(request.mode(FALLBACK_ONLY).line(), Chunking::Whole, 1, expect);
+            }
+            talk.canary(POLICY_ONLY);
+        },
+    )
+}
+
+fn others() -> Check {
+    check(
+        "mode/others",
+        "A control mode of another name, or none, is answered by the fallback or by INVALID, and nothing is started.",
+        &[OTHERS],
+        |talk, _| {
+            talk.canary(OTHERS);
+            let near = near_misses(request::POLICY_ONLY);
+            let near = near.iter().map(|miss| miss.text.as_str());
+            let requests = OTHER_MODES.into_iter().chain(near).map(|mode| Request::plain().mode(mode));
+            for request in requests.chain([Request::plain().without("control_mode")]) {
+                let expect = Expect::as_fallback(OTHERS)
+                    .or(Allowed::Invalid)
+                    .choice("other_modes", &["fallback", "invalid"])
+                    .starts(OTHERS, 0);
+                talk.ask(&request, expect);
+            }
+            talk.canary(OTHERS);
+        },
+    )
+}
+
+fn without_command() -> Check {
+    check(
+        "mode/without-a-command",
+        "Without MACHINA_POLICY_CMD POLICY_ONLY requests are answered by the fallback, one after the other.",
+        &[NO_COMMAND],
+        |talk, _| {
+            talk.unset(COMMAND);
+            for inputs in [r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":1}"#] {
+                let expect = Expect::as_fallback(NO_COMMAND).starts(NO_COMMAND, 0);
+                talk.ask(&Request::plain().inputs(inputs), expect);
+            }
+            // There is no driver that could show more.
+            talk.counts_as_canary();
+        },
+    )
+}
+
+fn variables_of_nearly_that_name() -> Check {
+    check(
+        "mode/command-in-a-variable-of-nearly-that-name",
+        "A command in a variable whose name differs from MACHINA_POLICY_CMD by case, length or a blank is none.",
+        &[NO_COMMAND],
+        |talk, _| {
+            talk.canary(NO_COMMAND).another().unset(COMMAND);
+            for name in variable_names(COMMAND) {
+                talk.env(&name, &format!("sh {SCRIPT}"));
+            }
+            talk.ask(&Request::plain(), Expect::as_fallback(NO_COMMAND).starts(NO_COMMAND, 0));
+        },
+    )
+}

@@ -1,0 +1,200 @@
+//! Variables that hold no number.
+//!
+//! Of the five resources three are tried: the whole address space is too much to take on the machine of a user, and what
+//! root may start is not limited by the system.
+
+use super::super::super::request::Request;
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{COOLDOWN, STDOUT_MAX, THRESHOLD, TIMEOUT, Talk, prints, says};
+use super::check;
+use super::resources::{CPU_VARIABLE, FILE_VARIABLE, MB, OPEN_FILES_VARIABLE, USE_MS, limited_turn, uses};
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{ActorStep, Resource};
+
+const NO_NUMBER: &str = "PD-TIME-09";
+
+const BLOCK: &str = "<PICK><SID0042><END>";
+
+/// None of them is a number of milliseconds, bytes or failures. The last has no place in 64 bits.
+const TEXTS: [&str; 4] = ["-1", "1.5", "ten", "99999999999999999999999"];
+
+/// What is meant by a time, milliseconds (`policy` §1, Circuit breaker).
+const TIMEOUT_MS: u64 = 2_500;
+const COOLDOWN_MS: u64 = 30_000;
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    let mut all = vec![stdout_max(), threshold(), cooldown(), processor_time(), file_size(), open_files()];
+    // Each takes its time.
+    for (name, text) in ["negative", "fraction", "letters", "too-large"].into_iter().zip(TEXTS) {
+        all.push(timeout(name, text));
+    }
+    all
+}
+
+/// A check whose conversations say nothing where the selector refuses to start: the first canary has shown that it
+/// works.
+fn refusable(name: &str, title: &str, make: impl Fn(&mut Talk) + Send + Sync + 'static) -> Check {
+    check(&format!("numbers/{name}"), title, &[NO_NUMBER], move |talk, _| make(talk)).vouched()
+}
+
+/// What the default asks for, or silence.
+fn or_refused(expect: Expect) -> Expect {
+    expect.or(Allowed::Nothing).choice("invalid_variables", &["default", "refuse"])
+}
+
+fn taken() -> Expect {
+    or_refused(Expect::taken(NO_NUMBER, BLOCK))
+}
+
+fn fallback() -> Expect {
+    or_refused(Expect::fallback(NO_NUMBER))
+}
+
+fn failing() -> Vec<ActorStep> {
+    vec![ActorStep::Exit(1)]
+}
+
+fn timeout(name: &str, text: &'static str) -> Check {
+    let title = format!(
+        "With {text:?} as MACHINA_POLICY_TIMEOUT_MS a quick driver is taken and one that needs 3.2 s is given up, or \
+         the selector does not start."
+    );
+    refusable(&format!("timeout-{name}"), &title, move |talk| {
+        talk.env(TIMEOUT, text);
+        let expect = taken().certain_for_ms(TIMEOUT_MS);
+        talk.play(&Request::plain(), says(BLOCK), expect).allow_ms(TIMEOUT_MS);
+        let turn = [vec![ActorStep::Sleep { ms: 3_200 }], says(BLOCK)].concat();
+        talk.play(&Request::plain(), turn, fallback()).allow_ms(3_200);
+    })
+    .waits()
+}
+
+fn stdout_max() -> Check {
+    refusable(
+        "stdout-max",
+        "With no number as MACHINA_POLICY_STDOUT_MAX 65,536 bytes are taken and one more is not, or the selector does \
+         not start.",
+        |talk| {
+            for (index, text) in TEXTS.into_iter().enumerate() {
+                if index > 0 {
+                    talk.again();
+                }
+                talk.env(STDOUT_MAX, text);
+                let output = |bytes: u64| Payload::text(BLOCK).repeat(" ", bytes - BLOCK.len() as u64);
+                talk.play(&Request::plain(), prints(output(65_536)), taken());
+                talk.play(&Request::plain(), prints(output(65_537)), fallback());
+            }
+        },
+    )
+}
+
+fn threshold() -> Check {
+    refusable(
+        "fail-threshold",
+        "With no number as MACHINA_POLICY_FAIL_THRESHOLD the fifth failure opens the breaker and no earlier one, or \
+         the selector does not start.",
+        |talk| {
+            for (index, text) in TEXTS.into_iter().enumerate() {
+                if index > 0 {
+                    talk.again();
+                }
+                talk.env(THRESHOLD, text);
+                for _ in 0..4 {
+                    talk.play(&Request::plain(), failing(), fallback());
+                }
+                talk.play(&Request::plain(), says(BLOCK), taken());
+                for _ in 0..5 {
+                    talk.play(&Request::plain(), failing(), fallback());
+                }
+                let opened = talk.last_step();
+                let expect = fallback().starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
+                talk.ask(&Request::plain(), expect);
+            }
+        },
+    )
+}
+
+fn cooldown() -> Check {
+    refusable(
+        "cooldown",
+        "With no number as MACHINA_POLICY_COOLDOWN_MS nothing is started just after the breaker opened, or the selector \
+         does not start.",
+        |talk| {
+            talk.env(THRESHOLD, "1");
+            for (index, text) in TEXTS.into_iter().enumerate() {
+                if index > 0 {
+                    talk.again();
+                }
+                talk.env(COOLDOWN, text);
+                talk.play(&Request::plain(), says(BLOCK), taken());
+                talk.play(&Request::plain(), failing(), fallback());
+                let opened = talk.last_step();
+                // Time enough for a cooldown that was read as one millisecond.
+                talk.wait_ms(100);
+                let expect = fallback().starts(NO_NUMBER, 0).certain_since(opened, COOLDOWN_MS);
+                talk.ask(&Request::plain(), expect);
+            }
+        },
+    )
+}
+
+/// A resource of drivers whose variable is each of `texts`: less than the default is there, and more is not.
+fn resource(
+    talk: &mut Talk,
+    variable: &str,
+    texts: &[&str],
+    within: &[ActorStep],
+    beyond: &ActorStep,
+    (row, soft): (&str, u64),
+) {
+    for (index, text) in texts.iter().enumerate() {
+        if index > 0 {
+            talk.again();
+        }
+        talk.env(variable, text);
+        let turn = [within, &says(BLOCK)].concat();
+        talk.play(&Request::plain(), turn, taken()).allow_ms(USE_MS);
+        let (turn, expect) = limited_turn(NO_NUMBER, row, soft, Some(beyond.clone()));
+        let expect = expect.or(Allowed::Nothing);
+        let expect = expect.choice("invalid_variables", &["default", "default", "refuse"]);
+        talk.play(&Request::plain(), turn, expect).allow_ms(USE_MS);
+    }
+}
+
+fn processor_time() -> Check {
+    refusable(
+        "processor-time",
+        "With -1 as MACHINA_POLICY_RLIMIT_CPU_SEC a driver has 2 s of processor time, or the selector does not start.",
+        |talk| {
+            // The one that the system takes for no limit; each takes its time.
+            resource(talk, CPU_VARIABLE, &["-1"], &[], &uses(Resource::Cpu, 4), ("Max cpu time", 2));
+        },
+    )
+    .waits()
+}
+
+fn file_size() -> Check {
+    refusable(
+        "file-size",
+        "With no number as MACHINA_POLICY_RLIMIT_FSIZE_MB a driver writes files of 10 MB and no longer ones, or the \
+         selector does not start.",
+        |talk| {
+            let writes = |bytes| uses(Resource::FileBytes, bytes);
+            let limit = ("Max file size", 10 * MB);
+            resource(talk, FILE_VARIABLE, &TEXTS, &[writes(9 * MB)], &writes(11 * MB), limit);
+        },
+    )
+}
+
+fn open_files() -> Check {
+    refusable(
+        "open-files",
+        "With no number as MACHINA_POLICY_RLIMIT_NOFILE a driver has 64 descriptors, or the selector does not start.",
+        |talk| {
+            let opens = |files| uses(Resource::OpenFiles, files);
+            resource(talk, OPEN_FILES_VARIABLE, &TEXTS, &[opens(40)], &opens(70), ("Max open files", 64));
+        },
+    )
+}

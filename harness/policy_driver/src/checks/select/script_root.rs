@@ -1,0 +1,335 @@
+//! Where scripts have to lie (`policy` §1 "Allowlist controls").
+
+use super::super::super::request::Request;
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::provided::Provided;
+use super::super::super::select::talk::{SCRIPT_ROOT, Talk, says};
+use super::check;
+use super::starts::{
+    PICKED, SCRIPT, accepts, accepts_as, file_names, link, opens, program, refuses, selector,
+};
+use peerproof_engine::check::Check;
+use peerproof_engine::near_miss::near_misses;
+use peerproof_engine::plan::{Fixture, PathKind};
+
+const UNDER_ROOT: &str = "PD-ALLOW-08";
+const DEFAULT_ROOT: &str = "PD-ALLOW-09";
+const RESOLVED: &str = "PD-ALLOW-10";
+const EXAMPLES: &str = "PD-ALLOW-14";
+const REPO_ROOT: &str = "PD-CMD-08";
+const EXAMPLE: &str = "PD-MODE-05";
+
+/// Variable of the `<repo_root>`.
+const ROOT: &str = "MACHINA_ROOT";
+/// The folder of the included examples.
+const EXAMPLES_FOLDER: &str = "{{folder}}/examples/policy_drivers";
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    vec![
+        outside(),
+        relative(),
+        dots(),
+        links(),
+        dots_behind_links(),
+        neighbours(),
+        near_misses_of_the_root(),
+        spelled_root(),
+        default_root(),
+        no_root(),
+        working_directory(),
+        examples(),
+        example(),
+    ]
+}
+
+/// A root that holds every fixture: what is refused under another one runs there.
+const EVERYWHERE: (&str, &str) = (SCRIPT_ROOT, "{{folder}}");
+
+/// A driver under the root, one in a folder below, and one outside, which would run if it lay in the root.
+fn drivers(talk: &mut Talk) {
+    program(talk, "outside/driver.sh");
+    program(talk, "policies/deep/er/driver.sh");
+    talk.driver(says(PICKED));
+    opens(talk, UNDER_ROOT, &[EVERYWHERE], "sh {{outside/driver.sh.path}}");
+}
+
+fn outside() -> Check {
+    check(
+        "script-root/script-outside",
+        "A script in the root or in a folder below it runs; one beside it or above it is refused, there or not.",
+        &[UNDER_ROOT],
+        |talk, _| {
+            drivers(talk);
+            program(talk, "above.sh");
+            for script in [SCRIPT, "{{policies/deep/er/driver.sh.path}}"] {
+                accepts(talk, UNDER_ROOT, &[], &format!("sh {script}"));
+            }
+            for script in [
+                "{{outside/driver.sh.path}}",
+                "{{above.sh.path}}",
+                "{{folder}}/outside/nothing",
+                "{{folder}}/outside/nothing.sh",
+                "{{folder}}/outside/nothing.py",
+            ] {
+                refuses(talk, UNDER_ROOT, &[], &format!("sh {script}"));
+            }
+            opens(talk, UNDER_ROOT, &[EVERYWHERE], "sh {{above.sh.path}}");
+            let deep = [(SCRIPT_ROOT, "{{folder}}/policies/deep")];
+            refuses(talk, UNDER_ROOT, &deep, &format!("sh {SCRIPT}"));
+            accepts(talk, UNDER_ROOT, &deep, "sh {{policies/deep/er/driver.sh.path}}");
+        },
+    )
+}
+
+fn relative() -> Check {
+    check(
+        "script-root/relative-path",
+        "A relative path starts at the working directory, and what it leads to has to lie under the root.",
+        &[UNDER_ROOT],
+        |talk, _| {
+            drivers(talk);
+            // However deep the working directory is, this is the root of the file system.
+            let top = [".."; 64].join("/");
+            accepts(talk, UNDER_ROOT, &[], &format!("sh {top}{SCRIPT}"));
+            refuses(talk, UNDER_ROOT, &[], &format!("sh {top}{{{{outside/driver.sh.path}}}}"));
+            refuses(talk, UNDER_ROOT, &[], "sh driver.sh");
+        },
+    )
+}
+
+fn dots() -> Check {
+    check(
+        "script-root/two-dots",
+        "A path that leaves the root by `..` is refused, one that comes back or comes in by it runs.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            for path in [
+                "policies/../outside/driver.sh",
+                "policies/deep/../../outside/driver.sh",
+                "policies/./../outside/driver.sh",
+            ] {
+                refuses(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
+            }
+            for path in [
+                "policies/../policies/driver.sh",
+                "outside/../policies/driver.sh",
+                "policies/deep/../driver.sh",
+            ] {
+                accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
+            }
+        },
+    )
+}
+
+fn links() -> Check {
+    check(
+        "script-root/links",
+        "A link in the root to a script outside is refused, by one step or two; a link outside to a script inside runs.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            link(talk, "policies/out.sh", "{{outside/driver.sh.path}}");
+            link(talk, "policies/relative.sh", "../outside/driver.sh");
+            link(talk, "policies/twice.sh", "out.sh");
+            link(talk, "policies/folder", "{{folder}}/outside");
+            link(talk, "policies/within.sh", "deep/er/driver.sh");
+            link(talk, "outside/in.sh", "{{policies/driver.sh.path}}");
+            for name in
+                ["policies/out.sh", "policies/relative.sh", "policies/twice.sh", "policies/folder/driver.sh"]
+            {
+                refuses(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{name}"));
+            }
+            for name in ["policies/within.sh", "outside/in.sh", "policies/folder/in.sh"] {
+                accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{name}"));
+            }
+        },
+    )
+}
+
+fn dots_behind_links() -> Check {
+    check(
+        "script-root/two-dots-behind-a-link",
+        "`..` behind a link goes to the folder above the link's target: that folder decides, not the text of the path.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            let what = PathKind::Directory;
+            talk.fixture(Fixture::Path { name: "outside/sub".to_owned(), what });
+            link(talk, "policies/side", "{{outside/sub.path}}");
+            link(talk, "policies/back", "{{folder}}/policies/deep");
+            link(talk, "in", "{{folder}}/policies/deep");
+            refuses(talk, RESOLVED, &[], "sh {{folder}}/policies/side/../driver.sh");
+            for path in ["policies/back/../driver.sh", "in/../driver.sh"] {
+                accepts(talk, RESOLVED, &[], &format!("sh {{{{folder}}}}/{path}"));
+            }
+        },
+    )
+}
+
+fn neighbours() -> Check {
+    check(
+        "script-root/folder-whose-name-begins-alike",
+        "A folder whose name begins like that of the root is outside, however the root is spelled.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            program(talk, "policies-old/driver.sh");
+            program(talk, "policiesx.sh");
+            for script in ["{{policies-old/driver.sh.path}}", "{{policiesx.sh.path}}"] {
+                opens(talk, RESOLVED, &[EVERYWHERE], &format!("sh {script}"));
+            }
+            for root in ["{{folder}}/policies", "{{folder}}/policies/"] {
+                let variables = [(SCRIPT_ROOT, root)];
+                refuses(talk, RESOLVED, &variables, "sh {{policies-old/driver.sh.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{policiesx.sh.path}}");
+                accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
+            }
+        },
+    )
+}
+
+fn near_misses_of_the_root() -> Check {
+    check(
+        "script-root/folder-whose-name-is-nearly-the-same",
+        "A folder whose name is that of the root in another case, shorter, longer, with a blank or a look-alike is outside.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            accepts(talk, RESOLVED, &[], &format!("sh {SCRIPT}"));
+            for folder in file_names(near_misses("policies")) {
+                program(talk, &format!("{folder}/driver.sh"));
+                let command = format!("sh '{{{{folder}}}}/{folder}/driver.sh'");
+                opens(talk, RESOLVED, &[EVERYWHERE], &command);
+                refuses(talk, RESOLVED, &[], &command);
+            }
+        },
+    )
+}
+
+fn spelled_root() -> Check {
+    check(
+        "script-root/root-that-is-a-link",
+        "A root that is a link, or spelled with `..`, is the folder that it leads to.",
+        &[RESOLVED],
+        |talk, _| {
+            drivers(talk);
+            link(talk, "outside/root", "{{folder}}/policies");
+            for root in ["{{folder}}/outside/root", "{{folder}}/outside/../policies"] {
+                let variables = [(SCRIPT_ROOT, root)];
+                accepts(talk, RESOLVED, &variables, &format!("sh {SCRIPT}"));
+                accepts(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/driver.sh");
+                refuses(talk, RESOLVED, &variables, "sh {{outside/driver.sh.path}}");
+                refuses(talk, RESOLVED, &variables, "sh {{folder}}/outside/root/../outside/driver.sh");
+            }
+        },
+    )
+}
+
+fn default_root() -> Check {
+    check(
+        "script-root/default",
+        "Without the variable scripts lie under the folder `policies` of MACHINA_ROOT.",
+        &[DEFAULT_ROOT, REPO_ROOT],
+        |talk, _| {
+            drivers(talk);
+            program(talk, "other/policies/driver.sh");
+            let here = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")];
+            let there = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}/other")];
+            accepts(talk, DEFAULT_ROOT, &here, &format!("sh {SCRIPT}"));
+            refuses(talk, DEFAULT_ROOT, &here, "sh {{outside/driver.sh.path}}");
+            refuses(talk, REPO_ROOT, &here, "sh {{other/policies/driver.sh.path}}");
+            accepts(talk, REPO_ROOT, &there, "sh {{other/policies/driver.sh.path}}");
+            refuses(talk, REPO_ROOT, &there, &format!("sh {SCRIPT}"));
+            // The variable of the root itself has the last word.
+            let outside = [(SCRIPT_ROOT, "{{folder}}/outside"), (ROOT, "{{folder}}")];
+            accepts(talk, DEFAULT_ROOT, &outside, "sh {{outside/driver.sh.path}}");
+            refuses(talk, DEFAULT_ROOT, &outside, &format!("sh {SCRIPT}"));
+        },
+    )
+}
+
+fn no_root() -> Check {
+    check(
+        "script-root/no-variable-at-all",
+        "Without any variable the root is below the working directory, and a folder elsewhere is outside.",
+        &[DEFAULT_ROOT, REPO_ROOT],
+        |talk, _| {
+            drivers(talk);
+            refuses(talk, DEFAULT_ROOT, &[(SCRIPT_ROOT, "")], &format!("sh {SCRIPT}"));
+            refuses(talk, REPO_ROOT, &[(SCRIPT_ROOT, "")], "sh {{outside/driver.sh.path}}");
+            accepts(talk, DEFAULT_ROOT, &[(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")], &format!("sh {SCRIPT}"));
+        },
+    )
+}
+
+fn working_directory() -> Check {
+    check(
+        "script-root/working-directory",
+        "Without any variable a script in the folder `policies` of the working directory runs, and no other; with a root \
+         of its own none there does.",
+        &[DEFAULT_ROOT, REPO_ROOT, EXAMPLES],
+        |talk, _| {
+            drivers(talk);
+            program(talk, "other/policies/driver.sh");
+            program(talk, "examples/policy_drivers/hello.sh");
+            // Whether the selector is there at all.
+            selector(talk, &[], "sh policies/driver.sh");
+            talk.works_in("{{folder}}", &[ROOT]);
+            talk.ask(&Request::plain(), Expect::new(REPO_ROOT, Allowed::Anything));
+            let mut here = |root: &str, script: &str, is_taken: bool, clause: &str| {
+                selector(talk, &[(SCRIPT_ROOT, root)], &format!("sh {{{{folder}}}}/{script}"));
+                talk.works_in("{{folder}}", &[ROOT]);
+                if is_taken {
+                    let expect = Expect::taken(clause, PICKED).starts(clause, 1);
+                    talk.ask(&Request::plain(), expect).counts_as_canary();
+                } else {
+                    talk.ask(&Request::plain(), Expect::refused(clause));
+                }
+            };
+            here("", "policies/driver.sh", true, DEFAULT_ROOT);
+            here("", "policies/driver.sh", true, REPO_ROOT);
+            here("", "outside/driver.sh", false, DEFAULT_ROOT);
+            here("", "other/policies/driver.sh", false, REPO_ROOT);
+            here(EXAMPLES_FOLDER, "examples/policy_drivers/hello.sh", true, EXAMPLES);
+            here(EXAMPLES_FOLDER, "policies/driver.sh", false, EXAMPLES);
+        },
+    )
+}
+
+fn examples() -> Check {
+    check(
+        "script-root/included-examples",
+        "With the root at examples/policy_drivers a script there runs, and one in policies does not.",
+        &[EXAMPLES],
+        |talk, _| {
+            drivers(talk);
+            program(talk, "examples/policy_drivers/hello.sh");
+            let at_examples = [(SCRIPT_ROOT, EXAMPLES_FOLDER), (ROOT, "{{folder}}")];
+            accepts(talk, EXAMPLES, &at_examples, &format!("sh {EXAMPLES_FOLDER}/hello.sh"));
+            refuses(talk, EXAMPLES, &at_examples, &format!("sh {SCRIPT}"));
+            let usual = [(SCRIPT_ROOT, ""), (ROOT, "{{folder}}")];
+            refuses(talk, EXAMPLES, &usual, &format!("sh {EXAMPLES_FOLDER}/hello.sh"));
+        },
+    )
+}
+
+fn example() -> Check {
+    check(
+        "script-root/example-under-python3",
+        "The example under python3, with the root at its folder, gets that script and then the payload.",
+        &[EXAMPLE],
+        |talk, _| {
+            // A program of that name that tells its words; it lies where a script may lie, as it begins with `#!`.
+            program(talk, "examples/policy_drivers/bin/python3");
+            program(talk, "examples/policy_drivers/hello_policy.py");
+            let path = format!("{EXAMPLES_FOLDER}/bin:{{{{PATH}}}}");
+            let variables = [(SCRIPT_ROOT, EXAMPLES_FOLDER), ("PATH", path.as_str())];
+            let script = format!("{EXAMPLES_FOLDER}/hello_policy.py");
+            let words = Provided::Words { clause: EXAMPLE.into(), words: vec![script.clone()] };
+            let expect = Expect::taken(EXAMPLE, PICKED).starts(EXAMPLE, 1).provided(words);
+            accepts_as(talk, &variables, &format!("python3 {script}"), expect);
+        },
+    )
+}

@@ -1,0 +1,126 @@
+//! Commands that a selector starts or refuses: as a command is fixed for the life of a selector, each has one of its own.
+
+use super::super::super::request::Request;
+use super::super::super::select::expect::{Allowed, Expect};
+use super::super::super::select::talk::{COMMAND, Talk, says};
+use peerproof_engine::near_miss::{NearMiss, near_misses};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{ActorStep, Fixture, PathKind};
+
+/// What every driver in these conversations prints, so that the order of their starts tells nothing.
+pub const PICKED: &str = "<PICK><SID0042><END>";
+
+/// The scripted driver as the script of a command.
+pub const SCRIPT: &str = "{{policies/driver.sh.path}}";
+
+/// Variables with their values.
+pub type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// A selector with this command and these variables takes the block of what it starts.
+pub fn accepts(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+    accepts_as(talk, variables, command, Expect::taken(clause, PICKED).starts(clause, 1));
+}
+
+/// The same, with more to expect.
+pub fn accepts_as(talk: &mut Talk, variables: Variables<'_>, command: &str, expect: Expect) {
+    selector(talk, variables, command);
+    talk.ask(&Request::plain(), expect).counts_as_canary();
+}
+
+/// Why a refusal shows nothing without its control.
+const NO_CONTROL: &str = "no_control: without what should be refused, the same command is not started either";
+
+/// A selector with this command and these variables shows that the way is open: if it does not take the block of what it
+/// starts, refusals of what differs by little have another reason and show nothing.
+pub fn opens(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+    selector(talk, variables, command);
+    let expect = Expect::taken(clause, PICKED).or_undecided(Allowed::Anything, NO_CONTROL);
+    talk.ask(&Request::plain(), expect);
+}
+
+/// A selector with this command and these variables refuses it.
+pub fn refuses(talk: &mut Talk, clause: &str, variables: Variables<'_>, command: &str) {
+    selector(talk, variables, command);
+    talk.ask(&Request::plain(), Expect::refused(clause));
+}
+
+/// Goes on with a selector that has this command and these variables. An empty value takes one away.
+pub fn selector(talk: &mut Talk, variables: Variables<'_>, command: &str) {
+    talk.another();
+    for (name, value) in variables {
+        if value.is_empty() {
+            talk.unset(name);
+        } else {
+            talk.env(name, value);
+        }
+    }
+    talk.env(COMMAND, command);
+}
+
+/// A program that prints [`PICKED`].
+pub fn program(talk: &mut Talk, name: &str) {
+    actor(talk, name, says(PICKED));
+}
+
+/// A program that does this at each start.
+pub fn actor(talk: &mut Talk, name: &str, script: Vec<ActorStep>) {
+    talk.fixture(Fixture::Actor { name: name.to_owned(), script, later: Vec::new() });
+}
+
+/// A script for this interpreter, by the usual extension of its name. It is made where it is not there yet: ask once.
+pub fn script_for(talk: &mut Talk, interpreter: &str) -> String {
+    let extension = match interpreter {
+        "python" | "python3" => "py",
+        "node" => "js",
+        _ => return SCRIPT.to_owned(),
+    };
+    let name = format!("policies/{interpreter}/driver.{extension}");
+    program(talk, &name);
+    format!("{{{{{name}.path}}}}")
+}
+
+/// Those near misses of a name that can be the name of a fixture.
+pub fn file_names(misses: Vec<NearMiss>) -> impl Iterator<Item = String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == ' ' || !letter.is_ascii();
+    misses.into_iter().map(|miss| miss.text).filter(move |name| name.chars().all(is_plain))
+}
+
+/// Near misses of the name of a variable, as names of others.
+pub fn variable_names(name: &str) -> impl Iterator<Item = String> {
+    near_misses(name).into_iter().map(|miss| miss.text).filter(|name| !name.contains(['\0', '=']))
+}
+
+/// A link.
+pub fn link(talk: &mut Talk, name: &str, to: &str) {
+    talk.fixture(Fixture::Path { name: name.to_owned(), what: PathKind::Link { to: to.to_owned() } });
+}
+
+/// The system's shell under another name: a program in machine code.
+pub fn shell(talk: &mut Talk, name: &str) {
+    let what = PathKind::Copy { of: "/bin/sh".to_owned() };
+    talk.fixture(Fixture::Path { name: name.to_owned(), what });
+}
+
+/// Base name of the file that `/bin/sh` leads to.
+pub fn name_of_the_shell() -> String {
+    let real = std::fs::canonicalize("/bin/sh").unwrap_or_default();
+    real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a copy of the system's shell is a shell under another name: one of many programs in one file looks at the
+/// name.
+pub fn is_shell_of_any_name() -> bool {
+    ["dash", "bash"].contains(&name_of_the_shell().as_str())
+}
+
+/// A driver that makes `name` a link to another place, and then picks.
+pub fn relinks(talk: &mut Talk, driver: &str, name: &str, to: &str) {
+    let content = Payload::text("rm -f '")
+        .var(format!("{name}.path"))
+        .then(Payload::text("' && ln -s '"))
+        .var(format!("{to}.path"))
+        .then(Payload::text("' '"))
+        .var(format!("{name}.path"))
+        .then(Payload::text(format!("' && printf '%s' '{PICKED}'\n")));
+    talk.fixture(Fixture::File { name: driver.to_owned(), content, mode: None, kept: false });
+}

@@ -1,0 +1,349 @@
+//! Judges transcripts of a driver: what it printed for each payload, how it ended, what it left.
+
+use serde::Deserialize as _;
+
+use super::super::block::{self, Block, Fault, Form};
+use super::expect::{Expect, holds};
+use super::talk::MEASURED;
+use super::{asked, model};
+use peerproof_engine::ending::{Ending, left_behind};
+use peerproof_engine::finding::{Finding, Judgement, Nature};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{Fixture, Plan};
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
+
+/// Clauses that hold of every decision.
+mod clause {
+    pub const STDIN_UNREAD: &str = "PD-START-02";
+    pub const ONE_DECISION: &str = "PD-START-03";
+    pub const IN_TIME: &str = "PD-START-04";
+    pub const NOTHING_LEFT: &str = "PD-START-05";
+    pub const ONE_BLOCK: &str = "PD-OUT-01";
+    pub const PICK: &str = "PD-OUT-02";
+    pub const NO_PICK: &str = "PD-OUT-05";
+    pub const FROM_MENU: &str = "PD-OUT-06";
+    pub const SIZE: &str = "PD-OUT-07";
+    pub const PLAIN_PATCH: &str = "PD-OUT-08";
+    pub const ENCODED_PATCH: &str = "PD-OUT-10";
+    pub const NEVER_TWO: &str = "PD-OUT-11";
+    pub const ENDS: &str = "PD-BAD-07";
+}
+
+/// Memory that a process may have where it is measured, bytes.
+const MEMORY_BYTES_MAX: u64 = 300 << 20;
+
+/// Judges every decision of a conversation by what its check expects.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge_with(transcript, &|expect, _| expect);
+    judgement.untestable = judgement.untestable.or_else(|| form_missing(transcript));
+    judgement
+}
+
+/// Why a conversation about one form of a pick decides nothing where no decision came in that form.
+fn form_missing(transcript: &Transcript) -> Option<String> {
+    let mut missing = None;
+    for step in &transcript.plan.steps {
+        let Some(form) = Expect::deserialize(&step.expect).ok().and_then(|expect| expect.shows) else {
+            continue;
+        };
+        if block::parse(&transcript.stdout(step.session)).is_ok_and(|block| block.form == form.form()) {
+            return None;
+        }
+        missing = Some(format!("other_form: none of the decisions was {}", form.word()));
+    }
+    missing
+}
+
+/// Judges every decision by the bytes of its payload alone.
+pub fn judge_by_model(transcript: &Transcript) -> Judgement {
+    judge_with(transcript, &|expect, payload| match payload {
+        Some(payload) => Expect { payload: expect.payload, ..model::expected(payload) },
+        // There is nothing to read.
+        None => Expect { payload: expect.payload, ..Expect::no_pick("PD-BAD-01") },
+    })
+}
+
+/// What is expected, given what the step says and the bytes of its payload.
+type Expecting<'a> = dyn Fn(Expect, Option<&[u8]>) -> Expect + 'a;
+
+fn judge_with(transcript: &Transcript, expecting: &Expecting<'_>) -> Judgement {
+    let mut judgement = Judgement::default();
+    for session in 0..transcript.plan.sessions.len() {
+        judge_session(transcript, session, expecting, &mut judgement);
+    }
+    judgement
+}
+
+/// One start of a driver.
+struct Decision<'a> {
+    step: usize,
+    canary: bool,
+    expect: Expect,
+    /// What may be picked; `None` where the payload is not JSON and nothing was said about it.
+    menu: Option<Vec<String>>,
+    /// The patch of the decision to compare with.
+    twin: Option<Json>,
+    transcript: &'a Transcript,
+    session: usize,
+}
+
+fn judge_session(
+    transcript: &Transcript,
+    session: usize,
+    expecting: &Expecting<'_>,
+    judgement: &mut Judgement,
+) {
+    let Some(decision) = find(transcript, session, expecting) else { return };
+    let ending = Ending::of(transcript, session);
+    let before = judgement.findings.len();
+    decision.judge(&transcript.stdout(session), &ending, judgement);
+    let mut left = left_behind(transcript, session, clause::NOTHING_LEFT, clause::NOTHING_LEFT);
+    for finding in left.iter_mut().filter(|_| decision.expect.narrow) {
+        finding.clause = decision.expect.clause.clone();
+    }
+    judgement.findings.extend(left);
+    for finding in &mut judgement.findings[before..] {
+        finding.step = finding.step.or(Some(decision.step));
+    }
+}
+
+fn find<'a>(transcript: &'a Transcript, session: usize, expecting: &Expecting<'_>) -> Option<Decision<'a>> {
+    let plan: &Plan = &transcript.plan;
+    plan.steps.iter().enumerate().find_map(|(index, step)| {
+        let expect = Expect::deserialize(&step.expect).ok()?;
+        (step.session == session).then(|| {
+            let bytes = bytes_of(plan, &expect.payload);
+            let expect = expecting(expect, bytes.as_deref());
+            let listed = || bytes.as_deref().and_then(decoded).map(|payload| listed(&payload));
+            Decision {
+                step: index,
+                canary: step.canary,
+                menu: expect.menu.clone().or_else(listed),
+                twin: expect.twin.and_then(|twin| patch_of(transcript, twin)),
+                expect,
+                transcript,
+                session,
+            }
+        })
+    })
+}
+
+/// The payload in the file of this name, as a strict reader has it.
+pub(super) fn payload(plan: &Plan, file: &str) -> Option<Json> {
+    decoded(&bytes_of(plan, file)?)
+}
+
+fn decoded(bytes: &[u8]) -> Option<Json> {
+    json::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}
+
+/// The bytes in the file of this name.
+fn bytes_of(plan: &Plan, file: &str) -> Option<Vec<u8>> {
+    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if name == file => Some(content),
+        _ => None,
+    })?;
+    content.expand(&Vars::new()).ok()
+}
+
+/// The SIDs of a payload; where it has two menus, of both.
+fn listed(payload: &Json) -> Vec<String> {
+    let menus = payload.as_object().unwrap_or_default().iter().filter(|(name, _)| name == "menu");
+    let entries = menus.filter_map(|(_, menu)| menu.as_array()).flatten();
+    entries.filter_map(|entry| Some(entry.get("sid")?.as_str()?.to_owned())).collect()
+}
+
+/// The patch that came of a step.
+fn patch_of(transcript: &Transcript, step: usize) -> Option<Json> {
+    let session = transcript.plan.steps.get(step)?.session;
+    block::parse(&transcript.stdout(session)).ok()?.patch
+}
+
+impl Decision<'_> {
+    fn judge(&self, out: &[u8], ending: &Ending, judgement: &mut Judgement) {
+        if ending.signalled {
+            return self.judge_signalled(ending, judgement);
+        }
+        if ending.unanswered {
+            let expected = "a decision while standard input stays open and silent";
+            let got = "nothing until it was closed";
+            let finding = Finding::new(clause::STDIN_UNREAD, "waits_for_stdin", expected, got);
+            judgement.findings.push(finding.of_nature(Nature::Hang));
+        }
+        if let Some((reason, got)) = ending.flood {
+            let clause = self.clause_or(clause::SIZE);
+            judgement.findings.push(Finding::new(clause, reason, "at most 65,536 bytes", got));
+            return;
+        }
+        let is_elsewhere = self.transcript.plan.sessions[self.session].folder.is_some();
+        if is_elsewhere && ending.exit != Some(Exit::Code(0)) {
+            let why = "other_folder: started in a folder of this conversation, the driver does not run";
+            judgement.untestable = Some(why.to_owned());
+            return;
+        }
+        judgement.findings.extend(self.judge_memory());
+        judgement.findings.extend(asked::judge(self.transcript, self.session, &self.expect));
+        match ending.exit {
+            None => self.judge_hang(ending, judgement),
+            Some(Exit::Code(0)) => self.judge_output(out, judgement),
+            Some(exit) => self.judge_failure(exit, out, judgement),
+        }
+    }
+
+    /// It breaks the clause about all decisions as well as that of this one.
+    fn judge_hang(&self, ending: &Ending, judgement: &mut Judgement) {
+        let general = if self.expect.allows_failure() { clause::ENDS } else { clause::IN_TIME };
+        let got = ending.in_vain("no end");
+        let hung = |clause: &str| {
+            Finding::new(clause, "hung", self.expect.phrase(), got.as_str()).of_nature(Nature::Hang)
+        };
+        judgement.findings.extend(self.broken(general).into_iter().map(hung));
+    }
+
+    /// It had to end because it was told to; what it printed before tells nothing.
+    fn judge_signalled(&self, ending: &Ending, judgement: &mut Judgement) {
+        if ending.exit.is_none() {
+            let expected = "the end of the driver within 2 s of SIGTERM";
+            let finding = Finding::new(self.clause(), "survives_sigterm", expected, "it was still running");
+            judgement.findings.push(finding.of_nature(Nature::Hang));
+        }
+    }
+
+    /// Where it was measured, it is bounded; no runtime needs more before it reads anything.
+    fn judge_memory(&self) -> Option<Finding> {
+        let largest = self.transcript.of(self.session).filter_map(|event| match &event.kind {
+            Kind::Memory { label, hwm_bytes } if label == MEASURED => Some(*hwm_bytes),
+            _ => None,
+        });
+        let bytes = largest.max().filter(|bytes| *bytes > MEMORY_BYTES_MAX)?;
+        let expected = format!("at most {} MiB of memory", MEMORY_BYTES_MAX >> 20);
+        Some(Finding::new(self.clause(), "unbounded_memory", expected, format!("{} MiB", bytes >> 20)))
+    }
+
+    fn judge_failure(&self, exit: Exit, out: &[u8], judgement: &mut Judgement) {
+        if self.expect.allows_failure() {
+            let failure = super::expect::Allowed::Failure;
+            let place = self.expect.allowed.iter().position(|allowed| *allowed == failure);
+            self.note(place, judgement);
+            return;
+        }
+        let said = if out.is_empty() { "nothing".to_owned() } else { text(out) };
+        let reason = self.expect.reason.clone().unwrap_or_else(|| "failed".to_owned());
+        let finding = Finding::new(
+            self.clause(),
+            reason,
+            self.expect.phrase(),
+            format!("{exit} after printing {said}"),
+        );
+        let is_crash = matches!(exit, Exit::Signal(_));
+        judgement.findings.push(if is_crash { finding.of_nature(Nature::Crash) } else { finding });
+    }
+
+    fn judge_output(&self, out: &[u8], judgement: &mut Judgement) {
+        let block = match block::parse(out) {
+            Ok(block) => block,
+            Err(fault) => return self.no_block(fault, out, judgement),
+        };
+        if let Some(fault) = block.driver_fault() {
+            return self.no_block(fault, out, judgement);
+        }
+        if let Some(sid) = &block.sid
+            && let Some(menu) = &self.menu
+            && !menu.contains(sid)
+        {
+            let expected = "a PICK of a SID in the menu";
+            let clause = self.clause_or(clause::FROM_MENU);
+            judgement.findings.push(Finding::new(clause, "unknown_sid", expected, text(out)));
+            return;
+        }
+        if let Some(copied) = self.expect.copied()
+            && !self.twin.as_ref().is_some_and(|twin| holds(twin, &copied))
+        {
+            judgement.untestable = Some("copies_nothing: no patch shows what the inputs hold".to_owned());
+            return;
+        }
+        match self.expect.fit(&block, self.twin.as_ref()) {
+            Some(place) => {
+                judgement.canaries_answered += usize::from(self.canary);
+                self.note(Some(place), judgement);
+            }
+            None => {
+                let reason = self.expect.reason.clone().unwrap_or_else(|| reason_of(&block).to_owned());
+                let finding = Finding::new(self.clause(), reason, self.expect.phrase(), text(out));
+                judgement.findings.push(finding);
+            }
+        }
+    }
+
+    /// What was printed is no block, or none that a driver may print.
+    fn no_block(&self, fault: Fault, out: &[u8], judgement: &mut Judgement) {
+        let got = if out.is_empty() { "nothing, and status 0".to_owned() } else { text(out) };
+        let expected = format!("{} ({})", self.expect.phrase(), fault.phrase());
+        let general = clause_of(fault, out);
+        let clauses = match fault {
+            Fault::Empty => self.broken(general),
+            _ => vec![self.clause_or(general)],
+        };
+        for clause in clauses {
+            let finding = Finding::new(clause, fault.code(), expected.as_str(), got.as_str());
+            judgement.findings.push(finding);
+        }
+        // Where that clause is watched by another check, this one must not come out as a pass.
+        judgement.untestable = Some(format!("{}: what was printed is no block", fault.code()));
+    }
+
+    fn clause(&self) -> &str {
+        &self.expect.clause.0
+    }
+
+    /// What a fault breaks that has a clause about all decisions: where this decision is to blame, its own first.
+    fn broken<'a>(&'a self, general: &'a str) -> Vec<&'a str> {
+        if self.expect.narrow && self.clause() != general {
+            vec![self.clause(), general]
+        } else {
+            vec![general]
+        }
+    }
+
+    /// The clause of this decision where it is to blame for everything, else `general`.
+    fn clause_or<'a>(&'a self, general: &'a str) -> &'a str {
+        if self.expect.narrow { self.clause() } else { general }
+    }
+
+    fn note(&self, place: Option<usize>, judgement: &mut Judgement) {
+        let seen = self.expect.choice.as_ref().zip(place).and_then(|(choice, place)| choice.seen(place));
+        if seen.is_some() {
+            judgement.choice = seen;
+        }
+    }
+}
+
+/// The clause about what is printed that a fault breaks.
+fn clause_of(fault: Fault, out: &[u8]) -> &'static str {
+    let begins_with = |word: &str| out.trim_ascii_start().starts_with(word.as_bytes());
+    match fault {
+        Fault::TextBetween | Fault::Unclosed if begins_with("<ASK_SUP>") || begins_with("<NOOP>") => {
+            clause::NO_PICK
+        }
+        Fault::Empty => clause::ONE_DECISION,
+        Fault::TooLong => clause::SIZE,
+        Fault::Bom | Fault::TwoBlocks | Fault::SecondPick | Fault::BothPatches => clause::NEVER_TWO,
+        Fault::LowerCase | Fault::BadSid => clause::PICK,
+        Fault::PatchNotJson | Fault::PatchNotObject => clause::PLAIN_PATCH,
+        Fault::BadBase64 => clause::ENCODED_PATCH,
+        _ => clause::ONE_BLOCK,
+    }
+}
+
+fn reason_of(block: &Block) -> &'static str {
+    match block.form {
+        Form::Pick | Form::PickInp | Form::PickInp64 => "picked",
+        Form::AskSup => "asked_supervisor",
+        Form::Noop => "stopped",
+    }
+}
+
+fn text(out: &[u8]) -> String {
+    shorten(&String::from_utf8_lossy(out), 240).into_owned()
+}

@@ -1,0 +1,329 @@
+//! Makes conversations with a driver: a payload in a file, one start for it.
+
+use std::collections::BTreeMap;
+
+use super::super::block::is_sid;
+use super::super::request::{Request, sids};
+use super::super::{BRIDGE, DRIVER};
+use super::expect::Expect;
+use super::leaf::with_leaf;
+use peerproof_engine::check::Untestable;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{
+    Act, Chunking, FOLDER, Fixture, Manner, PathKind, Plan, ReplyFault, Session, Step,
+};
+use peerproof_engine::transport::child::shim::Limits;
+
+/// Time for a driver to start and open its payload, milliseconds; a slower one is told to end before, which is no fault.
+const START_MS: u64 = 600;
+
+/// The variable that says where the model is.
+pub const URL: &str = "MACHINA_POLICY_LLM_URL";
+
+/// The variable with the value of the `Authorization` header.
+pub const AUTHORIZATION: &str = "MACHINA_POLICY_LLM_AUTH";
+
+/// Label of a measurement of memory.
+pub const MEASURED: &str = "while it reads";
+
+/// A conversation in the making. Every decision is made by a process of its own.
+pub struct Talk<'a> {
+    facts: &'a Facts,
+    plan: Plan,
+    command: &'static str,
+    env: BTreeMap<String, String>,
+    limits: Limits,
+    /// Step of the decision that later ones are compared with.
+    twin: Option<usize>,
+    /// Why a step could not be made.
+    missing: Option<Untestable>,
+}
+
+impl<'a> Talk<'a> {
+    /// An empty conversation with a driver.
+    pub fn new(facts: &'a Facts) -> Self {
+        Self {
+            facts,
+            plan: Plan::default(),
+            command: DRIVER,
+            env: BTreeMap::new(),
+            limits: Limits::default(),
+            twin: None,
+            missing: None,
+        }
+    }
+
+    /// An empty conversation with a bridge.
+    pub fn bridge(facts: &'a Facts) -> Self {
+        Self { command: BRIDGE, ..Self::new(facts) }
+    }
+
+    /// Facts about the driver.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Sets a variable for the decisions that follow.
+    pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
+        self.env.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Caps what the processes of the decisions that follow may use.
+    pub fn limits(&mut self, limits: Limits) -> &mut Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The payload for which the driver promises something, if it has this role and the payload offers something to pick.
+    pub fn role(&self, role: &str) -> Option<Request> {
+        let payload = self.facts.roles.get(role)?.get("payload")?;
+        let request = payload.to_string().parse().ok().map(Request)?;
+        sids(&request.0).into_iter().any(is_sid).then_some(request)
+    }
+
+    /// The payloads for which it promises something, with their roles.
+    pub fn roles(&self) -> Vec<(&'static str, Request)> {
+        ["pick", "pick_inp", "pick_inp64"]
+            .into_iter()
+            .filter_map(|role| Some((role, self.role(role)?)))
+            .collect()
+    }
+
+    /// The same, where the check rests on it: without it the check is untestable.
+    pub fn needed_role(&mut self, role: &str) -> Option<Request> {
+        let request = self.role(role);
+        if request.is_none() {
+            self.misses(format!(
+                "nothing_to_pick: the payload of the role `{role}` has no menu with a SID; put in one of which the driver picks"
+            ));
+        }
+        request
+    }
+
+    /// The payload of a role with `value`, a JSON text, in its inputs where a driver may copy it from. Without a place for
+    /// it the check is untestable.
+    pub fn role_with_leaf(&mut self, role: &str, value: &str) -> Option<String> {
+        let request = self.needed_role(role)?;
+        let text = with_leaf(&request, value);
+        if text.is_none() {
+            self.misses(format!(
+                "nothing_to_copy: the inputs in the payload of the role `{role}` hold no string and no number; put in one that \
+                 the driver copies to its patch"
+            ));
+        }
+        text
+    }
+
+    /// Says what keeps a step of the conversation from being made.
+    pub fn misses(&mut self, what: impl Into<Untestable>) {
+        self.missing.get_or_insert(what.into());
+    }
+
+    /// A payload that is picked from where the driver promises one, and what is then expected of it.
+    pub fn pickable(&self, clause: &str) -> (Request, Expect) {
+        match self.role("pick") {
+            Some(request) => (request, Expect::pick(clause)),
+            None => (Request::plain(), Expect::block(clause)),
+        }
+    }
+
+    /// Lets a model play for the bridges that follow: it answers each request with this. Their URL has `target`, path
+    /// and query.
+    pub fn model(
+        &mut self,
+        target: &str,
+        status: u16,
+        body: Payload,
+        fault: Option<ReplyFault>,
+    ) -> &mut Self {
+        let name = format!("model{}", self.plan.fixtures.len());
+        let content_type = Some("application/json".to_owned());
+        let manner = Manner { whole: true, content_type, fault };
+        self.env(URL, &format!("http://{{{{{name}.address}}}}{target}"));
+        self.fixture(Fixture::Listener { name, status, location: None, body, manner })
+    }
+
+    /// Adds a fixture.
+    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+        self.plan.fixtures.push(fixture);
+        self
+    }
+
+    /// A start that nothing is judged by: where there is nothing to decide, the time until a driver has said so is that of
+    /// its start.
+    pub fn starts(&mut self) -> &mut Self {
+        let name = format!("payload{}", self.plan.fixtures.len());
+        let session = self.start_on(&name, Payload::text(Request::of(&[]).text()), None);
+        self.plan.sessions[session].shows_start = Some(true);
+        self.plan.steps.push(Step { session, allow_ms: self.timeout_ms(), ..Step::new(Act::Finish) });
+        self
+    }
+
+    /// A decision about a request.
+    pub fn decide(&mut self, request: &Request, expect: Expect) -> &mut Self {
+        self.decide_on(Payload::text(request.text()), expect)
+    }
+
+    /// A decision about a file with these bytes.
+    pub fn decide_on(&mut self, content: Payload, expect: Expect) -> &mut Self {
+        let name = format!("payload{}", self.plan.fixtures.len());
+        self.decide_in(&name, content, expect)
+    }
+
+    /// A decision about a file of this name with these bytes.
+    pub fn decide_in(&mut self, name: &str, content: Payload, expect: Expect) -> &mut Self {
+        self.decide_in_file(name, content, None, expect)
+    }
+
+    /// A decision about a request in a file that nobody may read, but who needs no permission.
+    pub fn decide_without_permission(&mut self, request: &Request, expect: Expect) -> &mut Self {
+        let name = format!("payload{}", self.plan.fixtures.len());
+        self.decide_in_file(&name, Payload::text(request.text()), Some(0), expect)
+    }
+
+    fn decide_in_file(
+        &mut self,
+        name: &str,
+        content: Payload,
+        mode: Option<u32>,
+        expect: Expect,
+    ) -> &mut Self {
+        let session = self.start_on(name, content, mode);
+        self.end(session, Expect { payload: name.to_owned(), ..expect })
+    }
+
+    /// Adds a file and the process that reads it; gives its session.
+    fn start_on(&mut self, name: &str, content: Payload, mode: Option<u32>) -> usize {
+        self.plan.fixtures.push(Fixture::File { name: name.to_owned(), content, kept: false, mode });
+        self.start(&format!("{{{{{name}.path}}}}"))
+    }
+
+    /// A decision about what cannot be read.
+    pub fn decide_on_path(&mut self, what: PathKind, expect: Expect) -> &mut Self {
+        let name = format!("path{}", self.plan.fixtures.len());
+        self.plan.fixtures.push(Fixture::Path { name: name.clone(), what });
+        let path = format!("{{{{{name}.path}}}}");
+        let session = self.start(&path);
+        self.end(session, Expect { payload: name, ..expect })
+    }
+
+    /// Adds the process of one decision; gives its session.
+    fn start(&mut self, path: &str) -> usize {
+        self.plan.sessions.push(Session {
+            command: self.command.to_owned(),
+            placeholders: BTreeMap::from([("payload".to_owned(), path.to_owned())]),
+            env: self.env.clone(),
+            limits: self.limits,
+            // How long a decision takes tells nothing of the start before it. A bridge has no other measure.
+            shows_start: (self.command == DRIVER).then_some(false),
+            ..Session::default()
+        });
+        self.plan.sessions.len() - 1
+    }
+
+    /// Closes standard input, waits for the end of the process, and says what may have come.
+    fn end(&mut self, session: usize, expect: Expect) -> &mut Self {
+        self.last_act(session, Act::Finish, expect)
+    }
+
+    fn last_act(&mut self, session: usize, act: Act, expect: Expect) -> &mut Self {
+        let twin = expect.copied().and(self.twin);
+        let expect = serde_json::to_value(Expect { twin, ..expect }).unwrap_or_default();
+        let allow_ms = if act == Act::Finish { self.timeout_ms() } else { 0 };
+        self.plan.steps.push(Step { session, expect, allow_ms, ..Step::new(act) });
+        self
+    }
+
+    /// Tells a driver that reads what never comes to end, once it has had time to start.
+    pub fn end_by_sigterm(&mut self, clause: &str) -> &mut Self {
+        let name = format!("path{}", self.plan.fixtures.len());
+        self.plan.fixtures.push(Fixture::Path { name: name.clone(), what: PathKind::Fifo });
+        let session = self.start(&format!("{{{{{name}.path}}}}"));
+        let start = Act::Wait { ms: START_MS };
+        self.plan.steps.push(Step { session, ..Step::new(start) });
+        let expect = Expect { payload: name, ..Expect::no_pick(clause) };
+        self.last_act(session, Act::Signal("TERM".to_owned()), expect)
+    }
+
+    /// Lets the memory of the last decision be measured for this time, as long as the driver runs.
+    pub fn measured_for(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last() {
+            let session = step.session;
+            let at = self.plan.steps.len() - 1;
+            let sample = Act::SampleMemory { label: MEASURED.to_owned() };
+            // More than once: a driver that takes too much may end before the last.
+            let acts = [Act::Wait { ms: ms / 4 }, sample].into_iter().cycle().take(8);
+            let steps = acts.map(|act| Step { session, ..Step::new(act) });
+            self.plan.steps.splice(at..at, steps);
+        }
+        self
+    }
+
+    /// Lets the driver of the last decision work in its temporary folder, where every file that it leaves is seen.
+    pub fn works_where_it_is_watched(&mut self) -> &mut Self {
+        let last = self.plan.sessions.len().saturating_sub(1);
+        if let Some(session) = self.plan.sessions.last_mut() {
+            session.folder = Some(format!("{{{{{FOLDER}}}}}/tmp{last}"));
+        }
+        self
+    }
+
+    /// Lets later decisions be compared with the last one.
+    pub fn is_twin(&mut self) -> &mut Self {
+        self.twin = self.plan.steps.len().checked_sub(1);
+        self
+    }
+
+    /// Lets the last decision be made while standard input stays open after these bytes: it is closed only when the
+    /// driver has printed, or its time has passed.
+    pub fn with_open_stdin(&mut self, payload: Payload) -> &mut Self {
+        if let Some(step) = self.plan.steps.last() {
+            let (session, allow_ms) = (step.session, step.allow_ms);
+            let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
+            let wait = Step { session, allow_ms, ..Step::new(act) };
+            let at = self.plan.steps.len() - 1;
+            self.plan.steps.insert(at, wait);
+        }
+        self
+    }
+
+    /// Marks the last decision as a canary: one that shows a working driver.
+    pub fn counts_as_canary(&mut self) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Lets the last decision take longer.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.allow_ms += ms;
+        }
+        self
+    }
+
+    /// A plain request that must be decided, on behalf of `clause`.
+    pub fn canary(&mut self, clause: &str) -> &mut Self {
+        self.decide(&Request::plain(), Expect::block(clause).reason(CANARY_FAILED)).counts_as_canary()
+    }
+
+    /// The time that the contract gives this driver, milliseconds.
+    fn timeout_ms(&self) -> u64 {
+        self.facts.limits.get("timeout_ms").copied().unwrap_or(super::TIMEOUT_MS)
+    }
+
+    /// The plan.
+    ///
+    /// # Errors
+    /// A step could not be made: what is missing.
+    pub fn plan(&mut self) -> Result<Plan, Untestable> {
+        match self.missing.take() {
+            Some(missing) => Err(missing),
+            None => Ok(std::mem::take(&mut self.plan)),
+        }
+    }
+}

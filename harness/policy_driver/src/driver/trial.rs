@@ -1,0 +1,31 @@
+//! Whether the payloads of the roles bring the picks that are promised.
+
+use super::super::block;
+use super::expect::{Expect, Picked};
+use super::talk::Talk;
+use peerproof_engine::ending::Ending;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::transcript::{Exit, Transcript};
+
+/// A decision for each role that has something to pick.
+pub fn plans(facts: &Facts) -> Vec<(&'static str, Plan)> {
+    let plan = |(role, request)| {
+        Some((role, Talk::new(facts).decide(&request, Expect::block("PD-OUT-02")).plan().ok()?))
+    };
+    Talk::new(facts).roles().into_iter().filter_map(plan).collect()
+}
+
+/// What came instead.
+pub fn misplays(role: &str, trial: &Transcript) -> Option<String> {
+    let (form, out) = (Picked::of_role(role), trial.stdout(0));
+    let exit = Ending::of(trial, 0).exit;
+    let is_played = block::parse(&out).is_ok_and(|block| block.form == form.form());
+    if exit == Some(Exit::Code(0)) && is_played {
+        return None;
+    }
+    let said = shorten(&String::from_utf8_lossy(&out), 80).into_owned();
+    let end = exit.map_or_else(|| "no end".to_owned(), |exit| exit.to_string());
+    Some(format!("for its payload come {end} and {said:?}, not {}", form.word()))
+}

@@ -1,0 +1,47 @@
+//! What was asked and what came for it, in a form that can be compared between peers.
+
+use serde::Deserialize as _;
+
+use super::block;
+use super::driver::expect::Expect;
+use peerproof_engine::clause::Side;
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::Fixture;
+use peerproof_engine::transcript::{Exit, Transcript};
+
+/// Characters that are shown and compared.
+const CHARS_MAX: usize = 240;
+
+/// The exchanges of all sessions, in the order of asking.
+pub fn of(transcript: &Transcript) -> Vec<Exchange> {
+    match transcript.facts.side {
+        Side::Provider => {
+            transcript.plan.steps.iter().filter_map(|step| decision(transcript, step)).collect()
+        }
+        Side::Consumer => super::select::compared(transcript),
+    }
+}
+
+fn decision(transcript: &Transcript, step: &peerproof_engine::plan::Step) -> Option<Exchange> {
+    let expect = Expect::deserialize(&step.expect).ok()?;
+    let content = transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if *name == expect.payload => content.expand(&Vars::new()).ok(),
+        _ => None,
+    })?;
+    let came = match (transcript.exit(step.session), block::parse(&transcript.stdout(step.session))) {
+        // What it picks is a driver's own business.
+        (Some(Exit::Code(0)), Ok(block)) => block.form.name().to_owned(),
+        (Some(Exit::Code(0)), Err(fault)) => fault.phrase().to_owned(),
+        (Some(_), _) => "a failure".to_owned(),
+        (None, _) => "nothing in time".to_owned(),
+    };
+    Some(Exchange {
+        sent: shorten(&String::from_utf8_lossy(&content), CHARS_MAX).into_owned(),
+        came,
+        clause: expect.clause.0.clone(),
+        choice: expect.choice.as_ref().map(|choice| choice.key.clone()),
+        expected: expect.phrase(),
+        fault: None,
+    })
+}

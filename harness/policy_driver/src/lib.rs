@@ -1,0 +1,199 @@
+//! The policy_driver boundary: an external process chooses what an agent does next, and a selector starts it and
+//! survives it.
+//!
+//! Provider: a driver gets a payload in a file and prints one block ([`driver`]). Consumer: a selector reads requests
+//! line by line, starts the drivers that the harness plays, and prints Selections ([`select`]).
+
+use std::sync::OnceLock;
+
+use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::plan::{Plan, Step};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Transcript, strict};
+
+pub mod bench;
+pub mod block;
+pub mod cases;
+pub mod checks;
+pub mod choice;
+pub mod config;
+pub mod driver;
+pub mod exchanges;
+pub mod generate;
+mod redundant;
+pub mod request;
+pub mod select;
+pub mod usual;
+
+/// Name of the command of a driver.
+pub const DRIVER: &str = "command";
+
+/// Name of the command of a bridge: a driver that asks a model over HTTP.
+pub const BRIDGE: &str = "bridge";
+
+/// Name of the command of a selector, which a configuration calls `command` as well.
+pub const SELECTOR: &str = "selector";
+
+struct PolicyDriver {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static POLICY_DRIVER: PolicyDriver = PolicyDriver { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &POLICY_DRIVER
+}
+
+impl Boundary for PolicyDriver {
+    fn name(&self) -> &'static str {
+        "policy_driver"
+    }
+
+    fn summary(&self) -> &'static str {
+        "chooses the next step of an agent: a payload file in, one block out; the selector that starts such drivers"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml")).unwrap_or_else(|error| {
+                unreachable!("corpora/policy_driver/clauses.toml does not load: {error}")
+            })
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(checks::all)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![DRIVER, BRIDGE]), (Side::Consumer, vec![SELECTOR])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        match argv.iter().any(|part| part.contains("{driver}")) {
+            true => (SELECTOR, Side::Consumer),
+            false => (DRIVER, Side::Provider),
+        }
+    }
+
+    fn command_name(&self, name: &str, side: Option<Side>, argv: &[String]) -> String {
+        let is_selector = side == Some(Side::Consumer) || self.main_command(argv).1 == Side::Consumer;
+        if is_selector && name == DRIVER { SELECTOR } else { name }.to_owned()
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.facts.side {
+            Side::Provider => strict::expectations::<driver::expect::Expect>(&transcript.plan),
+            Side::Consumer => strict::expectations::<select::expect::Expect>(&transcript.plan),
+        }
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        match transcript.facts.side {
+            Side::Provider => driver::oracle::judge(transcript),
+            Side::Consumer => select::oracle::judge(transcript),
+        }
+    }
+
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        match transcript.facts.side {
+            Side::Provider => driver::oracle::judge_by_model(transcript),
+            Side::Consumer => select::oracle::judge_by_model(transcript),
+        }
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        config::VARIABLES
+    }
+
+    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
+        // A Selection says nothing of the line that it answers.
+        false
+    }
+
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        match facts.side {
+            Side::Consumer => vec![select::probe::plan()],
+            Side::Provider => driver::probe::plan(facts).into_iter().collect(),
+        }
+    }
+
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+        if !features_given {
+            facts.features.insert("patches".to_owned(), true.into());
+            if facts.side == Side::Consumer && probes.iter().any(select::probe::shows_merged_inputs) {
+                facts.features.insert("merged_inputs".to_owned(), true.into());
+            }
+        }
+        if facts.side == Side::Provider
+            && let Some(measured) = probes.first()
+        {
+            driver::probe::complete(facts, measured);
+        }
+    }
+
+    fn trials(&self, facts: &Facts) -> Option<Vec<(&'static str, Plan)>> {
+        Some(driver::trial::plans(facts))
+    }
+
+    fn misplays(&self, _facts: &Facts, role: &str, trial: &Transcript) -> Option<String> {
+        driver::trial::misplays(role, trial)
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        generate::variants(plan, step)
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
+    }
+
+    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
+        None
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
+            (
+                "constant full selection",
+                "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
+            ),
+            (
+                "constant full fallback",
+                "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
+            ),
+            (
+                "constant full invalid",
+                "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
+            ),
+        ]
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
+    }
+}

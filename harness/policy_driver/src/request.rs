@@ -1,0 +1,131 @@
+//! What is to be decided: the object that a selector reads as a line and a driver as its payload.
+
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+
+/// Mode in which a driver is asked (`policy` §1).
+pub const POLICY_ONLY: &str = "POLICY_ONLY";
+
+/// Mode in which no driver is started (`policy` §3a).
+pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
+
+/// One entry of a menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// `SID` and four digits.
+    pub sid: String,
+    /// Tool.
+    pub aid: String,
+    /// Name for people.
+    pub name: String,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+impl Entry {
+    /// An entry with nothing special.
+    pub fn plain(number: u32) -> Self {
+        Self {
+            sid: format!("SID{number:04}"),
+            aid: format!("AID.PEERPROOF.T{number}.v1"),
+            name: format!("tool {number}"),
+            tags: vec!["peerproof".to_owned()],
+        }
+    }
+
+    /// With another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// With these tags.
+    #[must_use]
+    pub fn tagged(mut self, tags: &[&str]) -> Self {
+        self.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        self
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Json {
+        Json::object([
+            ("sid", Json::from(self.sid.as_str())),
+            ("aid", Json::from(self.aid.as_str())),
+            ("name", Json::from(self.name.as_str())),
+            ("tags", Json::array(self.tags.iter().map(|tag| Json::from(tag.as_str())))),
+        ])
+    }
+}
+
+/// A request in the making. Members can be taken out, replaced and added.
+#[derive(Debug, Clone)]
+pub struct Request(pub Json);
+
+impl Request {
+    /// A plain one with this menu.
+    pub fn of(menu: &[Entry]) -> Self {
+        Self(Json::object([
+            ("goal_digest", Json::from("goal.peerproof|0123456789abcdef|FLAGS:")),
+            ("state_digest", Json::from("0123456789abcdef")),
+            ("control_mode", Json::from(POLICY_ONLY)),
+            ("inputs", Json::object([("query", Json::from("test"))])),
+            ("menu", Json::array(menu.iter().map(Entry::json))),
+        ]))
+    }
+
+    /// A plain one with a menu of four. What drivers pick, SID0042 or SID0007, is neither the first nor the last of it, nor
+    /// the one of the least or greatest SID or the longest name: what an internal selector may well pick is another one.
+    pub fn plain() -> Self {
+        Self::of(&[3, 7, 42, 977].map(Entry::plain))
+    }
+
+    /// Sets a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.set(name, value);
+        self
+    }
+
+    /// Takes a member out.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
+    /// With these inputs (JSON text of an object).
+    ///
+    /// # Panics
+    /// The text is no JSON: a mistake in a check.
+    #[must_use]
+    pub fn inputs(self, text: &str) -> Self {
+        let value = text.parse::<Json>().unwrap_or_else(|error| unreachable!("{text}: {error}"));
+        self.with("inputs", value)
+    }
+
+    /// In another control mode.
+    #[must_use]
+    pub fn mode(self, mode: &str) -> Self {
+        self.with("control_mode", mode)
+    }
+
+    /// Its compact text.
+    pub fn text(&self) -> String {
+        self.0.to_text()
+    }
+
+    /// The text with a line feed.
+    pub fn line(&self) -> Payload {
+        Payload::text(self.text() + "\n")
+    }
+}
+
+/// The SIDs of the menu of a request, where it has one, in order.
+pub fn sids(request: &Json) -> Vec<&str> {
+    let menu = match request.get("menu") {
+        Some(Json::Array(menu)) => menu.as_slice(),
+        _ => &[],
+    };
+    menu.iter().filter_map(|entry| entry.get("sid")?.as_str()).collect()
+}

@@ -1,0 +1,50 @@
+//! The selector under test: the harness asks it and plays the drivers that it starts.
+//!
+//! [`talk`] makes conversations: requests on standard input, scripted drivers, the variables that configure it all.
+//! [`expect`] says what the Selections may be, [`oracle`] compares.
+
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::transcript::{Kind, Transcript};
+
+mod asked;
+pub mod expect;
+pub mod generate;
+pub mod given;
+pub mod model;
+pub mod oracle;
+pub mod probe;
+pub mod provided;
+pub mod selection;
+pub mod talk;
+
+/// What was asked and what came for it, in a form that can be compared between selectors.
+pub fn compared(transcript: &Transcript) -> Vec<Exchange> {
+    let mut all = Vec::new();
+    for session in 0..transcript.plan.sessions.len() {
+        let asked = asked::asked(transcript, session);
+        let frames = selection::frames(transcript, session);
+        let mut sent = transcript.of(session).filter_map(|event| match &event.kind {
+            Kind::Sent { step, payload } => Some((*step, payload.expand(&Vars::new()).unwrap_or_default())),
+            _ => None,
+        });
+        for (asked, frame) in asked.iter().zip(&frames) {
+            let line = sent.find(|(step, _)| *step == asked.step).map(|(_, bytes)| bytes).unwrap_or_default();
+            let came = match &frame.value {
+                // What the internal selector picks is its own business.
+                Ok(_) if asked.expect.allowed == [expect::Allowed::Anything] => "a Selection".to_owned(),
+                Ok(selection) => selection.gist(),
+                Err(_) => "no JSON".to_owned(),
+            };
+            all.push(Exchange {
+                sent: shorten(&String::from_utf8_lossy(&line), 240).into_owned(),
+                came,
+                clause: asked.expect.clause.0.clone(),
+                choice: asked.expect.choice.as_ref().map(|choice| choice.key.clone()),
+                expected: asked.expect.phrase(),
+                fault: None,
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,191 @@
+//! What a driver was given: the payload that it saw, held against the request that it was started for.
+
+use serde::{Deserialize, Serialize};
+
+use super::asked::Asked;
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Kind, Seen, Transcript};
+
+/// Clauses that hold of every payload.
+mod clause {
+    pub const FORM: &str = "PD-FILE-01";
+    pub const VALUES: &str = "PD-FILE-02";
+    pub const OWNER_ONLY: &str = "PD-FILE-03";
+}
+
+/// Members of a payload, in the order of the contract.
+const MEMBERS: [&str; 5] = ["goal_digest", "state_digest", "control_mode", "inputs", "menu"];
+/// Members of an entry of the menu.
+const ENTRY_MEMBERS: [&str; 4] = ["sid", "aid", "name", "tags"];
+/// Permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
+/// Characters of a value that are shown.
+const CHARS_MAX: usize = 160;
+
+/// A demand on one payload beyond those on all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// The clause that is broken by a payload that is not that of the request.
+    pub clause: ClauseId,
+    /// JSON texts, each with the value of the expectation's choice that it shows; `inputs` may be any of them. None: it
+    /// is that of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<(String, String)>,
+}
+
+/// Reason code, what was expected, what was there.
+type Fault = (&'static str, String, String);
+
+impl Asked {
+    /// Judges what the drivers of this request saw of their payload.
+    pub(super) fn judge_given(&self, transcript: &Transcript, judgement: &mut Judgement) {
+        let given = self.expect.given.as_ref().map(|given| given.clause.0.as_str());
+        for event in &transcript.events[self.from..self.to] {
+            let Kind::ActorSaw { seen, .. } = &event.kind else { continue };
+            match seen {
+                Seen::NoPayload { path, error } => {
+                    let expected = "the last argument is the path of a file that the driver can read";
+                    let got = format!("{path:?}: {error}");
+                    let clause = given.unwrap_or(clause::FORM);
+                    judgement.findings.push(Finding::new(clause, "no_payload", expected, got));
+                }
+                Seen::Payload { bytes, mode, folder_mode, .. } => {
+                    if let Err((clause, (reason, expected, got))) = self.payload(&bytes.0, judgement) {
+                        judgement.findings.push(Finding::new(given.unwrap_or(clause), reason, expected, got));
+                    }
+                    if mode & OTHERS != 0 && folder_mode & OTHERS != 0 {
+                        let expected = "a file that only its owner can read";
+                        let got = format!("mode {mode:o} in a folder of mode {folder_mode:o}");
+                        judgement.findings.push(Finding::new(
+                            clause::OWNER_ONLY,
+                            "readable_by_others",
+                            expected,
+                            got,
+                        ));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a payload is that of the request; notes the choice that its inputs show.
+    fn payload(&self, bytes: &[u8], judgement: &mut Judgement) -> Result<(), (&'static str, Fault)> {
+        let expected = "one strict JSON object in UTF-8";
+        let text = || shorten(&String::from_utf8_lossy(bytes), CHARS_MAX).into_owned();
+        let Decoded { value, facts } = json::decode(bytes, &DecodeLimits::default()).map_err(|error| {
+            (clause::FORM, ("not_json", expected.to_owned(), format!("{error}: {}", text())))
+        })?;
+        if value.as_object().is_none() {
+            return Err((clause::FORM, ("no_object", expected.to_owned(), text())));
+        }
+        let alternatives = self.expect.given.as_ref().map_or(&[][..], |given| given.inputs.as_slice());
+        for name in MEMBERS {
+            let is_open = name == "inputs" && !alternatives.is_empty();
+            // What becomes of a member that the request does not have is open.
+            let asked = self.request.as_ref().and_then(|request| request.get(name));
+            if asked.is_none() && !is_open {
+                continue;
+            }
+            let Some(given) = value.get(name) else {
+                return Err((clause::FORM, ("no_member", format!("a member `{name}`"), text())));
+            };
+            let is_right = match name {
+                _ if is_open => {
+                    let shown = alternatives.iter().find(|(text, _)| {
+                        let read = json::decode(text.as_bytes(), &DecodeLimits::default());
+                        read.is_ok_and(|read| {
+                            read.value == *given && read.facts.lone_surrogates == facts.lone_surrogates
+                        })
+                    });
+                    self.note_given(shown.map(|(_, value)| value.as_str()), judgement);
+                    shown.is_some()
+                }
+                "menu" => asked.is_none_or(|asked| same_menu(asked, given)),
+                _ => asked == Some(given),
+            };
+            if !is_right {
+                let expected = match asked {
+                    Some(asked) if !is_open => asked.to_text(),
+                    _ => alternatives.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(" or "),
+                };
+                let expected = format!("`{name}` = {expected}");
+                return Err((clause::VALUES, ("other_value", expected, given.to_text())));
+            }
+        }
+        Ok(())
+    }
+
+    fn note_given(&self, value: Option<&str>, judgement: &mut Judgement) {
+        if let (Some(choice), Some(value)) = (&self.expect.choice, value) {
+            judgement.choice =
+                Some(ChoiceSeen { pinned: false, key: choice.key.clone(), value: value.to_owned() });
+        }
+    }
+}
+
+/// Whether two menus have the same entries in the same order, as far as the contract names their members.
+fn same_menu(asked: &Json, given: &Json) -> bool {
+    let (Some(asked), Some(given)) = (asked.as_array(), given.as_array()) else { return asked == given };
+    let same_entry = |(asked, given): (&Json, &Json)| {
+        ENTRY_MEMBERS.iter().all(|name| asked.get(name).is_none_or(|value| given.get(name) == Some(value)))
+    };
+    asked.len() == given.len() && asked.iter().zip(given).all(same_entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::Request;
+    use super::super::expect::Expect;
+    use super::*;
+
+    /// Reason code of a payload for the plain request with `inputs`, and the choice that it shows.
+    fn judged(expect: Expect, payload: &str) -> (Option<&'static str>, Option<String>) {
+        let request = Some(Request::plain().inputs("{\"k\":[1]}").0);
+        let (step, canary, at_us, starts, from, to) = (0, false, 0, 0, 0, 0);
+        let asked = Asked { step, canary, expect, request, at_us, starts, from, to };
+        let mut judgement = Judgement::default();
+        let fault = asked.payload(payload.as_bytes(), &mut judgement).err().map(|(_, (reason, ..))| reason);
+        (fault, judgement.choice.map(|choice| choice.value))
+    }
+
+    fn payload() -> Request {
+        Request::plain().inputs("{\"k\":[1]}")
+    }
+
+    #[test]
+    fn a_payload_is_that_of_its_request() {
+        let expect = || Expect::taken("C", "<NOOP><END>");
+        let reason = |payload: Request| judged(expect(), &payload.text()).0;
+        assert_eq!(reason(payload()), None);
+        assert_eq!(reason(payload().inputs("{\"k\":[1.0]}").with("more", "x")), None);
+        assert_eq!(reason(payload().inputs("{\"k\":[2]}")), Some("other_value"));
+        assert_eq!(reason(payload().with("menu", "x")), Some("other_value"));
+        assert_eq!(reason(payload().without("state_digest")), Some("no_member"));
+        assert_eq!(judged(expect(), "[]").0, Some("no_object"));
+        assert_eq!(judged(expect(), &payload().text()[1..]).0, Some("not_json"));
+    }
+
+    #[test]
+    fn a_menu_keeps_its_order() {
+        let mut swapped = payload();
+        if let Some(menu) = swapped.0.get_mut("menu").and_then(Json::as_array_mut) {
+            menu.swap(0, 1);
+        }
+        assert_eq!(judged(Expect::taken("C", ""), &swapped.text()).0, Some("other_value"));
+    }
+
+    #[test]
+    fn open_inputs_show_a_choice() {
+        let given = [(r#"{"k":"\ud800"}"#, "echo"), (r#"{"k":"\ufffd"}"#, "replace")];
+        let expect = || Expect::taken("C", "").given_inputs("D", &given).choice("k", &[""]);
+        let text = |inputs: &str| payload().text().replace("{\"k\":[1]}", inputs);
+        assert_eq!(judged(expect(), &text(r#"{"k":"\uD800"}"#)), (None, Some("echo".to_owned())));
+        assert_eq!(judged(expect(), &text("{\"k\":\"\u{FFFD}\"}")), (None, Some("replace".to_owned())));
+        assert_eq!(judged(expect(), &text(r#"{"k":"?"}"#)), (Some("other_value"), None));
+    }
+}

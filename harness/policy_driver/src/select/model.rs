@@ -1,0 +1,264 @@
+//! A model of the circuit breaker and of what a scripted driver comes to, written from the contract alone.
+//!
+//! Times are spans: what was recorded says between which two moments something happened. Where that does not settle
+//! whether a driver must be started, either is right, and the model goes on with what was seen.
+
+use super::super::block;
+use super::super::request::sids;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::ActorStep;
+
+pub(super) mod walk;
+
+/// Two moments, microseconds, between which something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Not before.
+    pub from_us: u64,
+    /// Not after.
+    pub to_us: u64,
+}
+
+impl Span {
+    /// A moment that is known.
+    pub fn at(us: u64) -> Self {
+        Self { from_us: us, to_us: us }
+    }
+}
+
+/// Whether a driver is started for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The breaker is closed, or its cooldown is over.
+    Must,
+    /// It is open.
+    MustNot,
+    /// The times do not tell.
+    May,
+}
+
+/// The breaker that every selector has.
+#[derive(Debug, Clone)]
+pub struct Breaker {
+    threshold: u64,
+    cooldown_us: u64,
+    /// In a row.
+    failures: u64,
+    /// The last failure at which it opened, with how often it has opened since a block was taken.
+    opened: Option<(Span, u64)>,
+}
+
+impl Breaker {
+    /// One that has seen nothing.
+    pub fn new(threshold: u64, cooldown_ms: u64) -> Self {
+        Self { threshold, cooldown_us: cooldown_ms.saturating_mul(1_000), failures: 0, opened: None }
+    }
+
+    /// Whether a driver is started at some moment of `span`.
+    pub fn start(&self, span: Span) -> Start {
+        let Some((opened, _)) = self.opened else { return Start::Must };
+        if span.from_us >= opened.to_us.saturating_add(self.cooldown_us) {
+            Start::Must
+        } else if span.to_us < opened.from_us.saturating_add(self.cooldown_us) {
+            Start::MustNot
+        } else {
+            Start::May
+        }
+    }
+
+    /// A driver failed at some moment of `span`.
+    pub fn fails(&mut self, span: Span) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= self.threshold {
+            let times = self.opened.map_or(0, |(_, times)| times);
+            self.opened = Some((span, times + 1));
+        }
+    }
+
+    /// A block was taken.
+    pub fn succeeds(&mut self) {
+        (self.failures, self.opened) = (0, None);
+    }
+
+    /// Clause that is broken where no driver is started although one must be.
+    fn clause_of_start(&self) -> &'static str {
+        match self.opened {
+            None if self.failures == 0 => "PD-MODE-01",
+            None => "PD-BRK-01",
+            Some(_) if self.cooldown_us == 0 => "PD-BRK-08",
+            Some(_) => "PD-BRK-04",
+        }
+    }
+
+    /// Clause that is broken where one is started although none may be.
+    fn clause_of_rest(&self) -> &'static str {
+        match self.opened {
+            Some((_, times)) if times > 1 => "PD-BRK-06",
+            _ => "PD-BRK-03",
+        }
+    }
+}
+
+/// What a driver comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// Its output is one valid block.
+    Block,
+    /// It fails, under this clause.
+    Failure(&'static str),
+    /// The contract, or a busy machine, lets it be either.
+    Either,
+}
+
+/// What selectors are told that a driver's fate rests on.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Time of a driver, milliseconds.
+    pub timeout_ms: u64,
+    /// Bytes that it may print.
+    pub stdout_bytes_max: u64,
+    /// Whether patches are taken.
+    pub patches: bool,
+}
+
+/// What a driver that does these things comes to, asked with `request`, and what it prints.
+pub fn deed(turn: &[ActorStep], request: &Json, bounds: &Bounds) -> (Deed, Vec<u8>) {
+    let mut run = Run::default();
+    for step in turn {
+        if run.status.is_some() {
+            break;
+        }
+        run.play(step, bounds);
+    }
+    (run.comes_to(request, bounds), run.output)
+}
+
+#[derive(Default)]
+struct Run {
+    output: Vec<u8>,
+    /// More than may be kept was printed.
+    is_over: bool,
+    is_closed: bool,
+    is_held: bool,
+    slept_ms: u64,
+    /// Whether it ended well.
+    status: Option<bool>,
+}
+
+impl Run {
+    fn play(&mut self, step: &ActorStep, bounds: &Bounds) {
+        match step {
+            ActorStep::Stdout(payload) if !self.is_closed => {
+                self.print(&payload.expand(&Vars::new()).unwrap_or_default(), bounds);
+            }
+            ActorStep::Flood { unit, bytes_max } if !self.is_closed => {
+                let bytes = (*bytes_max).min(bounds.stdout_bytes_max.saturating_add(1));
+                let times = bytes / (unit.len() as u64).max(1) + 1;
+                self.print(unit.repeat(usize::try_from(times).unwrap_or(0)).as_bytes(), bounds);
+            }
+            ActorStep::Sleep { ms } => self.slept_ms = self.slept_ms.saturating_add(*ms),
+            ActorStep::CloseStdout => self.is_closed = true,
+            ActorStep::ForkHolder { .. } => self.is_held = true,
+            ActorStep::Exit(status) => self.status = Some(*status == 0),
+            ActorStep::Die(_) | ActorStep::Exhaust { .. } => self.status = Some(false),
+            ActorStep::Stdout(_)
+            | ActorStep::Flood { .. }
+            | ActorStep::Stderr(_)
+            | ActorStep::ReadRequest
+            | ActorStep::Look(_)
+            | ActorStep::IgnoreTerm => {}
+        }
+    }
+
+    fn print(&mut self, bytes: &[u8], bounds: &Bounds) {
+        self.is_over |= (self.output.len() + bytes.len()) as u64 > bounds.stdout_bytes_max;
+        if !self.is_over {
+            self.output.extend_from_slice(bytes);
+        }
+    }
+
+    fn comes_to(&self, request: &Json, bounds: &Bounds) -> Deed {
+        // Whichever of two failures comes first: it is one.
+        if self.is_over {
+            return Deed::Failure("PD-FAIL-05");
+        }
+        if self.slept_ms >= bounds.timeout_ms {
+            return Deed::Failure("PD-FAIL-02");
+        }
+        if self.status == Some(false) {
+            return Deed::Failure("PD-FAIL-03");
+        }
+        let block = match block::parse_within(&self.output, usize::MAX) {
+            Ok(block) => block,
+            Err(block::Fault::Empty) => return Deed::Failure("PD-FAIL-04"),
+            Err(_) => return Deed::Failure("PD-FAIL-06"),
+        };
+        let is_known = block.sid.as_deref().is_none_or(|sid| sids(request).contains(&sid));
+        if !is_known || block.patch.is_some() && !bounds.patches {
+            return Deed::Failure("PD-FAIL-06");
+        }
+        if self.is_held || !block.open.is_empty() { Deed::Either } else { Deed::Block }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::Request;
+    use super::super::talk::{prints, says};
+    use super::*;
+    use peerproof_engine::payload::Payload;
+
+    const BLOCK: &str = "<PICK><SID0042><END>";
+
+    fn comes_to(turn: &[ActorStep]) -> Deed {
+        let bounds = Bounds { timeout_ms: 1_000, stdout_bytes_max: 100, patches: true };
+        deed(turn, &Request::plain().0, &bounds).0
+    }
+
+    #[test]
+    fn knows_what_a_driver_comes_to() {
+        let after = |step: ActorStep| [says(BLOCK), vec![step]].concat();
+        let padded = |bytes: u64| prints(Payload::text(BLOCK).repeat(" ", bytes - 20));
+        assert_eq!(comes_to(&says(BLOCK)), Deed::Block);
+        assert_eq!(comes_to(&after(ActorStep::Exit(0))), Deed::Block);
+        assert_eq!(comes_to(&padded(100)), Deed::Block);
+        assert_eq!(comes_to(&padded(101)), Deed::Failure("PD-FAIL-05"));
+        assert_eq!(
+            comes_to(&after(ActorStep::Flood { unit: " ".to_owned(), bytes_max: u64::MAX })),
+            Deed::Failure("PD-FAIL-05")
+        );
+        assert_eq!(comes_to(&after(ActorStep::Exit(1))), Deed::Failure("PD-FAIL-03"));
+        assert_eq!(comes_to(&after(ActorStep::Die(9))), Deed::Failure("PD-FAIL-03"));
+        assert_eq!(comes_to(&after(ActorStep::Sleep { ms: 60_000 })), Deed::Failure("PD-FAIL-02"));
+        assert_eq!(
+            comes_to(&[vec![ActorStep::CloseStdout], says(BLOCK)].concat()),
+            Deed::Failure("PD-FAIL-04")
+        );
+        assert_eq!(comes_to(&[]), Deed::Failure("PD-FAIL-04"));
+        assert_eq!(comes_to(&says("<PICK><SID0001><END>")), Deed::Failure("PD-FAIL-06"));
+        let holder = ActorStep::ForkHolder { ms: 1, leave_group: false };
+        assert_eq!(comes_to(&after(holder.clone())), Deed::Either);
+        let quiet = [says(BLOCK), vec![ActorStep::CloseStdout, holder.clone()]].concat();
+        // It holds standard error.
+        assert_eq!(comes_to(&quiet), Deed::Either);
+        assert_eq!(
+            comes_to(&[after(holder), vec![ActorStep::Exit(1)]].concat()),
+            Deed::Failure("PD-FAIL-03")
+        );
+    }
+
+    #[test]
+    fn says_nothing_where_the_times_tell_nothing() {
+        let span = |from_us, to_us| Span { from_us, to_us };
+        let mut breaker = Breaker::new(1, 1);
+        assert_eq!(breaker.start(span(0, 9)), Start::Must);
+        breaker.fails(span(100, 200));
+        assert_eq!(breaker.start(span(201, 1_099)), Start::MustNot);
+        assert_eq!(breaker.start(span(201, 1_100)), Start::May);
+        assert_eq!(breaker.start(span(1_199, 1_300)), Start::May);
+        assert_eq!(breaker.start(span(1_200, 1_300)), Start::Must);
+        breaker.succeeds();
+        assert_eq!(breaker.start(span(1_300, 1_300)), Start::Must);
+    }
+}

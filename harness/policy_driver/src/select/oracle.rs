@@ -1,0 +1,401 @@
+//! Judges transcripts of a selector: each Selection against its request and its driver, and what holds of all of them.
+
+use super::super::SELECTOR;
+use super::asked::{Asked, asked, fell_back};
+use super::expect::{Allowed, Expect};
+use super::model::walk;
+use super::provided;
+use super::selection::{self, Selection};
+use peerproof_engine::ending::{Ending, left_behind};
+use peerproof_engine::finding::{Finding, Judgement, Nature};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::Step;
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
+
+/// Clauses that hold of every conversation.
+mod clause {
+    pub const ONE_A_LINE: &str = "PD-SEL-01";
+    pub const AT_ONCE: &str = "PD-SEL-02";
+    pub const STRICT: &str = "PD-SEL-04";
+    pub const ENDS_AT_EOF: &str = "PD-SEL-09";
+    pub const ENDS_AT_TERM: &str = "PD-SEL-11";
+    pub const NOTHING_RUNS: &str = "PD-TIME-05";
+    pub const FILE_GONE: &str = "PD-FILE-04";
+    pub const UNKNOWN_SID: &str = "PD-GRAM-07";
+    pub const SAME_AS_FALLBACK: &str = "PD-SELN-05";
+    pub const LONG_LINE: &str = "PD-SEL-08";
+    pub const FLOOD: &str = "PD-TIME-08";
+}
+
+/// Judges the sessions of a selector.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    judge_sessions(transcript, false)
+}
+
+/// The same, with what the model expects of what was really sent and recorded, whatever the plan says.
+pub fn judge_by_model(transcript: &Transcript) -> Judgement {
+    judge_sessions(transcript, true)
+}
+
+fn judge_sessions(transcript: &Transcript, by_model: bool) -> Judgement {
+    let mut judgement = Judgement::default();
+    for (session, spec) in transcript.plan.sessions.iter().enumerate() {
+        if spec.command == SELECTOR {
+            judge_session(transcript, session, by_model, &mut judgement);
+        }
+    }
+    peerproof_engine::memory::judge(transcript, memory_clause(transcript), &mut judgement);
+    judgement
+}
+
+/// What is broken by a selector that grows: it is measured while it refuses lines, or while drivers flood it.
+fn memory_clause(transcript: &Transcript) -> &'static str {
+    let refuses =
+        |step: &Step| Expect::of_step(&step.expect).iter().any(|it| it.clause.0 == clause::LONG_LINE);
+    if transcript.plan.steps.iter().any(refuses) { clause::LONG_LINE } else { clause::FLOOD }
+}
+
+fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgement: &mut Judgement) {
+    let ending = Ending::of(transcript, session);
+    let frames = selection::frames(transcript, session);
+    let spec = &transcript.plan.sessions[session];
+    if spec.env.contains_key("PATH") && frames.first().is_none_or(|frame| frame.value.is_err()) {
+        // One that is run by way of PATH itself (`#!/usr/bin/env`, a version manager) got what was meant for its drivers.
+        let why = "own_program_in_path: with programs of this conversation in PATH the selector says nothing";
+        judgement.untestable = Some(why.to_owned());
+        return;
+    }
+    if spec.folder.is_some() && !works_in_its_folder(transcript) {
+        let why = "other_folder: started in a folder of this conversation, the selector does not run or works elsewhere";
+        judgement.untestable = Some(why.to_owned());
+        return;
+    }
+    let mut lines = asked(transcript, session);
+    if by_model {
+        walk::expect(&mut lines, &frames, session, transcript);
+    }
+    let answers = deal(&lines, &frames, ending.in_order());
+    let selections: Vec<Option<&Selection>> =
+        answers.iter().map(|answer| answer.and_then(|at| frames[at].value.as_ref().ok())).collect();
+    let slack_us = slack_us(&lines, &frames, &answers);
+    let mut over = false;
+    for (index, line) in lines.iter().enumerate() {
+        let before = judgement.findings.len();
+        match answers[index] {
+            Some(at) => {
+                let frame = &frames[at];
+                let fallback = line.fallback(&lines).and_then(|place| selections[place]);
+                match &frame.value {
+                    Ok(selection) => {
+                        line.judge(selection, fallback, transcript, judgement);
+                        line.count(judgement);
+                    }
+                    Err(why) => {
+                        let got = format!("{why}: {}", frame.text());
+                        let expected = "one strict JSON object on a line of its own";
+                        judgement.findings.push(Finding::new(clause::STRICT, "not_json", expected, got));
+                        judgement.untestable = Some("not_json: a Selection cannot be read".to_owned());
+                    }
+                }
+                if judgement.findings.len() > before && line.is_uncertain(frame.at_us, &lines) {
+                    // What follows rests on it.
+                    judgement.findings.truncate(before);
+                    judgement.untestable = Some(TOO_SLOW.to_owned());
+                    break;
+                }
+                if at > 0 {
+                    line.time(frame.at_us.saturating_sub(slack_us), transcript, judgement);
+                }
+            }
+            None if over => {}
+            None => over = !line.silence(&ending, judgement),
+        }
+        line.look(transcript, judgement);
+        line.judge_given(transcript, judgement);
+        let fallback = line.fallback(&lines).and_then(|place| selections[place]);
+        let fell_back = selections[index].filter(|_| fallback.is_some()).map(|it| fell_back(it, fallback));
+        provided::judge(line, session, fell_back == Some(Ok(())), transcript, judgement);
+        for finding in &mut judgement.findings[before..] {
+            finding.step = finding.step.or(Some(line.step));
+        }
+    }
+    provided::judge_stdin(session, transcript, judgement);
+    extra(&frames, &lines, judgement);
+    let missing = answers.iter().any(Option::is_none);
+    end(&ending, over || (missing && !ending.signalled), judgement);
+    let runs = if ending.signalled { clause::ENDS_AT_TERM } else { clause::NOTHING_RUNS };
+    let left = left_behind(transcript, session, runs, clause::FILE_GONE);
+    judgement.findings.extend(left);
+}
+
+/// Whether a selector that was started in another folder is there: what starts it may need the configured one, or go to
+/// one of its own. The first request in such a folder has a driver that is found from there alone.
+fn works_in_its_folder(transcript: &Transcript) -> bool {
+    let first = transcript.plan.sessions.iter().position(|session| session.folder.is_some());
+    let frames = first.map(|session| selection::frames(transcript, session)).unwrap_or_default();
+    let picks = |frame: &selection::Frame| frame.value.as_ref().is_ok_and(|it| it.kind == "PICK");
+    frames.first().is_some_and(picks)
+}
+
+/// Why a conversation decides nothing where a Selection came later than what is expected of it is certain.
+const TOO_SLOW: &str = "too_slow: the machine was too busy for times as short as these";
+
+/// The longest that a plain request took: what this machine may add to any time. The first answer of all holds the start
+/// of the selector as well.
+fn slack_us(lines: &[Asked], frames: &[selection::Frame], answers: &[Option<usize>]) -> u64 {
+    let canaries = lines.iter().zip(answers).filter(|(line, answer)| line.canary && **answer != Some(0));
+    let took = canaries.filter_map(|(line, at)| Some(frames[(*at)?].at_us.saturating_sub(line.at_us)));
+    took.max().unwrap_or(0)
+}
+
+/// Which frame answers which line: Selections come in the order of the lines. Where some lines may be passed over, the
+/// first of them are answered as far as there are Selections for them.
+fn deal(lines: &[Asked], frames: &[selection::Frame], ended: bool) -> Vec<Option<usize>> {
+    let due = lines.iter().filter(|line| !line.expect.may_be_silent()).count();
+    // A selector that died owes what is behind its last Selection.
+    let mut spare = if ended || frames.len() >= due { frames.len().saturating_sub(due) } else { 0 };
+    let mut next = 0;
+    lines
+        .iter()
+        .map(|line| {
+            if line.expect.may_be_silent() {
+                if spare == 0 {
+                    return None;
+                }
+                spare -= 1;
+            }
+            next += 1;
+            (next <= frames.len()).then_some(next - 1)
+        })
+        .collect()
+}
+
+/// More Selections than lines.
+fn extra(frames: &[selection::Frame], lines: &[Asked], judgement: &mut Judgement) {
+    if let Some(frame) = frames.get(lines.len()) {
+        let expected = format!("{} Selections for {} lines", lines.len(), lines.len());
+        judgement.findings.push(match &frame.value {
+            Ok(_) => Finding::new(clause::ONE_A_LINE, "another_selection", expected, frame.text()),
+            Err(why) => {
+                let got = format!("{why}: {}", frame.text());
+                Finding::new(clause::STRICT, "other_output", "Selections and nothing else", got)
+            }
+        });
+    }
+}
+
+/// How the process ended. What an unanswered request has already shown is not said again.
+fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
+    if over {
+        return;
+    }
+    let mut add = |finding: Finding| judgement.findings.push(finding);
+    if ending.unanswered {
+        // Nothing is missing, so what did not come in time came with the end of input.
+        let expected = "a Selection that comes while input stays open";
+        let got = ending.in_vain("none") + ", then one";
+        let finding = Finding::new(clause::AT_ONCE, "late_selection", expected, got);
+        add(finding.of_nature(Nature::Hang));
+    }
+    if ending.late {
+        let (clause, expected) = if ending.signalled {
+            (clause::ENDS_AT_TERM, "the process ends within 2 s of SIGTERM")
+        } else {
+            (clause::ENDS_AT_EOF, "the process ends within 2 s of its last Selection")
+        };
+        let finding = Finding::new(clause, "does_not_end", expected, "still running");
+        add(finding.of_nature(Nature::Hang));
+    } else if let Some(exit) = ending.exit.filter(|exit| !ending.signalled && *exit != Exit::Code(0)) {
+        let expected = "exit status 0 at the end of input";
+        let finding = Finding::new(clause::ENDS_AT_EOF, "exit_status", expected, exit.to_string());
+        let is_crash = matches!(exit, Exit::Signal(_));
+        add(if is_crash { finding.of_nature(Nature::Crash) } else { finding });
+    } else if ending.exit.is_some() && !ending.signalled && !ending.input_ended {
+        let expected = "a selector that lives until its input ends";
+        add(Finding::new(clause::ENDS_AT_EOF, "ended_early", expected, "it ended before"));
+    }
+}
+
+impl Asked {
+    /// A request that no Selection came for; true where that is right.
+    fn silence(&self, ending: &Ending, judgement: &mut Judgement) -> bool {
+        if self.expect.may_be_silent() {
+            let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
+            self.note(place, judgement);
+            self.count(judgement);
+            return true;
+        }
+        let expected = self.expect.phrase();
+        let clause = self.expect.clause.0.as_str();
+        let finding = if let Some((reason, got)) = ending.flood {
+            Finding::new(clause, reason, expected, got)
+        } else if let Some(exit) = ending.exit.filter(|_| !ending.in_order()) {
+            let got = format!("no Selection, {exit}");
+            Finding::new(clause, "crashed", expected, got).of_nature(Nature::Crash)
+        } else if ending.unanswered || ending.unread || ending.late {
+            let clause = self.expect.within.as_ref().map_or(clause, |within| within.clause.0.as_str());
+            Finding::new(clause, "hung", expected, ending.in_vain("no Selection")).of_nature(Nature::Hang)
+        } else {
+            let is_about_eof = clause == clause::ENDS_AT_EOF;
+            let clause = if is_about_eof { clause } else { clause::ONE_A_LINE };
+            Finding::new(clause, "no_selection", expected, "no Selection")
+        };
+        judgement.findings.push(finding);
+        false
+    }
+
+    fn judge(
+        &self,
+        selection: &Selection,
+        fallback: Option<&Selection>,
+        transcript: &Transcript,
+        judgement: &mut Judgement,
+    ) {
+        let before = judgement.findings.len();
+        judgement.findings.extend(selection.faults(self.request.as_ref()));
+        match self.fit(selection, fallback, transcript) {
+            Ok(place) => {
+                let found = judgement.findings.len() > before;
+                match &self.expect.allowed[place] {
+                    Allowed::Undecided { why, .. } => judgement.untestable = Some(why.clone()),
+                    _ => judgement.canaries_answered += usize::from(self.canary && !found),
+                }
+                self.note(Some(place), judgement);
+                judgement.findings.extend(self.tells_nothing(place, selection));
+            }
+            // A Selection that is none says enough, but where that is the very matter.
+            Err(_) if judgement.findings.len() > before && !self.is_about_the_choice() => {}
+            Err((clause, reason)) => {
+                // What breaks a clause of its own has a reason of its own: a canary that fails so has not failed.
+                let own = self.expect.reason.as_deref().filter(|_| clause.is_none());
+                let reason = own.unwrap_or(reason).to_owned();
+                let clause = clause.unwrap_or(self.expect.clause.0.as_str());
+                let mut expected = self.expect.phrase();
+                if let Some(fallback) = fallback.filter(|_| self.expect.may_fall_back()) {
+                    expected.push_str(&format!(" ({})", fallback.gist()));
+                }
+                judgement.findings.push(Finding::new(clause, reason, expected, selection.text.clone()));
+            }
+        }
+    }
+
+    /// Whether it is asked which choice is the right one, and a Selection without sense is a wrong one.
+    fn is_about_the_choice(&self) -> bool {
+        [clause::UNKNOWN_SID, clause::SAME_AS_FALLBACK].contains(&self.expect.clause.0.as_str())
+    }
+
+    /// Whether as many drivers were started as should be.
+    fn count(&self, judgement: &mut Judgement) {
+        if let Some(starts) = &self.expect.starts
+            && starts.count != self.starts
+        {
+            let expected = format!("{} starts of a driver", starts.count);
+            let got = format!("{} starts", self.starts);
+            let reason = if self.starts > starts.count { "started" } else { "not_started" };
+            judgement.findings.push(Finding::new(starts.clause.0.as_str(), reason, expected, got));
+        }
+    }
+
+    /// Whether the Selection came later than what is expected of it is certain.
+    fn is_uncertain(&self, at_us: u64, lines: &[Self]) -> bool {
+        let Some(certain) = &self.expect.certain else { return false };
+        let since = certain.since.map_or(Some(self), |step| lines.iter().find(|line| line.step == step));
+        since.is_none_or(|since| at_us.saturating_sub(since.at_us) >= certain.ms * 1_000)
+    }
+
+    /// Whether the Selection came in time.
+    fn time(&self, at_us: u64, transcript: &Transcript, judgement: &mut Judgement) {
+        let Some(within) = &self.expect.within else { return };
+        let took_ms = at_us.saturating_sub(self.at_us) / 1_000;
+        let has_ms = transcript.stretched_ms(within.ms);
+        if took_ms > has_ms {
+            let expected = format!("a Selection within {has_ms} ms");
+            let finding = Finding::new(within.clause.0.as_str(), "late", expected, format!("{took_ms} ms"));
+            judgement.findings.push(finding.of_nature(Nature::Hang));
+        }
+    }
+
+    /// What the probe behind this request saw.
+    fn look(&self, transcript: &Transcript, judgement: &mut Judgement) {
+        for event in &transcript.events[self.from..self.to] {
+            match &event.kind {
+                Kind::ActorAlive { role, .. } => {
+                    let who = match role.as_str() {
+                        "self" => "the driver",
+                        "child" => "a child of the driver",
+                        _ => "a descendant of the driver that left its group",
+                    };
+                    let clause = self.expect.gone.as_ref().map_or(clause::NOTHING_RUNS, |id| id.0.as_str());
+                    let expected = "nothing of the driver runs after its Selection";
+                    let got = format!("{who} still lives");
+                    let finding = Finding::new(clause, format!("{role}_lives"), expected, got);
+                    judgement.findings.push(finding.of_nature(Nature::Leak));
+                }
+                Kind::ActorFileStays { path, .. } => {
+                    let expected = "the payload file is gone once the Selection is printed";
+                    let got = shorten(path, 160).into_owned();
+                    let finding = Finding::new(clause::FILE_GONE, "payload_stays", expected, got);
+                    judgement.findings.push(finding.of_nature(Nature::Leak));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn note(&self, place: Option<usize>, judgement: &mut Judgement) {
+        let seen = self.expect.choice.as_ref().zip(place).and_then(|(choice, place)| choice.seen(place));
+        if seen.is_some() {
+            judgement.choice = seen;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::Request;
+    use super::super::talk::Talk;
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+    use peerproof_engine::plan::Act;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    /// Reason codes for a Selection that had 2,000 ms and took `ms`, by a selector that takes 3 s to start.
+    fn reasons(ms: u64, timeout_scale: f64) -> Vec<String> {
+        const START_MS: u64 = 3_000;
+        let mut talk = Talk::new();
+        let expect = || Expect::new("C", Allowed::Anything).within_ms("C", 2_000);
+        talk.ask(&Request::plain(), expect()).counts_as_canary();
+        talk.ask(&Request::plain(), expect()).finish();
+        let plan = talk.plan();
+        let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("no request") };
+        let line = b"{\"kind\":\"NOOP\",\"raw\":\"<NOOP><END>\"}\n".to_vec();
+        let ms = START_MS + ms;
+        let events = [
+            (0, Kind::Sent { step: 0, payload: payload.clone() }),
+            (START_MS, Kind::Received { bytes: Bytes(line.clone()) }),
+            (START_MS, Kind::Sent { step: 1, payload }),
+            (ms, Kind::Received { bytes: Bytes(line) }),
+            (ms, Kind::StdinClosed),
+            (ms, Kind::Exited { exit: Exit::Code(0) }),
+        ];
+        let transcript = Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Consumer).into(),
+            plan: plan.into(),
+            timeout_scale,
+            events: events.map(|(ms, kind)| Event { at_us: ms * 1_000, session: 0, kind }).into(),
+        };
+        judge(&transcript).findings.into_iter().map(|finding| finding.reason).collect()
+    }
+
+    #[test]
+    fn a_selection_has_longer_under_a_factor_and_never_shorter_and_a_start_is_none() {
+        assert_eq!(reasons(2_000, 1.0), [""; 0]);
+        assert_eq!(reasons(2_001, 1.0), ["late"]);
+        assert_eq!(reasons(6_000, 3.0), [""; 0]);
+        assert_eq!(reasons(6_001, 3.0), ["late"]);
+        assert_eq!(reasons(2_000, 0.5), [""; 0]);
+    }
+}

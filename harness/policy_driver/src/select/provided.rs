@@ -1,0 +1,245 @@
+//! What a driver is provided with besides its payload: words, variables, limits, standard input. It tells by what it looked
+//! at.
+
+use serde::{Deserialize, Serialize};
+
+use super::asked::Asked;
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Kind, Seen, Transcript};
+
+/// Clause of standard input, which holds wherever a driver looks at it.
+const STDIN: &str = "PD-CMD-04";
+
+/// Row of the limit that does not hold for root.
+pub const PROCESSES: &str = "Max processes";
+
+/// One demand on what a driver is provided with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Provided {
+    /// These words, and one more behind them: the path of the payload, which a driver that looks at it finds.
+    Words {
+        /// Clause that is broken by others.
+        clause: ClauseId,
+        /// The words; in the place of `{{folder}}` anything may stand.
+        words: Vec<String>,
+    },
+    /// A variable.
+    Variable {
+        /// Clause that is broken without it.
+        clause: ClauseId,
+        /// Its name.
+        name: String,
+        /// What its value holds.
+        part: String,
+    },
+    /// Another variable does not come through.
+    NoVariable {
+        /// Clause that is broken by it.
+        clause: ClauseId,
+        /// Its name.
+        name: String,
+    },
+    /// A limit: as the soft limit of the driver, or seen by the driver's failure.
+    Limit {
+        /// Clause that is broken where it is neither.
+        clause: ClauseId,
+        /// Row of `/proc/self/limits`.
+        row: String,
+        /// The value in the unit of the row.
+        soft: u64,
+        /// The driver goes beyond it.
+        is_tried: bool,
+    },
+    /// A limit that a variable raises: another one than the default, of which a driver goes beyond the default.
+    Raised {
+        /// Clause that is broken where the soft limit is the default and the driver fails.
+        clause: ClauseId,
+        /// Row of `/proc/self/limits`.
+        row: String,
+        /// The default in the unit of the row.
+        default: u64,
+    },
+}
+
+/// Judges what the driver of one request was given. `fell_back`: the Selection is that of a driver that failed.
+pub(super) fn judge(
+    asked: &Asked,
+    session: usize,
+    fell_back: bool,
+    transcript: &Transcript,
+    judgement: &mut Judgement,
+) {
+    let events = transcript.events[asked.from..asked.to].iter().filter(|event| event.session == session);
+    let kinds: Vec<&Kind> = events.map(|event| &event.kind).collect();
+    let seen = || {
+        kinds.iter().filter_map(|kind| match kind {
+            Kind::ActorSaw { seen, .. } => Some(seen),
+            _ => None,
+        })
+    };
+    for provided in &asked.expect.provided {
+        let finding = match provided {
+            Provided::Words { clause, words } => kinds.iter().find_map(|kind| match kind {
+                Kind::ActorStarted { argv, .. } => wrong_words(clause, words, argv),
+                Kind::ActorSaw { seen: Seen::NoPayload { path, error }, .. } => {
+                    let expected = "the path of the payload as the last argument";
+                    let got = format!("{}: {error}", shorten(path, 160));
+                    Some(Finding::new(clause.0.as_str(), "no_payload_path", expected, got))
+                }
+                _ => None,
+            }),
+            Provided::Variable { clause, name, part } => seen().find_map(|seen| {
+                let value = variable(seen, name)?;
+                let is_right = value.as_ref().is_some_and(|value| value.contains(part.as_str()));
+                (!is_right).then(|| {
+                    let expected = format!("the driver sees {name} with {part:?}");
+                    let got =
+                        value.map_or("it is not set".to_owned(), |value| shorten(&value, 160).into_owned());
+                    Finding::new(clause.0.as_str(), "no_variable", expected, got)
+                })
+            }),
+            Provided::NoVariable { clause, name } => seen().find_map(|seen| {
+                let value = variable(seen, name)??;
+                let expected = format!("the driver does not see {name}");
+                Some(Finding::new(clause.0.as_str(), "variable", expected, shorten(&value, 160)))
+            }),
+            Provided::Raised { clause, row, default } => {
+                // A driver that is taken got as far as it was asked to, whatever its limits say: that of processes does
+                // not hold for root.
+                let is_default = found_limit(seen(), row).is_some_and(|found| found == default.to_string());
+                (is_default && fell_back).then(|| {
+                    let expected =
+                        format!("more than the default of {default} ({row}), as the variable says");
+                    Finding::new(
+                        clause.0.as_str(),
+                        "limit_not_raised",
+                        expected,
+                        "the default, and a failure",
+                    )
+                })
+            }
+            Provided::Limit { clause, row, soft, is_tried } => {
+                let found = found_limit(seen(), row);
+                let is_root = seen().any(|seen| matches!(seen, Seen::Status { text } if is_of_root(text)));
+                match found {
+                    // It never came so far, which the Selection tells.
+                    None => None,
+                    Some(found) if found == soft.to_string() || fell_back => None,
+                    Some(_) if !is_tried => {
+                        let why = format!("the soft limit is not {soft}, and its effect is not tried");
+                        judgement.untestable = Some(why);
+                        None
+                    }
+                    Some(_) if row == PROCESSES && is_root => {
+                        let why = "machine: root, whose processes the system does not limit, and the soft limit is another";
+                        judgement.untestable = Some(why.to_owned());
+                        None
+                    }
+                    Some(found) => {
+                        let expected = format!("soft limit {soft} ({row}), or a driver that fails beyond it");
+                        Some(Finding::new(
+                            clause.0.as_str(),
+                            "no_limit",
+                            expected,
+                            format!("{found}, and no failure"),
+                        ))
+                    }
+                }
+            }
+        };
+        judgement.findings.extend(finding);
+    }
+}
+
+/// Judges what drivers found on standard input, wherever one looked.
+pub(super) fn judge_stdin(session: usize, transcript: &Transcript, judgement: &mut Judgement) {
+    let found = transcript.of(session).find_map(|event| match &event.kind {
+        Kind::ActorSaw { seen: Seen::Stdin { bytes, .. }, .. } if !bytes.0.is_empty() => Some(bytes),
+        _ => None,
+    });
+    if let Some(bytes) = found {
+        let expected = "nothing on the driver's standard input";
+        let got = shorten(&String::from_utf8_lossy(&bytes.0), 160).into_owned();
+        judgement.findings.push(Finding::new(STDIN, "bytes_on_stdin", expected, got));
+    }
+}
+
+fn wrong_words(clause: &ClauseId, words: &[String], argv: &[String]) -> Option<Finding> {
+    let is_same = |word: &String, given: &String| match word.split_once("{{folder}}") {
+        Some((begin, end)) => given.starts_with(begin) && given.ends_with(end),
+        None => given == word,
+    };
+    let is_right =
+        argv.len() == words.len() + 1 && words.iter().zip(argv).all(|(word, given)| is_same(word, given));
+    (!is_right).then(|| {
+        let expected = format!("the words {words:?} and then the path of the payload");
+        Finding::new(clause.0.as_str(), "other_words", expected, shorten(&format!("{argv:?}"), 400))
+    })
+}
+
+/// The value of a variable, where there is one; nothing where `seen` is no environment.
+fn variable(seen: &Seen, name: &str) -> Option<Option<String>> {
+    let Seen::Environment { bytes } = seen else { return None };
+    let mut values = bytes.0.split(|byte| *byte == 0).filter_map(|variable| {
+        let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    });
+    Some(values.next_back())
+}
+
+/// The soft limit of a row, as a driver saw it.
+fn found_limit<'s>(mut seen: impl Iterator<Item = &'s Seen>, row: &str) -> Option<String> {
+    seen.find_map(|seen| match seen {
+        Seen::Limits { text } => soft_limit(text, row),
+        _ => None,
+    })
+}
+
+/// The soft limit of a row, as it is written.
+fn soft_limit(text: &str, row: &str) -> Option<String> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(row))?;
+    rest.split_whitespace().next().map(str::to_owned)
+}
+
+fn is_of_root(status: &str) -> bool {
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    ids.is_some_and(|ids| ids.split_whitespace().next() == Some("0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::transcript::Bytes;
+
+    #[test]
+    fn words_are_compared_one_by_one() {
+        let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let clause = ClauseId::from("C");
+        let words = own(&["{{folder}}/a/b", "", "x y"]);
+        assert_eq!(wrong_words(&clause, &words, &own(&["/tmp/q/a/b", "", "x y", "/tmp/p"])), None);
+        for argv in [
+            &["/tmp/q/a/c", "", "x y", "/tmp/p"][..],
+            &["/tmp/q/a/b", "", "x y"],
+            &["/tmp/q/a/b", "x y", "/tmp/p"],
+            &["/tmp/q/a/b", "", "x", "y", "/tmp/p"],
+        ] {
+            assert!(wrong_words(&clause, &words, &own(argv)).is_some(), "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn reads_what_the_system_tells() {
+        let seen = Seen::Environment { bytes: Bytes(b"AB=1\0A=x=y\0".to_vec()) };
+        assert_eq!(variable(&seen, "A"), Some(Some("x=y".to_owned())));
+        assert_eq!(variable(&seen, "B"), Some(None));
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max cpu time              unlimited            unlimited            seconds   \n\
+                      Max open files            64                   128                  files     \n";
+        assert_eq!(soft_limit(limits, "Max cpu time").as_deref(), Some("unlimited"));
+        assert_eq!(soft_limit(limits, "Max open files").as_deref(), Some("64"));
+        assert!(is_of_root("Name:\tx\nUid:\t0\t0\t0\t0\n") && !is_of_root("Uid:\t1000\t0\t0\t0\n"));
+    }
+}

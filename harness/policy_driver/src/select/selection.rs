@@ -1,0 +1,172 @@
+//! What a selector printed, taken apart.
+
+use std::sync::OnceLock;
+
+use include_dir::include_dir;
+
+use super::super::request::sids;
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::schema::Schemas;
+use peerproof_engine::transcript::{Kind, Transcript};
+
+/// Clauses about the form of a Selection.
+mod clause {
+    pub const KIND: &str = "PD-SELN-01";
+    pub const SID: &str = "PD-SELN-02";
+    pub const PATCH: &str = "PD-SELN-03";
+    pub const RAW: &str = "PD-SELN-04";
+    pub const INPUTS: &str = "PD-SELN-09";
+}
+
+/// One line of standard output.
+pub struct Frame {
+    /// Its bytes without the line feed.
+    pub bytes: Vec<u8>,
+    /// When its last byte came, microseconds.
+    pub at_us: u64,
+    /// The Selection, or why it is no JSON object.
+    pub value: Result<Selection, String>,
+}
+
+impl Frame {
+    /// The line for people.
+    pub fn text(&self) -> String {
+        shorten(&String::from_utf8_lossy(&self.bytes), 240).into_owned()
+    }
+}
+
+/// A Selection, as far as it can be read.
+pub struct Selection {
+    /// `kind`, or nothing.
+    pub kind: String,
+    /// `sid`, where it is a string.
+    pub sid: Option<String>,
+    /// The object that `input_patch_json` holds.
+    pub patch: Option<Json>,
+    /// `raw`, or nothing.
+    pub raw: String,
+    /// `inputs`, the merged ones.
+    pub inputs: Option<Json>,
+    /// The line for people.
+    pub text: String,
+    value: Json,
+}
+
+/// Every line that a selector printed; what is behind the last line feed is one too.
+pub fn frames(transcript: &Transcript, session: usize) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let mut open: Vec<u8> = Vec::new();
+    let mut last_us = 0;
+    for event in transcript.of(session) {
+        let Kind::Received { bytes } = &event.kind else { continue };
+        last_us = event.at_us;
+        for piece in bytes.0.split_inclusive(|byte| *byte == b'\n') {
+            open.extend_from_slice(piece);
+            if open.last() == Some(&b'\n') {
+                open.pop();
+                frames.push(frame(std::mem::take(&mut open), last_us));
+            }
+        }
+    }
+    if !open.is_empty() {
+        frames.push(frame(open, last_us));
+    }
+    frames
+}
+
+fn frame(bytes: Vec<u8>, at_us: u64) -> Frame {
+    let value = json::decode(&bytes, &DecodeLimits::default()).map_err(|error| error.to_string());
+    let value = value.and_then(|decoded| match decoded.value {
+        value @ Json::Object(_) => Ok(Selection::of(value, &bytes)),
+        _ => Err("no object".to_owned()),
+    });
+    Frame { bytes, at_us, value }
+}
+
+impl Selection {
+    pub(super) fn of(value: Json, bytes: &[u8]) -> Self {
+        let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
+        let patch = text("input_patch_json").and_then(|text| {
+            json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+        });
+        Self {
+            kind: text("kind").unwrap_or_default(),
+            sid: text("sid"),
+            patch,
+            raw: text("raw").unwrap_or_default(),
+            inputs: value.get("inputs").filter(|inputs| !inputs.is_null()).cloned(),
+            text: shorten(&String::from_utf8_lossy(bytes), 240).into_owned(),
+            value,
+        }
+    }
+
+    /// Kind and SID.
+    pub fn gist(&self) -> String {
+        self.sid.as_ref().map_or_else(|| self.kind.clone(), |sid| format!("{} {sid}", self.kind))
+    }
+
+    /// Whether it says why there is no choice: in `raw`, or in a member beyond those of the contract.
+    pub fn tells_why(&self) -> bool {
+        const OTHERS: [&str; 4] = ["kind", "sid", "input_patch_json", "inputs"];
+        let members = self.value.as_object().unwrap_or_default();
+        members.iter().any(|(name, value)| {
+            !OTHERS.contains(&name.as_str()) && value.as_str().is_some_and(|text| !text.is_empty())
+        })
+    }
+
+    /// What is wrong with it whatever was asked; `request` is the request where it is strict JSON.
+    pub fn faults(&self, request: Option<&Json>) -> Option<Finding> {
+        let wrong = |clause: &str, reason: &str, expected: &str| {
+            Some(Finding::new(clause, reason, expected, self.text.clone()))
+        };
+        // Null is as good as absent for whoever reads it, and so is a patch of no text.
+        let present = |name: &str| self.value.get(name).is_some_and(|value| !value.is_null());
+        if !["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&self.kind.as_str()) {
+            return wrong(clause::KIND, "unknown_kind", "`kind` is PICK, ASK_SUP, NOOP or INVALID");
+        }
+        if self.value.get("raw").and_then(Json::as_str).is_none() {
+            return wrong(clause::RAW, "no_raw", "`raw` is a string");
+        }
+        let has_patch =
+            present("input_patch_json") && self.value.get("input_patch_json") != Some(&Json::from(""));
+        let picks = self.kind == "PICK";
+        if picks != present("sid") {
+            return wrong(clause::SID, "sid_of_kind", "`sid` is there for PICK and only for PICK");
+        }
+        if picks
+            && let Some(request) = request
+            && !self.sid.as_deref().is_some_and(|sid| sids(request).contains(&sid))
+        {
+            return wrong(clause::SID, "sid_not_in_menu", "`sid` is one of the request's menu");
+        }
+        if has_patch && !matches!(self.patch, Some(Json::Object(_))) {
+            return wrong(clause::PATCH, "patch_no_object", "`input_patch_json` is text of one JSON object");
+        }
+        if has_patch && !picks {
+            return wrong(clause::PATCH, "patch_without_pick", "a patch comes with a PICK only");
+        }
+        if self.inputs.as_ref().is_some_and(|inputs| inputs.as_object().is_none()) {
+            return wrong(clause::INPUTS, "inputs_no_object", "`inputs` is an object");
+        }
+        let violation = schema_violation(&self.value)?;
+        let expected = "what the schema of a Selection says";
+        Some(Finding::new(clause::KIND, "schema", expected, format!("{violation}: {}", self.text)))
+    }
+}
+
+/// The first violation of the schema: a second opinion, which speaks up only where no rule has.
+fn schema_violation(selection: &Json) -> Option<String> {
+    static SCHEMAS: OnceLock<Schemas> = OnceLock::new();
+    if !Schemas::enabled() {
+        return None;
+    }
+    let schemas = SCHEMAS.get_or_init(|| {
+        let files = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
+        Schemas::load_dir(&files)
+            .unwrap_or_else(|error| unreachable!("corpora/policy_driver/schemas do not load: {error}"))
+    });
+    let violations = schemas.validate("selection", selection).ok()?;
+    violations.first().map(|violation| format!("{} {}", violation.instance_path, violation.message))
+}

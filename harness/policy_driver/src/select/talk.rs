@@ -1,0 +1,309 @@
+//! Makes conversations with a selector: requests, the drivers that are scripted for them, and the variables that say
+//! what may be started.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::SELECTOR;
+use super::super::request::{FALLBACK_ONLY, Request};
+use super::expect::{Allowed, Expect};
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, Plan, Session, Sight, Step};
+
+/// What is started (`policy` §1).
+pub const COMMAND: &str = "MACHINA_POLICY_CMD";
+/// Folder of scripts that may be started.
+pub const SCRIPT_ROOT: &str = "MACHINA_POLICY_ALLOWED_SCRIPT_ROOT";
+/// Programs that may be started.
+pub const ALLOWED_EXE: &str = "MACHINA_POLICY_ALLOWED_EXE";
+/// Time for a driver.
+pub const TIMEOUT: &str = "MACHINA_POLICY_TIMEOUT_MS";
+/// Failures until the breaker opens.
+pub const THRESHOLD: &str = "MACHINA_POLICY_FAIL_THRESHOLD";
+/// How long it stays open.
+pub const COOLDOWN: &str = "MACHINA_POLICY_COOLDOWN_MS";
+/// How much a driver may print.
+pub const STDOUT_MAX: &str = "MACHINA_POLICY_STDOUT_MAX";
+/// Says how long drivers may take where [`TIMEOUT`] does not.
+pub const PROFILE: &str = "MACHINA_PROFILE";
+
+/// Name of the scripted driver among the fixtures.
+pub const DRIVER: &str = "policies/driver.sh";
+
+/// Time that drivers get where a conversation is not about time, milliseconds: starts can be slow on a busy machine.
+const USUAL_TIMEOUT_MS: &str = "20000";
+
+/// A conversation in the making: with one selector, or with several, one after the other or side by side, which share
+/// the fixtures.
+pub struct Talk {
+    plan: Plan,
+    /// The selector that is asked.
+    session: usize,
+    /// What each driver does, start by start.
+    turns: Vec<Vec<ActorStep>>,
+    /// Requests of which the internal selector of one of them was asked what it says.
+    known: BTreeSet<(usize, String)>,
+    /// The turn that the next request is about.
+    turn: Option<usize>,
+}
+
+impl Default for Talk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Talk {
+    /// An empty conversation with a selector that may start the scripted driver by `sh`, fails often before its
+    /// breaker opens, and gives drivers much time.
+    pub fn new() -> Self {
+        Self {
+            plan: Plan { sessions: vec![usual()], ..Plan::default() },
+            session: 0,
+            turns: Vec::new(),
+            known: BTreeSet::new(),
+            turn: None,
+        }
+    }
+
+    /// Sets a variable of the selector. `{{name.path}}` stands for a fixture's path, `{{folder}}` for their folder,
+    /// `{{PATH}}` for the folders that the peer would look for programs in.
+    pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
+        if let Some(session) = self.plan.sessions.get_mut(self.session) {
+            session.env.insert(name.to_owned(), value.to_owned());
+            if name == COMMAND {
+                session.placeholders.insert("driver".to_owned(), value.to_owned());
+            }
+        }
+        self
+    }
+
+    /// Takes a variable away that is usually set.
+    pub fn unset(&mut self, name: &str) -> &mut Self {
+        if let Some(session) = self.plan.sessions.get_mut(self.session) {
+            session.env.remove(name);
+        }
+        self
+    }
+
+    /// Lets the selector work in this folder, and without these variables whoever configured them.
+    pub fn works_in(&mut self, folder: &str, without: &[&str]) -> &mut Self {
+        if let Some(session) = self.plan.sessions.get_mut(self.session) {
+            session.folder = Some(folder.to_owned());
+            session.without = without.iter().map(|name| (*name).to_owned()).collect();
+        }
+        self
+    }
+
+    /// Ends the selector and goes on with another one, which has the same variables.
+    pub fn again(&mut self) -> &mut Self {
+        self.end();
+        let session = self.plan.sessions.get(self.session).cloned().unwrap_or_default();
+        self.open(session)
+    }
+
+    /// Ends the selector, if it was asked anything, and goes on with another one, which has the usual variables: what a
+    /// selector may start is fixed for its life.
+    pub fn another(&mut self) -> &mut Self {
+        if self.plan.steps.iter().any(|step| step.session == self.session) {
+            return self.end().beside();
+        }
+        if let Some(session) = self.plan.sessions.get_mut(self.session) {
+            *session = usual();
+        }
+        self
+    }
+
+    /// Goes on with another selector, which has the usual variables, beside those that there are.
+    pub fn beside(&mut self) -> &mut Self {
+        self.open(usual())
+    }
+
+    /// Goes on with an earlier selector; the first is 0.
+    pub fn back_to(&mut self, session: usize) -> &mut Self {
+        self.session = session;
+        self
+    }
+
+    fn open(&mut self, session: Session) -> &mut Self {
+        self.plan.sessions.push(session);
+        self.session = self.plan.sessions.len() - 1;
+        self
+    }
+
+    /// Number of the last step.
+    pub fn last_step(&self) -> usize {
+        self.plan.steps.len().saturating_sub(1)
+    }
+
+    /// Adds a fixture.
+    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+        self.plan.fixtures.push(fixture);
+        self
+    }
+
+    /// What the driver does at its next start that was not scripted yet.
+    pub fn driver(&mut self, turn: Vec<ActorStep>) -> &mut Self {
+        self.turn = self.turn.or(Some(self.turns.len()));
+        self.turns.push(turn);
+        self
+    }
+
+    /// Sends a request and waits for its Selection. Where the internal selector may answer, it is asked beforehand what
+    /// it would say.
+    pub fn ask(&mut self, request: &Request, expect: Expect) -> &mut Self {
+        if expect.may_fall_back() {
+            self.ask_for_fallback(request, expect.may_be_silent());
+        }
+        self.send(request.line(), Chunking::Whole, 1, expect)
+    }
+
+    /// Scripts the driver for one start, sends a request, and waits for its Selection.
+    pub fn play(&mut self, request: &Request, turn: Vec<ActorStep>, expect: Expect) -> &mut Self {
+        self.driver(turn).ask(request, expect)
+    }
+
+    /// Sends bytes and waits for so many Selections more.
+    pub fn send(
+        &mut self,
+        payload: Payload,
+        chunking: Chunking,
+        await_frames: u32,
+        expect: Expect,
+    ) -> &mut Self {
+        let act = Act::Send { payload, chunking, await_frames };
+        let expect = serde_json::to_value(expect).unwrap_or_default();
+        let turn = self.turn.take();
+        self.push(Step { expect, turn, ..Step::new(act) })
+    }
+
+    fn push(&mut self, step: Step) -> &mut Self {
+        self.plan.steps.push(Step { session: self.session, ..step });
+        self
+    }
+
+    /// Sends several lines in one write and waits for so many Selections more; each line has its own expectation.
+    pub fn send_lines(
+        &mut self,
+        lines: Payload,
+        chunking: Chunking,
+        await_frames: u32,
+        expects: &[Expect],
+    ) -> &mut Self {
+        let act = Act::Send { payload: lines, chunking, await_frames };
+        let expect = serde_json::to_value(expects).unwrap_or_default();
+        let turn = self.turn.take();
+        self.push(Step { expect, turn, ..Step::new(act) })
+    }
+
+    /// Asks once what the internal selector says to `request`; one that may have refused to start may say nothing.
+    fn ask_for_fallback(&mut self, request: &Request, may_be_silent: bool) {
+        let request = request.clone().mode(FALLBACK_ONLY);
+        if self.known.insert((self.session, request.text())) {
+            let turn = self.turn.take();
+            let mut expect = Expect::new("PD-MODE-02", Allowed::Anything).starts("PD-MODE-02", 0);
+            if may_be_silent {
+                expect = expect.or(Allowed::Nothing);
+            }
+            self.send(request.line(), Chunking::Whole, 1, expect);
+            self.turn = turn;
+        }
+    }
+
+    /// A plain request whose driver picks: it must be taken and shows a working selector.
+    pub fn canary(&mut self, clause: &str) -> &mut Self {
+        let block = "<PICK><SID0042><END>";
+        let expect = Expect::taken(clause, block).reason(CANARY_FAILED).starts(clause, 1);
+        self.play(&Request::plain(), says(block), expect).counts_as_canary()
+    }
+
+    /// Marks the last request as a canary.
+    pub fn counts_as_canary(&mut self) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Lets the last request take longer.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.allow_ms += ms;
+        }
+        self
+    }
+
+    /// Adds any other step.
+    pub fn act(&mut self, act: Act) -> &mut Self {
+        self.push(Step::new(act))
+    }
+
+    /// Lets time pass.
+    pub fn wait_ms(&mut self, ms: u64) -> &mut Self {
+        self.act(Act::Wait { ms })
+    }
+
+    /// Takes the program of the scripted driver away, or puts it back.
+    pub fn hide_driver(&mut self, hidden: bool) -> &mut Self {
+        self.act(Act::Hide { fixture: DRIVER.to_owned(), hidden })
+    }
+
+    /// Looks which processes of the driver live and whether its payload is still there, `ms` from now.
+    pub fn probe_after(&mut self, ms: u64) -> &mut Self {
+        let label = format!("{ms} ms later");
+        self.act(Act::ProbeActor { actor: DRIVER.to_owned(), label, after_ms: ms })
+    }
+
+    /// Closes standard input and waits for the end of each selector that is not over already.
+    pub fn finish(&mut self) -> &mut Self {
+        for session in 0..self.plan.sessions.len() {
+            self.back_to(session).end();
+        }
+        self
+    }
+
+    fn end(&mut self) -> &mut Self {
+        let is_end =
+            |step: &Step| step.session == self.session && matches!(step.act, Act::Finish | Act::Signal(_));
+        if self.plan.steps.iter().any(is_end) { self } else { self.act(Act::Finish) }
+    }
+
+    /// The plan, with the driver in it where one was scripted.
+    pub fn plan(&mut self) -> Plan {
+        let mut plan = std::mem::take(&mut self.plan);
+        let mut turns = std::mem::take(&mut self.turns).into_iter();
+        let script = turns.next().unwrap_or_else(|| says("<NOOP><END>"));
+        plan.fixtures.push(Fixture::Actor { name: DRIVER.to_owned(), script, later: turns.collect() });
+        plan
+    }
+}
+
+/// A selector that may start the scripted driver by `sh`, fails often before its breaker opens, and gives drivers much
+/// time.
+fn usual() -> Session {
+    let env = [
+        (COMMAND, format!("sh {{{{{DRIVER}.path}}}}")),
+        (SCRIPT_ROOT, "{{folder}}/policies".to_owned()),
+        (TIMEOUT, USUAL_TIMEOUT_MS.to_owned()),
+        (THRESHOLD, "1000".to_owned()),
+    ];
+    let env: BTreeMap<String, String> =
+        env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let placeholders = BTreeMap::from([("driver".to_owned(), env[COMMAND].clone())]);
+    Session { command: SELECTOR.to_owned(), placeholders, env, ..Session::default() }
+}
+
+/// A driver that prints this and exits with 0.
+pub fn says(text: impl Into<String>) -> Vec<ActorStep> {
+    vec![ActorStep::Stdout(Payload::text(text))]
+}
+
+/// A driver that looks at its payload, prints this and exits with 0.
+pub fn looks_and_says(text: impl Into<String>) -> Vec<ActorStep> {
+    vec![ActorStep::Look(Sight::Payload), ActorStep::Stdout(Payload::text(text))]
+}
+
+/// A driver that prints these bytes and exits with 0.
+pub fn prints(payload: Payload) -> Vec<ActorStep> {
+    vec![ActorStep::Stdout(payload)]
+}

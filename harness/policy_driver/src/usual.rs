@@ -1,0 +1,34 @@
+//! A driver, a bridge and a selector that play every role.
+
+use serde_json::json;
+
+use super::config;
+use super::request::Request;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+
+/// What a configuration file for such a peer of this side would say.
+pub fn facts(side: Side) -> Facts {
+    let mut facts = Facts::new(side);
+    for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {
+        facts.commands.extend(names.into_iter().map(str::to_owned));
+    }
+    for feature in config::FEATURES {
+        facts.features.insert((*feature).to_owned(), json!(true));
+    }
+    if side == Side::Provider {
+        let plain = Request::plain();
+        let roles = [
+            ("pick", plain.clone()),
+            ("pick_inp", plain.clone().inputs(r#"{"policy_patch":{"k":"v"}}"#)),
+            ("pick_inp64", plain.inputs(r#"{"policy_patch64":{"k":"v"}}"#)),
+        ];
+        for (role, request) in roles {
+            let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
+            facts.roles.insert(role.to_owned(), json!({ "payload": payload }));
+        }
+        // A driver merges nothing.
+        facts.features.remove("merged_inputs");
+    }
+    facts
+}

@@ -1,9 +1,0 @@
-//! Strict JSON in both modes: grammar, encoding, nesting, numbers, presentations.
-
-use super::super::cases;
-use crate::check::Check;
-
-/// The checks of this topic.
-pub fn checks() -> Vec<Check> {
-    cases::checks("json")
-}

@@ -1,0 +1,431 @@
+//! Cases of the toolhost boundary as data (`corpora/toolhost/cases`): what their rows mean.
+//!
+//! A step is one request. `raw` is the request itself; `input` is the text of `input_json` in an otherwise plain
+//! request. In serve mode a line feed is added, in run mode each step is a process of its own. Placeholders:
+//!
+//! | | |
+//! |---|---|
+//! | `$HEAD` | `{` in run mode, `{"aid":"…",` in serve mode |
+//! | `$GOOD` | a whole request known to succeed |
+//! | `$INPUT` | text of an `input_json` known to succeed, to stand between quotes |
+//! | `$AID`, `$AID_CUT`, `$AID_ESCAPED` | the action id of the step's role, between quotes: whole, without its last character, every character as `\uXXXX` |
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::expect::{Allowed, Expect, Match, Outcome};
+use super::talk::{Talk, quoted};
+use peerproof_engine::case::{self, Case, Loaded, Part, Recipe};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{ClauseId, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// Modes that a case without `modes` runs in.
+const MODES: [&str; 2] = ["serve", "run"];
+
+/// Limits by name, for recipes (`ipc` §7, contract readings).
+const LIMITS: [(&str, u64); 3] =
+    [("stdin_bytes_max", 10_485_760), ("reply_bytes_max", 1_048_576), ("nesting_levels", 64)];
+
+/// One request of a case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Role addressed; by default the case's first one, else `any`.
+    role: Option<String>,
+    /// Action id instead of that of the role; may hold `$AID` and `$AID_CUT`.
+    aid: Option<String>,
+    raw: Option<Recipe>,
+    input: Option<Recipe>,
+    #[serde(default)]
+    chunking: Chunking,
+    /// Clause that a contradiction breaks; by default the case's first one.
+    clause: Option<ClauseId>,
+    expect: Wanted,
+    reason: Option<String>,
+    /// Output beside the replies breaks the step's clause.
+    #[serde(default)]
+    stray: bool,
+    #[serde(default)]
+    canary: Canary,
+}
+
+/// Where the proof comes from that the peer still works.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Canary {
+    /// A plain request after this one.
+    #[default]
+    After,
+    /// This request itself is a valid one whose answer is known.
+    Same,
+    /// Another step.
+    None,
+}
+
+/// `"refused"`, `{ output = '…' }`, an array of alternatives, or `{ choice = "key", any_of = […] }`.
+#[derive(Debug, Clone)]
+struct Wanted {
+    choice: Option<String>,
+    allowed: Vec<Allowed>,
+}
+
+/// The checks of one case file, named without its extension.
+pub fn checks(file: &str) -> Vec<Check> {
+    all()
+        .iter()
+        .filter(|loaded| loaded.file == file)
+        .flat_map(|loaded| modes(&loaded.case).into_iter().map(|mode| check(&loaded.case, mode)))
+        .collect()
+}
+
+fn modes(case: &Case<Row>) -> Vec<&'static str> {
+    MODES
+        .into_iter()
+        .filter(|mode| case.modes.is_empty() || case.modes.iter().any(|own| own == mode))
+        .collect()
+}
+
+/// All cases; the data is embedded and a test shows that it loads.
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        load().unwrap_or_else(|error| unreachable!("corpora/toolhost/cases does not load: {error}"))
+    })
+}
+
+fn load() -> Result<Vec<Loaded<Row>>, String> {
+    let mut files: Vec<(&str, &str)> = FILES
+        .files()
+        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
+        .collect();
+    files.sort_unstable();
+    let cases: Vec<Loaded<Row>> = case::load(files)?;
+    let facts = super::usual::facts(Side::Provider);
+    for Loaded { file, case } in &cases {
+        let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
+        if let Some(mode) = case.modes.iter().find(|mode| !MODES.contains(&mode.as_str())) {
+            return Err(wrong(format!("there is no mode {mode:?}")));
+        }
+        for mode in modes(case) {
+            plan(case, mode, &facts).map_err(wrong)?;
+        }
+    }
+    Ok(cases)
+}
+
+fn check(case: &Case<Row>, mode: &'static str) -> Check {
+    let id = format!("toolhost/{mode}/{}", case.id);
+    let mut roles: Vec<&str> = case.roles.iter().map(String::as_str).collect();
+    if !roles.contains(&"any") {
+        roles.push("any");
+    }
+    let own = case.clone();
+    let check = Check::new(id, case.title.clone(), case.clauses.clone(), mode, move |facts, _| {
+        plan(&own, mode, facts)
+    });
+    let check = check.roles(&roles);
+    match &case.feature {
+        Some(feature) => check.feature(feature),
+        None => check,
+    }
+}
+
+fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
+    let env: Vec<(&str, &str)> =
+        case.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let serve = mode == "serve";
+    let mut talk = if serve { Talk::serve_env(facts, &env) } else { Talk::runs(facts) };
+    let mut canary_due = false;
+    // A canary of the echo shows nothing about the tool of `any`.
+    let mut control_due = false;
+    for (index, row) in case.steps.iter().enumerate() {
+        if !serve && !is_run_sample(case, index, facts) {
+            continue;
+        }
+        let filler = Filler::new(case, row, serve, &talk)?;
+        let body = row.body(&filler)?;
+        let expect = row.expect(case);
+        if serve {
+            let least = u32::from(!expect.may_be_silent());
+            talk.send_as(body.then(Payload::text("\n")), row.chunking, least, expect);
+        } else {
+            talk.add_session("run", &[("aid", &filler.aid)], &env);
+            talk.send_as(body, row.chunking, 0, expect);
+        }
+        control_due |= talk.has("echo")
+            && row.role.is_none()
+            && case.roles.is_empty()
+            && row.expect.allowed.iter().all(|allowed| allowed.outcome == Outcome::Refused);
+        let must_succeed = matches!(row.expect.allowed.as_slice(), [Allowed { outcome: Outcome::Ok, .. }]);
+        if row.canary == Canary::Same || (!serve && must_succeed) {
+            talk.counts_as_canary();
+        }
+        if !serve {
+            talk.act(Act::Finish);
+            canary_due |= row.canary == Canary::After && !must_succeed;
+        } else if row.canary == Canary::After {
+            talk.canary();
+        }
+    }
+    let any = talk.any(serve);
+    if serve {
+        if control_due {
+            talk.control(&any);
+        }
+        talk.finish();
+    } else {
+        if control_due {
+            let aid = talk.role("any").aid;
+            talk.run_control(&aid, &any, &env);
+        }
+        if canary_due {
+            talk.run_canary();
+        }
+    }
+    Ok(talk.plan())
+}
+
+/// Whether a step is worth a process of its own. Where a peer has serve mode too, which shares its parser in all
+/// likelihood and sees every variant there, the first and the last of a family stand for it. What only run mode sees is
+/// sent whole.
+fn is_run_sample(case: &Case<Row>, index: usize, facts: &Facts) -> bool {
+    let family = |at: usize| case.families.get(at);
+    let is_inner = index > 0 && family(index - 1) == family(index) && family(index + 1) == family(index);
+    let serve_sees_it = facts.commands.contains("serve") && modes(case).contains(&"serve");
+    !(is_inner && serve_sees_it)
+}
+
+/// Values of the placeholders of one step.
+struct Filler {
+    aid: String,
+    input: String,
+    serve: bool,
+}
+
+impl Filler {
+    fn new(case: &Case<Row>, row: &Row, serve: bool, talk: &Talk<'_>) -> Result<Self, String> {
+        let name = row.role.as_deref().or(case.roles.first().map(String::as_str)).unwrap_or("any");
+        if name != "any" && !case.roles.iter().any(|role| role == name) {
+            return Err(format!("the role {name:?} is not among the case's `roles`"));
+        }
+        let role = talk.role(name);
+        let input = role.input.as_ref().map_or_else(|| "{}".to_owned(), ToString::to_string);
+        let filler = Self { aid: role.aid, input, serve };
+        match &row.aid {
+            Some(aid) => Ok(Self { aid: filler.fill_in(aid)?, ..filler }),
+            None => Ok(filler),
+        }
+    }
+
+    fn fill_in(&self, text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(rest.len());
+            match &rest[..end] {
+                "HEAD" => out.push_str(&self.head()),
+                "GOOD" => out.push_str(&format!("{}\"input_json\":{}}}", self.head(), quoted(&self.input))),
+                "INPUT" => out.push_str(inside(&quoted(&self.input))),
+                "AID" => out.push_str(inside(&quoted(&self.aid))),
+                "AID_CUT" => {
+                    let mut aid = self.aid.clone();
+                    aid.pop();
+                    out.push_str(inside(&quoted(&aid)));
+                }
+                "AID_ESCAPED" => {
+                    for unit in self.aid.encode_utf16() {
+                        out.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
+                other => return Err(format!("there is no placeholder ${other}")),
+            }
+            rest = &rest[end..];
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    fn head(&self) -> String {
+        if self.serve { format!("{{\"aid\":{},", quoted(&self.aid)) } else { "{".to_owned() }
+    }
+}
+
+/// A JSON string literal without its quotes.
+fn inside(literal: &str) -> &str {
+    &literal[1..literal.len() - 1]
+}
+
+impl Row {
+    fn body(&self, filler: &Filler) -> Result<Payload, String> {
+        let limits = |name: &str| LIMITS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        match (&self.raw, &self.input) {
+            (Some(raw), None) => raw.payload(&limits, &|text| filler.fill_in(text)),
+            (None, Some(input)) => {
+                let mut parts = vec![Part::Text(format!("{}\"input_json\":\"", filler.head()))];
+                parts.extend(input.0.iter().cloned().map(|part| match part {
+                    Part::Text(text) => Part::Text(inside(&quoted(&text)).to_owned()),
+                    Part::Repeat(unit, times) => Part::Repeat(inside(&quoted(&unit)).to_owned(), times),
+                    Part::Fill(unit, bytes) => Part::Fill(inside(&quoted(&unit)).to_owned(), bytes),
+                    Part::Hex(_) => part,
+                }));
+                parts.push(Part::Text("\"}".to_owned()));
+                // An input is data: a dollar sign in it stands for itself.
+                Recipe(parts).payload(&limits, &|text| Ok(text.to_owned()))
+            }
+            _ => Err("a step has either `raw` or `input`".to_owned()),
+        }
+    }
+
+    fn expect(&self, case: &Case<Row>) -> Expect {
+        let clause = self.clause.clone().unwrap_or_else(|| case.clauses[0].clone());
+        let mut expect = Expect::new(clause, Allowed::of(Outcome::Any));
+        expect.allowed.clone_from(&self.expect.allowed);
+        let role = self.role.as_deref().or(case.roles.first().map(String::as_str)).unwrap_or("any");
+        for allowed in expect.allowed.iter_mut().filter(|_| role != "echo") {
+            if let Some(output) = allowed.output.take() {
+                allowed.output_members.append(&mut Allowed::holding(&output).output_members);
+            }
+        }
+        expect.reason.clone_from(&self.reason);
+        expect.stray = self.stray.then(|| expect.clause.clone());
+        expect.choice.clone_from(&self.expect.choice);
+        expect
+    }
+}
+
+impl<'de> Deserialize<'de> for Wanted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Wanted;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an outcome, a table or an array of them")
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Wanted, E> {
+                Ok(Wanted { choice: None, allowed: vec![Allowed::of(outcome(word)?)] })
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Wanted, A::Error> {
+                let mut allowed = Vec::new();
+                while let Some(wanted) = seq.next_element::<Wanted>()? {
+                    allowed.extend(wanted.allowed);
+                }
+                Ok(Wanted { choice: None, allowed })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Wanted, A::Error> {
+                WantedRow::deserialize(de::value::MapAccessDeserializer::new(map))?.wanted()
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedRow {
+    choice: Option<String>,
+    any_of: Option<Vec<Wanted>>,
+    outcome: Option<String>,
+    output: Option<String>,
+    hit: Option<bool>,
+    #[serde(default)]
+    members: BTreeMap<String, Match>,
+    #[serde(default)]
+    output_members: BTreeMap<String, Match>,
+    shows: Option<String>,
+}
+
+impl WantedRow {
+    fn wanted<E: de::Error>(self) -> Result<Wanted, E> {
+        if let Some(any_of) = self.any_of {
+            if self.outcome.is_some() || self.output.is_some() || self.shows.is_some() {
+                return Err(E::custom("`any_of` stands alone or with `choice`"));
+            }
+            let allowed = any_of.into_iter().flat_map(|wanted| wanted.allowed).collect();
+            return Ok(Wanted { choice: self.choice, allowed });
+        }
+        let allowed = Allowed {
+            output: self.output,
+            hit: self.hit,
+            members: self.members,
+            output_members: self.output_members,
+            choice: self.shows,
+            ..Allowed::of(self.outcome.as_deref().map_or(Ok(Outcome::Ok), outcome)?)
+        };
+        Ok(Wanted { choice: self.choice, allowed: vec![allowed] })
+    }
+}
+
+fn outcome<E: de::Error>(word: &str) -> Result<Outcome, E> {
+    Outcome::deserialize(de::value::StrDeserializer::<E>::new(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use peerproof_engine::clause;
+
+    #[test]
+    fn every_case_loads() {
+        if let Err(error) = load() {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn no_check_id_comes_twice() {
+        let mut seen = BTreeSet::new();
+        for check in super::super::checks::all() {
+            assert!(seen.insert(check.id.clone()), "{} is there twice", check.id);
+        }
+    }
+
+    #[test]
+    fn every_file_is_used_by_a_topic() {
+        let ids: BTreeSet<String> = super::super::checks::all().into_iter().map(|check| check.id).collect();
+        for Loaded { file, case } in all() {
+            for mode in modes(case) {
+                let id = format!("toolhost/{mode}/{}", case.id);
+                assert!(ids.contains(&id), "{file}.toml: {id} is in no topic");
+            }
+        }
+    }
+
+    #[test]
+    fn cases_name_clauses_of_their_mode() {
+        let clauses = clause::load(include_str!("../corpora/clauses.toml")).unwrap();
+        for Loaded { file, case } in all() {
+            for id in &case.clauses {
+                let clause = clauses.iter().find(|clause| clause.id == *id);
+                let clause = clause.unwrap_or_else(|| panic!("{file}.toml, {}: no clause {id}", case.id));
+                for mode in modes(case) {
+                    assert!(clause.modes.iter().any(|own| own == mode), "{}: {id} not in {mode}", case.id);
+                }
+            }
+            for row in &case.steps {
+                let clause = &row.expect(case).clause;
+                assert!(case.clauses.contains(clause), "{}: {clause} is not among its clauses", case.id);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_placeholders_are_refused() {
+        let filler = Filler { aid: "A".to_owned(), input: "{}".to_owned(), serve: true };
+        assert_eq!(filler.fill_in("$HEAD\"x\":1}").unwrap(), "{\"aid\":\"A\",\"x\":1}");
+        assert!(filler.fill_in("$HAED").unwrap_err().contains("HAED"));
+    }
+}

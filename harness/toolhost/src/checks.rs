@@ -1,0 +1,41 @@
+//! All checks of the toolhost boundary, by topic.
+
+use peerproof_engine::check::Check;
+
+mod ambient;
+mod dispatch;
+mod ds_state;
+mod framing;
+mod http_get;
+mod idempotency;
+mod json;
+mod lease;
+mod limits;
+mod model;
+mod process;
+mod request;
+mod run;
+mod tools;
+
+/// Every check, in the order in which they run.
+pub fn all() -> Vec<Check> {
+    [
+        framing::checks(),
+        json::checks(),
+        request::checks(),
+        tools::checks(),
+        run::checks(),
+        limits::checks(),
+        process::checks(),
+        ds_state::checks(),
+        idempotency::checks(),
+        lease::checks(),
+        http_get::checks(),
+        model::checks(),
+        ambient::checks(),
+        dispatch::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,76 @@
+//! Toolhosts that end with a status other than 0, or by a signal.
+
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::ActorStep;
+
+use super::super::super::dispatch::call::{Call, Reply};
+use super::super::super::dispatch::expect::Expect;
+use super::check;
+
+const CLAUSE: &str = "TH-DISP-17";
+
+/// What the toolhost wrote before it ended.
+#[derive(Clone, Copy)]
+enum Before {
+    /// A complete reply.
+    Reply,
+    /// Half a reply.
+    Half,
+    /// Nothing.
+    Nothing,
+}
+
+/// Name, title, what was written, how it ends.
+const ENDS: &[(&str, &str, Before, ActorStep)] = &[
+    ("exit-1-after-a-good-reply", "Exit status 1 after a good reply", Before::Reply, ActorStep::Exit(1)),
+    ("exit-1-with-nothing", "Exit status 1 without a reply", Before::Nothing, ActorStep::Exit(1)),
+    ("exit-2-after-half-a-reply", "Exit status 2 after half a reply", Before::Half, ActorStep::Exit(2)),
+    (
+        "exit-255-after-a-good-reply",
+        "Exit status 255 after a good reply",
+        Before::Reply,
+        ActorStep::Exit(255),
+    ),
+    ("sigkill-after-a-good-reply", "SIGKILL after a good reply", Before::Reply, ActorStep::Die(9)),
+    ("sigsegv-with-nothing", "SIGSEGV without a reply", Before::Nothing, ActorStep::Die(11)),
+    ("sigterm-after-a-good-reply", "SIGTERM after a good reply", Before::Reply, ActorStep::Die(15)),
+];
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    let mut checks: Vec<Check> = ENDS
+        .iter()
+        .map(|(name, what, before, end)| {
+            // Where the text on stdout is no reply either, both types apply.
+            let (types, also): (&[&str], _) = match before {
+                Before::Reply => (&["crash"], ""),
+                Before::Half | Before::Nothing => (&["crash", "parse_error"], " (or parse_error)"),
+            };
+            let title = format!("{what} of the toolhost gives crash{also}.");
+            check(&format!("crash/{name}"), &title, &[CLAUSE], move |talk, _| {
+                let text = Reply::ok(&talk.output()).text();
+                let mut script = vec![ActorStep::ReadRequest];
+                match before {
+                    Before::Reply => script.push(ActorStep::Stdout(Payload::text(text + "\n"))),
+                    Before::Half => script.push(ActorStep::Stdout(Payload::text(&text[..text.len() / 2]))),
+                    Before::Nothing => {}
+                }
+                script.push(end.clone());
+                talk.call(&Call::plain(), script, Expect::error(CLAUSE, types));
+            })
+        })
+        .collect();
+    checks.push(check(
+        "crash/exit-3-before-it-reads",
+        "A toolhost that ends with status 3 before it reads its 1,000,000 byte request gives crash (or parse_error).",
+        &[CLAUSE],
+        |talk, _| {
+            let head = "{\"aid\":\"AID.PEERPROOF.CALL.v1\",\"inputs\":{\"text\":\"";
+            let body = Payload::text(head).repeat("x", 1_000_000).then(Payload::text("\"}}"));
+            let expect = Expect::error(CLAUSE, &["crash", "parse_error"]);
+            talk.call(&Call::written(body), vec![ActorStep::Exit(3)], expect);
+        },
+    ));
+    checks
+}

@@ -1,0 +1,168 @@
+//! What the dispatcher writes to the toolhost.
+
+use peerproof_engine::check::Check;
+use peerproof_engine::json::{Json, Presentation, present};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{ActorStep, Chunking};
+
+use super::super::super::dispatch::call::{AID, Call, Reply, Talk, answering};
+use super::super::super::dispatch::expect::{CallExpect, Expect, Reveals};
+use super::super::super::talk::quoted;
+use super::{check, succeeds};
+
+/// Inputs that have to arrive as they are.
+const INPUTS: &[(&str, &str, &str)] = &[
+    ("empty", "Empty inputs arrive as an empty object.", "{}"),
+    (
+        "quotes-and-backslashes",
+        "Quotes, backslashes and braces in inputs arrive unchanged.",
+        r#"{"a\"b":"\"\\\\\" \\n }{ ][ ' ` $HOME","c:\\d":"\\"}"#,
+    ),
+    (
+        "unicode",
+        "Characters of one to four UTF-8 bytes, composed and not, arrive unchanged.",
+        "{\"é\":\"e\u{301} ß 漢字 😀 𝄞 \u{2028}\u{2029} \u{202e}abc\u{202c} \u{fffd} \u{10ffff}\",\"\u{feff}\":\"\u{feff}\"}",
+    ),
+    (
+        "escaped-controls-and-nul",
+        "Control characters and NUL, written as escapes, arrive unchanged and cut nothing.",
+        r#"{"nul":"a\u0000b","\u0000":"\u0001\u001f\u007f\b\f\n\r\t","tail":"kept"}"#,
+    ),
+    (
+        "surrogate-pairs-escaped",
+        "Characters written as escaped surrogate pairs arrive as those characters.",
+        r#"{"a":"\ud83d\ude00\uD834\uDD1E","\ud83d\ude00":1}"#,
+    ),
+    (
+        "numbers",
+        "Integers within 2^53-1 and ordinary fractions arrive with their exact value.",
+        r#"{"a":[9007199254740991,-9007199254740991,0,-1,0.1,-2.5,1e3,1.5e-7,1e300]}"#,
+    ),
+    (
+        "all-kinds-of-values",
+        "Values of every kind, nested and empty, arrive as such.",
+        r#"{"a":null,"b":true,"c":false,"d":[],"e":{},"f":"","g":[[],{},[null]],"":{"":[0,"0",false]}}"#,
+    ),
+    (
+        "text-of-requests",
+        "Inputs that hold the text of requests and members named as in requests arrive as data.",
+        r#"{"aid":"AID.OTHER.v1","inputs":{"x":1},"input_json":"{\"y\":2}","text":"{\"aid\":\"AID.OTHER.v1\"}"}"#,
+    ),
+];
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![shape()];
+    checks.extend(INPUTS.iter().map(|(name, title, inputs)| {
+        check(&format!("request/inputs-{name}"), title, &["TH-DISP-04"], |talk, _| {
+            let call = Call::of(AID, inputs);
+            succeeds(talk, &call, "TH-DISP-04", |reply| answering(reply.payload()));
+        })
+    }));
+    checks.extend([aid(), nested(), presented(), dribbled(), one_megabyte(), slow_reader()]);
+    checks
+}
+
+fn shape() -> Check {
+    check("request/shape", "The request is one of the two documented objects.", &["TH-DISP-02"], |talk, _| {
+        let output = talk.output();
+        let expect = Expect::output("TH-DISP-02", &output).reveals(Reveals::RequestShape);
+        let script = answering(Reply::ok(&output).payload());
+        talk.call(&Call::plain(), script, expect).counts_as_canary();
+    })
+}
+
+fn aid() -> Check {
+    check(
+        "request/aid-with-quotes-and-unicode",
+        "An aid with quotes, spaces, backslashes and letters of other scripts arrives unchanged.",
+        &["TH-DISP-04"],
+        |talk, _| {
+            let call = Call::of("AID \"x\" \\ 'y' $z é漢😀 {a}", "{\"k\":1}");
+            succeeds(talk, &call, "TH-DISP-04", |reply| answering(reply.payload()));
+        },
+    )
+}
+
+fn nested() -> Check {
+    check(
+        "request/inputs-nested-64-levels",
+        "Inputs that make the call 64 levels deep arrive whole.",
+        &["TH-DISP-04"],
+        |talk, _| {
+            // The call itself is the first level, and so is the object around `inputs` in the request.
+            let inputs = format!("{{\"a\":{}1{}}}", "[".repeat(62), "]".repeat(62));
+            succeeds(talk, &Call::of(AID, &inputs), "TH-DISP-04", |reply| answering(reply.payload()));
+        },
+    )
+}
+
+fn presented() -> Check {
+    check(
+        "request/call-in-other-presentations",
+        "A call with white space, escapes and its members in another order is the same call.",
+        &["TH-DISP-04"],
+        |talk, rng| {
+            let inputs: Json = r#"{"query":"a/b é","k":3,"list":[1,{"x":"y"}]}"#.parse().unwrap_or_default();
+            let call = Json::object([("inputs", inputs), ("aid", Json::from(AID))]);
+            for how in [Presentation::WhiteSpace, Presentation::UnicodeEscapes, Presentation::ShuffledKeys] {
+                let text = present(&call, how, &mut || rng.next_u64());
+                let call = Call::written(Payload::text(text + "\n"));
+                succeeds(talk, &call, "TH-DISP-04", |reply| answering(reply.payload()));
+            }
+        },
+    )
+}
+
+fn dribbled() -> Check {
+    check(
+        "request/call-byte-by-byte",
+        "A call that arrives byte by byte is the same call.",
+        &["TH-DISP-04"],
+        |talk, _| {
+            let call = Call::of(AID, "{\"text\":\"é漢😀\"}").cut(Chunking::Dribble);
+            succeeds(talk, &call, "TH-DISP-04", |reply| answering(reply.payload()));
+        },
+    )
+}
+
+/// A call whose inputs have 1,000,000 bytes of one string, two of them a multi-byte character at each end.
+fn large() -> Call {
+    let head = format!("{{\"aid\":{},\"inputs\":{{\"text\":\"é", quoted(AID));
+    let body = Payload::text(head).repeat("x", 1_000_000).then(Payload::text("é\"}}"));
+    Call::written(body).allow_ms(2_000)
+}
+
+/// A large call that must arrive whole and succeed.
+fn arrives_whole(talk: &mut Talk, script: impl Fn(Reply) -> Vec<ActorStep>) {
+    let output = talk.output();
+    let expect = CallExpect::from(Expect::output("TH-DISP-05", &output)).request("TH-DISP-05");
+    talk.call(&large(), script(Reply::ok(&output)), expect).counts_as_canary();
+}
+
+fn one_megabyte() -> Check {
+    check(
+        "request/inputs-of-one-megabyte",
+        "Inputs of 1,000,000 bytes arrive whole.",
+        &["TH-DISP-05"],
+        |talk, _| arrives_whole(talk, |reply| answering(reply.payload())),
+    )
+}
+
+fn slow_reader() -> Check {
+    check(
+        "request/inputs-of-one-megabyte-stderr-first",
+        "Inputs of 1,000,000 bytes arrive whole at a toolhost that first fills its stderr and then reads late.",
+        &["TH-DISP-05"],
+        |talk, _| {
+            arrives_whole(talk, |reply| {
+                vec![
+                    ActorStep::Stderr(Payload::default().repeat("warming up\n", 30_000)),
+                    ActorStep::Sleep { ms: 100 },
+                    ActorStep::ReadRequest,
+                    ActorStep::Stdout(reply.payload()),
+                ]
+            });
+        },
+    )
+}

@@ -1,0 +1,264 @@
+//! What a success prints, however the reply is presented.
+
+use peerproof_engine::check::Check;
+use peerproof_engine::json::Presentation;
+use peerproof_engine::payload::{Payload, Segment};
+use peerproof_engine::plan::ActorStep;
+
+use super::super::super::dispatch::call::{Call, Reply, answering};
+use super::super::super::dispatch::expect::{Allowed, Expect, Reveals};
+use super::{check, succeeds};
+
+/// Outputs that have to be printed as they are.
+const OUTPUTS: &[(&str, &str, &str)] = &[
+    ("array", "An output that is an array is printed as such.", "[1,\"two\",[],{}]"),
+    ("string", "An output that is a string is printed as such.", "\"plain text\""),
+    ("text-of-json", "An output that is a string with the text of JSON stays a string.", r#""{\"a\":1}""#),
+    ("empty-string", "An output that is the empty string is printed as such.", "\"\""),
+    ("number", "An output that is a number is printed as such.", "-12.5"),
+    ("zero", "The output 0 is a result like any other.", "0"),
+    ("false", "The output false is a result like any other.", "false"),
+    ("null", "The output null is a result like any other.", "null"),
+    ("empty-object", "The output {} is a result like any other.", "{}"),
+    ("with-white-space", "White space around an output does not matter.", " \t\r\n { \"a\" : [ 1 , 2 ] }\n"),
+    (
+        "integers-at-the-edge-of-exact",
+        "Integers up to 2^53-1 are printed with their exact value.",
+        "[9007199254740991,-9007199254740991,4503599627370497]",
+    ),
+    (
+        "unicode-and-escapes",
+        "Every character of an output is printed unchanged, NUL and surrogate pairs in escapes among them.",
+        "{\"é漢😀\u{2028}\":\"\\u0000\\u001f\\\"\\\\\\/\\ud83d\\ude00 e\u{301}\u{fffd}\",\"z\":\"kept\"}",
+    ),
+    (
+        "looks-like-an-error-reply",
+        "An output that looks like a failed reply is a result like any other.",
+        r#"{"ok":false,"status":"TOOL_ERROR","error":"not mine"}"#,
+    ),
+];
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![printed_as()];
+    checks.extend(OUTPUTS.iter().map(|(name, title, output)| {
+        check(&format!("result/output-{name}"), title, &["TH-DISP-08"], |talk, _| {
+            let script = answering(Reply::ok(output).payload());
+            let expect = Expect::output("TH-DISP-08", *output);
+            talk.call(&Call::plain(), script, expect).counts_as_canary();
+        })
+    }));
+    checks.extend(Presentation::ALL.map(presented));
+    checks.extend([pretty(), no_newline(), surrounded(), nested(), split_characters()]);
+    checks.extend([duplicate_names(), large_integers(), huge_number(), lone_surrogate()]);
+    checks.extend([in_slow_pieces(), nested_far("reply", false), nested_far("output", true)]);
+    checks
+}
+
+fn printed_as() -> Check {
+    check(
+        "result/printed-as",
+        "A success is printed as the output itself or as a string of its text.",
+        &["TH-DISP-06"],
+        |talk, _| {
+            let output = talk.output();
+            let expect = Expect::output("TH-DISP-06", &output).reveals(Reveals::PrintedAs);
+            let script = answering(Reply::ok(&output).payload());
+            talk.call(&Call::plain(), script, expect).counts_as_canary();
+        },
+    )
+}
+
+fn presented(how: Presentation) -> Check {
+    check(
+        &format!("reply/{}", how.name()),
+        "A reply in another presentation of the same value is understood.",
+        &["TH-DISP-09"],
+        move |talk, rng| {
+            let output = talk.output();
+            let reply = Reply::ok(&output).presented(how, rng);
+            let expect = Expect::output("TH-DISP-09", output);
+            talk.call(&Call::plain(), answering(Payload::text(reply)), expect).counts_as_canary();
+        },
+    )
+}
+
+fn pretty() -> Check {
+    check("reply/over-many-lines", "A reply over many lines is understood.", &["TH-DISP-09"], |talk, _| {
+        succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
+            answering(Payload::text(reply.0.to_text_pretty().replace('\n', "\r\n")))
+        });
+    })
+}
+
+fn no_newline() -> Check {
+    check(
+        "reply/one-line-feed-after-it",
+        "A reply that ends with a line feed is understood like one that does not.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
+                answering(Payload::text(reply.text() + "\n"))
+            });
+        },
+    )
+}
+
+fn surrounded() -> Check {
+    check(
+        "reply/white-space-around-it",
+        "White space before and after a reply is ignored.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
+                answering(Payload::text(format!("\r\n \t{}\r\n\n \t\n", reply.text())))
+            });
+        },
+    )
+}
+
+fn nested() -> Check {
+    check(
+        "reply/output-nested-64-levels",
+        "An output nested 64 levels is printed whole.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            let output = format!("{}\"deep\"{}", "[".repeat(64), "]".repeat(64));
+            let script = answering(Reply::ok(&output).payload());
+            talk.call(&Call::plain(), script, Expect::output("TH-DISP-09", &output)).counts_as_canary();
+        },
+    )
+}
+
+/// The bytes of `text` as one write for each, with a pause before every byte that continues a character.
+fn paused_inside_characters(text: &str) -> Vec<ActorStep> {
+    let mut script = Vec::new();
+    let mut piece = String::new();
+    let mut flush = |piece: &mut String| {
+        script.push(ActorStep::Stdout(Payload(vec![Segment::Hex(std::mem::take(piece))])));
+    };
+    for byte in text.bytes() {
+        if byte & 0xc0 == 0x80 {
+            flush(&mut piece);
+        }
+        piece.push_str(&format!("{byte:02x}"));
+    }
+    flush(&mut piece);
+    script.into_iter().flat_map(|step| [step, ActorStep::Sleep { ms: 20 }]).collect()
+}
+
+fn split_characters() -> Check {
+    check(
+        "reply/split-inside-characters",
+        "A reply with pauses inside multi-byte characters is understood.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            let output = "{\"text\":\"é漢😀\"}";
+            let mut script = vec![ActorStep::ReadRequest];
+            script.extend(paused_inside_characters(&Reply::ok(output).text()));
+            talk.call(&Call::plain(), script, Expect::output("TH-DISP-09", output)).counts_as_canary();
+        },
+    )
+}
+
+fn in_slow_pieces() -> Check {
+    check(
+        "reply/in-pieces-over-half-a-second",
+        "A reply that comes in pieces over half a second is waited for.",
+        &["TH-DISP-09"],
+        |talk, _| {
+            succeeds(talk, &Call::plain(), "TH-DISP-09", |reply| {
+                let text = reply.text();
+                let mut script = vec![ActorStep::ReadRequest];
+                for piece in text.as_bytes().chunks(text.len().div_ceil(5)) {
+                    script.push(ActorStep::Sleep { ms: 100 });
+                    script.push(ActorStep::Stdout(Payload::from_bytes(piece)));
+                }
+                script.push(ActorStep::Stdout(Payload::text("\n")));
+                script
+            });
+        },
+    )
+}
+
+/// What the contract leaves open of an output: any of `allowed`, and strict JSON whatever it is.
+fn left_open(name: &str, title: &str, output: &'static str, expect: fn(Expect) -> Expect) -> Check {
+    let clauses = ["TH-DISP-07", "TH-DISP-08"];
+    check(&format!("result/output-{name}"), title, &clauses, move |talk, _| {
+        let expect = expect(Expect::output("TH-DISP-08", output));
+        talk.call(&Call::plain(), answering(Reply::ok(output).payload()), expect);
+    })
+}
+
+fn duplicate_names() -> Check {
+    left_open(
+        "duplicate-names",
+        "Of two members with the same name in an output the last or the first counts, or it is refused.",
+        r#"{"a":1,"a":2}"#,
+        |last| {
+            let refused = Allowed::error(&["parse_error", "exception"]);
+            last.or(Allowed::output(r#"{"a":1}"#))
+                .or(refused)
+                .choice("duplicate_keys", &["last", "first", "refuse"])
+        },
+    )
+}
+
+fn large_integers() -> Check {
+    left_open(
+        "integer-beyond-exact",
+        "An integer beyond 2^53-1 in an output is exact, rounded to a double, or refused.",
+        "[9007199254740993]",
+        |exact| {
+            let refused = Allowed::error(&["parse_error", "exception"]);
+            let rounded = Allowed::output("[9007199254740992]");
+            exact.or(rounded).or(refused).choice("big_integers", &["exact", "round", "refuse"])
+        },
+    )
+}
+
+fn huge_number() -> Check {
+    left_open(
+        "number-beyond-a-double",
+        "Whatever becomes of a number beyond a double in an output, strict JSON is printed.",
+        "[1e400]",
+        |exact| exact.or(Allowed::Anything),
+    )
+}
+
+fn lone_surrogate() -> Check {
+    left_open(
+        "lone-surrogate",
+        "Whatever becomes of half a surrogate pair in an output, strict JSON is printed.",
+        r#"{"a":"x\ud800y"}"#,
+        |same| same.or(Allowed::Anything),
+    )
+}
+
+/// Brackets far beyond any nesting that has to work.
+const FAR: u64 = 100_000;
+
+fn nested_far(place: &str, in_output: bool) -> Check {
+    let clause = "TH-DISP-34";
+    check(
+        &format!("reply/{place}-nested-100000-levels"),
+        "A reply with 100,000 brackets ends in a result or an error object, not in a crash or a hang.",
+        &[clause],
+        move |talk, _| {
+            let output = talk.output();
+            let (reply, result) = if in_output {
+                let deep = Payload::default().repeat("[", FAR).repeat("]", FAR);
+                let text = Reply::ok("@").text();
+                let (head, tail) = text.split_once('@').unwrap_or((&text, ""));
+                (Payload::text(head).then(deep.clone()).then(Payload::text(tail)), deep)
+            } else {
+                let text = Reply::ok(&output).text();
+                let head = format!("{},\"deep\":", &text[..text.len() - 1]);
+                let reply = Payload::text(head).repeat("[", FAR).repeat("]", FAR).then(Payload::text("}"));
+                (reply, Payload::text(output))
+            };
+            let expect = Expect::error(clause, &[]).or(Allowed::Output(result));
+            talk.call(&Call::plain(), answering(reply), expect);
+        },
+    )
+}

@@ -1,0 +1,38 @@
+//! DSState: full states, deltas, what is malformed, what is atomic.
+
+use peerproof_engine::check::Check;
+
+mod artifacts;
+mod atomic;
+mod deltas;
+mod malformed;
+mod open;
+mod run_mode;
+mod session;
+
+/// Feature of this topic.
+const FEATURE: &str = "ds_state";
+
+/// The checks of this topic.
+pub fn checks() -> Vec<Check> {
+    [
+        session::checks(),
+        deltas::checks(),
+        malformed::checks(),
+        artifacts::checks(),
+        open::checks(),
+        atomic::checks(),
+        run_mode::checks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn id(name: &str) -> String {
+    format!("toolhost/serve/state/{name}")
+}
+
+fn run_id(name: &str) -> String {
+    format!("toolhost/run/state/{name}")
+}

@@ -1,0 +1,327 @@
+//! A token opens its tool, once.
+
+use peerproof_engine::check::Check;
+use peerproof_engine::plan::Act;
+
+use super::super::super::expect::{Allowed, Expect, Match, Outcome};
+use super::super::super::relation::Relation;
+use super::super::super::talk::Talk;
+use super::super::super::talk_state::{Lease, issue_names, leased, tier_of};
+use super::{FEATURE, id};
+
+/// The checks of this part.
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![no_tier(), issued()];
+    for role in ["tier1", "tier2", "tier3"] {
+        checks.push(required(role));
+        checks.push(opens(role));
+    }
+    checks.extend([
+        not_enforced(),
+        spent(),
+        spent_in_one_write(),
+        spent_by_failure(),
+        two_tokens(),
+        expired(),
+        not_yet_expired(),
+        never_echoed(),
+        with_state(),
+    ]);
+    checks
+}
+
+fn no_tier() -> Check {
+    const CLAUSE: &str = "TH-LEASE-01";
+    Check::new(
+        id("tier-0-without-token"),
+        "A tool of tier 0 runs without a token although leases are enforced.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            let (request, expect) = talk.good(CLAUSE);
+            talk.send(request.line(), expect);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any"])
+}
+
+/// Every other check of leases decides nothing where none is issued: one has to say so.
+fn issued() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("issued-as-configured"),
+        "The request that the configuration names for leases is answered with a token.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let step = talk.at();
+            let pointer = facts.features.get(FEATURE).and_then(|lease| lease.get("token")?.as_str());
+            let pointer = pointer.unwrap_or_default().to_owned();
+            talk.relate(Relation::Issued { clause: CLAUSE.into(), step, pointer });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn required(role: &'static str) -> Check {
+    const CLAUSE: &str = "TH-LEASE-02";
+    Check::new(
+        id(&format!("{role}-without-token")),
+        "A tool of tier 1 or more called without a token is answered lease_required with its tier and its aid.",
+        [CLAUSE],
+        "serve",
+        move |facts, _| {
+            let mut talk = leased(facts)?;
+            let allowed = Allowed::of(Outcome::LeaseRequired)
+                .member("/tier", Match::Equals(tier_of(facts, role).to_string()))
+                .member("/aid", Match::Equals(super::super::super::talk::quoted(&talk.role(role).aid)));
+            talk.send(talk.ask(role, "{}").line(), Expect::new(CLAUSE, allowed));
+            talk.issue(CLAUSE, Lease::of(facts, role), "token")?;
+            let right = talk.ask_with(role, "token");
+            Ok(talk.control(&right).canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", role])
+}
+
+fn opens(role: &'static str) -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id(&format!("{role}-with-its-token")),
+        "A valid token opens the tool that it was issued for.",
+        [CLAUSE],
+        "serve",
+        move |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, role), "token")?;
+            talk.send(talk.ask_with(role, "token").line(), Expect::count(CLAUSE, 1));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", role])
+}
+
+fn not_enforced() -> Check {
+    const CLAUSE: &str = "TH-LEASE-16";
+    Check::new(
+        id("enforcement-not-asked-for"),
+        "Without MACHINA_LEASE_ENFORCE a tool of tier 1 or more runs without a token.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            talk.send(talk.ask("tier1", "{}").line(), Expect::count(CLAUSE, 1));
+            talk.send(talk.ask("tier1", "{}").line(), Expect::count(CLAUSE, 2));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn spent() -> Check {
+    Check::new(
+        id("token-used-twice"),
+        "A token that was used is rejected when it comes again, and its tool does not run again.",
+        ["TH-LEASE-06", "TH-LEASE-09"],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue("TH-LEASE-06", Lease::of(facts, "tier1"), "first")?;
+            talk.send(talk.ask_with("tier1", "first").line(), Expect::count("TH-LEASE-06", 1));
+            for _ in 0..2 {
+                let again = Expect::new("TH-LEASE-06", Allowed::of(Outcome::LeaseRejected));
+                talk.send(talk.ask_with("tier1", "first").line(), again);
+            }
+            talk.issue("TH-LEASE-09", Lease::of(facts, "tier1"), "second")?;
+            talk.send(talk.ask_with("tier1", "second").line(), Expect::count("TH-LEASE-09", 2));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn spent_in_one_write() -> Check {
+    const CLAUSE: &str = "TH-LEASE-06";
+    Check::new(
+        id("token-used-twice-in-one-write"),
+        "Of two requests with one token that arrive together only the first runs.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let both = talk.ask_with("tier1", "token").line().then(talk.ask_with("tier1", "token").line());
+            let second = Expect::new(CLAUSE, Allowed::of(Outcome::LeaseRejected));
+            talk.send_all(
+                both,
+                peerproof_engine::plan::Chunking::Whole,
+                vec![Expect::count(CLAUSE, 1), second],
+            );
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn spent_by_failure() -> Check {
+    const CLAUSE: &str = "TH-LEASE-11";
+    Check::new(
+        id("token-of-a-tool-that-failed"),
+        "A token whose tool ran and failed is spent.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            if tier_of(facts, "fail") == 0 {
+                return Err("no_failing_tier_tool: the tool of role `fail` needs no lease".to_owned());
+            }
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "fail"), "token")?;
+            let request = talk.ask("fail", "{\"message\":\"on purpose\"}").token_var("token");
+            talk.send(request.line(), Expect::new(CLAUSE, Allowed::of(Outcome::ToolError)));
+            talk.send(request.line(), Expect::new(CLAUSE, Allowed::of(Outcome::LeaseRejected)));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "fail"])
+}
+
+fn two_tokens() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("two-tokens-for-one-tool"),
+        "Two tokens issued for one tool open it once each, in any order.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "first")?;
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "second")?;
+            talk.send(talk.ask_with("tier1", "second").line(), Expect::count(CLAUSE, 1));
+            talk.send(talk.ask_with("tier1", "first").line(), Expect::count(CLAUSE, 2));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn expired() -> Check {
+    Check::new(
+        id("token-after-its-time"),
+        "A token is rejected as expired once its time is over.",
+        ["TH-LEASE-04", "TH-LEASE-05"],
+        "serve",
+        |facts, _| {
+            if !issue_names(facts, "{ttl_ms}") {
+                return Err("no_ttl: the configured request for a lease has no {ttl_ms}".to_owned());
+            }
+            let mut talk = leased(facts)?;
+            talk.canary_for("TH-LEASE-04");
+            talk.issue("TH-LEASE-04", Lease { ttl_ms: 1_000, ..Lease::of(facts, "tier1") }, "token")?;
+            talk.act(Act::Wait { ms: 1_600 });
+            let rejected = Expect::new("TH-LEASE-04", Allowed::of(Outcome::LeaseRejected));
+            talk.send(talk.ask_with("tier1", "token").line(), rejected);
+            let step = talk.at();
+            // One that lives is taken, or it is not its age that the other one is refused for.
+            talk.issue("TH-LEASE-04", Lease::of(facts, "tier1"), "living")?;
+            let living = talk.ask_with("tier1", "living");
+            talk.control(&living);
+            talk.relate(Relation::Member {
+                clause: "TH-LEASE-05".into(),
+                step,
+                pointer: "/reason".to_owned(),
+                what: Match::Contains("expired".to_owned()),
+            });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+fn not_yet_expired() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("token-within-its-time"),
+        "A token that was asked for 60 s opens its tool 1.6 s later.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            if !issue_names(facts, "{ttl_ms}") {
+                return Err("no_ttl: the configured request for a lease has no {ttl_ms}".to_owned());
+            }
+            let mut talk = leased(facts)?;
+            talk.issue(CLAUSE, Lease { ttl_ms: 60_000, ..Lease::of(facts, "tier1") }, "token")?;
+            talk.act(Act::Wait { ms: 1_600 });
+            talk.send(talk.ask_with("tier1", "token").line(), Expect::count(CLAUSE, 1));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1"])
+}
+
+/// Watches every conversation in which a token is issued; this one has every sort of reply.
+fn never_echoed() -> Check {
+    const CLAUSE: &str = "TH-LEASE-15";
+    Check::new(
+        id("token-in-later-replies"),
+        "A token appears in no reply but the one that issues it.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = leased(facts)?;
+            let any = || Expect::new(CLAUSE, Allowed::of(Outcome::Any));
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let malformed = talk.ask_with("tier1", "token").member("idempotency_key", "5");
+            talk.send(malformed.line(), any());
+            talk.send(talk.ask_with("tier2", "token").line(), any());
+            let unknown = super::super::super::talk::Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1");
+            talk.send(unknown.token_var("token").line(), any());
+            talk.send(talk.ask_with("tier1", "token").line(), any());
+            talk.send(talk.ask_with("tier1", "token").line(), any());
+            let (request, _) = talk.good(CLAUSE);
+            talk.send(request.token_var("token").line(), any());
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "tier1", "tier2"])
+    .ambient()
+}
+
+fn with_state() -> Check {
+    const CLAUSE: &str = "TH-LEASE-03";
+    Check::new(
+        id("token-with-state-and-key"),
+        "A leased request works like any other: its state is applied and its tool runs.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            use super::super::super::talk_state::{full, note};
+            let mut talk = leased(facts)?;
+            let sent = note("sent");
+            talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
+            let request = talk.ask_with("tier1", "token").state(&full(&[(2, &sent)])).key("leased");
+            talk.send(request.line(), Expect::count(CLAUSE, 1));
+            talk.get_is(CLAUSE, 2, Some(&sent));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .also_feature("ds_state")
+    .roles(&["any", "tier1", "get"])
+}

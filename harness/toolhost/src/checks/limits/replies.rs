@@ -1,0 +1,310 @@
+//! Replies up to 1 MB and beyond: delivered whole where they fit in any spelling, TOOL_ERROR where they cannot fit.
+
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking};
+
+use super::super::super::expect::{Allowed, Expect, Match, Outcome};
+use super::super::super::relation::Relation;
+use super::super::super::talk::{Request, Talk};
+use super::whole_or_tool_error;
+
+/// `_TOOLHOST_MAX_OUTPUT` (`ipc` §7): a reply with its newline.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
+
+/// More time than for a small request: a slow peer may build the whole result before it sees that it is too large.
+fn time_for_result_ms(bytes: u64) -> u64 {
+    bytes / 256
+}
+
+/// The checks of large replies.
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![serve_blobs_that_fit(), serve_blobs_near_limit(), large_reply_behind_small_ones()];
+    for bytes in [REPLY_BYTES_MAX, 2 * REPLY_BYTES_MAX, 10 * REPLY_BYTES_MAX] {
+        checks.push(serve_blob_over_limit(bytes));
+        checks.push(run_blob_over_limit(bytes));
+    }
+    checks.push(run_blob("fits", 28_000, Fits::Surely));
+    checks.push(run_blob("below-limit", 1_000_000, Fits::Perhaps));
+    for shape in SHAPES {
+        checks.push(echo_that_fits(shape));
+    }
+    for shape in SHAPES {
+        checks.push(large_echo(shape));
+    }
+    checks
+}
+
+fn blob(bytes: u64) -> Allowed {
+    Allowed::of(Outcome::Ok).output_member("/data", Match::Text(Payload::default().repeat("x", bytes)))
+}
+
+fn tool_error(clause: &str) -> Expect {
+    Expect::new(clause, Allowed::of(Outcome::ToolError))
+}
+
+fn serve_blobs_that_fit() -> Check {
+    Check::new(
+        "toolhost/serve/limits/results-that-always-fit",
+        "Results of up to 28,000 bytes, which fit however they are escaped, are delivered whole.",
+        ["TH-LIMIT-08"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            for bytes in [0_u64, 1, 1_023, 4_096, 16_384, 28_000] {
+                let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
+                let expect = Expect::new("TH-LIMIT-08", blob(bytes));
+                talk.send(request.line(), expect);
+            }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+fn serve_blobs_near_limit() -> Check {
+    Check::new(
+        "toolhost/serve/limits/results-near-reply-limit",
+        "Results whose reply may fit in 1,048,576 bytes are delivered whole in such a reply or become TOOL_ERROR.",
+        ["TH-LIMIT-07"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let sizes = [60_000, 170_000, 900_000, 1_000_000];
+            // The frame around a result differs from peer to peer: one of these is over the limit by little.
+            let edge = (0..8).map(|step| REPLY_BYTES_MAX - 16 - step * 32);
+            for bytes in sizes.into_iter().chain(edge) {
+                let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
+                talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", blob(bytes)));
+            }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+/// Whether a result this large fits is the peer's affair, but not that of the requests that came in the same write.
+fn large_reply_behind_small_ones() -> Check {
+    Check::new(
+        "toolhost/serve/limits/large-result-behind-small-ones",
+        "A result near the limit that is delivered when asked alone is so behind 64 small ones in the same write.",
+        ["TH-FRAME-04"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let bytes = REPLY_BYTES_MAX - 4_096;
+            let large = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}")).line();
+            talk.send(large.clone(), whole_or_tool_error("TH-FRAME-04", blob(bytes)));
+            let of = talk.at();
+            let (mut lines, mut expects) = (Payload::default(), Vec::new());
+            for _ in 0..64 {
+                let (small, expect) = talk.good("TH-FRAME-04");
+                lines = lines.then(small.line());
+                expects.push(expect);
+            }
+            expects.push(whole_or_tool_error("TH-FRAME-04", blob(bytes)));
+            talk.send_all(lines.then(large).merged(), Chunking::Whole, expects);
+            let step = talk.at();
+            talk.relate(Relation::SucceedsLike { clause: "TH-FRAME-04".into(), step, of });
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+fn serve_blob_over_limit(bytes: u64) -> Check {
+    Check::new(
+        format!("toolhost/serve/limits/result-of-{bytes}-bytes"),
+        "A result that cannot fit in a reply becomes TOOL_ERROR, once, and the session goes on.",
+        ["TH-LIMIT-07"],
+        "serve",
+        move |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
+            talk.send(
+                request.line(),
+                tool_error("TH-LIMIT-07").once("TH-LIMIT-07").reason("reply_too_large"),
+            );
+            talk.allow_ms(time_for_result_ms(bytes));
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+fn run_blob_over_limit(bytes: u64) -> Check {
+    Check::new(
+        format!("toolhost/run/limits/result-of-{bytes}-bytes"),
+        "A result that cannot fit in a reply becomes TOOL_ERROR.",
+        ["TH-LIMIT-07"],
+        "run",
+        move |facts, _| {
+            let mut talk = Talk::runs(facts);
+            let aid = talk.role("blob").aid;
+            let body = Request::empty().input(&format!("{{\"bytes\":{bytes}}}")).body();
+            talk.run(&aid, body, &[], tool_error("TH-LIMIT-07").reason("reply_too_large"));
+            talk.allow_ms(time_for_result_ms(bytes));
+            Ok(talk.run_canary().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fits {
+    Surely,
+    Perhaps,
+}
+
+fn run_blob(name: &str, bytes: u64, fits: Fits) -> Check {
+    let clause = if fits == Fits::Surely { "TH-LIMIT-08" } else { "TH-LIMIT-07" };
+    Check::new(
+        format!("toolhost/run/limits/result-{name}"),
+        format!("A result of {bytes} bytes is delivered whole where its reply fits."),
+        [clause],
+        "run",
+        move |facts, _| {
+            let mut talk = Talk::runs(facts);
+            let aid = talk.role("blob").aid;
+            let body = Request::empty().input(&format!("{{\"bytes\":{bytes}}}")).body();
+            let expect = match fits {
+                Fits::Surely => Expect::new(clause, blob(bytes)),
+                Fits::Perhaps => whole_or_tool_error(clause, blob(bytes)),
+            };
+            talk.run(&aid, body, &[], expect);
+            Ok(talk.run_canary().plan())
+        },
+    )
+    .roles(&["any", "blob"])
+}
+
+/// An echoed object: a unit of its text as the tool's input, the same unit inside the string `input_json`, how often it
+/// is repeated so that the reply surely fits, and how often for about 1 MB.
+struct Shape {
+    name: &'static str,
+    open: &'static str,
+    unit: &'static str,
+    close: &'static str,
+    fits: u64,
+    large: u64,
+}
+
+const SHAPES: &[Shape] = &[
+    Shape { name: "long-string", open: "{\"s\":\"", unit: "x", close: "\"}", fits: 28_000, large: 1_000_000 },
+    Shape {
+        name: "two-byte-text", open: "{\"s\":\"", unit: "é", close: "\"}", fits: 28_000, large: 500_000
+    },
+    Shape {
+        name: "four-byte-text",
+        open: "{\"s\":\"",
+        unit: "😀",
+        close: "\"}",
+        fits: 14_000,
+        large: 250_000,
+    },
+    Shape {
+        name: "escapes",
+        open: "{\"s\":\"",
+        unit: "\\\"\\\\\\n\\u0001",
+        close: "\"}",
+        fits: 7_000,
+        large: 55_000,
+    },
+    Shape {
+        name: "many-records",
+        open: "{\"records\":[{}",
+        unit: ",{\"id\":7,\"on\":true,\"at\":[1,null]}",
+        close: "]}",
+        fits: 800,
+        large: 25_000,
+    },
+];
+
+impl Shape {
+    fn text(&self, times: u64) -> Payload {
+        Payload::text(self.open).repeat(self.unit, times).then(Payload::text(self.close))
+    }
+
+    /// The same inside a JSON string.
+    fn quoted(&self, times: u64) -> Payload {
+        let inner = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        Payload::text(format!("\"{}", inner(self.open)))
+            .repeat(inner(self.unit), times)
+            .then(Payload::text(format!("{}\"", inner(self.close))))
+    }
+
+    fn request(&self, aid: &str, times: u64) -> Request {
+        Request::aid(aid).payload("input_json", self.quoted(times))
+    }
+}
+
+fn echo_that_fits(shape: &'static Shape) -> Check {
+    Check::new(
+        format!("toolhost/serve/limits/echo-that-fits-{}", shape.name),
+        "An echo whose reply fits however it is escaped comes back whole, in one write and dribbled.",
+        ["TH-LIMIT-08"],
+        "serve",
+        move |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let request = shape.request(&talk.role("echo").aid, shape.fits);
+            for chunking in [Chunking::Whole, Chunking::Dribble] {
+                let expect = Expect::new("TH-LIMIT-08", Allowed::large_output(shape.text(shape.fits)));
+                talk.send_as(request.line(), chunking, 1, expect);
+            }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["echo"])
+}
+
+fn large_echo(shape: &'static Shape) -> Check {
+    Check::new(
+        format!("toolhost/serve/limits/echo-of-1-mb-{}", shape.name),
+        "An echo of about 1,000,000 bytes comes back whole or becomes TOOL_ERROR; it is never cut or altered.",
+        ["TH-LIMIT-07"],
+        "serve",
+        move |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let request = shape.request(&talk.role("echo").aid, shape.large);
+            talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", Allowed::large_output(shape.text(shape.large))));
+            talk.canary();
+            talk.act(Act::Finish);
+            Ok(talk.plan())
+        },
+    )
+    .roles(&["echo"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::json::{DecodeLimits, decode};
+    use peerproof_engine::payload::Vars;
+
+    #[test]
+    fn shapes_are_json_and_quote_themselves() {
+        for shape in SHAPES {
+            let text = shape.text(3).expand(&Vars::new()).unwrap();
+            assert!(decode(&text, &DecodeLimits::default()).is_ok(), "{}", shape.name);
+            let quoted = shape.quoted(3).expand(&Vars::new()).unwrap();
+            let inner = decode(&quoted, &DecodeLimits::default()).unwrap().value;
+            assert_eq!(inner.as_str().unwrap().as_bytes(), text, "{}", shape.name);
+        }
+    }
+
+    /// Every code unit of a string twice escaped takes 36 bytes; outside strings once escaped takes 6, and at most
+    /// three times that where white space is added.
+    #[test]
+    fn what_surely_fits_does() {
+        for shape in SHAPES {
+            let text = String::from_utf8(shape.text(shape.fits).expand(&Vars::new()).unwrap()).unwrap();
+            let value = decode(text.as_bytes(), &DecodeLimits::default()).unwrap().value;
+            let units = value
+                .get("s")
+                .and_then(peerproof_engine::json::Json::as_str)
+                .map(|s| s.encode_utf16().count());
+            let worst = units.map_or(text.len() * 36, |units| units * 36);
+            assert!(worst + 2_000 < REPLY_BYTES_MAX as usize, "{}: {worst}", shape.name);
+        }
+    }
+}

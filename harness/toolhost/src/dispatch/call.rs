@@ -1,0 +1,318 @@
+//! Makes conversations with a dispatcher: calls, and the toolhosts that are scripted for them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::talk::quoted;
+use super::expect::{CallExpect, Expect};
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::json::{Json, Presentation, present};
+use peerproof_engine::payload::{Payload, Segment};
+use peerproof_engine::plan::{Act, ActorStep, Chunking, Fixture, PathKind, Plan, Session, Step};
+use peerproof_engine::rng::Rng;
+
+/// Action id of every call that does not need another one.
+pub const AID: &str = "AID.PEERPROOF.CALL.v1";
+
+/// Time limit of a toolhost, seconds (`ipc` §7).
+pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
+
+/// Most bytes of a toolhost's standard output (`ipc` §7 `_TOOLHOST_MAX_OUTPUT`), inclusive.
+pub const REPLY_BYTES_MAX: usize = 1_048_576;
+
+/// Label of the probe that is made when the contract's time is over.
+pub const LATER: &str = "1 s later";
+
+/// A call in the making.
+#[derive(Debug, Clone)]
+pub struct Call {
+    body: Payload,
+    chunking: Chunking,
+    timeout_s: Option<String>,
+    allow_ms: u64,
+}
+
+impl Call {
+    /// A small call.
+    pub fn plain() -> Self {
+        Self::of(AID, "{\"query\":\"test\",\"k\":3}")
+    }
+
+    /// A call of `aid` with these inputs (JSON text of an object).
+    pub fn of(aid: &str, inputs: &str) -> Self {
+        Self::written(Payload::text(format!("{{\"aid\":{},\"inputs\":{inputs}}}", quoted(aid))))
+    }
+
+    /// A call in exactly these bytes.
+    pub fn written(body: Payload) -> Self {
+        Self { body, chunking: Chunking::Whole, timeout_s: None, allow_ms: 0 }
+    }
+
+    /// Cuts what is written to the dispatcher.
+    #[must_use]
+    pub fn cut(mut self, chunking: Chunking) -> Self {
+        self.chunking = chunking;
+        self
+    }
+
+    /// Sets the time limit of the toolhost; the call may take as much longer.
+    #[must_use]
+    pub fn timeout_s(mut self, timeout_s: u32) -> Self {
+        self.timeout_s = Some(timeout_s.to_string());
+        self.allow_ms += u64::from(timeout_s) * 1_000;
+        self
+    }
+
+    /// Sets the variable of the time limit to any text.
+    #[must_use]
+    pub fn timeout_text(mut self, text: &str) -> Self {
+        self.timeout_s = Some(text.to_owned());
+        self
+    }
+
+    /// Lets the call take longer.
+    #[must_use]
+    pub fn allow_ms(mut self, ms: u64) -> Self {
+        self.allow_ms += ms;
+        self
+    }
+}
+
+/// A conversation in the making. Every call has a dispatcher process and a toolhost of its own.
+pub struct Talk {
+    plan: Plan,
+    nonce: u64,
+}
+
+impl Talk {
+    /// An empty conversation; `rng` makes its outputs unlike those of any other.
+    pub fn new(rng: &mut Rng) -> Self {
+        Self { plan: Plan::default(), nonce: rng.below(1 << 40) }
+    }
+
+    /// JSON text of an output that nobody can know beforehand.
+    pub fn output(&mut self) -> String {
+        self.nonce += 1;
+        format!("{{\"answer\":{}}}", self.nonce)
+    }
+
+    /// Scripts a toolhost; gives its path for [`Talk::begin`].
+    pub fn toolhost(&mut self, script: Vec<ActorStep>) -> String {
+        let name = format!("toolhost{}", self.plan.fixtures.len());
+        let path = format!("{{{{{name}.path}}}}");
+        self.plan.fixtures.push(Fixture::Actor { name, script, later: Vec::new() });
+        path
+    }
+
+    /// Puts something else where a toolhost should be; gives its path.
+    pub fn obstacle(&mut self, what: PathKind) -> String {
+        let name = format!("path{}", self.plan.fixtures.len());
+        let path = format!("{{{{{name}.path}}}}");
+        self.plan.fixtures.push(Fixture::Path { name, what });
+        path
+    }
+
+    /// Starts a dispatcher and makes a call; gives its session.
+    pub fn begin(&mut self, call: &Call, path: &str, expect: impl Into<CallExpect>) -> usize {
+        let session = self.open(path, call.timeout_s.as_deref());
+        self.send(session, call, expect.into());
+        session
+    }
+
+    fn open(&mut self, path: &str, timeout_s: Option<&str>) -> usize {
+        let env = timeout_s.map(|text| (TIMEOUT_VARIABLE.to_owned(), text.to_owned()));
+        self.plan.sessions.push(Session {
+            command: "command".to_owned(),
+            placeholders: BTreeMap::from([("peer".to_owned(), path.to_owned())]),
+            env: env.into_iter().collect(),
+            ..Session::default()
+        });
+        self.plan.sessions.len() - 1
+    }
+
+    fn send(&mut self, session: usize, call: &Call, expect: CallExpect) {
+        let payload = call.body.clone();
+        let act = Act::Send { payload, chunking: call.chunking, await_frames: 0 };
+        let expect = serde_json::to_value(expect).unwrap_or(Value::Null);
+        self.plan.steps.push(Step { session, expect, ..Step::new(act) });
+        self.act(session, Act::CloseStdin);
+    }
+
+    /// Waits until the dispatcher printed a line or ended.
+    pub fn result(&mut self, session: usize, call: &Call) -> &mut Self {
+        let nothing = Payload::default();
+        let act = Act::Send { payload: nothing, chunking: Chunking::Whole, await_frames: 1 };
+        self.plan.steps.push(Step { session, allow_ms: call.allow_ms, ..Step::new(act) });
+        self
+    }
+
+    /// Adds a step of a session.
+    pub fn act(&mut self, session: usize, act: Act) -> &mut Self {
+        self.plan.steps.push(Step { session, ..Step::new(act) });
+        self
+    }
+
+    /// Looks which processes of the toolhost of `session` live.
+    pub fn probe(&mut self, session: usize, label: &str) -> &mut Self {
+        self.probe_after(session, 0, label)
+    }
+
+    fn probe_after(&mut self, session: usize, after_ms: u64, label: &str) -> &mut Self {
+        let path = &self.plan.sessions[session].placeholders["peer"];
+        let actor = path.trim_start_matches('{').trim_end_matches(".path}}").to_owned();
+        self.act(session, Act::ProbeActor { actor, label: label.to_owned(), after_ms })
+    }
+
+    /// The dispatcher must end.
+    pub fn finish(&mut self, session: usize) -> &mut Self {
+        self.act(session, Act::Finish)
+    }
+
+    /// A whole call with a scripted toolhost.
+    pub fn call(&mut self, call: &Call, script: Vec<ActorStep>, expect: impl Into<CallExpect>) -> &mut Self {
+        let path = self.toolhost(script);
+        let session = self.begin(call, &path, expect);
+        self.result(session, call).finish(session)
+    }
+
+    /// Marks the last call as a canary: one that must succeed and shows a working dispatcher.
+    pub fn counts_as_canary(&mut self) -> &mut Self {
+        if let Some(step) = self.plan.steps.iter_mut().rev().find(|step| !step.expect.is_null()) {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Marks the wait for the last result as one that shows how fast the dispatcher is.
+    pub fn shows_latency(&mut self) -> &mut Self {
+        let waits = |step: &&mut Step| matches!(step.act, Act::Send { await_frames: 1.., .. });
+        if let Some(step) = self.plan.steps.iter_mut().rev().find(waits) {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// A plain call that must succeed, on behalf of `clause`.
+    pub fn canary(&mut self, clause: &str) -> &mut Self {
+        let output = self.output();
+        let expect = Expect::output(clause, &output).reason(CANARY_FAILED);
+        self.call(&Call::plain(), answering(Reply::ok(&output).payload()), expect).counts_as_canary()
+    }
+
+    /// Looks, `ms` after the result of `session`, which processes of its toolhost live, and ends the call.
+    pub fn linger(&mut self, session: usize, ms: u64) -> &mut Self {
+        self.probe_after(session, ms, LATER).finish(session)
+    }
+
+    /// The plan.
+    pub fn plan(&mut self) -> Plan {
+        std::mem::take(&mut self.plan)
+    }
+}
+
+/// A toolhost that reads its request, writes `reply` at once and exits with 0.
+pub fn answering(reply: Payload) -> Vec<ActorStep> {
+    vec![ActorStep::ReadRequest, ActorStep::Stdout(reply)]
+}
+
+/// A reply in the making (`ipc` §4).
+#[derive(Debug, Clone)]
+pub struct Reply(pub Json);
+
+impl Reply {
+    /// A complete success with this output (JSON text).
+    pub fn ok(output: &str) -> Self {
+        let artifact = Json::object([
+            ("type", Json::from("note")),
+            ("provenance", Json::from("peerproof")),
+            ("content_json", Json::from("{}")),
+            ("size_bytes", Json::from(2_u64)),
+        ]);
+        let slots = Json::object([("0", artifact)]);
+        Self(Json::object([
+            ("ok", Json::from(true)),
+            ("status", Json::from("OK")),
+            ("output_json", Json::from(output)),
+            ("error", Json::from("")),
+            ("ds_state", Json::object([("slots", slots)])),
+        ]))
+    }
+
+    /// A host error.
+    pub fn failed(error: &str) -> Self {
+        Self(Json::object([("ok", Json::from(false)), ("error", Json::from(error))]))
+    }
+
+    /// Sets a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.set(name, value);
+        self
+    }
+
+    /// Takes a member out.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
+    /// Its compact text.
+    pub fn text(&self) -> String {
+        self.0.to_text()
+    }
+
+    /// The text as one write, without a line feed.
+    pub fn payload(&self) -> Payload {
+        Payload::text(self.text())
+    }
+
+    /// The text in another presentation.
+    pub fn presented(&self, how: Presentation, rng: &mut Rng) -> String {
+        present(&self.0, how, &mut || rng.next_u64())
+    }
+
+    /// The reply with a member of no meaning that brings it to exactly `bytes`, made of `unit` (no characters that
+    /// need escaping). Too small a number leaves it as it is.
+    pub fn padded_to(&self, bytes: usize, unit: &str) -> Payload {
+        let text = self.text();
+        let head = format!("{},\"x_peerproof_pad\":\"", &text[..text.len() - 1]);
+        let room = bytes.saturating_sub(head.len() + 2);
+        let (times, rest) = (room / unit.len(), room % unit.len());
+        Payload(vec![
+            Segment::Text(format!("{head}{}", "x".repeat(rest))),
+            Segment::Repeat { unit: unit.to_owned(), times: times as u64 },
+            Segment::Text("\"}".to_owned()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::json::{DecodeLimits, decode};
+    use peerproof_engine::payload::Vars;
+
+    #[test]
+    fn padding_hits_the_size_and_stays_json() {
+        for (bytes, unit) in [(1000, "x"), (1001, "é"), (1048576, "𝄞"), (1048577, "\\u0041")] {
+            let text = Reply::ok("{}").padded_to(bytes, unit).expand(&Vars::new()).unwrap();
+            assert_eq!(text.len(), bytes);
+            assert!(decode(&text, &DecodeLimits::default()).is_ok(), "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_probe_names_the_actor_of_its_session() {
+        let mut talk = Talk::new(&mut Rng::new(1));
+        let path = talk.toolhost(Vec::new());
+        let session = talk.begin(&Call::plain(), &path, Expect::error("C", &[]));
+        talk.probe(session, LATER);
+        let plan = talk.plan();
+        let Some(Act::ProbeActor { actor, .. }) = plan.steps.last().map(|step| &step.act) else {
+            panic!("no probe")
+        };
+        assert_eq!(actor, "toolhost0");
+    }
+}

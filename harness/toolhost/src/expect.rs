@@ -1,0 +1,464 @@
+//! What a step of a toolhost conversation lets one expect of the reply, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::{Payload, Vars};
+
+/// What may come back for one request. Stored in `Step::expect`: one of these, or an array with one for each line of
+/// the payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// The clause that is broken when none of `allowed` fits, when no reply comes or when the peer dies.
+    pub clause: ClauseId,
+    /// Any one of these is right.
+    pub allowed: Vec<Allowed>,
+    /// Reason code when a reply fits none of them; by default it is derived from what came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Key of the open choice that this step reveals; the value stands beside the alternative that fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+    /// Clause that is broken when the request is passed over or answered more than once, where that is another one
+    /// than `clause` and the one about every request line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once: Option<ClauseId>,
+    /// Clause that output beside the replies breaks in this conversation, where it is not the general one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stray: Option<ClauseId>,
+}
+
+/// One allowed outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allowed {
+    /// Sort of reply.
+    pub outcome: Outcome,
+    /// JSON text that `output_json` must equal as a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The same as a recipe, for outputs too large to be written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Payload>,
+    /// Whether `idempotent_hit` must be true (`false`: absent or false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit: Option<bool>,
+    /// Further members of the reply by JSON Pointer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub members: BTreeMap<String, Match>,
+    /// Parts of the value in `output_json` by JSON Pointer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub output_members: BTreeMap<String, Match>,
+    /// Value of the open choice that this outcome shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+/// Sorts of replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// `ok:true`.
+    Ok,
+    /// `ok:false`: a host error or a tool's own refusal.
+    Refused,
+    /// `ok:false` with status `TOOL_ERROR`.
+    ToolError,
+    /// `ok:false` with error `lease_required`, an integer `tier` and the `aid`.
+    LeaseRequired,
+    /// `ok:false` with error `lease_rejected` and a non-empty `reason`.
+    LeaseRejected,
+    /// Any well-formed reply.
+    Any,
+    /// One reply, whatever it holds: what must be true of every reply is judged anyway.
+    Reply,
+    /// No reply, and the session goes on.
+    Silence,
+    /// No reply; the session ends in order with status 0.
+    EndsInOrder,
+    /// No reply; the process ends at once with a status other than 0 or by a signal.
+    Dies,
+}
+
+/// What a member must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// Equal to this JSON text as a value.
+    Equals(String),
+    /// Equal to one of these JSON texts.
+    OneOf(Vec<String>),
+    /// A string that contains this, in any case.
+    Contains(String),
+    /// A string that does not contain this.
+    Lacks(String),
+    /// A string that is this text; a recipe for texts too large to be written down.
+    Text(Payload),
+    /// An integer.
+    Integer,
+    /// A number of any sort.
+    Number,
+    /// A non-empty string.
+    NonEmptyString,
+    /// Not there.
+    Absent,
+}
+
+impl Expect {
+    /// One outcome for `clause`.
+    pub fn new(clause: impl Into<ClauseId>, allowed: Allowed) -> Self {
+        Self::any_of(clause, vec![allowed])
+    }
+
+    /// Any one of several outcomes for `clause`.
+    pub fn any_of(clause: impl Into<ClauseId>, allowed: Vec<Allowed>) -> Self {
+        Self { clause: clause.into(), allowed, reason: None, choice: None, once: None, stray: None }
+    }
+
+    /// Success with any output.
+    pub fn ok(clause: &str) -> Self {
+        Self::new(clause, Allowed::of(Outcome::Ok))
+    }
+
+    /// Success with this output (JSON text, compared as a value).
+    pub fn output(clause: &str, output: impl Into<String>) -> Self {
+        Self::new(clause, Allowed::output(output))
+    }
+
+    /// Success with an output that has at least the members of this JSON object.
+    pub fn holding(clause: &str, output: &str) -> Self {
+        Self::new(clause, Allowed::holding(output))
+    }
+
+    /// Success with `{"count":n}`: the `count`th execution of a counting tool.
+    pub fn count(clause: &str, count: u64) -> Self {
+        Self::new(clause, Allowed::count(count))
+    }
+
+    /// `ok:false`.
+    pub fn refused(clause: &str) -> Self {
+        Self::new(clause, Allowed::of(Outcome::Refused))
+    }
+
+    /// Adds another allowed outcome.
+    #[must_use]
+    pub fn or(mut self, allowed: Allowed) -> Self {
+        self.allowed.push(allowed);
+        self
+    }
+
+    /// Sets the reason code for a reply that does not fit.
+    #[must_use]
+    pub fn reason(mut self, reason: &str) -> Self {
+        self.reason = Some(reason.to_owned());
+        self
+    }
+
+    /// Says which open choice the alternatives reveal.
+    #[must_use]
+    pub fn choice(mut self, key: &str) -> Self {
+        self.choice = Some(key.to_owned());
+        self
+    }
+
+    /// Names the clause that asks for exactly one reply.
+    #[must_use]
+    pub fn once(mut self, clause: &str) -> Self {
+        self.once = Some(clause.into());
+        self
+    }
+
+    /// Names the clause that output beside the replies breaks in this conversation.
+    #[must_use]
+    pub fn stray(mut self, clause: &str) -> Self {
+        self.stray = Some(clause.into());
+        self
+    }
+
+    /// Whether the absence of a reply is allowed.
+    pub fn may_be_silent(&self) -> bool {
+        self.allowed
+            .iter()
+            .any(|a| matches!(a.outcome, Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies))
+    }
+
+    /// Whether the absence of a reply is allowed while later requests are answered.
+    pub fn may_be_passed_over(&self) -> bool {
+        self.allowed.iter().any(|allowed| allowed.outcome == Outcome::Silence)
+    }
+
+    /// Whether the session may end here, so that nothing after it is answered.
+    pub fn may_end(&self) -> bool {
+        self.allowed.iter().any(|a| matches!(a.outcome, Outcome::EndsInOrder | Outcome::Dies))
+    }
+
+    /// The first alternative that fits the absence of a reply; `ended` says how the session went on.
+    pub fn silence(&self, ended: Option<peerproof_engine::transcript::Exit>) -> Option<&Allowed> {
+        use peerproof_engine::transcript::Exit;
+        self.allowed.iter().find(|allowed| match allowed.outcome {
+            Outcome::Silence => ended.is_none_or(|exit| exit == Exit::Code(0)),
+            Outcome::EndsInOrder => ended == Some(Exit::Code(0)),
+            Outcome::Dies => ended.is_some_and(|exit| exit != Exit::Code(0)),
+            _ => false,
+        })
+    }
+
+    /// The first alternative that a reply fits.
+    pub fn fit(&self, reply: &Json) -> Option<&Allowed> {
+        self.allowed.iter().find(|allowed| allowed.misfit(reply).is_none())
+    }
+
+    /// Reason code and phrase for a reply that fits none.
+    pub fn misfit(&self, reply: &Json) -> (String, String) {
+        let mut misfits: Vec<(&'static str, String)> =
+            self.allowed.iter().filter_map(|allowed| allowed.misfit(reply)).collect();
+        // The alternative that came closest tells most: a wrong output says more than a wrong sort of reply.
+        misfits.sort_by_key(|(code, _)| matches!(*code, "accepted" | "refused" | "replied"));
+        let (code, phrase) = misfits.into_iter().next().unwrap_or(("unexpected", String::new()));
+        (self.reason.clone().unwrap_or_else(|| code.to_owned()), phrase)
+    }
+
+    /// What is expected, in one phrase.
+    pub fn phrase(&self) -> String {
+        let phrases: Vec<String> = self.allowed.iter().map(Allowed::phrase).collect();
+        phrases.join(", or ")
+    }
+}
+
+impl Allowed {
+    /// A reply of this sort.
+    pub fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            output: None,
+            recipe: None,
+            hit: None,
+            members: BTreeMap::new(),
+            output_members: BTreeMap::new(),
+            choice: None,
+        }
+    }
+
+    /// Success with this output.
+    pub fn output(output: impl Into<String>) -> Self {
+        Self { output: Some(output.into()), ..Self::of(Outcome::Ok) }
+    }
+
+    /// Success with an output that has at least the members of this JSON object: a role says what its tool answers, not
+    /// that it answers nothing else.
+    pub fn holding(output: &str) -> Self {
+        let members = parse(output).and_then(|output| output.into_object().ok()).unwrap_or_default();
+        members.into_iter().fold(Self::of(Outcome::Ok), |allowed, (name, value)| {
+            allowed.output_member(&format!("/{name}"), Match::Equals(value.to_text()))
+        })
+    }
+
+    /// Success with an output (JSON text) that is described by a recipe.
+    pub fn large_output(output: Payload) -> Self {
+        Self { recipe: Some(output), ..Self::of(Outcome::Ok) }
+    }
+
+    /// Success with `{"count":n}`.
+    pub fn count(count: u64) -> Self {
+        Self::of(Outcome::Ok).output_member("/count", Match::Equals(count.to_string()))
+    }
+
+    /// Demands something of a part of the output.
+    #[must_use]
+    pub fn output_member(mut self, pointer: &str, what: Match) -> Self {
+        self.output_members.insert(pointer.to_owned(), what);
+        self
+    }
+
+    /// Demands or forbids `idempotent_hit`.
+    #[must_use]
+    pub fn hit(mut self, hit: bool) -> Self {
+        self.hit = Some(hit);
+        self
+    }
+
+    /// Demands something of a member.
+    #[must_use]
+    pub fn member(mut self, pointer: &str, what: Match) -> Self {
+        self.members.insert(pointer.to_owned(), what);
+        self
+    }
+
+    /// Names the value of the open choice that this outcome shows.
+    #[must_use]
+    pub fn shows(mut self, value: &str) -> Self {
+        self.choice = Some(value.to_owned());
+        self
+    }
+
+    /// Why `reply` does not fit: reason code and phrase.
+    fn misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+        let ok = reply.get("ok").and_then(Json::as_bool);
+        let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
+        let code = |code: &'static str| Some((code, String::new()));
+        match self.outcome {
+            Outcome::Ok if ok != Some(true) => return code("refused"),
+            Outcome::Refused if ok != Some(false) => return code("accepted"),
+            Outcome::ToolError if ok != Some(false) => return code("accepted"),
+            Outcome::ToolError if reply.get("status").and_then(Json::as_str) != Some("TOOL_ERROR") => {
+                return code("no_tool_error");
+            }
+            Outcome::LeaseRequired | Outcome::LeaseRejected if ok != Some(false) => {
+                return code("lease_not_enforced");
+            }
+            Outcome::LeaseRequired => {
+                if error != "lease_required" {
+                    return code("not_lease_required");
+                }
+                if !Match::Integer.holds(reply.get("tier")) || !Match::NonEmptyString.holds(reply.get("aid"))
+                {
+                    return code("lease_members");
+                }
+            }
+            Outcome::LeaseRejected => {
+                if error != "lease_rejected" {
+                    return code("not_lease_rejected");
+                }
+                if !Match::NonEmptyString.holds(reply.get("reason")) {
+                    return code("lease_members");
+                }
+            }
+            Outcome::Silence | Outcome::EndsInOrder | Outcome::Dies => return code("replied"),
+            Outcome::Any if ok.is_none() => return code("not_a_reply"),
+            Outcome::Ok | Outcome::Refused | Outcome::ToolError | Outcome::Any | Outcome::Reply => {}
+        }
+        if let Some(hit) = self.hit {
+            let member = reply.get("idempotent_hit");
+            if hit && member != Some(&Json::Bool(true)) {
+                return code("no_hit");
+            }
+            if !hit && !matches!(member, None | Some(Json::Bool(false))) {
+                return code("false_hit");
+            }
+        }
+        let demands_value = self.output.is_some() || self.recipe.is_some();
+        if demands_value || !self.output_members.is_empty() {
+            let text = reply.get("output_json").and_then(Json::as_str);
+            if self.output_members.is_empty() && self.output.is_some() && text == self.output.as_deref() {
+                // The very text that is demanded is that value, if it is one.
+                if !text.is_some_and(is_strict) {
+                    return code("wrong_output");
+                }
+                return self.member_misfit(reply);
+            }
+            let got = text.and_then(parse);
+            if got.is_none() || (demands_value && got != self.expected_output()) {
+                return code("wrong_output");
+            }
+            for (pointer, what) in &self.output_members {
+                if !what.holds(got.as_ref().and_then(|got| got.pointer(pointer))) {
+                    return Some(("wrong_output", format!("{pointer} of the output {}", what.phrase())));
+                }
+            }
+        }
+        self.member_misfit(reply)
+    }
+
+    fn member_misfit(&self, reply: &Json) -> Option<(&'static str, String)> {
+        let (pointer, what) =
+            self.members.iter().find(|(pointer, what)| !what.holds(reply.pointer(pointer)))?;
+        Some(("wrong_member", format!("{pointer} {}", what.phrase())))
+    }
+
+    fn expected_output(&self) -> Option<Json> {
+        match (&self.output, &self.recipe) {
+            (Some(text), _) => parse(text),
+            (None, Some(recipe)) => {
+                let bytes = recipe.expand(&Vars::new()).ok()?;
+                json::decode(&bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn phrase(&self) -> String {
+        let mut text = match self.outcome {
+            Outcome::Ok => "ok:true".to_owned(),
+            Outcome::Refused => "ok:false".to_owned(),
+            Outcome::ToolError => "ok:false with status TOOL_ERROR".to_owned(),
+            Outcome::LeaseRequired => "lease_required with an integer tier and the aid".to_owned(),
+            Outcome::LeaseRejected => "lease_rejected with a reason".to_owned(),
+            Outcome::Any => "a well-formed reply".to_owned(),
+            Outcome::Reply => "one reply".to_owned(),
+            Outcome::Silence => "no reply".to_owned(),
+            Outcome::EndsInOrder => "an orderly end with exit status 0".to_owned(),
+            Outcome::Dies => "an end at once with a non-zero status".to_owned(),
+        };
+        if let Some(output) = &self.output {
+            text.push_str(&format!(" with output {output}"));
+        }
+        if let Some(recipe) = &self.recipe {
+            text.push_str(&format!(" with output {}", recipe.summary(120)));
+        }
+        match self.hit {
+            Some(true) => text.push_str(" and idempotent_hit:true"),
+            Some(false) => text.push_str(" and no idempotent_hit"),
+            None => {}
+        }
+        for (pointer, what) in &self.output_members {
+            text.push_str(&format!(", {pointer} of the output {}", what.phrase()));
+        }
+        for (pointer, what) in &self.members {
+            text.push_str(&format!(", {pointer} {}", what.phrase()));
+        }
+        text
+    }
+}
+
+impl Match {
+    /// Whether a member (or its absence) is as it must be.
+    pub fn holds(&self, value: Option<&Json>) -> bool {
+        match self {
+            Self::Equals(text) => value.is_some() && parse(text).as_ref() == value,
+            Self::OneOf(texts) => value.is_some() && texts.iter().any(|text| parse(text).as_ref() == value),
+            Self::Contains(part) => value
+                .and_then(Json::as_str)
+                .is_some_and(|text| text.to_lowercase().contains(&part.to_lowercase())),
+            Self::Lacks(part) => value.and_then(Json::as_str).is_none_or(|text| !text.contains(part)),
+            Self::Text(recipe) => value
+                .and_then(Json::as_str)
+                .is_some_and(|text| recipe.expand(&Vars::new()).is_ok_and(|bytes| bytes == text.as_bytes())),
+            Self::Integer => match value {
+                Some(Json::Number(number)) => number.is_integral(),
+                _ => false,
+            },
+            Self::Number => matches!(value, Some(Json::Number(_))),
+            Self::NonEmptyString => value.and_then(Json::as_str).is_some_and(|text| !text.is_empty()),
+            Self::Absent => value.is_none(),
+        }
+    }
+
+    /// What is demanded, as a phrase.
+    pub fn phrase(&self) -> String {
+        match self {
+            Self::Equals(text) => format!("= {text}"),
+            Self::OneOf(texts) => format!("one of {}", texts.join(", ")),
+            Self::Contains(part) => format!("contains {part:?}"),
+            Self::Lacks(part) => format!("does not contain {part:?}"),
+            Self::Text(recipe) => format!("= {:?}", recipe.summary(120)),
+            Self::Integer => "an integer".to_owned(),
+            Self::Number => "a number".to_owned(),
+            Self::NonEmptyString => "a non-empty string".to_owned(),
+            Self::Absent => "absent".to_owned(),
+        }
+    }
+}
+
+/// Whether a text is strict JSON.
+pub fn is_strict(text: &str) -> bool {
+    json::check(text.as_bytes(), &DecodeLimits::default()).is_ok()
+}
+
+/// Strict JSON of an expectation or an `output_json`.
+pub fn parse(text: &str) -> Option<Json> {
+    json::decode(text.as_bytes(), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}

@@ -1,0 +1,90 @@
+//! The stored requests and conversations, for the peer's own tools.
+
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+
+use super::super::role::role;
+use super::{Made, reference_aids};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::rng::Rng;
+
+static SEEDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/seeds");
+static CONVERSATIONS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/conversations");
+
+/// All stored requests, in the order of their names.
+fn requests() -> &'static [&'static [u8]] {
+    static ALL: OnceLock<Vec<&'static [u8]>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut files: Vec<_> = SEEDS.dirs().flat_map(Dir::files).collect();
+        files.sort_by_key(|file| file.path());
+        files.into_iter().map(include_dir::File::contents).collect()
+    })
+}
+
+/// The stored conversations, line by line.
+fn conversations() -> &'static [Vec<&'static str>] {
+    static ALL: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut files: Vec<_> = CONVERSATIONS.files().collect();
+        files.sort_by_key(|file| file.path());
+        files.into_iter().filter_map(|file| Some(file.contents_utf8()?.lines().collect())).collect()
+    })
+}
+
+/// `text` with the peer's own action ids; `None` where it names a tool that the peer has not, or may not be asked for
+/// here.
+fn translated(text: &str, facts: &Facts) -> Option<String> {
+    let mut text = text.to_owned();
+    for (aid, name) in reference_aids() {
+        if !text.contains(aid.as_str()) {
+            continue;
+        }
+        if matches!(*name, "http_get" | "sleep" | "crash") {
+            return None;
+        }
+        text = text.replace(aid.as_str(), &role(facts, name)?.aid);
+    }
+    let has = |member: &str| text.contains(member);
+    let unclaimed = (has("idempotency_key") && !facts.claims("idempotency"))
+        || (has("_lease") && !facts.claims("lease"))
+        || (has("ds_state") && !facts.claims("ds_state"));
+    (!unclaimed).then_some(text)
+}
+
+/// A stored request.
+pub(super) fn request(facts: &Facts, rng: &mut Rng) -> Option<Made> {
+    let bytes = *rng.pick(requests());
+    match std::str::from_utf8(bytes) {
+        Ok(text) => translated(text, facts).map(|text| Made::bytes(text.as_bytes())),
+        // Bytes that are no text name no tool that matters.
+        Err(_) => Some(Made::bytes(bytes)),
+    }
+}
+
+/// A stored conversation; without leases, whose tokens would have to be captured.
+pub(super) fn conversation(facts: &Facts, rng: &mut Rng) -> Option<Vec<Made>> {
+    let lines = rng.pick(conversations());
+    let mut made = Vec::new();
+    for line in lines {
+        if line.contains("{token}") || line.contains("_lease.issue") {
+            return None;
+        }
+        made.push(Made { payload: Payload::text(translated(line, facts)?), ..Made::default() });
+    }
+    // The same conversation in other words now and then.
+    if rng.chance(1, 4) {
+        for made in &mut made {
+            let Some(value) = made.small().and_then(|bytes| decoded(&bytes)) else { continue };
+            let how = *rng.pick(&json::Presentation::ALL);
+            made.payload = Payload::text(json::present(&value, how, &mut || rng.next_u64()));
+        }
+    }
+    Some(made)
+}
+
+fn decoded(bytes: &[u8]) -> Option<Json> {
+    json::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}

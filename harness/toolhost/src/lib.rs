@@ -1,0 +1,185 @@
+//! The toolhost boundary: a process that runs tools (`--run`) or serves them line by line (`--serve`), and the
+//! dispatcher that starts it.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::plan::{Plan, Step};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Transcript, strict};
+
+pub mod align;
+pub mod bench;
+pub mod cases;
+pub mod checks;
+pub mod config;
+pub mod consumer;
+pub mod dispatch;
+pub mod exchanges;
+pub mod expect;
+pub mod frames;
+pub mod generate;
+pub mod model;
+pub mod oracle;
+pub mod probe;
+mod redundant;
+pub mod relation;
+pub mod reply_rules;
+pub mod role;
+pub mod state;
+pub mod talk;
+pub mod talk_state;
+pub mod usual;
+
+/// The toolhost boundary. Its data is loaded when it is asked for: a reference peer needs none of it, and starts in
+/// thousands.
+struct Toolhost {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static TOOLHOST: Toolhost = Toolhost { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &TOOLHOST
+}
+
+impl Boundary for Toolhost {
+    fn name(&self) -> &'static str {
+        "toolhost"
+    }
+
+    fn summary(&self) -> &'static str {
+        "runs tools for a dispatcher: run mode, serve mode, leases, idempotency, DSState"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/toolhost/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(checks::all)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec!["run", "serve"]), (Side::Consumer, vec!["command"])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        if argv.iter().any(|part| part.contains("{peer}")) {
+            ("command", Side::Consumer)
+        } else if argv.iter().any(|part| part == "--run") {
+            ("run", Side::Provider)
+        } else {
+            ("serve", Side::Provider)
+        }
+    }
+
+    fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {
+        let mut argv = argv.to_vec();
+        let mut values = BTreeMap::new();
+        // `--run <plugin> <aid>`: the plugin may be left out by who has only one.
+        if let Some(run) = argv.iter().position(|word| word == "--run")
+            && !argv.iter().any(|word| word.contains("{aid}"))
+        {
+            let operands = argv[run + 1..].iter().take_while(|word| !word.starts_with('-')).count();
+            if operands > 0 {
+                let aid = std::mem::replace(&mut argv[run + operands.min(2)], "{aid}".to_owned());
+                values.insert("aid".to_owned(), aid);
+            }
+        }
+        (argv, values)
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.facts.side {
+            Side::Provider => strict::expectations::<expect::Expect>(&transcript.plan)?,
+            Side::Consumer => strict::expectations::<dispatch::expect::CallExpect>(&transcript.plan)?,
+        }
+        relation::admit(&transcript.plan)
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        oracle::judge(transcript)
+    }
+
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        model::judge(transcript)
+    }
+
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        consumer::judge(transcript)
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["MACHINA_LEASE_ENFORCE", "MACHINA_HTTP_ALLOWED_HOSTS"]
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        oracle::answers_canary(step, frame)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let canary =
+            talk::Talk::serve(facts).numbered(number).canary_for("TH-FRAME-01").plan().steps.pop()?;
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: "TH-FRAME-04", canary })
+    }
+
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        probe::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+        probe::complete(facts, features_given, probes);
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        generate::variants(plan, step)
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        usual::facts(side)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
+    }
+
+    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan> {
+        bench::small_exchanges(facts, exchanges)
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "constant full reply",
+            "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
+             \"ds_state\":{\"delta\":true}}'; done",
+        )]
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
+    }
+}

@@ -1,0 +1,379 @@
+//! From the bytes of one line to what they ask for, as far as the contract lets one say.
+
+use super::pins::Pins;
+use peerproof_engine::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
+use peerproof_engine::lines::{Line, VARIABLE_MARK};
+use peerproof_engine::near_miss;
+
+/// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
+const REQUEST_BYTES_MAX: usize = 10 << 20;
+/// Nesting that every peer has to take.
+const DEPTH_MIN: usize = 64;
+/// Largest integer that every peer has to keep.
+const INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// What a line is.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// White space; `sure` where every reader sees it as such.
+    Blank { sure: bool },
+    /// Refused by every peer, for this clause.
+    Malformed(&'static str),
+    /// Longer than a line may be.
+    TooLong,
+    /// Nothing certain can be said but that one reply comes.
+    Anything,
+    /// A request with members of the right types.
+    Request(Box<Request>),
+}
+
+/// A request whose known members have the right types.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    pub aid: String,
+    pub input: Input,
+    pub state: Option<Json>,
+    pub key: Option<String>,
+    pub token: Token,
+    /// A peer may refuse it for this clause.
+    pub may_refuse: Option<&'static str>,
+    /// It has members that no peer knows.
+    pub has_unknown: bool,
+    /// Ends in a carriage return.
+    pub has_cr: bool,
+    /// Names repeat somewhere inside.
+    pub duplicates: bool,
+    /// Some string has a lone surrogate.
+    pub surrogates: bool,
+    pub bytes: usize,
+    /// The whole object where it asks the command that issues leases; else null.
+    pub whole: Json,
+}
+
+/// The input of a tool.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    /// The text of `input_json`; `None` where it is absent.
+    pub text: Option<String>,
+    /// Its value, which is an object; `None` where the text holds none.
+    pub value: Option<Json>,
+    /// Every peer keeps it as it is.
+    pub plain: bool,
+    /// A peer may refuse it for this clause.
+    pub may_refuse: Option<&'static str>,
+}
+
+/// A lease token.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum Token {
+    #[default]
+    Absent,
+    Empty,
+    /// The captured one of this name.
+    Captured(String),
+    /// Certainly none that was issued: a captured one with something added.
+    Altered,
+    Literal(String),
+}
+
+/// Members of a request in serve mode.
+const KNOWN: [&str; 6] = ["aid", "input_json", "inputs", "ds_state", "idempotency_key", "_lease_token"];
+
+/// Reads a line of serve mode, or all of standard input in run mode.
+pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
+    let bytes: &[u8] = &line.bytes;
+    let has_cr = bytes.last() == Some(&b'\r');
+    if bytes.len() > REQUEST_BYTES_MAX - 2 {
+        if serve && has_cr && bytes.len() <= REQUEST_BYTES_MAX + 2 {
+            return Reading::Anything;
+        }
+        if bytes.len() > REQUEST_BYTES_MAX {
+            return Reading::TooLong;
+        }
+    }
+    let (text, bom) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(text) => (text, true),
+        None => (bytes, false),
+    };
+    if let Some(sure) = blank(text) {
+        return match serve {
+            true => Reading::Blank { sure: sure && !bom },
+            false => Reading::Malformed("TH-RUN-01"),
+        };
+    }
+    if bom && pins.is("bom", "refuse") {
+        return Reading::Malformed("TH-JSON-13");
+    }
+    let decoded = match json::decode(text, &DecodeLimits::default()) {
+        Ok(decoded) => decoded,
+        Err(error) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => return Reading::Anything,
+        // What a variable stood for may have been anything.
+        Err(_) if line.has_variable => return Reading::Anything,
+        Err(error) => return Reading::Malformed(clause_of(&error, text)),
+    };
+    let facts = decoded.facts;
+    let whole = decoded.value;
+    let Some(members) = whole.as_object() else { return Reading::Malformed("TH-REQ-01") };
+    let mut request = Request {
+        has_cr,
+        duplicates: facts.duplicate_keys,
+        surrogates: facts.lone_surrogates,
+        bytes: bytes.len(),
+        ..Request::default()
+    };
+    let mut may = |clause: &'static str| request.may_refuse = Some(clause);
+    if bom && !pins.is("bom", "ignore") {
+        may("TH-JSON-13");
+    }
+    if facts.depth > DEPTH_MIN {
+        may("TH-JSON-06");
+    }
+    if facts.lone_surrogates {
+        may("TH-JSON-08");
+    }
+    if numbers(&whole).big {
+        may("TH-JSON-09");
+    }
+    let mut first = false;
+    if facts.duplicate_keys {
+        may("TH-JSON-07");
+        let repeats = |name: &&str| members.iter().filter(|(member, _)| member == name).count() > 1;
+        if KNOWN.iter().any(repeats) {
+            match pins.get("duplicate_keys") {
+                Some("first") => first = true,
+                Some("last") => {}
+                Some("refuse") => return Reading::Malformed("TH-JSON-07"),
+                _ => return Reading::Anything,
+            }
+        }
+    }
+    let member = |name: &str| {
+        let mut named = members.iter().filter(|(member, _)| member == name).map(|(_, value)| value);
+        if first { named.next() } else { named.next_back() }
+    };
+    request.has_unknown = members.iter().any(|(name, _)| !KNOWN.contains(&name.as_str()));
+    let null_refused = pins.is("null_member", "refuse");
+    let null_absent = pins.is("null_member", "absent");
+    // A known member that is no string: `Err` where that is refused by all.
+    let mut text_member = |name: &str, clause: &'static str| match member(name) {
+        None => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(Json::Null) if null_refused => Err("TH-REQ-11"),
+        Some(Json::Null) => {
+            if !null_absent {
+                request.may_refuse = Some("TH-REQ-11");
+            }
+            Ok(None)
+        }
+        Some(_) => Err(clause),
+    };
+    if !serve {
+        let input = match text_member("input_json", "TH-REQ-04") {
+            Ok(input) => input,
+            Err(clause) => return Reading::Malformed(clause),
+        };
+        let reading = finish(request, input, &member, pins);
+        return with_state(reading, whole, first);
+    }
+    let read = (|| {
+        Ok((
+            text_member("aid", "TH-REQ-02").map_err(|_| "TH-REQ-02")?,
+            text_member("input_json", "TH-REQ-04")?,
+            if pins.idempotency { text_member("idempotency_key", "TH-REQ-08")? } else { None },
+            if pins.lease { text_member("_lease_token", "TH-REQ-09")? } else { None },
+        ))
+    })();
+    let (aid, input, key, token) = match read {
+        Ok(read) => read,
+        Err(clause) => return Reading::Malformed(clause),
+    };
+    match aid {
+        None => return Reading::Malformed("TH-REQ-02"),
+        Some(aid) if aid.is_empty() => return Reading::Malformed("TH-REQ-02"),
+        Some(aid) => request.aid = aid,
+    }
+    // Members of a feature that is not claimed are not judged.
+    let unclaimed = (!pins.idempotency && member("idempotency_key").is_some())
+        || (!pins.lease && member("_lease_token").is_some());
+    if unclaimed {
+        return Reading::Anything;
+    }
+    request.key = key;
+    request.token = token.map_or(Token::Absent, token_of);
+    if line.has_variable {
+        let marks = whole.to_text().matches(VARIABLE_MARK).count();
+        let own = match &request.token {
+            Token::Captured(_) | Token::Altered => marks == 2,
+            _ => false,
+        };
+        if !own {
+            return Reading::Anything;
+        }
+    }
+    if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
+        request.whole = whole.clone();
+    }
+    let reading = finish(request, input, &member, pins);
+    with_state(reading, whole, first)
+}
+
+/// Moves the `ds_state` that counts out of the whole object, where it is one.
+fn with_state(mut reading: Reading, whole: Json, first: bool) -> Reading {
+    if let Reading::Request(request) = &mut reading {
+        let mut members = whole.into_object().unwrap_or_default();
+        let mut states = members.iter_mut().filter(|(name, _)| name == "ds_state").map(|(_, value)| value);
+        let state = if first { states.next() } else { states.next_back() };
+        request.state = state.filter(|state| state.as_object().is_some()).map(std::mem::take);
+    }
+    reading
+}
+
+fn finish<'a>(
+    mut request: Request,
+    input: Option<String>,
+    member: &dyn Fn(&str) -> Option<&'a Json>,
+    pins: &Pins,
+) -> Reading {
+    match member("ds_state") {
+        None => {}
+        Some(Json::Null) if pins.is("null_member", "refuse") => return Reading::Malformed("TH-REQ-11"),
+        Some(Json::Null) if pins.is("null_member", "absent") => {}
+        Some(Json::Null) => request.may_refuse = Some("TH-REQ-11"),
+        Some(Json::Object(_)) => {}
+        Some(_) => return Reading::Malformed("TH-REQ-07"),
+    }
+    if input.is_none() && member("inputs").is_some() {
+        match pins.get("inputs_member") {
+            Some("refuse") => return Reading::Malformed("TH-REQ-12"),
+            Some("ignore") => {}
+            _ => request.may_refuse = Some("TH-REQ-12"),
+        }
+    }
+    request.input = read_input(input, request.surrogates);
+    Reading::Request(Box::new(request))
+}
+
+fn token_of(text: String) -> Token {
+    if text.is_empty() {
+        return Token::Empty;
+    }
+    if text.contains(VARIABLE_MARK) {
+        let inner = text.strip_prefix(VARIABLE_MARK).and_then(|text| text.strip_suffix(VARIABLE_MARK));
+        return match inner {
+            Some(name) if !name.contains(VARIABLE_MARK) && !name.contains(near_miss::MARK) => {
+                Token::Captured(name.to_owned())
+            }
+            _ => Token::Altered,
+        };
+    }
+    Token::Literal(text)
+}
+
+fn read_input(text: Option<String>, surrogates: bool) -> Input {
+    let Some(text) = text else {
+        let value = Some(Json::object::<&str>([]));
+        return Input { text: None, value, plain: true, may_refuse: None };
+    };
+    let (inner, bom) = match text.strip_prefix('\u{FEFF}') {
+        Some(inner) => (inner, true),
+        None => (text.as_str(), false),
+    };
+    let mut input = Input { plain: true, ..Input::default() };
+    match json::decode(inner.as_bytes(), &DecodeLimits::default()) {
+        Ok(decoded) if decoded.value.as_object().is_some() => {
+            let numbers = numbers(&decoded.value);
+            let facts = decoded.facts;
+            input.plain = !(numbers.inexact
+                || numbers.big
+                || facts.duplicate_keys
+                || facts.lone_surrogates
+                || surrogates);
+            input.may_refuse = if bom {
+                Some("TH-JSON-13")
+            } else if facts.depth > DEPTH_MIN {
+                Some("TH-JSON-06")
+            } else if facts.duplicate_keys {
+                Some("TH-JSON-07")
+            } else if facts.lone_surrogates {
+                Some("TH-JSON-08")
+            } else if numbers.big {
+                Some("TH-JSON-09")
+            } else {
+                None
+            };
+            input.value = Some(decoded.value);
+        }
+        _ => input.plain = false,
+    }
+    input.text = Some(text);
+    input
+}
+
+/// Whether `text` is white space only; `Some(false)` where only some readers see it as such.
+fn blank(text: &[u8]) -> Option<bool> {
+    if text.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+        return Some(true);
+    }
+    // Most lines start with a brace: nothing else has to be looked at.
+    if text.first() == Some(&b'{') {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let loose =
+        |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{FEFF}' | '\u{180E}' | '\u{200B}');
+    text.chars().all(loose).then_some(false)
+}
+
+/// What numbers a value holds.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Numbers {
+    /// Some number may come back in another spelling of the same double.
+    pub inexact: bool,
+    /// Some integer is beyond ±(2^53−1), or some number beyond every double.
+    pub big: bool,
+}
+
+pub(super) fn numbers(value: &Json) -> Numbers {
+    let mut found = Numbers::default();
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        match value {
+            Json::Number(number) => {
+                let integer = number.as_i64().map(i64::unsigned_abs);
+                match integer {
+                    Some(integer) if integer <= INTEGER_MAX => {}
+                    Some(_) => found.big = true,
+                    None => {
+                        found.inexact = true;
+                        found.big |= number.as_f64().is_none() || number.is_integral();
+                    }
+                }
+            }
+            Json::Array(items) => pending.extend(items),
+            Json::Object(members) => pending.extend(members.iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The clause that an offence against strict JSON breaks.
+fn clause_of(error: &DecodeError, text: &[u8]) -> &'static str {
+    match error.kind {
+        DecodeErrorKind::InvalidUtf8 => "TH-JSON-04",
+        DecodeErrorKind::InvalidNumber => "TH-JSON-02",
+        DecodeErrorKind::TrailingBytes => "TH-JSON-03",
+        DecodeErrorKind::UnexpectedByte { found: b'N' | b'I' | b'+' | b'.', .. } => "TH-JSON-02",
+        DecodeErrorKind::UnexpectedByte { found: b'x' | b'X', .. }
+            if error.offset > 0 && text.get(error.offset - 1) == Some(&b'0') =>
+        {
+            "TH-JSON-02"
+        }
+        DecodeErrorKind::UnexpectedEnd | DecodeErrorKind::UnexpectedByte { .. }
+            if text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() > 1_000 =>
+        {
+            "TH-JSON-06"
+        }
+        _ => "TH-JSON-01",
+    }
+}

@@ -1,0 +1,408 @@
+//! Finds out which conformance roles and features a toolhost has, where its configuration does not say.
+//!
+//! Every role is tried once. An unmapped one is tried under the reference's action id and mapped where the tool answers
+//! as the table of roles says. A configured one whose tool answers otherwise is taken out and remembered as misbehaving:
+//! its checks are untestable and blame no clause. Features are probed only where the configuration has no `[features]`
+//! table; a claimed `http_get` is held to its claim.
+
+use serde_json::{Value, json};
+
+use super::config::KEYS;
+use super::expect::{Allowed, Expect, Outcome, parse};
+use super::role::{ROLES, reference_aid, role};
+use super::talk::{Request, Talk, quoted};
+use super::talk_state::url_input;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self as strict, DecodeLimits, Json};
+use peerproof_engine::payload::{Payload, shorten};
+use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Plan};
+use peerproof_engine::transcript::{Kind, Transcript};
+
+/// How leases are obtained from the reference, and tried from peers that say nothing about it.
+pub fn default_lease() -> Value {
+    json!({
+        "issue": {"aid": "_lease.issue", "tool_aid": "{aid}", "tier": "{tier}", "ttl_ms": "{ttl_ms}"},
+        "token": "/token_id"
+    })
+}
+
+/// Clause under which probes are filed; they are never judged.
+const CLAUSE: &str = "TH-FRAME-01";
+
+/// The conversations that ask.
+pub fn plans(facts: &Facts) -> Vec<Plan> {
+    if facts.side == Side::Consumer {
+        return Vec::new();
+    }
+    let mut plans = Vec::new();
+    if facts.commands.contains("serve") {
+        plans.push(serve_plan(facts));
+        if !facts.features.contains_key("lease") {
+            plans.push(lease_plan(facts));
+        }
+        plans.push(crash_plan(facts));
+    } else if facts.commands.contains("run") {
+        plans.push(run_plan(facts));
+    }
+    plans
+}
+
+fn anything() -> Expect {
+    Expect::new(CLAUSE, Allowed::of(Outcome::Any))
+}
+
+fn aid_of(facts: &Facts, name: &str) -> String {
+    role(facts, name).map_or_else(|| reference_aid(name), |role| role.aid)
+}
+
+/// One request to the tool of a role.
+struct Question {
+    role: &'static str,
+    aid: String,
+    input: String,
+}
+
+/// What is asked, in order. The counter comes first, before the same tool counts for another role, and twice, as two
+/// answers show how it counts; a slot is read after it was written and after it was emptied. `crash` has a plan of its
+/// own because it may end the process.
+fn questions(facts: &Facts) -> Vec<Question> {
+    let input_of =
+        |name: &str| ROLES.iter().find(|(known, _)| *known == name).map_or("{}", |(_, input)| input);
+    let others = ROLES.iter().map(|(name, _)| *name).filter(|name| !matches!(*name, "crash" | "counter"));
+    let mut names = vec!["counter", "counter"];
+    for name in others {
+        names.push(name);
+        if name == "remove" {
+            names.push("get");
+        }
+    }
+    let question = |name: &'static str| {
+        let input = role(facts, name).filter(|_| name == "any").and_then(|any| any.input);
+        let input = input.map_or_else(|| input_of(name).to_owned(), |input| input.to_string());
+        Question { role: name, aid: aid_of(facts, name), input }
+    };
+    names.into_iter().map(question).collect()
+}
+
+impl Question {
+    fn payload(&self) -> Payload {
+        if self.role == "http_get" {
+            url_input("http://127.0.0.1:{{web.port}}/")
+        } else {
+            Payload::text(quoted(&self.input))
+        }
+    }
+}
+
+fn web(talk: &mut Talk<'_>) {
+    talk.fixture(Fixture::Listener {
+        name: "web".to_owned(),
+        status: 200,
+        location: None,
+        body: Payload::text("probe"),
+        manner: Manner::default(),
+    });
+}
+
+fn serve_plan(facts: &Facts) -> Plan {
+    let mut talk = Talk::serve(facts);
+    web(&mut talk);
+    for question in questions(facts) {
+        let request = Request::aid(&question.aid).payload("input_json", question.payload());
+        talk.send(request.line(), anything());
+    }
+    let (aid, input) = repeatable(facts);
+    for _ in 0..2 {
+        talk.send(Request::aid(&aid).input(&input).key("peerproof-probe").line(), anything());
+    }
+    talk.finish();
+    talk.plan()
+}
+
+/// A tool that shows whether a repeated key runs it again: the counter where there is one.
+fn repeatable(facts: &Facts) -> (String, String) {
+    match role(facts, "counter").or_else(|| role(facts, "any")) {
+        Some(role) => (role.aid, role.input.map_or_else(|| "{}".to_owned(), |input| input.to_string())),
+        None => (reference_aid("counter"), "{}".to_owned()),
+    }
+}
+
+fn lease_plan(facts: &Facts) -> Plan {
+    let mut talk = Talk::serve_env(facts, &[("MACHINA_LEASE_ENFORCE", "1")]);
+    let request = Request::aid("_lease.issue")
+        .member("tool_aid", quoted(&aid_of(facts, "tier1")))
+        .member("tier", "1")
+        .member("ttl_ms", "10000");
+    talk.send(request.line(), anything());
+    talk.capture("/token_id", "token", true);
+    talk.finish();
+    talk.plan()
+}
+
+fn crash_plan(facts: &Facts) -> Plan {
+    let mut talk = Talk::serve(facts);
+    let request = Request::aid(&aid_of(facts, "crash")).input("{}");
+    talk.send(request.line(), anything());
+    talk.finish();
+    talk.plan()
+}
+
+fn run_plan(facts: &Facts) -> Plan {
+    let mut talk = Talk::runs(facts);
+    web(&mut talk);
+    for question in questions(facts) {
+        let body = Request::empty().payload("input_json", question.payload()).body();
+        talk.add_session("run", &[("aid", &question.aid)], &[]);
+        talk.send_as(body, Chunking::Whole, 0, anything());
+        talk.act(Act::Finish);
+    }
+    talk.plan()
+}
+
+/// Completes the facts by what the probes showed.
+pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) {
+    let asked = questions(facts);
+    let serve = facts.commands.contains("serve");
+    let mut misfits: Vec<Misfit> = Vec::new();
+    let claimed_http = aid_of(facts, "http_get");
+    let mut leases = false;
+    let mut repeats = false;
+    for (index, transcript) in probes.iter().enumerate() {
+        let replies = replies(transcript, serve);
+        let is_lease = index == 1 && probes.len() == 3;
+        let is_crash = serve && index + 1 == probes.len() && index > 0;
+        if is_lease {
+            leases = replies
+                .first()
+                .and_then(|reply| reply.as_ref()?.get("token_id")?.as_str().map(str::is_empty))
+                == Some(false);
+        } else if is_crash {
+            let succeeds = replies.first().is_some_and(|reply| reply.as_ref().is_some_and(is_ok));
+            if facts.roles.contains_key("crash") {
+                let why = succeeds.then(|| "succeeds".to_owned());
+                misfits.extend(why.map(|why| ("crash", aid_of(facts, "crash"), why)));
+            } else if crashes(&replies, transcript, facts) {
+                map(facts, "crash");
+            }
+        } else {
+            let answers: Vec<(&Question, &Json)> = asked
+                .iter()
+                .zip(&replies)
+                .filter_map(|(asked, reply)| Some((asked, reply.as_ref()?)))
+                .collect();
+            for name in ROLES.iter().map(|(name, _)| *name) {
+                let own: Vec<_> =
+                    answers.iter().filter(|(question, _)| question.role == name).copied().collect();
+                let configured = facts.roles.contains_key(name);
+                match own.first().map(|(question, reply)| seen(question, reply)) {
+                    Some(Seen::Plays) if !configured => map(facts, name),
+                    Some(Seen::Other(why)) if configured || (name == "http_get" && claims_http(facts)) => {
+                        misfits.push((name, own[0].0.aid.clone(), why));
+                    }
+                    _ => {}
+                }
+            }
+            if serve {
+                misfits.extend(miscounts(&answers, facts));
+                misfits.extend(misfits_of_slots(&answers, facts));
+            }
+            repeats = serve && repeated(&replies);
+        }
+    }
+    for (name, aid, why) in misfits {
+        let meaning =
+            KEYS.iter().find(|key| key.table == "roles" && key.name == name).map_or("", |key| key.meaning);
+        let why = format!("{aid} as role `{name}` {why}; the role: {meaning}");
+        facts.misfits.entry(name.to_owned()).or_insert(why);
+        facts.roles.remove(name);
+    }
+    if features_given && claims_http(facts) && !facts.roles.contains_key("http_get") {
+        // The contract names this tool, and a claim is held to what it says: one check shows what the tool answers.
+        map_to(facts, "http_get", claimed_http);
+    }
+    if !facts.roles.contains_key("any")
+        && let Some(echo) = role(facts, "echo")
+    {
+        facts.roles.insert("any".to_owned(), json!({"aid": echo.aid, "input": {"any": 1}}));
+    }
+    if features_given {
+        for feature in ["lease"] {
+            if facts.features.get(feature) == Some(&Value::Bool(true)) {
+                facts.features.insert(feature.to_owned(), default_lease());
+            }
+        }
+        return;
+    }
+    let has = |facts: &Facts, role: &str| facts.roles.contains_key(role);
+    if repeats {
+        facts.features.insert("idempotency".to_owned(), Value::Bool(true));
+    }
+    if leases {
+        facts.features.insert("lease".to_owned(), default_lease());
+    }
+    if has(facts, "put") && has(facts, "get") {
+        facts.features.insert("ds_state".to_owned(), Value::Bool(true));
+    }
+    if has(facts, "http_get") {
+        facts.features.insert("http_get".to_owned(), Value::Bool(true));
+    }
+}
+
+fn map(facts: &mut Facts, name: &str) {
+    map_to(facts, name, reference_aid(name));
+}
+
+fn map_to(facts: &mut Facts, name: &str, aid: String) {
+    facts.roles.insert(name.to_owned(), json!({ "aid": aid }));
+}
+
+fn claims_http(facts: &Facts) -> bool {
+    facts.claims("http_get")
+}
+
+/// The reply to each step: lines of a serve session, or whole outputs of run sessions.
+fn replies(transcript: &Transcript, serve: bool) -> Vec<Option<Json>> {
+    let decode =
+        |bytes: &[u8]| strict::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
+    if serve {
+        let out = transcript.stdout(0);
+        return out.split(|byte| *byte == b'\n').take(transcript.plan.steps.len()).map(decode).collect();
+    }
+    (0..transcript.plan.sessions.len()).map(|session| decode(&transcript.stdout(session))).collect()
+}
+
+fn output(reply: &Json) -> Option<Json> {
+    if !is_ok(reply) {
+        return None;
+    }
+    parse(reply.get("output_json")?.as_str()?)
+}
+
+/// What the reply to a question shows of the tool.
+enum Seen {
+    /// It answers as the table of roles says.
+    Plays,
+    /// It is another tool, or none: what it does.
+    Other(String),
+    /// Nothing: what is wrong with the reply may be the toolhost's own fault, which checks judge.
+    Nothing,
+}
+
+fn is_ok(reply: &Json) -> bool {
+    reply.get("ok").and_then(Json::as_bool) == Some(true)
+}
+
+fn seen(question: &Question, reply: &Json) -> Seen {
+    let error = reply.get("error").and_then(Json::as_str).unwrap_or_default();
+    let failed = reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR");
+    let refused = || Seen::Other(format!("is refused: {}", shorten(&quoted(error), 80)));
+    match (question.role, reply.get("ok").and_then(Json::as_bool)) {
+        (_, None) => return Seen::Nothing,
+        ("fail", Some(true)) => return Seen::Other("succeeds".to_owned()),
+        ("fail", Some(false)) => {
+            return match (failed, error.contains("probe")) {
+                (true, true) => Seen::Plays,
+                (false, false) => refused(),
+                _ => Seen::Nothing,
+            };
+        }
+        // This machine may be refused, or a lease asked for without right.
+        ("http_get", Some(false)) => return Seen::Nothing,
+        (_, Some(false)) if error.starts_with("lease_") => return Seen::Nothing,
+        (_, Some(false)) => return refused(),
+        (_, Some(true)) => {}
+    }
+    let Some(output) = output(reply) else { return Seen::Nothing };
+    let plays = match question.role {
+        "echo" => Some(&output) == parse(&question.input).as_ref(),
+        "counter" | "tier1" | "tier2" | "tier3" => count(&output).is_some(),
+        "get" => output.get("artifact").is_some(),
+        "sleep" => output.get("slept_ms").is_some(),
+        "blob" => output.get("data").and_then(Json::as_str) == Some("xxx"),
+        "http_get" => {
+            output.get("status").and_then(Json::as_u64) == Some(200)
+                && output.get("body").and_then(Json::as_str) == Some("probe")
+        }
+        _ => true,
+    };
+    if plays { Seen::Plays } else { Seen::Other(answers(&output)) }
+}
+
+fn answers(output: &Json) -> String {
+    format!("answers {}", shorten(&output.to_text(), 80))
+}
+
+fn count(output: &Json) -> Option<u64> {
+    output.get("count").and_then(Json::as_u64)
+}
+
+/// A misfit: role, action id, and what its tool does instead.
+type Misfit = (&'static str, String, String);
+
+/// Counters that do not count from nothing by equal steps, or that plain requests move. (Steps of two are a toolhost
+/// that runs a tool twice: the checks' affair.)
+fn miscounts(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
+    let mut misfits = Vec::new();
+    let counts: Vec<u64> = answers
+        .iter()
+        .filter(|(question, _)| question.role == "counter")
+        .filter_map(|(_, reply)| count(&output(reply)?))
+        .collect();
+    if let [first, second] = counts[..]
+        && (first == 0 || second != first.saturating_mul(2))
+    {
+        misfits.push(("counter", aid_of(facts, "counter"), format!("answers {first}, then {second}")));
+    }
+    for name in ["counter", "tier1", "tier2", "tier3"] {
+        let aid = role(facts, name).map(|role| role.aid);
+        if aid.is_some() && aid == role(facts, "any").map(|any| any.aid) && role(facts, "echo").is_none() {
+            let why = "plays `any` as well, so that every plain request counts".to_owned();
+            misfits.push((name, aid.unwrap_or_default(), why));
+        }
+    }
+    misfits.retain(|(name, ..)| facts.roles.contains_key(*name));
+    misfits
+}
+
+/// Tools that do nothing to the slot they were asked to write or to empty, and answer something else than `{}`. (One
+/// that answers `{}` may have written: then it is the toolhost that lost it.)
+fn misfits_of_slots(answers: &[(&Question, &Json)], facts: &Facts) -> Vec<Misfit> {
+    let own = |role: &'static str| {
+        answers.iter().filter(move |(question, _)| question.role == role).map(|(_, reply)| *reply)
+    };
+    let shown: Vec<bool> =
+        own("get").filter_map(|reply| Some(output(reply)?.get("artifact")?.as_object().is_some())).collect();
+    let [written, still] = shown[..] else { return Vec::new() };
+    let mut misfits = Vec::new();
+    for (name, done) in [("put", written), ("remove", !(written && still))] {
+        let Some(output) = own(name).next().filter(|_| facts.roles.contains_key(name)).and_then(output)
+        else {
+            continue;
+        };
+        if !done && output.as_object().is_none_or(|members| !members.is_empty()) {
+            misfits.push((name, aid_of(facts, name), self::answers(&output)));
+        }
+    }
+    misfits
+}
+
+/// A tool that is there and crashes answers `TOOL_ERROR` or ends the process; one that is not there is refused.
+fn crashes(replies: &[Option<Json>], transcript: &Transcript, facts: &Facts) -> bool {
+    match replies.first().and_then(Option::as_ref) {
+        Some(reply) => reply.get("status").and_then(Json::as_str) == Some("TOOL_ERROR"),
+        None => {
+            facts.roles.contains_key("echo")
+                && transcript.events.iter().any(|event| matches!(event.kind, Kind::Exited { .. }))
+        }
+    }
+}
+
+/// Whether the second of two requests with one key shows a sign of being answered from a cache.
+fn repeated(replies: &[Option<Json>]) -> bool {
+    let answered: Vec<&Json> = replies.iter().flatten().collect();
+    let [.., first, second] = answered.as_slice() else { return false };
+    let hit = second.get("idempotent_hit").and_then(Json::as_bool) == Some(true);
+    let counted = |reply: &Json| count(&output(reply)?);
+    hit || (counted(first).is_some() && counted(first) == counted(second))
+}

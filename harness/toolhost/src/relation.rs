@@ -1,0 +1,456 @@
+//! What is demanded across replies: that one repeats another, that a delta leads to a state, that a listener was not
+//! contacted. Relations are data in [`Plan::expect`]; judging them is pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::expect::Match;
+use super::oracle::{Answer, answers};
+use super::talk_state::{Artifact, Slots};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::json::Json;
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::strict;
+use peerproof_engine::transcript::{Kind, Transcript};
+
+/// Key in [`Plan::expect`].
+const KEY: &str = "relations";
+
+/// Key beside it: number of steps when the plan was made.
+const STEPS: &str = "steps";
+
+/// One demand. Steps are indices into the plan; a step that sends several lines stands for all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Relation {
+    /// The reply to `step` has the `ok`, `status`, `output_json` and `error` of the reply to `of`.
+    SameResult {
+        /// Broken clause.
+        clause: ClauseId,
+        /// The later step.
+        step: usize,
+        /// The earlier one.
+        of: usize,
+    },
+    /// The reply to `step` is a hit whose `ds_state` is an empty delta or repeats that of `of`.
+    HitState {
+        /// Broken where it is another delta.
+        clause: ClauseId,
+        /// Broken where it reads as a full state.
+        full: ClauseId,
+        /// The hit.
+        step: usize,
+        /// The first execution.
+        of: usize,
+    },
+    /// At least one of these replies is no hit. How many and which is the open choice `choice`: `oldest` where it is
+    /// the reply to `oldest` alone, `another`, `several`.
+    SomeRanAgain {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Steps, in any order.
+        steps: Vec<usize>,
+        /// The step that asked for the first key.
+        oldest: usize,
+        /// Key of the choice.
+        choice: String,
+    },
+    /// The reply to `again` is a hit. It decides only where it came at most `ms` after `first` was sent.
+    HeldFor {
+        /// Broken clause.
+        clause: ClauseId,
+        /// First execution.
+        first: usize,
+        /// The repeat.
+        again: usize,
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// All replies to `step` succeed where that to `of` does; where that one does not, nothing can be decided.
+    SucceedsLike {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Judged step.
+        step: usize,
+        /// The control.
+        of: usize,
+    },
+    /// The reply to `step` holds the token of a lease. Where it is a success with something else, the place that the
+    /// configuration names is wrong: nothing can be decided.
+    Issued {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Judged step.
+        step: usize,
+        /// JSON Pointer to the token.
+        pointer: String,
+    },
+    /// The reply to `step` is a success: a request that nothing forbids is let through. Where it is not, a refusal elsewhere
+    /// in the conversation may have any reason, and nothing can be decided.
+    Control {
+        /// The control.
+        step: usize,
+    },
+    /// A further demand, of another clause, on the reply to `step`.
+    Member {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Judged step.
+        step: usize,
+        /// JSON Pointer into the reply.
+        pointer: String,
+        /// What is there.
+        what: Match,
+    },
+    /// The delta in the reply to `step`, applied to one of `bases`, gives `after`.
+    DeltaLeads {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Judged step.
+        step: usize,
+        /// States it may be based on.
+        bases: Vec<Slots>,
+        /// The state that the peer has afterwards.
+        after: Slots,
+    },
+    /// No connection reached this listener.
+    NotContacted {
+        /// Broken clause.
+        clause: ClauseId,
+        /// Name of the fixture.
+        listener: String,
+    },
+}
+
+impl Relation {
+    /// Adds the relation to a plan.
+    pub fn add_to(self, plan: &mut Plan) {
+        if !plan.expect.is_object() {
+            plan.expect = Value::Object(serde_json::Map::new());
+        }
+        let list = &mut plan.expect[KEY];
+        if !list.is_array() {
+            *list = Value::Array(Vec::new());
+        }
+        if let (Some(list), Ok(relation)) = (list.as_array_mut(), serde_json::to_value(self)) {
+            list.push(relation);
+        }
+    }
+
+    /// Records how many steps the finished plan has: relations name them by index.
+    pub fn seal(plan: &mut Plan) {
+        if plan.expect.get(KEY).is_some() {
+            plan.expect[STEPS] = plan.steps.len().into();
+        }
+    }
+
+    /// The relations that can be judged; where steps were taken out, those that name none.
+    fn all(plan: &Plan) -> Vec<Self> {
+        let whole = plan.expect.get(STEPS).and_then(Value::as_u64) == Some(plan.steps.len() as u64);
+        let list = plan.expect.get(KEY).and_then(|list| serde_json::from_value(list.clone()).ok());
+        let mut relations: Vec<Self> = list.unwrap_or_default();
+        relations.retain(|relation| whole || matches!(relation, Self::NotContacted { .. }));
+        relations
+    }
+}
+
+/// Refuses a plan whose relations are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    let Some(members) = plan.expect.as_object() else { return Ok(()) };
+    if let Some(name) = members.keys().find(|name| ![KEY, STEPS].contains(&name.as_str())) {
+        return Err(format!("plan/expect: {name:?} is unknown; known are {KEY:?} and {STEPS:?}"));
+    }
+    match members.get(KEY) {
+        Some(relations) => strict::read::<Vec<Relation>>(relations, "plan/expect/relations").map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// Judges the relations of a plan, the agreement of replies on an open choice, and what became of secrets.
+pub fn judge(transcript: &Transcript, judgement: &mut Judgement) {
+    let plan = &transcript.plan;
+    let relations = Relation::all(plan);
+    let captures = plan.steps.iter().any(|step| step.capture.is_some());
+    let choices = plan.steps.iter().filter(|step| step.expect.get("choice").is_some()).count();
+    if relations.is_empty() && !captures && choices < 2 {
+        return;
+    }
+    let answers = answers(transcript);
+    let mut scene = Scene { transcript, answers: &answers, judgement };
+    for relation in relations {
+        scene.relation(relation);
+    }
+    scene.choices();
+    scene.secrets();
+}
+
+/// Everything that relations are judged by.
+struct Scene<'a> {
+    transcript: &'a Transcript,
+    answers: &'a [Answer],
+    judgement: &'a mut Judgement,
+}
+
+impl<'a> Scene<'a> {
+    fn reply(&self, step: usize) -> Option<&'a Json> {
+        self.answers.iter().find(|answer| answer.step == step)?.reply.as_ref()
+    }
+
+    /// The first reply to `step` that is no success.
+    fn refusal(&self, step: usize) -> Option<&'a Json> {
+        let replies = self.answers.iter().filter(|answer| answer.step == step);
+        replies.filter_map(|answer| answer.reply.as_ref()).find(|reply| !is_ok(reply))
+    }
+
+    fn add(&mut self, clause: &ClauseId, step: usize, reason: &str, expected: impl Into<String>, got: &Json) {
+        let finding = Finding::new(clause.0.as_str(), reason, expected, got.to_text());
+        self.judgement.findings.push(finding.at(step));
+    }
+
+    fn cannot_decide(&mut self, why: &str) {
+        self.judgement.untestable.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// A reply that did not come is the business of the expectation of its step.
+    fn relation(&mut self, relation: Relation) {
+        match relation {
+            Relation::SameResult { clause, step, of } => {
+                let (Some(reply), Some(first)) = (self.reply(step), self.reply(of)) else { return };
+                if result(reply) != result(first) {
+                    let first = first.to_text();
+                    self.add(&clause, step, "other_result", format!("the first result: {first}"), reply);
+                }
+            }
+            Relation::HitState { clause, full, step, of } => self.hit_state(&clause, &full, step, of),
+            Relation::SomeRanAgain { clause, steps, oldest, choice } => {
+                self.some_ran_again(&clause, &steps, oldest, choice);
+            }
+            Relation::HeldFor { clause, first, again, ms } => {
+                let Some(reply) = self.reply(again).filter(|reply| !is_hit(reply)) else { return };
+                match (self.sent_us(first), self.received_us(again)) {
+                    (Some(from), Some(to)) if to.saturating_sub(from) <= ms * 1_000 => {
+                        self.add(&clause, again, "forgotten_early", "a hit: the key is still live", reply);
+                    }
+                    _ => self.cannot_decide("late: this machine was too busy to ask again in time"),
+                }
+            }
+            Relation::SucceedsLike { clause, step, of } => {
+                if !self.reply(of).is_some_and(is_ok) {
+                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
+                } else if let Some(reply) = self.refusal(step) {
+                    self.add(&clause, step, "refused", "ok:true", reply);
+                }
+            }
+            Relation::Issued { clause, step, pointer } => {
+                let Some(reply) = self.reply(step) else { return };
+                let token = reply.pointer(&pointer);
+                if token.is_none() && is_ok(reply) {
+                    self.cannot_decide(&format!(
+                        "wrong_pointer: the lease was issued, but its reply holds nothing at {pointer}; check `token` \
+                         under [features] lease"
+                    ));
+                } else if !Match::NonEmptyString.holds(token) {
+                    let expected = format!("{pointer} {}", Match::NonEmptyString.phrase());
+                    self.add(&clause, step, "wrong_member", expected, reply);
+                }
+            }
+            Relation::Control { step } => {
+                if !self.reply(step).is_some_and(is_ok) {
+                    self.cannot_decide("control_refused: the peer refuses the same where nothing forbids it");
+                }
+            }
+            Relation::Member { clause, step, pointer, what } => {
+                let Some(reply) = self.reply(step) else { return };
+                if !what.holds(reply.pointer(&pointer)) {
+                    self.add(&clause, step, "wrong_member", format!("{pointer} {}", what.phrase()), reply);
+                }
+            }
+            Relation::DeltaLeads { clause, step, bases, after } => {
+                let Some(reply) = self.reply(step) else { return };
+                // A missing state or one that is no delta is judged in every conversation.
+                let Some(delta) = reply.get("ds_state").filter(|state| is_delta(state)) else { return };
+                if !bases.into_iter().any(|base| applied(base, delta).as_ref() == Some(&after)) {
+                    let slots: Vec<&str> = after.keys().map(String::as_str).collect();
+                    let expected = format!("a delta to the state with slots [{}]", slots.join(","));
+                    self.add(&clause, step, "wrong_delta", expected, reply);
+                }
+            }
+            Relation::NotContacted { clause, listener } => {
+                let hit = self.transcript.events.iter().find_map(|event| match &event.kind {
+                    Kind::ListenerHit { listener: name, head, .. } if *name == listener => Some(head),
+                    _ => None,
+                });
+                if let Some(head) = hit {
+                    let head = String::from_utf8_lossy(&head.0);
+                    let got = format!("it was contacted: {}", head.lines().next().unwrap_or_default());
+                    let finding =
+                        Finding::new(clause.0.as_str(), "contacted", "the host is never contacted", got);
+                    self.judgement.findings.push(finding);
+                }
+            }
+        }
+    }
+
+    fn hit_state(&mut self, clause: &ClauseId, full: &ClauseId, step: usize, of: usize) {
+        let Some(reply) = self.reply(step).filter(|reply| is_hit(reply)) else { return };
+        let Some(state) = reply.get("ds_state") else { return };
+        if !is_delta(state) {
+            self.add(full, step, "hit_reads_as_full", "a ds_state with \"delta\":true", reply);
+            return;
+        }
+        let first = self.reply(of).and_then(|first| first.get("ds_state"));
+        if !is_empty_delta(state) && first != Some(state) {
+            self.add(clause, step, "hit_state", "an empty delta or the first one again", reply);
+        }
+    }
+
+    fn some_ran_again(&mut self, clause: &ClauseId, steps: &[usize], oldest: usize, choice: String) {
+        let asked: Vec<&Answer> = self.answers.iter().filter(|answer| steps.contains(&answer.step)).collect();
+        let misses: Vec<usize> = asked
+            .iter()
+            .filter(|answer| answer.reply.as_ref().is_some_and(|reply| !is_hit(reply)))
+            .map(|answer| answer.step)
+            .collect();
+        let value = match misses.as_slice() {
+            [] if asked.iter().any(|answer| answer.reply.is_none()) => return,
+            [] => {
+                let got = format!("all {} keys hit", asked.len());
+                let expected = "at least one of the keys was given up and runs again";
+                let finding = Finding::new(clause.0.as_str(), "all_held", expected, got);
+                self.judgement.findings.push(finding.at(oldest));
+                return;
+            }
+            [step] if *step == oldest => "oldest",
+            [_] => "another",
+            _ => "several",
+        };
+        self.judgement.choice = Some(ChoiceSeen { pinned: false, key: choice, value: value.to_owned() });
+    }
+
+    /// Replies that show one open choice have to show the same value. An outcome may fit several: `a|b`.
+    fn choices(&mut self) {
+        let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut several = false;
+        for answer in self.answers {
+            let (Some(key), Some(reply)) = (answer.expect.choice.as_deref(), &answer.reply) else { continue };
+            let Some(value) = answer.expect.fit(reply).and_then(|allowed| allowed.choice.as_deref()) else {
+                continue;
+            };
+            let values: BTreeSet<&str> = value.split('|').collect();
+            match seen.get_mut(key) {
+                None => {
+                    seen.insert(key, values);
+                }
+                Some(before) => {
+                    several = true;
+                    let both: BTreeSet<&str> = before.intersection(&values).copied().collect();
+                    if both.is_empty() {
+                        let before: Vec<&str> = before.iter().copied().collect();
+                        let expected = format!("{key} = {}, as shown before", before.join(" or "));
+                        self.add(&answer.expect.clause, answer.step, "inconsistent", expected, reply);
+                        return;
+                    }
+                    *before = both;
+                }
+            }
+        }
+        if several && let Some((key, values)) = seen.into_iter().next() {
+            let mut values = values.into_iter();
+            let only = values.next().filter(|_| values.next().is_none());
+            self.judgement.choice =
+                only.map(|value| ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
+        }
+    }
+
+    /// A value that later steps need and that did not come, and secrets that came back.
+    fn secrets(&mut self) {
+        for (index, step) in self.transcript.plan.steps.iter().enumerate() {
+            let (Some(capture), Act::Send { .. }) = (&step.capture, &step.act) else { continue };
+            let Some(reply) = self.reply(index) else { continue };
+            let Some(value) = reply.pointer(&capture.pointer) else {
+                self.cannot_decide("not_issued: the reply to the configured request holds no token");
+                continue;
+            };
+            let Some(secret) = value.as_str().filter(|text| capture.secret && text.len() >= TOKEN_BYTES_MIN)
+            else {
+                continue;
+            };
+            let issuing =
+                |reply: &Json| reply.pointer(&capture.pointer).and_then(Json::as_str) == Some(secret);
+            let echo = self.answers.iter().find(|answer| {
+                let reply = answer.reply.as_ref().filter(|reply| !issuing(reply));
+                answer.session == step.session && reply.is_some_and(|reply| reply.to_text().contains(secret))
+            });
+            if let Some(Answer { step, reply: Some(reply), .. }) = echo {
+                let expected = "a token appears in no reply but the one that issues it";
+                self.add(&TOKEN_ONCE.into(), *step, "token_echoed", expected, reply);
+            }
+        }
+    }
+
+    fn sent_us(&self, step: usize) -> Option<u64> {
+        self.transcript.events.iter().find_map(|event| match event.kind {
+            Kind::Sent { step: sent, .. } if sent == step => Some(event.at_us),
+            _ => None,
+        })
+    }
+
+    /// When the first bytes after this step came.
+    fn received_us(&self, step: usize) -> Option<u64> {
+        let session = self.transcript.plan.steps.get(step)?.session;
+        let sent = self.sent_us(step)?;
+        self.transcript.of(session).find_map(|event| match event.kind {
+            Kind::Received { .. } if event.at_us >= sent => Some(event.at_us),
+            _ => None,
+        })
+    }
+}
+
+/// Clause that every conversation with a lease watches.
+const TOKEN_ONCE: &str = "TH-LEASE-15";
+
+/// The stand-in of a shorter token could be the stand-in of another one too.
+const TOKEN_BYTES_MIN: usize = 12;
+
+fn result(reply: &Json) -> [Option<&Json>; 4] {
+    ["ok", "status", "output_json", "error"].map(|name| reply.get(name))
+}
+
+fn is_ok(reply: &Json) -> bool {
+    reply.get("ok").and_then(Json::as_bool) == Some(true)
+}
+
+fn is_hit(reply: &Json) -> bool {
+    reply.get("idempotent_hit").and_then(Json::as_bool) == Some(true)
+}
+
+fn is_delta(state: &Json) -> bool {
+    state.get("delta").and_then(Json::as_bool) == Some(true)
+}
+
+fn is_empty_delta(state: &Json) -> bool {
+    let empty = |name: &str| match state.get(name) {
+        None => true,
+        Some(Json::Object(members)) => members.is_empty(),
+        Some(Json::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    };
+    empty("slots") && empty("removed_slots")
+}
+
+/// `base` after a delta, or nothing where the delta has not the documented shape.
+fn applied(mut base: Slots, delta: &Json) -> Option<Slots> {
+    for slot in delta.get("removed_slots").and_then(Json::as_array).unwrap_or_default() {
+        base.remove(&slot.as_u64()?.to_string());
+    }
+    for (name, artifact) in delta.get("slots").and_then(Json::as_object).unwrap_or_default() {
+        base.insert(name.clone(), Artifact::read(artifact)?);
+    }
+    Some(base)
+}

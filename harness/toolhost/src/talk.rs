@@ -1,0 +1,445 @@
+//! Builds toolhost conversations: requests as JSON lines, what is expected of each, canaries between.
+
+use serde_json::Value;
+
+use super::expect::{Allowed, Expect, Outcome};
+use super::relation::Relation;
+use super::role::{Role, role};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::{Payload, Segment};
+use peerproof_engine::plan::{Act, Capture, Chunking, Fixture, Plan, Session, Step};
+use peerproof_engine::sizes::padded;
+
+/// A request to a toolhost, member by member, as raw JSON texts.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    members: Vec<(String, Payload)>,
+}
+
+impl Request {
+    /// A request without members.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// A request for an action id.
+    pub fn aid(aid: &str) -> Self {
+        Self::empty().member("aid", quoted(aid))
+    }
+
+    /// Appends a member whose value is this JSON text (or anything else, to be malformed on purpose).
+    #[must_use]
+    pub fn member(mut self, name: &str, json_text: impl Into<String>) -> Self {
+        self.members.push((name.to_owned(), Payload::text(json_text)));
+        self
+    }
+
+    /// Changes the value of a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, json_text: impl Into<String>) -> Self {
+        self.members.retain(|(known, _)| known != name);
+        self.member(name, json_text)
+    }
+
+    /// Appends a member whose raw value is a payload: large or with variables.
+    #[must_use]
+    pub fn payload(mut self, name: &str, value: Payload) -> Self {
+        self.members.push((name.to_owned(), value));
+        self
+    }
+
+    /// Appends `input_json`: the JSON text, wrapped in a string.
+    #[must_use]
+    pub fn input(self, json_text: &str) -> Self {
+        self.member("input_json", quoted(json_text))
+    }
+
+    /// Appends `idempotency_key`.
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.member("idempotency_key", quoted(key))
+    }
+
+    /// Appends `ds_state`, a JSON text.
+    #[must_use]
+    pub fn state(self, json_text: &str) -> Self {
+        self.member("ds_state", json_text)
+    }
+
+    /// Appends `_lease_token` out of a captured variable.
+    #[must_use]
+    pub fn token_var(self, var: &str) -> Self {
+        self.payload("_lease_token", Payload::text("\"").var(var).then(Payload::text("\"")))
+    }
+
+    /// The JSON object, without a line feed.
+    pub fn body(&self) -> Payload {
+        let mut body = Payload::text("{");
+        for (index, (name, value)) in self.members.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            body = body.then(Payload::text(format!("{comma}{}:", quoted(name)))).then(value.clone());
+        }
+        body.then(Payload::text("}")).merged()
+    }
+
+    /// The object and a line feed.
+    pub fn line(&self) -> Payload {
+        self.body().then(Payload::text("\n")).merged()
+    }
+
+    /// The object without its opening brace, and a line feed.
+    pub fn tail(&self) -> Payload {
+        let mut line = self.line();
+        if let Some(Segment::Text(text)) = line.0.first_mut() {
+            text.remove(0);
+        }
+        line
+    }
+
+    /// The object with a member of padding (`"pad":"xxx…"`, before the others) so that it has exactly `bytes` bytes,
+    /// which must be at least as many as without.
+    pub fn padded_to(&self, bytes: usize) -> Payload {
+        self.padded_with("x", bytes)
+    }
+
+    /// The same with padding made of `unit`; what does not divide is filled with `x`.
+    pub fn padded_with(&self, unit: &str, bytes: usize) -> Payload {
+        padded(self.body(), unit, bytes)
+    }
+}
+
+/// A JSON string literal for `text`.
+pub fn quoted(text: &str) -> String {
+    Json::from(text).to_text()
+}
+
+/// What a canary is about by itself: a plain request is answered.
+pub const ANSWERED: &str = "TH-FRAME-01";
+/// The same of a run.
+pub const RUN_ANSWERED: &str = "TH-RUN-04";
+/// Clauses which say that what follows is answered: a canary behind a step about one of them is about it too.
+const GO_ON: &[&str] = &[
+    "TH-FRAME-02",
+    "TH-FRAME-04",
+    "TH-FRAME-06",
+    "TH-FRAME-07",
+    "TH-JSON-06",
+    "TH-LIMIT-05",
+    "TH-LIMIT-07",
+    "TH-SERVE-01",
+    "TH-TOOL-02",
+];
+
+/// Numbers of canaries from here on are in no other conversation.
+const ISOLATED_FROM: u64 = 1_000_000;
+
+/// A conversation in the making.
+pub struct Talk<'a> {
+    facts: &'a Facts,
+    plan: Plan,
+    session: usize,
+    nonce: u64,
+    /// Clause of the last step.
+    clause: String,
+}
+
+impl<'a> Talk<'a> {
+    /// A conversation with one serve process.
+    pub fn serve(facts: &'a Facts) -> Self {
+        Self::with_env(facts, "serve", &[])
+    }
+
+    /// A conversation with one serve process that gets more environment.
+    pub fn serve_env(facts: &'a Facts, env: &[(&str, &str)]) -> Self {
+        Self::with_env(facts, "serve", env)
+    }
+
+    /// A conversation without a process yet: run-mode processes are added one by one with [`Talk::run`].
+    pub fn runs(facts: &'a Facts) -> Self {
+        Self { facts, plan: Plan::default(), session: 0, nonce: 0, clause: String::new() }
+    }
+
+    fn with_env(facts: &'a Facts, command: &str, env: &[(&str, &str)]) -> Self {
+        let mut talk = Self::runs(facts);
+        talk.add_session(command, &[], env);
+        talk
+    }
+
+    /// Starts another process; following steps go to it.
+    pub fn add_session(
+        &mut self,
+        command: &str,
+        placeholders: &[(&str, &str)],
+        env: &[(&str, &str)],
+    ) -> &mut Self {
+        let own = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        self.plan.sessions.push(Session {
+            command: command.to_owned(),
+            placeholders: own(placeholders),
+            env: own(env),
+            ..Session::default()
+        });
+        self.session = self.plan.sessions.len() - 1;
+        self
+    }
+
+    /// Sends following steps to an earlier process.
+    pub fn on(&mut self, session: usize) -> &mut Self {
+        self.session = session;
+        self
+    }
+
+    /// Adds a fixture.
+    pub fn fixture(&mut self, fixture: Fixture) -> &mut Self {
+        self.plan.fixtures.push(fixture);
+        self
+    }
+
+    /// A role that the check has declared as needed.
+    pub fn role(&self, name: &str) -> Role {
+        role(self.facts, name).unwrap_or_else(|| Role { aid: String::new(), input: None, tier: None })
+    }
+
+    /// Whether a role is mapped.
+    pub fn has(&self, name: &str) -> bool {
+        self.facts.roles.contains_key(name)
+    }
+
+    /// A request for the tool of `role` with this input (JSON text).
+    pub fn ask(&self, role: &str, input: &str) -> Request {
+        Request::aid(&self.role(role).aid).input(input)
+    }
+
+    /// A request known to succeed, different at every call where the peer has an echo, and what it must answer.
+    pub fn good(&mut self, clause: &str) -> (Request, Expect) {
+        self.nonce += 1;
+        if self.has("echo") {
+            let input = format!("{{\"canary\":{}}}", self.nonce);
+            return (self.ask("echo", &input), Expect::output(clause, input));
+        }
+        (self.any(true), Expect::ok(clause))
+    }
+
+    /// Sends a payload (with its line feed) and waits for one reply.
+    pub fn send(&mut self, payload: Payload, expect: Expect) -> &mut Self {
+        let least = u32::from(!expect.may_be_silent());
+        self.send_as(payload, Chunking::Whole, least, expect)
+    }
+
+    /// Sends a payload in chunks and waits for `await_frames` replies.
+    pub fn send_as(
+        &mut self,
+        payload: Payload,
+        chunking: Chunking,
+        await_frames: u32,
+        expect: Expect,
+    ) -> &mut Self {
+        self.be_ready(chunking);
+        self.clause.clone_from(&expect.clause.0);
+        let value = serde_json::to_value(expect).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames }, value)
+    }
+
+    /// Lets a canary be answered before the first thing that is cut: pieces that come while a peer still starts would be
+    /// one to it. A run has no such canary; there the first piece waits until it is read.
+    fn be_ready(&mut self, chunking: Chunking) {
+        if chunking != Chunking::Whole
+            && self.plan.sessions[self.session].command == "serve"
+            && !self.plan.has_canary(self.session)
+        {
+            self.canary();
+        }
+    }
+
+    /// Sends several lines in one payload; `expects` has one entry for each. Waits for the replies that must come.
+    pub fn send_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+        let await_frames = expects.iter().filter(|expect| !expect.may_be_silent()).count() as u32;
+        self.be_ready(chunking);
+        if let Some(last) = expects.last() {
+            self.clause.clone_from(&last.clause.0);
+        }
+        let value = serde_json::to_value(expects).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames }, value)
+    }
+
+    /// Sends several lines in one payload and goes on without waiting for their replies.
+    pub fn queue_all(&mut self, payload: Payload, chunking: Chunking, expects: Vec<Expect>) -> &mut Self {
+        self.be_ready(chunking);
+        if let Some(last) = expects.last() {
+            self.clause.clone_from(&last.clause.0);
+        }
+        let value = serde_json::to_value(expects).unwrap_or(Value::Null);
+        self.push(Act::Send { payload, chunking, await_frames: 0 }, value)
+    }
+
+    /// Sends a plain valid request whose answer shows that the peer still works. It speaks for itself, or for the clause
+    /// of the step before it where that says that the peer goes on.
+    pub fn canary(&mut self) -> &mut Self {
+        let clause = self.clause.clone();
+        let goes_on = GO_ON.iter().find(|known| **known == clause);
+        self.canary_for(goes_on.copied().unwrap_or(ANSWERED));
+        self.clause = clause;
+        self
+    }
+
+    /// Sends a request that nothing forbids. Where the peer refuses it, the refusals of this conversation may have any
+    /// reason, and nothing is decided.
+    pub fn control(&mut self, request: &Request) -> &mut Self {
+        let clause = self.clause.clone();
+        self.send(request.line(), Expect::ok(&clause).or(refused()));
+        let step = self.at();
+        self.relate(Relation::Control { step })
+    }
+
+    /// The same in a run-mode process of its own.
+    pub fn run_control(&mut self, aid: &str, request: &Request, env: &[(&str, &str)]) -> &mut Self {
+        let clause = self.clause.clone();
+        self.run(aid, request.body(), env, Expect::ok(&clause).or(refused()));
+        let step = self.at() - 1;
+        self.relate(Relation::Control { step })
+    }
+
+    /// The request that the role `any` names, without the aid where `serve` is false.
+    pub fn any(&self, serve: bool) -> Request {
+        let any = self.role("any");
+        let request = if serve { Request::aid(&any.aid) } else { Request::empty() };
+        match &any.input {
+            Some(input) => request.input(&input.to_string()),
+            None => request,
+        }
+    }
+
+    /// The same, for a clause of its own.
+    pub fn canary_for(&mut self, clause: &str) -> &mut Self {
+        let (request, expect) = self.good(clause);
+        self.send(request.line(), expect.reason(CANARY_FAILED));
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Canaries differ from those of a conversation with another number.
+    pub fn numbered(&mut self, number: u64) -> &mut Self {
+        self.nonce = ISOLATED_FROM + number;
+        self
+    }
+
+    /// Marks the last step as a canary: a valid request that must be answered as expected proves a working peer.
+    pub fn counts_as_canary(&mut self) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// Waits for this many replies to the last step only, as the others come with the end of input.
+    pub fn await_only(&mut self, replies: u32) -> &mut Self {
+        if let Some(Step { act: Act::Send { await_frames, .. }, .. }) = self.plan.steps.last_mut() {
+            *await_frames = replies;
+        }
+        self
+    }
+
+    /// Allows the last step more time than a small request.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.allow_ms = ms;
+        }
+        self
+    }
+
+    /// Takes a value out of the reply of the last step.
+    pub fn capture(&mut self, pointer: &str, var: &str, secret: bool) -> &mut Self {
+        if let Some(step) = self.plan.steps.last_mut() {
+            step.capture = Some(Capture { pointer: pointer.to_owned(), var: var.to_owned(), secret });
+        }
+        self
+    }
+
+    /// What is known about the peer.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Index of the last step, for relations.
+    pub fn at(&self) -> usize {
+        self.plan.steps.len().saturating_sub(1)
+    }
+
+    /// Demands something that concerns more than one reply, or more than one clause of one reply.
+    pub fn relate(&mut self, relation: Relation) -> &mut Self {
+        relation.add_to(&mut self.plan);
+        self
+    }
+
+    /// Adds any other step.
+    pub fn act(&mut self, act: Act) -> &mut Self {
+        self.push(act, Value::Null)
+    }
+
+    fn push(&mut self, act: Act, expect: Value) -> &mut Self {
+        self.plan.steps.push(Step { session: self.session, expect, ..Step::new(act) });
+        self
+    }
+
+    /// One run-mode process: writes `body`, closes standard input, and waits for the end.
+    pub fn run(&mut self, aid: &str, body: Payload, env: &[(&str, &str)], expect: Expect) -> &mut Self {
+        self.add_session("run", &[("aid", aid)], env);
+        self.send_as(body, Chunking::Whole, 0, expect);
+        self.act(Act::Finish)
+    }
+
+    /// A run-mode process that must succeed, as a canary.
+    pub fn run_canary(&mut self) -> &mut Self {
+        self.nonce += 1;
+        let (aid, body, expect) = self.good_run(RUN_ANSWERED);
+        self.run(&aid, body, &[], expect.reason(CANARY_FAILED));
+        self.run_counts_as_canary()
+    }
+
+    /// Marks the last run-mode process as a canary.
+    pub fn run_counts_as_canary(&mut self) -> &mut Self {
+        let sent = self.plan.steps.iter_mut().rev().find(|step| matches!(step.act, Act::Send { .. }));
+        if let Some(step) = sent {
+            step.canary = true;
+        }
+        self
+    }
+
+    /// A run-mode request known to succeed: action id, standard input, and what must come.
+    pub fn good_run(&mut self, clause: &str) -> (String, Payload, Expect) {
+        let (aid, request, expect) = self.good_run_request(clause);
+        (aid, request.body(), expect)
+    }
+
+    /// The same with the request still open to changes.
+    pub fn good_run_request(&mut self, clause: &str) -> (String, Request, Expect) {
+        self.nonce += 1;
+        if self.has("echo") {
+            let input = format!("{{\"canary\":{}}}", self.nonce);
+            return (self.role("echo").aid, Request::empty().input(&input), Expect::output(clause, input));
+        }
+        (self.role("any").aid, self.any(false), Expect::ok(clause))
+    }
+
+    /// Ends the current serve process by closing its standard input, which must end it with status 0.
+    pub fn finish(&mut self) -> &mut Self {
+        self.act(Act::Finish)
+    }
+
+    /// The plan.
+    pub fn plan(&mut self) -> Plan {
+        Relation::seal(&mut self.plan);
+        std::mem::take(&mut self.plan)
+    }
+}
+
+/// An error reply of any wording.
+pub fn refused() -> Allowed {
+    Allowed::of(Outcome::Refused)
+}

@@ -1,0 +1,320 @@
+//! Words for conversations about state, leases and fetching: Artifacts, `ds_state` texts, lease requests, URLs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::expect::{Allowed, Expect, Match, Outcome};
+use super::role::role;
+use super::talk::{Request, Talk, quoted};
+use peerproof_engine::check::Untestable;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::fill_template;
+use peerproof_engine::plan::{Fixture, Manner};
+
+/// An Artifact; its `size_bytes` follows from its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Member `type`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Member `provenance`.
+    pub provenance: String,
+    /// Member `content_json`: any string.
+    pub content_json: String,
+}
+
+/// Slots by name (`"0"` to `"7"`); an empty one is not there.
+pub type Slots = BTreeMap<String, Artifact>;
+
+impl Artifact {
+    /// An Artifact with this content.
+    pub fn new(content_json: &str) -> Self {
+        Self {
+            kind: "peerproof.note".to_owned(),
+            provenance: "peerproof".to_owned(),
+            content_json: content_json.to_owned(),
+        }
+    }
+
+    /// Reads an Artifact as a peer wrote it; nothing where a member is missing.
+    pub fn read(artifact: &Json) -> Option<Self> {
+        let text = |name: &str| artifact.get(name).and_then(Json::as_str).map(str::to_owned);
+        Some(Self {
+            kind: text("type")?,
+            provenance: text("provenance")?,
+            content_json: text("content_json")?,
+        })
+    }
+
+    /// The JSON object.
+    pub fn text(&self) -> String {
+        self.sized(&self.content_json.len().to_string())
+    }
+
+    /// The JSON object with this JSON text as `size_bytes`.
+    pub fn sized(&self, size_bytes: &str) -> String {
+        format!(
+            "{{\"type\":{},\"provenance\":{},\"content_json\":{},\"size_bytes\":{size_bytes}}}",
+            quoted(&self.kind),
+            quoted(&self.provenance),
+            quoted(&self.content_json),
+        )
+    }
+
+    /// What is demanded of the members of this Artifact where it stands at `pointer`.
+    fn members(&self, pointer: &str) -> [(String, Match); 4] {
+        let at = |name: &str| format!("{pointer}/{name}");
+        [
+            (at("type"), Match::Equals(quoted(&self.kind))),
+            (at("provenance"), Match::Equals(quoted(&self.provenance))),
+            (at("content_json"), Match::Equals(quoted(&self.content_json))),
+            (at("size_bytes"), Match::Equals(self.content_json.len().to_string())),
+        ]
+    }
+}
+
+/// A short Artifact that no other name gives.
+pub fn note(name: &str) -> Artifact {
+    Artifact::new(&format!("{{\"note\":\"{name}\"}}"))
+}
+
+/// The `slots` object.
+pub fn slots_text(slots: &[(u8, &Artifact)]) -> String {
+    let members: Vec<String> =
+        slots.iter().map(|(slot, artifact)| format!("\"{slot}\":{}", artifact.text())).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// A full state.
+pub fn full(slots: &[(u8, &Artifact)]) -> String {
+    format!("{{\"slots\":{}}}", slots_text(slots))
+}
+
+/// A delta.
+pub fn delta(slots: &[(u8, &Artifact)], removed: &[u8]) -> String {
+    let removed: Vec<String> = removed.iter().map(u8::to_string).collect();
+    let removed = match removed.as_slice() {
+        [] => String::new(),
+        removed => format!(",\"removed_slots\":[{}]", removed.join(",")),
+    };
+    format!("{{\"delta\":true,\"slots\":{}{removed}}}", slots_text(slots))
+}
+
+/// The state with these slots.
+pub fn slots(slots: &[(u8, &Artifact)]) -> Slots {
+    slots.iter().map(|(slot, artifact)| (slot.to_string(), (*artifact).clone())).collect()
+}
+
+/// Input of the role `put`.
+pub fn put_input(slot: u8, artifact: &Artifact) -> String {
+    format!("{{\"slot\":{slot},\"artifact\":{}}}", artifact.text())
+}
+
+/// What `get` answers.
+pub fn got(artifact: Option<&Artifact>) -> Allowed {
+    match artifact {
+        None => Allowed::of(Outcome::Ok).output_member("/artifact", Match::Equals("null".to_owned())),
+        Some(artifact) => artifact
+            .members("/artifact")
+            .into_iter()
+            .fold(Allowed::of(Outcome::Ok), |allowed, (pointer, what)| allowed.output_member(&pointer, what)),
+    }
+}
+
+/// A success reply of run mode whose full state is exactly this.
+pub fn whole_state(state: &[(u8, &Artifact)]) -> Allowed {
+    (0..8_u8).fold(Allowed::of(Outcome::Ok), |allowed, slot| {
+        let pointer = format!("/ds_state/slots/{slot}");
+        match state.iter().find(|(number, _)| *number == slot) {
+            None => allowed.member(&pointer, Match::Absent),
+            Some((_, artifact)) => artifact
+                .members(&pointer)
+                .into_iter()
+                .fold(allowed, |allowed, (pointer, what)| allowed.member(&pointer, what)),
+        }
+    })
+}
+
+impl Talk<'_> {
+    /// A plain valid request with this `ds_state`, which must be accepted.
+    pub fn apply(&mut self, clause: &str, ds_state: &str) -> &mut Self {
+        let (request, expect) = self.good(clause);
+        self.send(request.state(ds_state).line(), expect)
+    }
+
+    /// A plain valid request with this `ds_state`, which must be refused.
+    pub fn apply_refused(&mut self, clause: &str, ds_state: &str) -> &mut Self {
+        let (request, _) = self.good(clause);
+        self.send(request.state(ds_state).line(), Expect::refused(clause))
+    }
+
+    /// Writes a slot through the tool of role `put`.
+    pub fn put(&mut self, clause: &str, slot: u8, artifact: &Artifact) -> &mut Self {
+        let request = self.ask("put", &put_input(slot, artifact));
+        self.send(request.line(), Expect::ok(clause))
+    }
+
+    /// Reads a slot through the tool of role `get`, which must answer this.
+    pub fn get_is(&mut self, clause: &str, slot: u8, artifact: Option<&Artifact>) -> &mut Self {
+        self.get(slot, Expect::new(clause, got(artifact)))
+    }
+
+    /// Reads a slot through the tool of role `get`.
+    pub fn get(&mut self, slot: u8, expect: Expect) -> &mut Self {
+        let request = self.ask("get", &format!("{{\"slot\":{slot}}}"));
+        self.send(request.line(), expect)
+    }
+
+    /// Reads all slots, which must hold exactly this.
+    pub fn state_is(&mut self, clause: &str, state: &[(u8, &Artifact)]) -> &mut Self {
+        for slot in 0..8 {
+            let held = state.iter().find(|(number, _)| *number == slot).map(|(_, artifact)| *artifact);
+            self.get_is(clause, slot, held);
+        }
+        self
+    }
+
+    /// Calls the counter, which must answer `count`; `false` demands that the reply is no hit.
+    pub fn count(&mut self, clause: &str, count: u64) -> &mut Self {
+        let request = self.ask("counter", "{}");
+        self.send(request.line(), Expect::new(clause, Allowed::count(count).hit(false)))
+    }
+}
+
+/// A conversation with a process that enforces leases.
+///
+/// # Errors
+/// The tools of plain requests need a lease themselves.
+pub fn leased(facts: &Facts) -> Result<Talk<'_>, Untestable> {
+    for name in ["any", "echo", "counter", "get"] {
+        if role(facts, name).and_then(|role| role.tier).is_some_and(|tier| tier > 0) {
+            return Err(format!("tier: the tool of role `{name}` needs a lease itself"));
+        }
+    }
+    Ok(Talk::serve_env(facts, &[("MACHINA_LEASE_ENFORCE", "1")]))
+}
+
+/// Lease tier of a mapped tool: as configured, else the number in the name of its role.
+pub fn tier_of(facts: &Facts, name: &str) -> u64 {
+    let by_name = name.strip_prefix("tier").and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    role(facts, name).and_then(|role| role.tier).unwrap_or(by_name)
+}
+
+/// A lease that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Lease<'a> {
+    /// Role of the tool it is for.
+    pub role: &'a str,
+    /// Its tier.
+    pub tier: u64,
+    /// Its life, milliseconds.
+    pub ttl_ms: u64,
+}
+
+impl<'a> Lease<'a> {
+    /// A lease for the tool of a role, of the tier that it needs, for a minute.
+    pub fn of(facts: &Facts, role: &'a str) -> Self {
+        Self { role, tier: tier_of(facts, role), ttl_ms: 60_000 }
+    }
+}
+
+impl Talk<'_> {
+    /// Asks for a lease as the configuration says; the token becomes the secret variable `var`.
+    ///
+    /// # Errors
+    /// The configuration does not say how.
+    pub fn issue(&mut self, clause: &str, lease: Lease<'_>, var: &str) -> Result<&mut Self, Untestable> {
+        let configured = self.facts().features.get("lease");
+        let issue = configured.and_then(|lease| lease.get("issue"));
+        let token = configured.and_then(|lease| lease.get("token")).and_then(Value::as_str);
+        let (Some(issue), Some(token)) = (issue, token) else {
+            return Err("lease: the configuration names no `issue` request and `token`".to_owned());
+        };
+        let values = [
+            ("aid", Value::from(self.role(lease.role).aid)),
+            ("tier", Value::from(lease.tier)),
+            ("ttl_ms", Value::from(lease.ttl_ms)),
+        ];
+        let request = fill_template(issue, &values)?;
+        // What the reply looks like is the peer's own affair; that it comes is not.
+        let expect = Expect::new(clause, Allowed::of(Outcome::Any));
+        self.send(Payload::text(format!("{request}\n")), expect);
+        Ok(self.capture(token, var, true))
+    }
+
+    /// A request for the tool of a role with a token.
+    pub fn ask_with(&self, role: &str, var: &str) -> Request {
+        self.ask(role, "{}").token_var(var)
+    }
+}
+
+/// Whether the configured request for a lease mentions a placeholder.
+pub fn issue_names(facts: &Facts, placeholder: &str) -> bool {
+    let issue = facts.features.get("lease").and_then(|lease| lease.get("issue"));
+    issue.is_some_and(|issue| issue.to_string().contains(placeholder))
+}
+
+/// A listener that answers every request.
+pub fn listener(name: &str, status: u16, location: Option<&str>, body: &str) -> Fixture {
+    Fixture::Listener {
+        name: name.to_owned(),
+        status,
+        location: location.map(str::to_owned),
+        body: Payload::text(body),
+        manner: Manner::default(),
+    }
+}
+
+/// `{"url":…}` wrapped in a string, with `{{name.member}}` for variables of fixtures.
+pub fn url_input(url: &str) -> Payload {
+    let mut payload = Payload::text("\"{\\\"url\\\":\\\"");
+    let mut rest = url;
+    while let Some((before, tail)) = rest.split_once("{{") {
+        let Some((name, after)) = tail.split_once("}}") else { break };
+        payload = payload.then(Payload::text(twice_escaped(before))).var(name);
+        rest = after;
+    }
+    payload.then(Payload::text(twice_escaped(rest))).then(Payload::text("\\\"}\""))
+}
+
+/// Text as it stands in a JSON string inside a JSON string.
+fn twice_escaped(text: &str) -> String {
+    let inside = |text: &str| {
+        let quoted = quoted(text);
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    inside(&inside(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::payload::Vars;
+    use serde_json::json;
+
+    #[test]
+    fn placeholders_take_the_native_type_of_their_value() {
+        let template =
+            json!({"aid": "x", "tool": "{aid}", "tier": "{tier}", "note": "t{tier}-{{x}}", "n": [1]});
+        let values = [("aid", json!("AID.A")), ("tier", json!(2))];
+        assert_eq!(
+            fill_template(&template, &values).unwrap(),
+            json!({"aid": "x", "tool": "AID.A", "tier": 2, "note": "t2-{x}", "n": [1]})
+        );
+        assert!(fill_template(&json!("{nope}"), &values).is_err());
+    }
+
+    #[test]
+    fn a_url_is_escaped_for_both_strings() {
+        let vars = Vars::from([("web.port".to_owned(), "81".to_owned())]);
+        let bytes = url_input("http://h:{{web.port}}\\@x/\"").expand(&vars).unwrap();
+        let text: String = serde_json::from_slice(&bytes).unwrap();
+        let input: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(input, json!({"url": "http://h:81\\@x/\""}));
+    }
+}

@@ -1,0 +1,26 @@
+//! A toolhost and a dispatcher that play every role under its usual name.
+
+use serde_json::json;
+
+use super::probe::default_lease;
+use super::role::{ROLES, reference_aid};
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+
+/// What a configuration file for such a peer of this side would say.
+pub fn facts(side: Side) -> Facts {
+    let mut facts = Facts::new(side);
+    for (_, names) in super::boundary().commands().into_iter().filter(|(own, _)| *own == side) {
+        facts.commands.extend(names.into_iter().map(str::to_owned));
+    }
+    if side == Side::Provider {
+        for (role, _) in ROLES {
+            facts.roles.insert((*role).to_owned(), json!({ "aid": reference_aid(role) }));
+        }
+        for feature in ["idempotency", "ds_state", "http_get"] {
+            facts.features.insert(feature.to_owned(), json!(true));
+        }
+        facts.features.insert("lease".to_owned(), default_lease());
+    }
+    facts
+}

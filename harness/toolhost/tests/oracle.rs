@@ -1,0 +1,384 @@
+//! The toolhost oracle on hand-made transcripts: what happened, and whom it is charged to.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+use std::sync::Arc;
+
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Judgement, Nature};
+use peerproof_engine::memory::{AFTER_LARGER, AFTER_SMALLER, IDLE};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
+use peerproof_engine::transcript::{Awaited, Bytes, Event, Exit, Kind, Transcript};
+use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
+use peerproof_toolhost::oracle::judge;
+
+/// A transcript in the making; what is asked goes into the plan and the record alike.
+struct Tape {
+    transcript: Transcript,
+    session: usize,
+}
+
+const CLAUSE: &str = "TH-REQ-10";
+const OK: &str = r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true}}"#;
+const OK_RUN: &str = r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"slots":{}}}"#;
+const REFUSAL: &str = r#"{"ok":false,"error":"no"}"#;
+
+impl Tape {
+    fn new() -> Self {
+        let transcript = Transcript {
+            boundary: "toolhost".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Provider).into(),
+            plan: Plan::default().into(),
+            timeout_scale: 1.0,
+            events: Vec::new(),
+        };
+        Self { transcript, session: 0 }
+    }
+
+    fn serve() -> Self {
+        Self::new().session("serve")
+    }
+
+    fn run() -> Self {
+        Self::new().session("run")
+    }
+
+    fn session(mut self, command: &str) -> Self {
+        Arc::make_mut(&mut self.transcript.plan)
+            .sessions
+            .push(Session { command: command.to_owned(), ..Session::default() });
+        self.session = self.transcript.plan.sessions.len() - 1;
+        self.event(Kind::Started { argv: vec!["peer".to_owned()] })
+    }
+
+    fn step(mut self, act: Act, expect: serde_json::Value) -> Self {
+        let step = Step { session: self.session, expect, ..Step::new(act) };
+        Arc::make_mut(&mut self.transcript.plan).steps.push(step);
+        self
+    }
+
+    fn event(mut self, kind: Kind) -> Self {
+        let at_us = self.transcript.events.len() as u64;
+        self.transcript.events.push(Event { at_us, session: self.session, kind });
+        self
+    }
+
+    fn ask(self, expect: Expect) -> Self {
+        let payload = Payload::text("{}\n");
+        let act = Act::Send { payload: payload.clone(), chunking: Chunking::Whole, await_frames: 1 };
+        let step = self.transcript.plan.steps.len();
+        self.step(act, serde_json::to_value(expect).unwrap()).event(Kind::Sent { step, payload })
+    }
+
+    fn good(self) -> Self {
+        self.ask(Expect::output(CLAUSE, "{}"))
+    }
+
+    fn gets(self, reply: &str) -> Self {
+        self.gets_raw(&format!("{reply}\n"))
+    }
+
+    fn gets_raw(self, text: &str) -> Self {
+        self.event(Kind::Received { bytes: Bytes(text.as_bytes().to_vec()) })
+    }
+
+    fn missed(self, awaited: Awaited) -> Self {
+        self.event(Kind::DeadlinePassed { awaited, waited_ms: 2_000 })
+    }
+
+    fn eof(self) -> Self {
+        self.step(Act::Finish, serde_json::Value::Null).event(Kind::StdinClosed)
+    }
+
+    fn exit(self, exit: Exit) -> Self {
+        self.event(Kind::Exited { exit })
+    }
+
+    fn ends(self) -> Self {
+        self.eof().exit(Exit::Code(0))
+    }
+
+    fn sampled(self, label: &str, mib: u64) -> Self {
+        let act = Act::SampleMemory { label: label.to_owned() };
+        self.step(act, serde_json::Value::Null)
+            .event(Kind::Memory { label: label.to_owned(), hwm_bytes: mib << 20 })
+    }
+
+    fn judged(&self) -> Judgement {
+        judge(&self.transcript)
+    }
+
+    /// Clause, reason and nature of every finding.
+    fn findings(&self) -> Vec<(String, String, Nature)> {
+        let findings = self.judged().findings.into_iter();
+        findings.map(|finding| (finding.clause.0, finding.reason, finding.nature)).collect()
+    }
+
+    #[track_caller]
+    fn is_clean(&self) {
+        assert_eq!(self.findings(), []);
+    }
+
+    #[track_caller]
+    fn shows(&self, clause: &str, reason: &str, nature: Nature) {
+        assert_eq!(self.findings(), [(clause.to_owned(), reason.to_owned(), nature)]);
+    }
+}
+
+fn may_end() -> Expect {
+    Expect::refused(CLAUSE)
+        .or(Allowed::of(Outcome::Silence).shows("ignore"))
+        .or(Allowed::of(Outcome::EndsInOrder).shows("end"))
+        .choice("blank_line")
+}
+
+fn may_die() -> Expect {
+    Expect::refused(CLAUSE).or(Allowed::of(Outcome::Dies))
+}
+
+// Serve mode
+
+#[test]
+fn an_orderly_session_is_clean() {
+    Tape::serve().good().gets(OK).good().gets(OK).ends().is_clean();
+}
+
+#[test]
+fn replies_cut_anywhere_and_a_cr_before_the_line_feed_are_no_matter() {
+    Tape::serve().good().gets_raw(&OK[..7]).gets_raw(&OK[7..]).gets_raw("\r\n").ends().is_clean();
+}
+
+#[test]
+fn a_lost_reply_is_a_violation_even_where_a_deadline_passed_later() {
+    Tape::serve().good().good().gets(OK).ends().shows(CLAUSE, "no_reply", Nature::Violation);
+    let other = Expect::output(CLAUSE, "{\"canary\":2}");
+    let tape =
+        Tape::serve().ask(Expect::refused("A")).good().gets(OK).ask(other).missed(Awaited::Frames).ends();
+    let findings = tape.findings();
+    assert_eq!(findings[0], ("A".to_owned(), "no_reply".to_owned(), Nature::Violation));
+    assert_eq!(findings[1], (CLAUSE.to_owned(), "hung".to_owned(), Nature::Hang));
+    assert_eq!(findings.len(), 2);
+}
+
+#[test]
+fn a_reply_lost_at_the_end_of_input_is_no_crash() {
+    Tape::serve().good().gets(OK).good().ends().shows(CLAUSE, "no_reply", Nature::Violation);
+}
+
+#[test]
+fn a_death_is_charged_to_the_request_that_it_left_unanswered_and_once() {
+    let asked = || Tape::serve().good().gets(OK).ask(Expect::ok("A")).ask(Expect::ok("B"));
+    asked().exit(Exit::Signal(11)).shows("A", "crashed", Nature::Crash);
+    asked().exit(Exit::Code(1)).shows("A", "crashed", Nature::Crash);
+    asked().exit(Exit::Code(0)).shows("A", "ended_early", Nature::Crash);
+    asked().eof().exit(Exit::Signal(6)).shows("A", "crashed", Nature::Crash);
+}
+
+#[test]
+fn a_hang_is_charged_to_the_first_unanswered_request() {
+    let asked = || Tape::serve().ask(Expect::ok("A")).missed(Awaited::Frames).ask(Expect::ok("B"));
+    asked().eof().missed(Awaited::Exit).shows("A", "hung", Nature::Hang);
+    asked().ends().shows("A", "hung", Nature::Hang);
+    // Asked for, never waited for, and still there after the end of input.
+    Tape::serve().good().eof().missed(Awaited::Exit).shows(CLAUSE, "hung", Nature::Hang);
+}
+
+#[test]
+fn a_reply_that_comes_with_the_end_of_input_was_not_flushed() {
+    let tape = Tape::serve().good().missed(Awaited::Frames).eof().gets(OK).exit(Exit::Code(0));
+    tape.shows("TH-FRAME-03", "late_reply", Nature::Hang);
+}
+
+#[test]
+fn an_end_with_everything_answered_is_judged_by_its_status() {
+    let answered = || Tape::serve().good().gets(OK);
+    answered().eof().exit(Exit::Code(3)).shows("TH-PROC-02", "exit_status", Nature::Violation);
+    answered().eof().exit(Exit::Signal(11)).shows("TH-PROC-02", "exit_status", Nature::Crash);
+    answered().eof().missed(Awaited::Exit).shows("TH-PROC-02", "does_not_end", Nature::Hang);
+    answered().exit(Exit::Code(0)).shows("TH-FRAME-01", "ended_early", Nature::Violation);
+    Tape::serve().ends().is_clean();
+}
+
+#[test]
+fn after_a_signal_any_end_will_do_but_not_none() {
+    let signalled = || {
+        let act = Act::Signal("TERM".to_owned());
+        let tape = Tape::serve().good().gets(OK).step(act, serde_json::Value::Null);
+        tape.event(Kind::Signalled { signal: "TERM".to_owned() })
+    };
+    signalled().exit(Exit::Signal(15)).is_clean();
+    signalled().exit(Exit::Code(143)).is_clean();
+    signalled().exit(Exit::Code(0)).is_clean();
+    signalled().missed(Awaited::Exit).shows("TH-PROC-04", "does_not_end", Nature::Hang);
+}
+
+#[test]
+fn the_crash_of_a_tool_may_take_the_process_along_but_not_in_order() {
+    let crashed = || Tape::serve().good().gets(OK).ask(may_die());
+    crashed().exit(Exit::Signal(6)).is_clean();
+    crashed().good().exit(Exit::Code(70)).is_clean();
+    crashed().gets(REFUSAL).good().gets(OK).ends().is_clean();
+    crashed().exit(Exit::Code(0)).shows(CLAUSE, "ended_early", Nature::Crash);
+    crashed().good().gets(OK).ends().shows(CLAUSE, "no_reply", Nature::Violation);
+    // It survived, so what came later is its own fault.
+    crashed().gets(REFUSAL).eof().exit(Exit::Code(1)).shows("TH-PROC-02", "exit_status", Nature::Violation);
+}
+
+#[test]
+fn an_allowed_end_explains_what_was_not_answered_after_it() {
+    let blank = || Tape::serve().good().gets(OK).ask(may_end());
+    let choice = |tape: Tape| {
+        tape.is_clean();
+        tape.judged().choice.map(|seen| seen.value)
+    };
+    assert_eq!(choice(blank().good().exit(Exit::Code(0))).as_deref(), Some("end"));
+    assert_eq!(choice(blank().good().ends()).as_deref(), Some("end"));
+    assert_eq!(choice(blank().good().gets(OK).ends()).as_deref(), Some("ignore"));
+    assert_eq!(choice(blank().ends()).as_deref(), Some("ignore"));
+    blank().good().exit(Exit::Code(1)).shows(CLAUSE, "crashed", Nature::Crash);
+}
+
+#[test]
+fn a_second_reply_is_charged_to_the_request_that_asks_for_one_only() {
+    let twice = |expect: Expect| Tape::serve().ask(expect).good().gets(REFUSAL).gets(REFUSAL).gets(OK).ends();
+    twice(Expect::refused("A").once("B")).shows("B", "extra_reply", Nature::Violation);
+    twice(Expect::refused("A")).shows("TH-FRAME-01", "extra_reply", Nature::Violation);
+    let none = Tape::serve().ask(Expect::refused("A").once("B")).good().gets(OK).ends();
+    none.shows("B", "no_reply", Nature::Violation);
+    let died = Tape::serve().ask(Expect::refused("A").once("B")).good().exit(Exit::Signal(9));
+    died.shows("A", "crashed", Nature::Crash);
+}
+
+#[test]
+fn an_endless_output_is_one_finding_and_costs_little() {
+    let tape = Tape::serve().good().gets(OK).gets_raw(&"y\n".repeat(1 << 20));
+    let tape = tape.event(Kind::StdoutOverflow { bytes_max: 1 << 21, lines_max: None });
+    tape.shows("TH-FRAME-05", "other_output", Nature::Violation);
+    let unanswered = Tape::serve().good().event(Kind::StdoutOverflow { bytes_max: 10, lines_max: None });
+    unanswered.shows(CLAUSE, "output_flood", Nature::Violation);
+}
+
+#[test]
+fn what_is_left_behind_is_a_leak() {
+    let tape = Tape::serve().good().gets(OK).ends();
+    let tape = tape.event(Kind::LeakedProcess { pid: 7, command: "sleep".to_owned() });
+    tape.shows("TH-PROC-05", "process_left", Nature::Leak);
+    let tape = Tape::run().ask(Expect::ok(CLAUSE)).gets(OK_RUN).ends();
+    let tape = tape.event(Kind::LeftFile { path: "x.tmp".to_owned() });
+    tape.shows("TH-PROC-06", "file_left", Nature::Leak);
+}
+
+// Run mode
+
+#[test]
+fn an_orderly_run_is_clean_with_or_without_a_line_feed() {
+    Tape::run().good().gets(OK_RUN).ends().is_clean();
+    Tape::run().good().eof().gets_raw(OK_RUN).exit(Exit::Code(0)).is_clean();
+    let refused = || Tape::run().ask(Expect::refused(CLAUSE)).eof().gets(REFUSAL);
+    refused().exit(Exit::Code(0)).is_clean();
+    refused().exit(Exit::Code(1)).is_clean();
+}
+
+#[test]
+fn a_run_that_says_nothing_crashed_unless_its_status_is_0() {
+    Tape::run().good().eof().exit(Exit::Code(1)).shows(CLAUSE, "crashed", Nature::Crash);
+    Tape::run().good().eof().exit(Exit::Signal(11)).shows(CLAUSE, "crashed", Nature::Crash);
+    Tape::run().good().eof().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
+    // It went away before all was written to it.
+    let broken = || Tape::run().good().event(Kind::StdinBroken { unwritten_bytes: 9 });
+    broken().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
+    broken().exit(Exit::Code(2)).shows(CLAUSE, "crashed", Nature::Crash);
+    // A line feed alone is no reply, and output beside the protocol.
+    assert_eq!(
+        Tape::run().good().eof().gets_raw("\n").exit(Exit::Code(0)).findings(),
+        [
+            (CLAUSE.to_owned(), "no_reply".to_owned(), Nature::Violation),
+            ("TH-FRAME-05".to_owned(), "blank_line".to_owned(), Nature::Violation),
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_does_not_end_hangs_with_and_without_a_reply() {
+    let tape = || Tape::run().good().eof();
+    tape().missed(Awaited::Exit).shows(CLAUSE, "hung", Nature::Hang);
+    tape().gets(OK_RUN).missed(Awaited::Exit).shows("TH-PROC-03", "does_not_end", Nature::Hang);
+}
+
+#[test]
+fn the_status_of_a_run_agrees_with_its_reply() {
+    let ok = || Tape::run().good().eof().gets(OK_RUN);
+    ok().exit(Exit::Code(1)).shows("TH-RUN-02", "exit_status", Nature::Violation);
+    ok().exit(Exit::Signal(6)).shows("TH-RUN-02", "exit_status", Nature::Crash);
+    let refused = || Tape::run().ask(Expect::refused(CLAUSE)).eof().gets(REFUSAL);
+    refused().exit(Exit::Signal(15)).shows("TH-RUN-03", "died_by_signal", Nature::Crash);
+}
+
+#[test]
+fn the_status_after_an_error_reply_is_a_choice_where_it_is_asked_for() {
+    let refused = |code| {
+        let expect = Expect::refused(CLAUSE).choice("host_error_exit");
+        let judged = Tape::run().ask(expect).eof().gets(REFUSAL).exit(Exit::Code(code)).judged();
+        judged.choice.map(|seen| (seen.key, seen.value))
+    };
+    assert_eq!(refused(0), Some(("host_error_exit".to_owned(), "zero".to_owned())));
+    assert_eq!(refused(7), Some(("host_error_exit".to_owned(), "nonzero".to_owned())));
+}
+
+#[test]
+fn half_a_reply_before_a_death_is_a_crash_too() {
+    let tape = Tape::run().good().eof().gets_raw("{\"ok\":tr").exit(Exit::Signal(11));
+    let findings = tape.findings();
+    assert!(
+        findings.contains(&("TH-RUN-04".to_owned(), "crashed".to_owned(), Nature::Crash)),
+        "{findings:?}"
+    );
+}
+
+#[test]
+fn a_run_that_may_die_may_not_end_as_if_nothing_had_happened() {
+    Tape::run().ask(may_die()).eof().exit(Exit::Signal(6)).is_clean();
+    Tape::run().ask(may_die()).eof().exit(Exit::Code(0)).shows(CLAUSE, "no_reply", Nature::Violation);
+}
+
+#[test]
+fn sessions_are_judged_each_for_itself() {
+    let tape = Tape::run().ask(Expect::ok("A")).eof().exit(Exit::Code(1));
+    let tape = tape.session("run").ask(Expect::ok("B")).eof().exit(Exit::Code(1));
+    let crashed = |clause: &str| (clause.to_owned(), "crashed".to_owned(), Nature::Crash);
+    assert_eq!(tape.findings(), [crashed("A"), crashed("B")]);
+    // A crash in one session does not hide a wrong status in another.
+    let tape = Tape::run().ask(Expect::ok("A")).eof().exit(Exit::Code(1));
+    let tape = tape.session("run").good().eof().gets(OK_RUN).exit(Exit::Code(1));
+    let reasons: Vec<String> = tape.findings().into_iter().map(|(_, reason, _)| reason).collect();
+    assert_eq!(reasons, ["crashed", "exit_status"]);
+}
+
+// Memory
+
+#[test]
+fn memory_may_grow_by_64_mib_and_no_more() {
+    let sampled = |after| Tape::serve().good().gets(OK).sampled(IDLE, 10).sampled(AFTER_LARGER, after).ends();
+    sampled(74).is_clean();
+    sampled(75).shows("TH-LIMIT-06", "memory_grew", Nature::Violation);
+}
+
+#[test]
+fn memory_may_not_grow_with_the_input() {
+    let sampled = |larger| {
+        let tape = Tape::serve().good().gets(OK).sampled(IDLE, 10).sampled(AFTER_SMALLER, 20);
+        tape.sampled(AFTER_LARGER, larger).ends()
+    };
+    sampled(20 + 32).is_clean();
+    sampled(20 + 33).shows("TH-LIMIT-06", "memory_grows_with_input", Nature::Violation);
+}
+
+#[test]
+fn memory_that_cannot_be_read_proves_nothing() {
+    let mut tape = Tape::serve().good().gets(OK).sampled(IDLE, 10).ends();
+    assert_eq!(tape.judged().untestable, None);
+    tape.transcript.events.retain(|event| !matches!(event.kind, Kind::Memory { .. }));
+    assert!(tape.judged().untestable.is_some_and(|reason| reason.starts_with("no_memory_figures")));
+}
