@@ -19,17 +19,12 @@ fi
 
 target=$2 seconds=$3
 shift 3
-# A target is called after its boundary.
-case "$target" in
-    json_rpc_*) boundary=json_rpc ;;
-    policy_*) boundary=policy_driver ;;
-    *) boundary=toolhost ;;
-esac
+inputs=$(fuzz/inputs.sh "$target")
 mkdir -p "fuzz/corpus/$target"
 log="fuzz/corpus/$target.log"
 status=0
-cargo fuzz run --sanitizer none "$@" "$target" "fuzz/corpus/$target" \
-    "corpora/$boundary/seeds" "corpora/$boundary/conversations" \
+# shellcheck disable=SC2086 # two folders
+cargo fuzz run --sanitizer none "$@" "$target" "fuzz/corpus/$target" $inputs \
     -- -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
     >"$log" 2>&1 || status=$?
 said=$(grep -E "stat::number_of_executed_units|stat::average_exec_per_sec|messages/s|SUMMARY|panicked|ERROR|Test unit written" \

@@ -318,6 +318,49 @@ fn every_boundary_has_its_folders() {
     }
 }
 
+/// What goes over boundaries outside the crates does so by the names of folders and files, or has a word for each.
+#[test]
+fn whatever_goes_over_boundaries_knows_each() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let names = |folder: &str, extension: &str| -> Vec<String> {
+        let files = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|it| it == extension));
+        files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect()
+    };
+    let (targets, fuzz) = (names("fuzz/fuzz_targets", "rs"), read("fuzz/Cargo.toml"));
+    let peers = names("corpora/peers/python", "toml");
+    let peers: String =
+        peers.iter().map(|peer| read(&format!("corpora/peers/python/{peer}.toml"))).collect();
+    let mut faults = Vec::new();
+    for boundary in table::all() {
+        let name = boundary.name();
+        for (file, word) in [
+            (".ci/run", format!("proof {name}")),
+            ("reference-impl/mutants.sh", format!("\n{name}) ")),
+            ("harness/peerproof/examples/judge/boundaries.rs", format!("boundary: \"{name}\"")),
+            ("README.md", format!("peerproof check {name} ")),
+        ] {
+            if !read(file).contains(&word) {
+                faults.push(format!("{file} has nothing for the boundary {name}: no {word:?} in it"));
+            }
+        }
+        if !targets.iter().any(|target| target.starts_with(&format!("{name}_"))) {
+            faults.push(format!("no fuzz target is called after the boundary {name}"));
+        }
+        if !peers.contains(&format!("boundary = \"{name}\"")) {
+            faults.push(format!("corpora/peers/python/ has no peer of the boundary {name}"));
+        }
+    }
+    for target in &targets {
+        let is_named = table::all().iter().any(|it| target.starts_with(&format!("{}_", it.name())));
+        let is_built = fuzz.contains(&format!("name = \"{target}\"\npath = \"fuzz_targets/{target}.rs\""));
+        if !is_named || !is_built {
+            faults.push(format!("fuzz/fuzz_targets/{target}.rs: call it BOUNDARY_PROPERTY and add it to fuzz/Cargo.toml"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn corpora_hold_recipes_and_no_blobs() {
     const BYTES_MAX: u64 = 64 << 10;

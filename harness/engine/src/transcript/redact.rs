@@ -62,15 +62,12 @@ impl Secrets {
         let mut found = false;
         for secret in longest {
             let first = secret.text.as_bytes()[0];
-            let places: Vec<usize> = memchr::memchr3_iter(first, b'\\', b'%', bytes).collect();
             let mut free_from = 0;
-            for at in places {
-                if at >= free_from
-                    && let Some(end) = secret.cover_at(at, bytes)
-                {
-                    free_from = end;
-                    found = true;
-                }
+            while let Some(ahead) = memchr::memchr3(first, b'\\', b'%', &bytes[free_from..]) {
+                let at = free_from + ahead;
+                let end = secret.cover_at(at, bytes);
+                found |= end.is_some();
+                free_from = end.unwrap_or(at + 1);
             }
         }
         found

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Names the folders of inputs that a fuzz target starts from: those of the boundary that it is called after.
+#
+#   fuzz/inputs.sh TARGET
+set -eu
+target=$1
+cd "$(dirname "$0")/.."
+for clauses in corpora/*/clauses.toml; do
+    boundary=$(basename "$(dirname "$clauses")")
+    case $target in
+    "$boundary"_*)
+        echo "corpora/$boundary/seeds" "corpora/$boundary/conversations"
+        exit
+        ;;
+    esac
+done
+echo "fuzz target $target: call it after a boundary, such as ${boundary}_$target" >&2
+exit 1
