@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::peer_args::PeerArgs;
 use super::run_args::{self, Format, OutputArgs, RunArgs};
-use super::select::Filter;
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::console::{self, Beside};
@@ -20,6 +19,7 @@ use peerproof_engine::boundary::checks_of_side;
 use peerproof_engine::check::Check;
 use peerproof_engine::config::DEFAULT_EXPECTATIONS;
 use peerproof_engine::expectation::Expectations;
+use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer::{Explain, Explained, explain_failures};
@@ -202,13 +202,13 @@ impl Known {
 
 /// Splits peers and selection; refuses what selects nothing.
 fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Vec<Part>, Stop> {
-    let filter = Filter::new(filter)?;
+    let filter = Filter::new(filter).map_err(Stop::usage)?;
     let mut parts: Vec<Part> = peers
         .into_iter()
         .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), peer })
         .collect();
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
-    filter.refuse_useless(&all)?;
+    filter.refuse_useless(&all).map_err(Stop::usage)?;
     for part in &mut parts {
         part.checks.retain(|check| filter.takes(check));
     }

@@ -32,7 +32,6 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod run_args;
-pub mod select;
 pub mod selftest;
 pub mod shrink;
 

@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::peer_args::reference_peer;
 use super::run_args::{RunArgs, duration};
-use super::select::Filter;
 use super::{Context, Done, Exit, Stop, boundary_named, check};
 use crate::progress::Progress;
 use peerproof::report::{matrix as report, render};
@@ -20,6 +19,7 @@ use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
 use peerproof_engine::expectation::Expectations;
+use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::matrix::differences::{Difference, Sort};
 use peerproof_engine::matrix::stage::Stage;
@@ -136,9 +136,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
 /// The checks that are wanted.
 fn chosen(args: &Args, listed: &[Listed]) -> Result<Vec<&'static Check>, Stop> {
     let Some(first) = listed.first() else { return Ok(Vec::new()) };
-    let filter = Filter::new(&args.filter)?;
+    let filter = Filter::new(&args.filter).map_err(Stop::usage)?;
     let mut checks = checks_of_side(first.peer.boundary, first.peer.facts.side);
-    filter.refuse_useless(&checks)?;
+    filter.refuse_useless(&checks).map_err(Stop::usage)?;
     checks.retain(|check| filter.takes(check));
     Ok(checks)
 }

@@ -13,7 +13,7 @@ use crate::boundary::Boundary;
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
-use crate::peer::{Origin, Peer};
+use crate::peer::{MakeMachine, Origin, Peer};
 use crate::transport::http::URL_PREFIX;
 
 mod command;
@@ -212,7 +212,7 @@ impl Config {
     /// # Errors
     /// One sentence: no command, or a program that cannot be started.
     pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, String> {
-        let side = self.side()?;
+        self.side()?;
         let mut base_env: Vec<(String, OsString)> = Vec::new();
         for name in ["PATH", "HOME"].into_iter().chain(self.pass_env.iter().map(String::as_str)) {
             if let Some(value) = variables.get(name) {
@@ -239,6 +239,29 @@ impl Config {
             find_program(argv, path.as_deref(), self.folder.as_deref())
                 .map_err(|error| format!("the command `{name}` of the peer cannot be started: {error}"))?;
         }
+        let origin = Origin::Process { base_env, current_dir: self.folder.clone(), cpus: Vec::new() };
+        self.peer_from(origin, commands, variables)
+    }
+
+    /// Makes the peer out of machines in this process: `make` gets the command lines that would have been started.
+    ///
+    /// # Errors
+    /// As [`Config::peer`].
+    pub fn peer_in_process(
+        &self,
+        variables: &BTreeMap<String, OsString>,
+        make: MakeMachine,
+    ) -> Result<Peer, String> {
+        self.peer_from(Origin::InProcess(make), self.commands.clone(), variables)
+    }
+
+    fn peer_from(
+        &self,
+        origin: Origin,
+        commands: BTreeMap<String, Vec<String>>,
+        variables: &BTreeMap<String, OsString>,
+    ) -> Result<Peer, String> {
+        let side = self.side()?;
         if side == Side::Provider {
             vocabulary::refuse_untold(self.boundary, self.features.as_ref().unwrap_or(&BTreeMap::new()))?;
         }
@@ -261,7 +284,7 @@ impl Config {
             env: self.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
             facts,
             features_given: self.features.is_some(),
-            origin: Origin::Process { base_env, current_dir: self.folder.clone(), cpus: Vec::new() },
+            origin,
             pace: std::sync::Arc::default(),
         })
     }

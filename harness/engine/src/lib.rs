@@ -1,4 +1,4 @@
-//! Conformance and fuzzing harness for agent-tool boundaries.
+//! Drives peers, records what they do, and judges the record. It knows no boundary and no reference.
 
 pub mod bench;
 pub mod boundary;
@@ -12,6 +12,7 @@ pub mod counterpart;
 pub mod ending;
 pub mod expectation;
 pub mod facts;
+pub mod filter;
 pub mod finding;
 pub mod fixture;
 pub mod fuzz;

@@ -82,3 +82,22 @@ pub trait Machine {
         true
     }
 }
+
+/// A peer that is a function: it gets the bytes of its standard input as they come, cut anywhere, and gives what is to be
+/// written for them. It ends with its input.
+pub struct Replies<F>(pub F);
+
+impl<F: FnMut(&[u8]) -> Vec<u8>> Machine for Replies<F> {
+    fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) => {
+                let written = (self.0)(bytes);
+                if !written.is_empty() {
+                    actions.push(Action::Stdout(written));
+                }
+            }
+            Event::StdinEof | Event::Terminate => actions.push(Action::Exit(0)),
+            Event::Wake | Event::Fetched(_) | Event::SpawnFailed(_) => {}
+        }
+    }
+}

@@ -201,11 +201,8 @@ fn only_the_command_line_needs_what_it_is_made_of() {
 /// Everything else is handed the boundary, or those that it may be, as a value.
 #[test]
 fn only_what_a_user_starts_knows_the_table() {
-    let may = [
-        "harness/peerproof/src/table",
-        "harness/peerproof/src/hidden.rs",
-        "harness/peerproof/src/test_runner.rs",
-    ];
+    let may =
+        ["harness/peerproof/src/table", "harness/peerproof/src/hidden.rs", "harness/peerproof/src/suite.rs"];
     let found = places("harness/peerproof/src", &may, &["table::", "::table;"]);
     assert!(
         found.is_empty(),
@@ -262,8 +259,8 @@ fn what_is_written_is_private() {
 
 #[test]
 fn only_main_reads_the_environment() {
-    // The tests of a Rust project have a `main` that is one line: for them `test_runner.rs` is it.
-    let may = ["harness/cli/src/main.rs", "harness/peerproof/src/test_runner.rs"];
+    // The tests of a Rust project have a `main` that is one line: for them `suite.rs` is it.
+    let may = ["harness/cli/src/main.rs", "harness/peerproof/src/suite.rs"];
     let words = ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("];
     let found = of_harness(&may, &words);
     assert!(found.is_empty(), "environment variables are read in main.rs and passed down:\n{found}");
@@ -321,7 +318,8 @@ fn every_boundary_has_its_folders() {
 /// What goes over boundaries outside the crates does so by the names of folders and files, or has a word for each.
 #[test]
 fn whatever_goes_over_boundaries_knows_each() {
-    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let read =
+        |file: &str| fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let names = |folder: &str, extension: &str| -> Vec<String> {
         let files = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         let files = files.filter(|path| path.extension().is_some_and(|it| it == extension));
@@ -329,8 +327,7 @@ fn whatever_goes_over_boundaries_knows_each() {
     };
     let (targets, fuzz) = (names("fuzz/fuzz_targets", "rs"), read("fuzz/Cargo.toml"));
     let peers = names("corpora/peers/python", "toml");
-    let peers: String =
-        peers.iter().map(|peer| read(&format!("corpora/peers/python/{peer}.toml"))).collect();
+    let peers: String = peers.iter().map(|peer| read(&format!("corpora/peers/python/{peer}.toml"))).collect();
     let mut faults = Vec::new();
     for boundary in table::all() {
         let name = boundary.name();
@@ -355,7 +352,9 @@ fn whatever_goes_over_boundaries_knows_each() {
         let is_named = table::all().iter().any(|it| target.starts_with(&format!("{}_", it.name())));
         let is_built = fuzz.contains(&format!("name = \"{target}\"\npath = \"fuzz_targets/{target}.rs\""));
         if !is_named || !is_built {
-            faults.push(format!("fuzz/fuzz_targets/{target}.rs: call it BOUNDARY_PROPERTY and add it to fuzz/Cargo.toml"));
+            faults.push(format!(
+                "fuzz/fuzz_targets/{target}.rs: call it BOUNDARY_PROPERTY and add it to fuzz/Cargo.toml"
+            ));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));

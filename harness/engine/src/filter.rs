@@ -2,9 +2,8 @@
 
 use globset::{Glob, GlobMatcher};
 
-use super::Stop;
-use peerproof_engine::check::Check;
-use peerproof_engine::nearest::did_you_mean;
+use crate::check::Check;
+use crate::nearest::did_you_mean;
 
 /// Which checks are wanted: those that match any pattern, or all where there is none.
 #[derive(Debug, Default)]
@@ -24,20 +23,20 @@ impl Filter {
     ///
     /// # Errors
     /// A pattern is no glob.
-    pub fn new(patterns: &[String]) -> Result<Self, Stop> {
+    pub fn new(patterns: &[String]) -> Result<Self, String> {
         let pattern = |text: &String| {
             let glob = Glob::new(text)
-                .map_err(|error| Stop::usage(format!("--filter {text:?} is no pattern: {}", error.kind())))?;
+                .map_err(|error| format!("the filter {text:?} is no pattern: {}", error.kind()))?;
             Ok(Pattern { text: text.clone(), glob: glob.compile_matcher() })
         };
-        Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, Stop>>()? })
+        Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, String>>()? })
     }
 
     /// Refuses patterns that match nothing in `checks`.
     ///
     /// # Errors
     /// Names the first such pattern and the id that is nearest to it.
-    pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), Stop> {
+    pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), String> {
         for pattern in &self.patterns {
             if checks.iter().any(|check| pattern.matches(check)) {
                 continue;
@@ -47,10 +46,10 @@ impl Filter {
                 checks.iter().flat_map(|check| check.clauses.iter().map(|clause| clause.0.as_str()));
             let names = checks.iter().filter_map(|check| check.id.rsplit('/').next());
             let hint = did_you_mean(&pattern.text, ids.chain(clauses).chain(names));
-            return Err(Stop::usage(format!(
-                "--filter {:?} matches no check{hint} (`peerproof list` shows them)",
+            return Err(format!(
+                "the filter {:?} matches no check{hint} (`peerproof list` shows them)",
                 pattern.text
-            )));
+            ));
         }
         Ok(())
     }
@@ -103,8 +102,8 @@ mod tests {
             assert!(filter.refuse_useless(&[&check]).is_err(), "{pattern}");
         }
         let near = Filter::new(&["toolhost/serve/json/nam".to_owned()]).unwrap();
-        let stop = near.refuse_useless(&[&check]).unwrap_err();
-        assert!(stop.message.contains("did you mean \"toolhost/serve/json/nan\"?"), "{stop}");
+        let sentence = near.refuse_useless(&[&check]).unwrap_err();
+        assert!(sentence.contains("did you mean \"toolhost/serve/json/nan\"?"), "{sentence}");
         assert!(Filter::new(&["[".to_owned()]).is_err());
     }
 }

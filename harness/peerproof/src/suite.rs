@@ -1,0 +1,416 @@
+//! Each check a test: for `cargo test` and nextest, in a test target with `harness = false`.
+//!
+//! ```no_run
+//! // The whole `main` of that target, for a peer that is a binary of the same package.
+//! fn main() -> Result<(), peerproof::SuiteError> {
+//!     peerproof::Suite::from_config("peerproof.toml")?
+//!         .command("serve", [option_env!("CARGO_BIN_EXE_my_host").unwrap_or("my_host"), "--serve"])?
+//!         .run()
+//! }
+//! ```
+//!
+//! The name of a test is the id of its check. Tests that need `--slow` are ignored until `--ignored` or
+//! `--include-ignored` asks for them. A check that cannot decide anything is ignored with its reason; where the test
+//! runner cannot show that a test was ignored while it ran (nextest), it fails instead. It never passes in silence.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+use crate::report::console;
+use crate::report::printer::Printer;
+use crate::table;
+use peerproof_engine::boundary::checks_of_side;
+use peerproof_engine::check::Check;
+use peerproof_engine::config::{Config, DEFAULT_EXPECTATIONS};
+use peerproof_engine::expectation::{Expectations, Why};
+use peerproof_engine::filter::Filter;
+use peerproof_engine::fixture::ActorExe;
+use peerproof_engine::machine::Machine;
+use peerproof_engine::peer::{MakeMachine, Peer};
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::transport::child::guardian;
+use peerproof_engine::verdict::Verdict;
+
+/// Status of the process where nothing can be run: the configuration is wrong. That of the command line, too.
+const STATUS_USAGE: i32 = 2;
+/// Status where this machine does not give what the harness needs. That of the command line, too.
+const STATUS_HARNESS: i32 = 70;
+
+/// Runs the checks for the peer of `config`, a `peerproof.toml` relative to the package, as tests, and ends the
+/// process as the test runner expects.
+pub fn cargo_test(config: &str) -> ! {
+    if let Err(error) = Suite::from_config(config).and_then(Suite::run) {
+        error.exit();
+    }
+    std::process::exit(0)
+}
+
+/// Why no test was run, by whose doing.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SuiteError {
+    /// The configuration, or what the code adds to it.
+    Configuration(String),
+    /// This machine: a folder that cannot be made, our own binary that is not found.
+    Machine(String),
+}
+
+impl fmt::Display for SuiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configuration(sentence) | Self::Machine(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+/// The sentence: it is what a `main` that gives back this error shows.
+impl fmt::Debug for SuiteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl std::error::Error for SuiteError {}
+
+impl SuiteError {
+    /// Prints the sentence and ends the process with the status that the command line has for it.
+    pub fn exit(&self) -> ! {
+        Printer::plain().error(&self.to_string());
+        std::process::exit(match self {
+            Self::Configuration(_) => STATUS_USAGE,
+            Self::Machine(_) => STATUS_HARNESS,
+        })
+    }
+}
+
+/// Checks of one peer, to be run as tests.
+pub struct Suite {
+    config: Config,
+    /// Where failures that are known stand, if they do.
+    expectations: PathBuf,
+    filters: Vec<String>,
+    variables: BTreeMap<String, OsString>,
+    machines: Option<MakeMachine>,
+}
+
+impl Suite {
+    /// The peer of a configuration file, whose path is relative to the package.
+    ///
+    /// Peers start the binary of the tests as well: a process that was started as a part that the harness plays ends
+    /// here, so this comes before anything else that `main` does.
+    ///
+    /// # Errors
+    /// [`SuiteError::Configuration`]: the file cannot be read, or says what makes no sense.
+    pub fn from_config(file: impl AsRef<Path>) -> Result<Self, SuiteError> {
+        let args: Vec<OsString> = std::env::args_os().collect();
+        if let Some(status) = crate::hidden(&args, &|| std::env::vars_os().collect()) {
+            std::process::exit(status);
+        }
+        let file = file.as_ref();
+        let variables = std::env::vars_os();
+        Ok(Self {
+            config: Config::load(file, &table::all()).map_err(SuiteError::Configuration)?,
+            expectations: file.with_file_name(DEFAULT_EXPECTATIONS),
+            filters: Vec::new(),
+            variables: variables
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+                .collect(),
+            machines: None,
+        })
+    }
+
+    /// Sets a command in the place of the one that the file has under this name, such as `serve`: for a program whose
+    /// path cargo knows (`env!("CARGO_BIN_EXE_…")`).
+    ///
+    /// # Errors
+    /// [`SuiteError::Configuration`]: the boundary has no such command, or its placeholders are wrong.
+    pub fn command(
+        mut self,
+        name: &str,
+        argv: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, SuiteError> {
+        let argv = argv.into_iter().map(Into::into).collect();
+        self.config.set_command(name, argv).map_err(SuiteError::Configuration)?;
+        Ok(self)
+    }
+
+    /// Speaks with peers in this process instead of starting the commands: `make` gets the command line that would have
+    /// been started, and its variables. [`Replies`](peerproof_engine::machine::Replies) makes one of a function from
+    /// bytes to bytes. Time is virtual: a wait that nothing can end costs nothing.
+    ///
+    /// What is about processes (signals, memory, descendants) cannot be decided of such a peer.
+    #[must_use]
+    pub fn in_this_process(
+        mut self,
+        make: impl Fn(&[String], &[(String, String)]) -> Box<dyn Machine> + Send + Sync + 'static,
+    ) -> Self {
+        self.machines = Some(Arc::new(move |argv, env| Some(make(argv, env))));
+        self
+    }
+
+    /// Leaves out all checks but those that match this pattern or another that was given: a glob on ids of checks or of
+    /// clauses, a folder of checks, a check's name.
+    #[must_use]
+    pub fn filter(mut self, pattern: impl Into<String>) -> Self {
+        self.filters.push(pattern.into());
+        self
+    }
+
+    /// Runs the checks as tests, as the arguments of the process say, and ends it.
+    ///
+    /// # Errors
+    /// Why no test can be run; nothing was printed yet.
+    pub fn run(self) -> Result<(), SuiteError> {
+        let args = Arguments::from_args();
+        let (trials, shared) = prepare(self, &args)?;
+        let conclusion = libtest_mimic::run(&args, trials);
+        // Its temporary folder goes with it; `exit` drops nothing.
+        drop(shared);
+        conclusion.exit()
+    }
+
+    /// The peer, of which nothing but the configuration is known.
+    fn peer(&self) -> Result<Peer, String> {
+        match &self.machines {
+            Some(machines) => self.config.peer_in_process(&self.variables, Arc::clone(machines)),
+            None => self.config.peer(&self.variables),
+        }
+    }
+}
+
+/// What all tests of this process share.
+struct Shared {
+    peer: Peer,
+    options: Options,
+    actor_exe: ActorExe,
+    scratch: Mutex<Option<tempfile::TempDir>>,
+    interrupted: Arc<AtomicBool>,
+    /// Failures that are known: `peerproof-expected.toml` beside the configuration.
+    expectations: Expectations,
+    /// Held for writing by checks that measure while no other runs.
+    alone: RwLock<()>,
+    /// Whether the first canary of a command was answered, by command.
+    canaries: Mutex<BTreeMap<String, Option<String>>>,
+    /// The runner sees only pass and fail of one process a test.
+    nextest: bool,
+}
+
+/// Removes the temporary folder when the tests are over, also where a test still holds what they share.
+struct Cleanup(Arc<Shared>);
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        self.0.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), SuiteError> {
+    let exe = std::env::current_exe()
+        .map_err(|error| SuiteError::Machine(format!("cannot find this test's binary: {error}")))?;
+    let scratch = tempfile::Builder::new()
+        .prefix("peerproof-")
+        .tempdir()
+        .map_err(|error| SuiteError::Machine(format!("cannot make a temporary folder: {error}")))?;
+    let mut peer = suite.peer().map_err(SuiteError::Configuration)?;
+    let filter = Filter::new(&suite.filters).map_err(SuiteError::Configuration)?;
+    let mut checks = checks_of_side(peer.boundary, peer.facts.side);
+    filter.refuse_useless(&checks).map_err(SuiteError::Configuration)?;
+    checks.retain(|check| filter.takes(check));
+    let expectations = expectations(&suite.expectations).map_err(SuiteError::Configuration)?;
+    let nextest = suite.variables.contains_key("NEXTEST");
+    let number = |name: &str| suite.variables.get(name).and_then(|value| value.to_str()?.parse::<f64>().ok());
+    let options = Options {
+        slow: args.ignored || args.include_ignored,
+        very_slow: args.ignored || args.include_ignored,
+        jobs: 1,
+        timeout_scale: number("PEERPROOF_TIMEOUT_SCALE").unwrap_or(1.0),
+        ..Options::default()
+    };
+    let actor_exe = ActorExe::new(exe);
+    let interrupted = Arc::<AtomicBool>::default();
+    // Names are all that a list shows. Nextest asks with it which tests are ignored as well: those of features that show
+    // only in the peer.
+    if !args.list || nextest {
+        if peer.is_process() {
+            guardian::start(&actor_exe.program);
+        }
+        let around =
+            Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
+        runner::prepare(&mut peer, &options, around)
+            .map_err(|error| SuiteError::Configuration(format!("{}: {error}", peer.name)))?;
+    }
+    let shared = Arc::new(Shared {
+        peer,
+        options,
+        actor_exe,
+        scratch: Mutex::new(Some(scratch)),
+        interrupted,
+        expectations,
+        alone: RwLock::new(()),
+        canaries: Mutex::default(),
+        nextest,
+    });
+    let mut trials: Vec<Trial> = checks.into_iter().map(|check| trial(check, &shared)).collect();
+    if !shared.expectations.is_empty() {
+        let shared = Arc::clone(&shared);
+        trials.push(Trial::test(DEFAULT_EXPECTATIONS, move || shared.expectations_hold()));
+    }
+    Ok((trials, Cleanup(shared)))
+}
+
+/// The expectations in `path`; none where it is not there.
+fn expectations(path: &Path) -> Result<Expectations, String> {
+    let shown = path.display();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Expectations::parse(&text).map_err(|error| format!("{shown}: {error}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Expectations::default()),
+        Err(error) => Err(format!("cannot read the expectations {shown}: {error}")),
+    }
+}
+
+fn trial(check: &'static Check, shared: &Arc<Shared>) -> Trial {
+    let never_runs = runner::skip_reason(&shared.peer, check, &shared.options).is_some();
+    let shared = Arc::clone(shared);
+    let ignored = check.slow || (shared.nextest && never_runs);
+    Trial::ignorable_test(check.id.clone(), move || shared.test(check)).with_ignored_flag(ignored)
+}
+
+impl Shared {
+    /// What is stale about the expectations whatever the checks come to: expired entries and unknown ids.
+    fn expectations_hold(&self) -> Result<(), Failed> {
+        let today = jiff::Zoned::now().date();
+        let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
+        let stale: Vec<String> =
+            self.expectations.stale(&[], known, today).iter().map(ToString::to_string).collect();
+        if stale.is_empty() { Ok(()) } else { Err(stale.join("\n").into()) }
+    }
+
+    fn test(&self, check: &'static Check) -> Result<Completion, Failed> {
+        if check.exclusive {
+            let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
+            self.run(check)
+        } else {
+            let _beside = self.alone.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(dead) = self.dead(check) {
+                return Err(dead.into());
+            }
+            self.run(check)
+        }
+    }
+
+    /// Why the command of `check` is dead, if it is: its first canary failed. Asked once a command.
+    fn dead(&self, check: &'static Check) -> Option<String> {
+        if runner::is_first_canary(check) || self.nextest {
+            return None;
+        }
+        let mut canaries = self.canaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = canaries.get(&check.command) {
+            return known.clone();
+        }
+        let canary = checks_of_side(self.peer.boundary, self.peer.facts.side)
+            .into_iter()
+            .find(|other| runner::is_first_canary(other) && other.command == check.command);
+        let dead = canary.and_then(|canary| {
+            let outcome = self.outcome(canary)?;
+            let failed = outcome.result.verdict.is_failure();
+            failed.then(|| format!("not run: {} failed, see there", canary.id))
+        });
+        canaries.insert(check.command.clone(), dead.clone());
+        dead
+    }
+
+    fn outcome(&self, check: &'static Check) -> Option<Outcome> {
+        let scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.path().to_owned();
+        let around =
+            Surroundings { actor_exe: &self.actor_exe, scratch: &scratch, interrupted: &self.interrupted };
+        let outcome = Mutex::new(None);
+        runner::run(&self.peer, &[check], &self.options, around, &|done| {
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        });
+        outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, check: &'static Check) -> Result<Completion, Failed> {
+        let outcome = self.outcome(check).ok_or("harness error: the check gave no result")?;
+        let mut result = outcome.result;
+        let today = jiff::Zoned::now().date();
+        let known = self.peer.boundary.checks().iter().map(|check| check.id.as_str());
+        let mut stale = self.expectations.stale(std::slice::from_ref(&result), known, today);
+        // The other tests speak for entries that are not about this check.
+        stale.retain(
+            |stale| matches!(&stale.why, Why::Passes(id) | Why::FailsOtherwise(id, _) if *id == check.id),
+        );
+        if let Some(stale) = stale.first() {
+            return Err(format!("{DEFAULT_EXPECTATIONS}: {stale}").into());
+        }
+        self.expectations.apply(&mut result);
+        match &result.verdict {
+            Verdict::Pass | Verdict::Open(_) | Verdict::Expected(_) => Ok(Completion::Completed),
+            Verdict::Untestable(reason)
+            | Verdict::NotClaimed(reason)
+            | Verdict::NotRun(reason)
+            | Verdict::Masked(reason) => {
+                let sentence = format!("{}: {reason}", result.verdict.word());
+                if self.nextest { Err(sentence.into()) } else { Ok(Completion::ignored_with(sentence)) }
+            }
+            _ => Err(console::failure_text(&result, self.peer.boundary.clauses()).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::machine::Replies;
+
+    use super::*;
+
+    const CONFIG: &str =
+        "[peer]\nboundary = \"toolhost\"\nserve = [\"--serve\"]\nrun = [\"--run\", \"plugin\", \"{aid}\"]\n";
+
+    fn suite(make: impl Fn(&[String]) -> Box<dyn Machine> + Send + Sync + 'static) -> Suite {
+        let suite = Suite {
+            config: Config::parse(CONFIG, "peerproof.toml", Path::new("."), &table::all()).unwrap(),
+            expectations: PathBuf::from("there-is-no-such-file.toml"),
+            filters: Vec::new(),
+            variables: BTreeMap::new(),
+            machines: None,
+        };
+        suite.filter("toolhost/serve/request").in_this_process(move |argv, _| make(argv))
+    }
+
+    fn tests(suite: Suite, args: &[&str]) -> libtest_mimic::Conclusion {
+        let args = Arguments::from_iter(["conformance", "--quiet"].iter().chain(args));
+        let (trials, _shared) = prepare(suite, &args).unwrap();
+        libtest_mimic::run(&args, trials)
+    }
+
+    #[test]
+    fn peers_in_this_process_pass_and_fail_as_any_other() {
+        let toolhost = table::played(table::find("toolhost").unwrap());
+        let right = tests(suite(move |argv| toolhost.reference_machine(argv, &[]).unwrap()), &[]);
+        assert!(right.num_passed > 5 && !right.has_failed(), "{right:?}");
+        let wrong = tests(suite(|_| Box::new(Replies(|_: &[u8]| b"no\n".to_vec()))), &[]);
+        assert!(wrong.num_failed > 5 && wrong.num_passed == 0, "{wrong:?}");
+    }
+
+    #[test]
+    fn a_list_starts_no_peer() {
+        let listed = tests(suite(|_| unreachable!("a list needs no peer")), &["--list"]);
+        assert!(!listed.has_failed());
+    }
+
+    #[test]
+    fn a_filter_that_takes_nothing_is_refused() {
+        let suite = suite(|_| unreachable!()).filter("toolhost/serve/nothing-of-the-kind");
+        let error = prepare(suite, &Arguments::default()).err().unwrap();
+        assert!(
+            matches!(&error, SuiteError::Configuration(sentence) if sentence.contains("matches no check"))
+        );
+    }
+}
