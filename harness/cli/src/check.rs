@@ -304,7 +304,7 @@ impl Work<'_> {
             interrupted: &self.context.interrupted,
         };
         progress.say("shrinking what failed");
-        let mut each = |result: &CheckResult, explained: &Explained| {
+        let each = |result: &CheckResult, explained: &Explained| {
             progress.say(format!("shrinking what failed: {}", result.id));
             let mut sink = lock(&self.sink);
             sink.explain(&explained.explanation);
@@ -316,8 +316,8 @@ impl Work<'_> {
         let is_canary = |outcome: &Outcome| canaries.contains(&outcome.result.id.as_str());
         let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
             outcomes.iter_mut().partition(|outcome| is_canary(outcome));
-        explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, &mut each);
-        explain_failures(rest, &with, &mut each);
+        explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
+        explain_failures(rest, &with, each);
         self.shrink_budget = self.shrink_budget.saturating_sub(began.elapsed());
     }
 }
