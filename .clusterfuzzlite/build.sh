@@ -4,6 +4,7 @@ cd "$SRC/peerproof"
 cargo fuzz build -O
 for target in $(cargo fuzz list); do
     cp "fuzz/target/x86_64-unknown-linux-gnu/release/$target" "$OUT/"
-    find $(fuzz/inputs.sh "$target") -type f | zip -q -j@ "$OUT/${target}_seed_corpus.zip"
+    inputs=$(fuzz/inputs.sh "$target")
+    find $inputs -type f | zip -q -j@ "$OUT/${target}_seed_corpus.zip"
     printf '[libfuzzer]\nmax_len = 4096\ntimeout = 10\n' >"$OUT/$target.options"
 done

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::carriage::Carriage;
-use crate::payload::Payload;
+use crate::payload::{Payload, Vars};
 use crate::transport::child::shim::Limits;
 
 pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
@@ -44,6 +44,20 @@ pub struct Plan {
 pub const FOLDER: &str = "folder";
 
 impl Plan {
+    /// Bytes that it writes, or has a counterpart write, and those of its files.
+    pub fn bytes(&self) -> usize {
+        let sent = self.steps.iter().map(|step| match &step.act {
+            Act::Send { payload, .. } => payload.len(&Vars::new()),
+            Act::Play { script, .. } => script.to_string().len(),
+            _ => 0,
+        });
+        let told = self.fixtures.iter().map(|fixture| match fixture {
+            Fixture::File { content, .. } => content.len(&Vars::new()),
+            _ => 0,
+        });
+        sent.chain(told).sum()
+    }
+
     /// Whether a session is asked a canary so far.
     pub fn has_canary(&self, session: usize) -> bool {
         self.steps.iter().any(|step| step.session == session && step.canary)

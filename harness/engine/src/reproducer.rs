@@ -24,7 +24,7 @@ use crate::private;
 use crate::results::Explanation;
 use crate::runner::{Failure, Outcome};
 use crate::shrink::{self, Shrunk};
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Kind, Packed, Transcript};
 use crate::verdict::{CheckResult, Verdict};
 
 mod conversation;
@@ -38,6 +38,8 @@ const CHARS_MAX: usize = 200;
 const LINES_MAX: usize = 40;
 /// A failure gets at most this part of the time for shrinking that is left, while there are as many to come.
 const SHARES_MIN: usize = 4;
+/// A failure whose conversation holds more is explained with no other beside it.
+const BESIDE_BYTES_MAX: usize = 1 << 20;
 
 /// How failures are explained after a run.
 pub struct Explain<'a> {
@@ -67,8 +69,9 @@ pub struct Explained {
     pub problem: Option<String>,
 }
 
-/// Shrinks the failures of a run, several at a time and those first that differ from each other, while the budget lasts, writes their reproducers,
-/// and puts conversation, reproducer and finding into their results. `each` hears of every one as it is done.
+/// Shrinks the failures of a run, several at a time and those first that differ from each other, while the budget lasts,
+/// writes their reproducers, and puts conversation, reproducer and finding into their results. `each` hears of every one as
+/// it is done. What another beside it could change, a matter of time, and what holds much comes last, one after the other.
 ///
 /// A flaky failure is written as it was seen; an expected one is left alone.
 pub fn explain_failures<'o>(
@@ -96,18 +99,30 @@ pub fn explain_failures<'o>(
         })
         .collect();
     failures.sort_by_key(|(before, _)| *before);
-    let end = Instant::now() + with.budget;
-    let (count, each) = (failures.len(), Mutex::new(each));
-    parallel::each(with.jobs, failures.into_iter().enumerate(), |(index, (_, outcome))| {
-        let left = end.saturating_duration_since(Instant::now());
-        // The first failures may take more than an equal share, never all of it.
-        let turns = (count - index).div_ceil(with.jobs.max(1)).min(SHARES_MIN);
-        let share = left / u32::try_from(turns).unwrap_or(1);
-        if let Some(explained) = explain(outcome, with, share) {
-            let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
-            each(&outcome.result, &explained);
-        }
-    });
+    let is_alone = |outcome: &Outcome| {
+        let of_time_or_much = |failure: &Failure<Packed>| {
+            failure.finding.is_of_time() || failure.transcript.bytes() > BESIDE_BYTES_MAX
+        };
+        let check = with.lab.peer.boundary.checks().iter().find(|check| check.id == outcome.result.id);
+        check.is_some_and(|check| check.exclusive) || outcome.failure.as_ref().is_some_and(of_time_or_much)
+    };
+    let (alone, beside): (Vec<_>, Vec<_>) = failures.into_iter().partition(|(_, outcome)| is_alone(outcome));
+    let (end, each) = (Instant::now() + with.budget, Mutex::new(each));
+    let mut to_come = alone.len() + beside.len();
+    for (jobs, failures) in [(with.jobs.max(1), beside), (1, alone)] {
+        let first = to_come;
+        to_come -= failures.len();
+        parallel::each(jobs, failures.into_iter().enumerate(), |(index, (_, outcome))| {
+            let left = end.saturating_duration_since(Instant::now());
+            // The first failures may take more than an equal share, never all of it.
+            let turns = (first - index).div_ceil(jobs).min(SHARES_MIN);
+            let share = left / u32::try_from(turns).unwrap_or(1);
+            if let Some(explained) = explain(outcome, with, share) {
+                let mut each = each.lock().unwrap_or_else(PoisonError::into_inner);
+                each(&outcome.result, &explained);
+            }
+        });
+    }
 }
 
 /// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.

@@ -24,11 +24,11 @@ use crate::facts::Facts;
 use crate::finding::{Finding, Nature};
 use crate::lab::Lab;
 use crate::payload::Vars;
-use crate::plan::{Act, Chunking, Fixture, Plan};
+use crate::plan::{Act, Chunking, Plan};
 use crate::played::Played;
 use crate::runner::Failure;
 use crate::runner::silence::Wait;
-use crate::transcript::Transcript;
+use crate::transcript::{Awaited, Kind, Transcript};
 
 mod bytes;
 mod own;
@@ -138,7 +138,7 @@ pub(crate) struct Shrinker<'a> {
     transcript: Transcript,
     finding: Finding,
     runs: usize,
-    /// How long the original took.
+    /// How long the original took, but for what is not waited for again.
     took: Duration,
 }
 
@@ -173,8 +173,8 @@ pub fn shrink(
     Shrunk {
         steps_before: original.steps.len(),
         steps_after: best.plan.steps.len(),
-        bytes_before: written(original),
-        bytes_after: written(&best.plan),
+        bytes_before: original.bytes(),
+        bytes_after: best.plan.bytes(),
         plan: best.plan,
         transcript,
         finding,
@@ -182,20 +182,6 @@ pub fn shrink(
         runs_per_s: if seconds > 0.0 { runs as f64 / seconds } else { 0.0 },
         confirmed,
     }
-}
-
-/// Bytes that a plan writes, or has a counterpart write, and those of its files.
-pub(crate) fn written(plan: &Plan) -> usize {
-    let sent = plan.steps.iter().map(|step| match &step.act {
-        Act::Send { payload, .. } => payload.len(&Vars::new()),
-        Act::Play { script, .. } => script.to_string().len(),
-        _ => 0,
-    });
-    let told = plan.fixtures.iter().map(|fixture| match fixture {
-        Fixture::File { content, .. } => content.len(&Vars::new()),
-        _ => 0,
-    });
-    sent.chain(told).sum()
 }
 
 /// Lets a step of `plan` wait for no more frames than have to come for its bytes: what is awaited in vain costs a
@@ -211,6 +197,18 @@ pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &m
     if let Some(due) = boundary.frames_due(facts, &bytes) {
         *await_frames = due.min(*await_frames);
     }
+}
+
+/// How long a conversation took, had it waited in vain for no longer than `reply`.
+fn took(transcript: &Transcript, reply: Duration) -> Duration {
+    let all = Duration::from_micros(transcript.events.last().map_or(0, |event| event.at_us));
+    let spared = transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
+            Some(Duration::from_millis(waited_ms).saturating_sub(reply))
+        }
+        _ => None,
+    });
+    all.saturating_sub(spared.sum())
 }
 
 impl<'a> Shrinker<'a> {
@@ -245,12 +243,12 @@ impl<'a> Shrinker<'a> {
             .iter()
             .map(|finding| (finding.clause.0.clone(), finding.reason.clone(), finding.step))
             .collect();
-        let took_us = failure.transcript.events.last().map_or(0, |event| event.at_us);
-        let took = if lab.peer.is_process() { Duration::from_micros(took_us) } else { Duration::ZERO };
         let budget = lab.budget.clone();
         let mut lab = Lab { budget: budget.clone(), actor_exe: lab.actor_exe, ..*lab };
         // Too short a wait makes a finding of what is late: the result is confirmed with full waits.
         Wait::Short.apply(&mut lab, plan);
+        let took =
+            if lab.peer.is_process() { took(&failure.transcript, lab.budget.reply) } else { Duration::ZERO };
         Self {
             lab,
             budget,

@@ -8,4 +8,5 @@ pub mod suite;
 pub mod table;
 
 pub use hidden::hidden;
+pub use peerproof_engine::machine;
 pub use suite::{Suite, SuiteError, cargo_test};

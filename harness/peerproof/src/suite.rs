@@ -55,7 +55,7 @@ pub fn cargo_test(config: &str) -> ! {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// The configuration, or what the code adds to it.
+    /// The configuration, what the code adds to it, or a peer that cannot be started.
     Configuration(String),
     /// This machine: a folder that cannot be made, our own binary that is not found.
     Machine(String),
@@ -141,8 +141,9 @@ impl Suite {
     }
 
     /// Speaks with peers in this process instead of starting the commands: `make` gets the command line that would have
-    /// been started, and its variables. [`Replies`](peerproof_engine::machine::Replies) makes one of a function from
-    /// bytes to bytes. Time is virtual: a wait that nothing can end costs nothing.
+    /// been started, and its variables. [`Replies`](crate::machine::Replies) makes one of a function from
+    /// bytes to bytes. Time is virtual: a wait that nothing can end costs nothing, and nothing ends a function that does
+    /// not return.
     ///
     /// What is about processes (signals, memory, descendants) cannot be decided of such a peer.
     #[must_use]

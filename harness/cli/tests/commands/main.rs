@@ -7,6 +7,7 @@ mod example_peers;
 mod expect;
 mod interrupt;
 mod matrix;
+mod memory;
 mod private;
 mod record;
 mod replay;

@@ -16,7 +16,7 @@ use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Plan};
 use crate::private;
 use crate::reproducer::conversation;
-use crate::shrink::{await_what_is_due, simpler, written};
+use crate::shrink::{await_what_is_due, simpler};
 use crate::transcript::Transcript;
 
 /// How often a difference has to show, with the first time.
@@ -92,7 +92,7 @@ pub fn confirm(
         difference.shortest = Some(Shortest {
             conversation: conversation(&apart, CHARS_MAX, LINES_MAX),
             steps: (plan.steps.len(), smallest.steps.len()),
-            bytes: (written(&plan), written(&smallest)),
+            bytes: (plan.bytes(), smallest.bytes()),
             runs,
             transcript: None,
         });

@@ -145,7 +145,9 @@ impl Round<'_> {
                         verdict: verdict.clone(),
                         judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
                         transcript: transcript.clone(),
-                        elapsed: Duration::ZERO,
+                        elapsed: Duration::from_micros(
+                            transcript.events.last().map_or(0, |event| event.at_us),
+                        ),
                         owner: Some(owner.clone()),
                         burst: None,
                     };

@@ -105,7 +105,9 @@ impl Silences {
         let met = lock(&self.0);
         let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
         let is_late = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
-        known || !transcript.events.iter().any(|event| is_late(&event.kind))
+        // A reply that a canary overtook is late, and no deadline passed.
+        let is_news = |finding: &Finding| is_silence(finding) && !met.contains_key(&key(finding));
+        known || !(transcript.events.iter().any(|event| is_late(&event.kind)) || findings.iter().any(is_news))
     }
 }
 
@@ -159,6 +161,12 @@ mod tests {
         assert!(silences.explain(&found(std::slice::from_ref(&silence)), &late));
         assert!(!silences.explain(&found(&[]), &late), "what was missed may be late");
         let other = Finding::new("C-2", "no_reply", "a reply", "none");
+        assert!(
+            !silences.explain(&found(std::slice::from_ref(&other)), &transcript(Vec::new())),
+            "it may be late"
+        );
+        let of_bytes = Finding::new("C-3", "wrong_code", "-32700", "-32600");
+        assert!(silences.explain(&found(&[of_bytes]), &transcript(Vec::new())));
         assert!(!silences.explain(&found(&[silence, other]), &late));
     }
 }

@@ -20,6 +20,13 @@ pub struct Packed {
     large: Vec<(usize, usize, Vec<u8>)>,
 }
 
+impl Packed {
+    /// Bytes that were sent, and that came in large pieces.
+    pub fn bytes(&self) -> usize {
+        self.thin.plan.bytes() + self.large.iter().map(|(_, length, _)| length).sum::<usize>()
+    }
+}
+
 impl From<Transcript> for Packed {
     fn from(mut transcript: Transcript) -> Self {
         let mut large = Vec::new();
@@ -100,7 +107,7 @@ mod tests {
         };
         let packed = Packed::from(transcript.clone());
         let less: usize = packed.large.iter().map(|(_, _, less)| less.len()).sum();
-        assert!(packed.large.len() == 1 && less < 64 << 10, "{less}");
+        assert!(packed.large.len() == 1 && less < 64 << 10 && packed.bytes() == 4 << 20, "{less}");
         assert_eq!(Transcript::from(packed).events, transcript.events);
     }
 }
