@@ -201,14 +201,13 @@ pub(crate) fn await_what_is_due(boundary: &dyn Boundary, facts: &Facts, plan: &m
 
 /// How long a conversation took, had it waited in vain for no longer than `reply`.
 fn took(transcript: &Transcript, reply: Duration) -> Duration {
-    let all = Duration::from_micros(transcript.events.last().map_or(0, |event| event.at_us));
     let spared = transcript.events.iter().filter_map(|event| match event.kind {
         Kind::DeadlinePassed { waited_ms, awaited: Awaited::Frames } => {
             Some(Duration::from_millis(waited_ms).saturating_sub(reply))
         }
         _ => None,
     });
-    all.saturating_sub(spared.sum())
+    transcript.lasted().saturating_sub(spared.sum())
 }
 
 impl<'a> Shrinker<'a> {

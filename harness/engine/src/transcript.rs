@@ -362,6 +362,11 @@ struct Header<T> {
 }
 
 impl Transcript {
+    /// From its beginning to its last event.
+    pub fn lasted(&self) -> Duration {
+        Duration::from_micros(self.events.last().map_or(0, |event| event.at_us))
+    }
+
     /// The milliseconds that the peer had where the contract gives it `ms`.
     pub fn stretched_ms(&self, ms: u64) -> u64 {
         let time = budget::stretched(Duration::from_millis(ms), self.timeout_scale);

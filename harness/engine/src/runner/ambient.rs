@@ -2,7 +2,6 @@
 //! own conversation shows about theirs.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::confirm::{Aside, Confirmed};
 use super::isolate::Settled;
@@ -145,9 +144,7 @@ impl Round<'_> {
                         verdict: verdict.clone(),
                         judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
                         transcript: transcript.clone(),
-                        elapsed: Duration::from_micros(
-                            transcript.events.last().map_or(0, |event| event.at_us),
-                        ),
+                        elapsed: transcript.lasted(),
                         owner: Some(owner.clone()),
                         burst: None,
                     };
