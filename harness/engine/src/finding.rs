@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::clause::ClauseId;
 use crate::payload::shorten_pair;
 use crate::text::visible;
+use crate::transcript::Exit;
 
 /// Most characters of what was expected, and of what came.
 const CHARS_MAX: usize = 400;
@@ -26,6 +27,33 @@ pub enum Nature {
 /// Reason code where what should show that the peer still works does not show it.
 pub const CANARY_FAILED: &str = "canary_failed";
 
+/// The smallest edit of what a peer did that would have made it allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repair {
+    /// Answer where nothing came.
+    Send,
+    /// Leave out what came.
+    Drop,
+    /// Answer sooner, or end sooner.
+    Sooner,
+    /// Give answers together that came apart.
+    Wrap,
+    /// Another value at a place.
+    Set {
+        /// JSON Pointer; empty: all of it.
+        at: String,
+        /// JSON text of the value; `None`: one of several.
+        to: Option<String>,
+    },
+    /// End so.
+    Exit(Exit),
+    /// Bring about an effect that was not seen.
+    Do,
+    /// Keep from an effect that was seen.
+    Undo,
+}
+
 /// One violation. It cannot be made without a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -46,6 +74,9 @@ pub struct Finding {
     /// It is about how long something took: a busy machine may be why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
+    /// The smallest edit that would have made it allowed, where the judge knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
 }
 
 /// A file may hold what no finding of ours does.
@@ -70,6 +101,7 @@ impl Finding {
             expected,
             got,
             timed: false,
+            repair: None,
         }
     }
 
@@ -83,6 +115,13 @@ impl Finding {
     /// Whether it is about time, which a busy machine may have taken.
     pub fn is_of_time(&self) -> bool {
         self.timed || self.nature == Nature::Hang
+    }
+
+    /// Says what would have made it allowed.
+    #[must_use]
+    pub fn repaired_by(mut self, repair: Repair) -> Self {
+        self.repair = Some(repair);
+        self
     }
 
     /// Points at a step of the plan.

@@ -223,8 +223,7 @@ impl Client {
 
     /// What the server says ends requests, and may begin some of its own.
     fn hears(&mut self, bytes: &[u8]) {
-        let (frames, _) = frames::lines(bytes, 1);
-        for value in frames.into_iter().filter_map(|frame| frame.value.ok()) {
+        for value in frames::messages(bytes, 1) {
             match &value {
                 Json::Array(items) => items.iter().for_each(|item| self.hears_one(item)),
                 item => self.hears_one(item),

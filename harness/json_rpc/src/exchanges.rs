@@ -1,11 +1,11 @@
 //! What was sent and what came for it, in a form that can be compared between servers.
 
-use super::deal::{Came, deal};
-use super::frames;
-use super::model::{self, Asked, Codes, Unit, What};
+use super::model::{Codes, Unit, What, Way, fit, has_id};
+use super::server::Server;
 use peerproof_engine::clause::Side;
+use peerproof_engine::face::{Asked, Outcome, fitting, misfit, phrase};
 use peerproof_engine::json::Json;
-use peerproof_engine::lines;
+use peerproof_engine::judge::{Came, listen};
 use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::payload::shorten;
@@ -21,42 +21,43 @@ pub fn of(transcript: &Transcript) -> Vec<Exchange> {
         // What a client asks is its own affair.
         return all;
     }
-    for session in 0..transcript.plan.sessions.len() {
-        let sent = lines::of_session(transcript, session);
-        let asked = model::asked(transcript, session, &sent);
-        let out = transcript.stdout(session);
-        let (frames, _) = frames::answering(&out, &asked, transcript, session);
-        let (came, _) = deal(&asked, &frames);
-        for ((asked, came), line) in asked.iter().zip(&came).zip(&sent) {
-            let text = shorten(&String::from_utf8_lossy(&line.bytes), CHARS_MAX).into_owned();
-            each(asked, came, &text, &mut all);
+    listen(&Server, transcript, |trace| {
+        for heard in &trace.sessions {
+            for ((asked, came), line) in heard.exchanges.iter().zip(heard.lines) {
+                let text = shorten(&String::from_utf8_lossy(&line.bytes), CHARS_MAX).into_owned();
+                each(asked, came, &text, &mut all);
+            }
         }
-    }
+    });
     all
 }
 
-fn each(asked: &Asked, came: &Came<'_>, text: &str, all: &mut Vec<Exchange>) {
-    let whole = came.whole.and_then(|response| Some((asked.whole.as_ref()?, response)));
-    for (at, (unit, answer)) in asked.units.iter().zip(&came.answers).enumerate() {
-        let sent = match asked.units.len() {
+fn each(asked: &Asked<Server>, came: &Came<'_, Server>, text: &str, all: &mut Vec<Exchange>) {
+    let due = &asked.due;
+    let whole = came.whole.and_then(|answer| Some((due.whole.as_ref()?, answer)));
+    for (at, (unit, answer)) in due.parts.iter().zip(&came.answers).enumerate() {
+        let sent = match due.parts.len() {
             1 => text.to_owned(),
             count => format!("element {} of {count} in {text}", at + 1),
         };
         let mut clause = unit.clause;
-        let (came, fault) = match (answer, whole, came.unwrapped.first()) {
-            (Some(response), _, _) => {
-                let fits = unit.fit(response).is_some();
-                let fault = (!fits).then(|| unit.misfit(response).reason().to_owned());
-                (reply(unit, response), fault)
+        let (came, fault) = match (answer, whole, came.apart.first()) {
+            (Some(answer), _, _) => {
+                let message = [answer.message];
+                let fits = fitting(&Server, unit, &message).is_some();
+                let fault = (!fits).then(|| misfit(&Server, unit, &message).reason.to_owned());
+                (reply(unit, &answer.message.value), fault)
             }
-            (None, Some((unit, response)), _) => (format!("the batch: {}", reply(unit, response)), None),
-            (None, None, Some(response)) => {
+            (None, Some((unit, answer)), _) => {
+                (format!("the batch: {}", reply(unit, &answer.message.value)), None)
+            }
+            (None, None, Some(message)) => {
                 clause = "RPC-BATCH-01";
                 let fault = (!unit.must_be_silent()).then(|| "no_array".to_owned());
-                (format!("outside an array: {}", reply(unit, response)), fault)
+                (format!("outside an array: {}", reply(unit, &message.value)), fault)
             }
             (None, None, None) => {
-                let silent = unit.may_be_silent() || asked.whole.as_ref().is_some_and(Unit::may_be_silent);
+                let silent = unit.may_be_silent() || due.whole.as_ref().is_some_and(Unit::may_be_silent);
                 ("nothing".to_owned(), (!silent).then(|| "no_reply".to_owned()))
             }
         };
@@ -65,7 +66,7 @@ fn each(asked: &Asked, came: &Came<'_>, text: &str, all: &mut Vec<Exchange>) {
             came,
             clause: clause.to_owned(),
             choice: unit.choice.map(str::to_owned),
-            expected: shorten(&unit.phrase(), CHARS_MAX).into_owned(),
+            expected: shorten(&phrase(&Server, unit), CHARS_MAX).into_owned(),
             fault,
         });
     }
@@ -74,13 +75,16 @@ fn each(asked: &Asked, came: &Came<'_>, text: &str, all: &mut Vec<Exchange>) {
 /// A response without what makes no difference: messages and data of errors, its id where that of the request and null
 /// are both right, the code where a method may fail with any.
 fn reply(unit: &Unit, response: &Json) -> String {
-    let fitting = unit.fit(response);
-    if fitting.is_some_and(|allowed| allowed.what == What::Reply && allowed.shows.is_none()) {
+    let way = fit(unit, response).and_then(|allowed| match &allowed.outcome {
+        Outcome::Answer(way) => Some((way, allowed.shows)),
+        Outcome::Silence => None,
+    });
+    if way.is_some_and(|(way, shows)| way.what == What::Reply && shows.is_none()) {
         return "a reply".to_owned();
     }
     let what = match (response.get("error"), response.get("result")) {
         (Some(error), _) if !error.is_null() => {
-            let any = fitting.is_some_and(|allowed| matches!(allowed.what, What::Error(Codes::But(_))));
+            let any = matches!(way, Some((Way { what: What::Error(Codes::But(_)), .. }, _)));
             match error.get("code") {
                 Some(_) if any => "an error of the method".to_owned(),
                 Some(code) => format!("error {}", canonical(code)),
@@ -91,17 +95,17 @@ fn reply(unit: &Unit, response: &Json) -> String {
         _ => format!("no response: {}", shorten(&canonical(response), CHARS_MAX)),
     };
     let id = response.get("id");
-    let either = fitting.is_some_and(|_| {
-        [unit.id.clone().unwrap_or_default(), Json::Null].into_iter().all(|id| {
+    let either = way.is_some_and(|_| {
+        [unit.extra.id.clone().unwrap_or_default(), Json::Null].into_iter().all(|id| {
             let mut other = response.clone();
             other.set("id", id);
-            unit.fit(&other).is_some()
+            fit(unit, &other).is_some()
         })
     });
     match id {
         _ if either => what,
         Some(Json::Null) => format!("{what}, id null"),
-        _ if unit.has_id(id) => what,
+        _ if has_id(unit, id) => what,
         Some(id) => format!("{what}, id {}", shorten(&canonical(id), 60)),
         None => format!("{what}, no id"),
     }

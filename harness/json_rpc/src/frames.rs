@@ -4,89 +4,37 @@ use std::sync::OnceLock;
 
 use include_dir::include_dir;
 
-use super::model::Asked;
+use peerproof_engine::face::Frame;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::schema::Schemas;
-use peerproof_engine::transcript::Transcript;
 
-/// Frames looked at beyond twice the number of messages: a peer that prints without end must not cost more.
-const FRAMES_SPARE: usize = 1_000;
-
-/// One line of output.
-pub struct Frame {
-    /// Exact bytes, without the line feed.
-    pub bytes: Vec<u8>,
-    /// Place of the event that completed it among those of its session.
-    pub place: usize,
-    /// The strict JSON value, or why it is none.
-    pub value: Result<Json, String>,
-    /// Some string in it holds a surrogate escape without its other half.
-    pub lone_surrogates: bool,
+/// Whether it is a request or notification of the server's own: no response, and none of our business.
+pub fn is_call(value: &Json) -> bool {
+    value.get("method").is_some_and(|method| method.as_str().is_some())
+        && value.get("result").is_none()
+        && value.get("error").is_none()
 }
 
-impl Frame {
-    /// The bytes as text, shortened for findings.
-    pub fn text(&self) -> String {
-        shorten(&String::from_utf8_lossy(&self.bytes), 240).into_owned()
-    }
-
-    /// A request or notification of the server's own: no response, and none of our business.
-    pub fn is_call(&self) -> bool {
-        self.value.as_ref().is_ok_and(|value| {
-            value.get("method").is_some_and(|method| method.as_str().is_some())
-                && value.get("result").is_none()
-                && value.get("error").is_none()
-        })
-    }
+/// What is wrong with a frame that is no JSON.
+pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
+    let is_body = frame.status.is_some();
+    let resembles = [&b"{"[..], b"[{"].iter().any(|start| frame.bytes.trim_ascii_start().starts_with(start));
+    let (clause, reason, expected) = match (is_body, resembles) {
+        (true, _) => ("RPC-MSG-05", "reply_not_json", "the body of a reply is a JSON-RPC message"),
+        (false, true) => ("RPC-MSG-05", "reply_not_json", "nothing but JSON-RPC messages, each on a line"),
+        (false, false) => ("RPC-FRAME-05", "other_output", "nothing but JSON-RPC messages, each on a line"),
+    };
+    let got = format!("{error}: {}", shorten(&String::from_utf8_lossy(frame.bytes), 240));
+    Finding::new(clause, reason, expected, got)
 }
 
-/// Messages of streams in one conversation that are looked at.
-const STREAM_FRAMES: usize = 20_000;
-
-/// What came in a session in which `asked` was sent, `out` being its standard output, and what follows the last line
-/// feed.
-pub fn answering<'a>(
-    out: &'a [u8],
-    asked: &[Asked],
-    transcript: &Transcript,
-    session: usize,
-) -> (Vec<Frame>, &'a [u8]) {
-    let messages: usize = asked.iter().map(|asked| asked.units.len().max(1)).sum();
-    // Chunks of streams are no answers, and nobody knows how many there are.
-    let streamed = if transcript.facts.claims("streaming") { STREAM_FRAMES } else { 0 };
-    let (mut frames, rest) = lines(out, messages + streamed);
-    for (frame, place) in frames.iter_mut().zip(lines::line_feeds(transcript, session)) {
-        frame.place = place;
-    }
-    (frames, rest)
-}
-
-/// The complete lines, as many as `messages` make it worth, and what follows the last line feed. Lines of white space
-/// are no frames. They are taken to come after everything that was sent.
-pub fn lines(out: &[u8], messages: usize) -> (Vec<Frame>, &[u8]) {
+/// The JSON values in the complete lines of `out`, `most` at the most.
+pub fn messages(out: &[u8], most: usize) -> Vec<Json> {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let frames = out[..end]
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(|line| &line[..line.len() - 1])
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .take(messages * 2 + FRAMES_SPARE)
-        .map(|line| match json::decode(line, &DecodeLimits::default()) {
-            Ok(decoded) => Frame {
-                bytes: line.to_vec(),
-                place: usize::MAX,
-                value: Ok(decoded.value),
-                lone_surrogates: decoded.facts.lone_surrogates,
-            },
-            Err(error) => {
-                let value = Err(error.to_string());
-                Frame { bytes: line.to_vec(), place: usize::MAX, value, lone_surrogates: false }
-            }
-        })
-        .collect();
-    (frames, &out[end..])
+    let lines = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
+    lines.filter_map(|line| Some(json::decode(line.trim_ascii_end(), &DecodeLimits::default()).ok()?.value)).collect()
 }
 
 /// What is wrong with the form of a response object; each rule is a clause of its own.

@@ -24,19 +24,18 @@ pub mod checks;
 pub mod client;
 pub mod config;
 pub mod consumer;
-pub mod deal;
 pub mod exchanges;
 pub mod frames;
 pub mod generate;
-pub mod matching;
+mod lateness;
 pub mod model;
-pub mod oracle;
 pub mod probe;
 pub mod rates;
 mod redundant;
 pub mod role;
 pub mod rules;
 pub mod seal;
+pub mod server;
 pub mod shrink;
 pub mod signature;
 pub mod streams;
@@ -110,7 +109,7 @@ impl Boundary for JsonRpc {
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
         match transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. })) {
             true => client::oracle::admit(&transcript.plan),
-            false => oracle::admit(&transcript.plan),
+            false => server::admit(&transcript.plan),
         }
     }
 
@@ -118,7 +117,7 @@ impl Boundary for JsonRpc {
         let is_played = |step: &Step| matches!(step.act, Act::Play { .. });
         match transcript.plan.steps.iter().any(is_played) {
             true => client::oracle::judge(transcript),
-            false => oracle::judge(transcript),
+            false => server::judge(transcript),
         }
     }
 
@@ -135,7 +134,7 @@ impl Boundary for JsonRpc {
     }
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
-        oracle::answers_canary(step, frame)
+        server::answers_canary(step, frame)
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

@@ -5,18 +5,16 @@
 //! which clause it is about ([`Aim`]). Where the contract leaves a choice, every outcome that it allows is allowed;
 //! above all the model never blames a correct peer.
 
-use serde::{Deserialize, Serialize};
-
-use super::matching::Spot;
+use super::server::Server;
 use peerproof_engine::carriage::HTTP;
-use peerproof_engine::clause::ClauseId;
+use peerproof_engine::face::{Asked, Due, Outcome, Stimulus};
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::lines::{self, Line};
+use peerproof_engine::lines::Line;
 use peerproof_engine::packing::Packing;
-use peerproof_engine::plan::Act;
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::transcript::{Event, Kind, Transcript};
 
-mod allowed;
+pub mod allowed;
 pub mod auth;
 mod gzip;
 mod methods;
@@ -27,7 +25,8 @@ mod request;
 mod value;
 mod work;
 
-pub use allowed::{Allowed, Codes, Demand, IdRule, Misfit, What};
+pub use allowed::{Allowed, Codes, Demand, IdRule, More, Unit, Way, What};
+pub use peerproof_engine::face::Aim;
 pub use pins::{Pins, depth};
 pub use profile::{METHODS, Shape};
 pub use value::{Same, same};
@@ -68,17 +67,6 @@ const REPLY_FITS_BYTES: usize = 100_000;
 const TOO_LARGE: ErrorRule =
     ErrorRule { clause: "RPC-SIZE-06", codes: &[], of: code::REQUEST, types: &["MESSAGE_TOO_LARGE"] };
 
-/// Which clause a step is about: stored in `Step::expect`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Aim {
-    /// The clause that is broken when the step is answered as it must not be.
-    pub clause: ClauseId,
-    /// Reason code, where it is not that of the misfit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
 /// What an error has to say of itself, beside that it is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorRule {
@@ -92,183 +80,78 @@ pub struct ErrorRule {
     pub types: &'static [&'static str],
 }
 
-/// What one request, or one thing that is none, may be answered with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unit {
-    /// Its id, where it has one that a reply can carry.
-    pub id: Option<Json>,
-    /// The clause that is broken by anything else.
-    pub clause: &'static str,
-    /// Any one of these is right.
-    pub allowed: Vec<Allowed>,
-    /// Key of the open choice that the alternatives show.
-    pub choice: Option<&'static str>,
-    /// How many runs of the counting method it makes: at least, at most.
-    pub counts: (u64, u64),
-    /// A request of JSON-RPC 1.0, whose reply may be one as well.
-    pub old: bool,
-    /// What its error has to say.
-    pub error_rule: Option<ErrorRule>,
-    /// What its result has to look like.
-    pub shape: Option<Shape>,
-    /// Time that it asks for.
-    pub work: Option<Work>,
-    /// Bytes that its result has at least, where it is large.
-    pub result_bytes: usize,
-    /// An allowed error with this code leaves the question open; why.
-    pub shows_nothing: Option<(i64, &'static str)>,
-    /// Its signature, where that is wrong or its nonce is there twice.
-    pub sealed: Option<Box<auth::Sealed>>,
-}
-
-impl Unit {
-    pub(super) fn new(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Self {
-        Self {
-            id,
-            clause,
-            allowed,
-            choice: None,
-            counts: (0, 0),
-            old: false,
-            error_rule: None,
-            shape: None,
-            work: None,
-            result_bytes: 0,
-            shows_nothing: None,
-            sealed: None,
-        }
-    }
-
-    fn choice(mut self, key: &'static str) -> Self {
-        self.choice = Some(key);
-        self
-    }
-
-    /// Forgets which outcome shows which choice: where two questions are open at once, an outcome does not tell which
-    /// of them it answers.
-    fn mix_choices(&mut self) {
-        self.choice = None;
-        self.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
-    }
-
-    /// Whether no reply is right.
-    pub fn may_be_silent(&self) -> bool {
-        self.allowed.iter().any(|allowed| allowed.what == What::Silence)
-    }
-
-    /// Whether no reply is the only right outcome.
-    pub fn must_be_silent(&self) -> bool {
-        self.allowed.iter().all(|allowed| allowed.what == What::Silence)
-    }
-
-    /// Whether this is its own id, rounded or not.
-    pub fn has_id(&self, id: Option<&Json>) -> bool {
-        self.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No))
-    }
-
-    /// The first alternative that a response object fits.
-    pub fn fit(&self, response: &Json) -> Option<&Allowed> {
-        self.allowed.iter().find(|allowed| allowed.misfit(self.id.as_ref(), response).is_none())
-    }
-
-    /// What is wrong with a response object that fits none: of the alternative that comes closest.
-    pub fn misfit(&self, response: &Json) -> Misfit {
-        let misfits = self.allowed.iter().filter_map(|allowed| allowed.misfit(self.id.as_ref(), response));
-        misfits.min().unwrap_or(Misfit::Answered)
-    }
-
-    /// What is expected, in one phrase.
-    pub fn phrase(&self) -> String {
-        let phrases: Vec<String> =
-            self.allowed.iter().map(|allowed| allowed.phrase(self.id.as_ref())).collect();
-        phrases.join(", or ")
-    }
-}
-
 /// What one line may be answered with.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
-    /// Step that ended the line.
-    pub step: usize,
-    /// The step is a canary.
-    pub canary: bool,
-    /// What the step is about.
-    pub aim: Option<Aim>,
-    /// When it was written, microseconds.
-    pub at_us: u64,
-    /// Where it stands among what was sent and what came.
-    pub spot: Spot,
-    /// Its requests: one, or those of a batch.
-    pub units: Vec<Unit>,
-    /// A batch: its replies come in one array.
-    pub batch: bool,
-    /// The line as a whole may be answered with this instead.
-    pub whole: Option<Unit>,
+pub type Asking = Due<Way, More>;
+
+/// The first alternative that a response object fits.
+pub fn fit<'a>(unit: &'a Unit, response: &Json) -> Option<&'a Allowed> {
+    let id = unit.extra.id.as_ref();
+    unit.ways().find(|(_, way)| way.misfit(id, response).is_none()).map(|(allowed, _)| allowed)
 }
 
-impl Asked {
-    /// Whether nothing need come.
-    pub fn may_be_silent(&self) -> bool {
-        self.units.iter().all(Unit::may_be_silent) || self.whole.as_ref().is_some_and(Unit::may_be_silent)
-    }
+/// Whether this is the id of a request, rounded or not.
+pub fn has_id(unit: &Unit, id: Option<&Json>) -> bool {
+    unit.extra.id.as_ref().is_some_and(|own| id.is_some_and(|id| same(own, id) != Same::No))
 }
 
-/// What `lines`, those of a session, may be answered with, in the order of sending.
-pub fn asked(transcript: &Transcript, session: usize, lines: &[Line]) -> Vec<Asked> {
-    let mut pins = Pins::of(&transcript.facts);
-    pins.over_http = transcript.plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
-    let steps = &transcript.plan.steps;
-    if pins.over_http {
-        let is_beside = |line: &&Line| {
-            let how = steps.get(line.step).and_then(|step| step.http.as_ref());
-            how.is_some_and(|how| how.connection != 0)
+/// What the model remembers of one session.
+struct Session {
+    pins: Pins,
+    runs: Runs,
+    /// Microseconds since 1970 at which the transcript began.
+    clock_us: Option<u64>,
+}
+
+/// What the model remembers of a conversation.
+pub struct State(Vec<Session>);
+
+impl State {
+    /// Before anything was sent.
+    pub fn new(transcript: &Transcript) -> Self {
+        let sessions = transcript.plan.sessions.iter().enumerate();
+        let session = |(session, spec): (usize, &peerproof_engine::plan::Session)| {
+            let mut pins = Pins::of(&transcript.facts);
+            pins.over_http = spec.command == HTTP;
+            if pins.over_http {
+                let is_beside = |event: &&Event| {
+                    let Kind::Sent { step, .. } = event.kind else { return false };
+                    let how = transcript.plan.steps.get(step).and_then(|step| step.http.as_ref());
+                    how.is_some_and(|how| how.connection != 0 && !how.is_raw())
+                };
+                pins.gate.borrow_mut().beside = transcript.of(session).filter(is_beside).count() as u64;
+            }
+            Session { pins, runs: Runs::default(), clock_us: clock_us(transcript, session) }
         };
-        pins.gate.borrow_mut().beside = lines.iter().filter(is_beside).count() as u64;
+        Self(sessions.map(session).collect())
     }
-    let mut all: Vec<Asked> = Vec::new();
-    let (mut fence, mut round) = (0, 0);
-    let mut runs = Runs::default();
-    let begun = lines::begun(transcript, session);
-    let clock_us = clock_us(transcript, session);
-    for line in lines {
-        let step = steps.get(line.step);
-        if line.step != fence {
-            // A step that waits for its replies is a fence: what was sent before it had its chance.
-            let waits = |step: &peerproof_engine::plan::Step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0);
-            let waited = steps[fence.min(steps.len())..line.step.min(steps.len())].iter().any(waits);
-            round += usize::from(waited);
-            runs.pass(waited);
-            fence = line.step;
+
+    /// What a line may be answered with.
+    pub fn expect(&mut self, stimulus: &Stimulus<'_>, line: &Line) -> Asking {
+        let Session { pins, runs, clock_us } = &mut self.0[stimulus.session];
+        runs.pass(stimulus.fenced);
+        pins.gate.borrow_mut().next_line(clock_us.map(|offset| (line.at_us + offset) / 1_000));
+        let mut due = Asking { parts: Vec::new(), together: false, whole: None };
+        match stimulus.how.filter(|_| pins.over_http).and_then(|how| how.gzip) {
+            Some(packing) => read_packed(line, packing, pins, &mut due),
+            None => read(line, pins, &mut due),
         }
-        let mut asked = Asked {
-            step: line.step,
-            canary: step.is_some_and(|step| step.canary),
-            aim: step.and_then(|step| serde_json::from_value(step.expect.clone()).ok()),
-            at_us: line.at_us,
-            spot: Spot { sent: lines::sent(&begun, line), round },
-            units: Vec::new(),
-            batch: false,
-            whole: None,
-        };
-        let unix_ms = clock_us.map(|offset| (line.at_us + offset) / 1_000);
-        pins.gate.borrow_mut().next_line(unix_ms);
-        let how = step.and_then(|step| step.http.as_ref()).filter(|_| pins.over_http);
-        match how.and_then(|how| how.gzip) {
-            Some(packing) => read_packed(line, packing, &pins, &mut asked),
-            None => read(line, &pins, &mut asked),
-        }
-        runs.count(&asked);
-        all.push(asked);
+        runs.count(&due);
+        due
     }
-    // Counts are known once it is known what else was under way.
-    runs.settle(steps, &mut all);
-    work::settle(steps, &mut all);
-    for asked in &mut all {
-        for unit in asked.units.iter_mut().chain(&mut asked.whole) {
-            pins.apply(unit);
+
+    /// Completes what lines may be answered with by what else was under way.
+    pub fn complete(&mut self, steps: &[Step], asked: &mut [Asked<Server>]) {
+        for (at, session) in self.0.iter().enumerate() {
+            let mut own: Vec<&mut Asked<Server>> =
+                asked.iter_mut().filter(|asked| asked.session == at).collect();
+            // Counts are known once it is known what else was under way.
+            session.runs.settle(steps, &mut own);
+            work::settle(steps, &mut own);
+            for asked in own {
+                asked.due.parts.iter_mut().chain(&mut asked.due.whole).for_each(|unit| session.pins.apply(unit));
+            }
         }
     }
-    all
 }
 
 /// Microseconds since 1970 at which the transcript began, where it holds a time of day.
@@ -304,28 +187,28 @@ pub fn frames_due(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> u32 {
             ended: true,
             at_us: 0,
         };
-        let mut asked = Asked::default();
+        let mut asked = Asking { parts: Vec::new(), together: false, whole: None };
         read(&line, &pins, &mut asked);
-        asked.units.iter_mut().for_each(|unit| pins.apply(unit));
-        due += match asked.batch {
+        asked.parts.iter_mut().for_each(|unit| pins.apply(unit));
+        due += match asked.together {
             true => u32::from(!asked.may_be_silent()),
-            false => asked.units.iter().filter(|unit| !unit.may_be_silent()).count() as u32,
+            false => asked.parts.iter().filter(|unit| !unit.may_be_silent()).count() as u32,
         };
     }
     due
 }
 
-fn read(line: &Line, pins: &Pins, asked: &mut Asked) {
+fn read(line: &Line, pins: &Pins, asked: &mut Asking) {
     read_text(line, false, pins, asked);
 }
 
 /// A body that is compressed as a whole.
-fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asked) {
+fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asking) {
     let inflated = packing.inflated_bytes(line.bytes.len());
     if !packing.is_sound() {
-        asked.units.push(gzip::corrupt());
+        asked.parts.push(gzip::corrupt());
     } else if inflated > LINE_BYTES_MAX {
-        asked.units.push(gzip::too_large());
+        asked.parts.push(gzip::too_large());
     } else {
         let mut line = line.clone();
         line.bytes.resize(inflated, b' ');
@@ -334,19 +217,19 @@ fn read_packed(line: &Line, packing: Packing, pins: &Pins, asked: &mut Asked) {
 }
 
 /// A line, or what a compressed one holds.
-fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
+fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asking) {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
     let length = bytes.len();
-    let null_error = |codes: &'static [i64]| vec![Allowed::error(codes, IdRule::Null)];
+    let null_error = |codes: &'static [i64]| vec![allowed::error(codes, IdRule::Null)];
     let unit = if !line.ended && bytes.is_empty() {
         return;
     } else if bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-        let refused = Allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null).shows("refuse");
-        Unit::new(None, "RPC-FRAME-06", vec![Allowed::silence().shows("ignore"), refused])
-            .choice("blank_line")
+        let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null).shows("refuse");
+        allowed::unit(None, "RPC-FRAME-06", vec![Allowed::silence().shows("ignore"), refused])
+            .about("blank_line")
     } else if length > LINE_BYTES_MAX && pins.profile {
-        let mut unit = Unit::new(None, "RPC-SIZE-02", null_error(&[code::REQUEST]));
-        unit.error_rule = Some(TOO_LARGE);
+        let mut unit = allowed::unit(None, "RPC-SIZE-02", null_error(&[code::REQUEST]));
+        unit.extra.error_rule = Some(TOO_LARGE);
         unit
     } else {
         match json::decode(bytes, &DecodeLimits::default()) {
@@ -358,24 +241,24 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
                 {
                     match wrapped {
                         // Bodies are compressed in another way; nothing is said of this one there.
-                        _ if pins.over_http => asked.units.push(gzip::unspoken()),
+                        _ if pins.over_http => asked.parts.push(gzip::unspoken()),
                         Ok(bytes) => read_text(&Line { bytes, ..line.clone() }, true, pins, asked),
-                        Err(unit) => asked.units.push(unit),
+                        Err(unit) => asked.parts.push(unit),
                     }
                     return;
                 }
                 pins.gate.borrow_mut().begin(&decoded.value);
                 match &decoded.value {
                     Json::Array(elements) if elements.is_empty() => {
-                        let mut unit = Unit::new(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));
+                        let mut unit = allowed::unit(None, "RPC-BATCH-02", null_error(&[code::REQUEST]));
                         if !pins.batch {
-                            unit.allowed.push(Allowed::reply(IdRule::Null));
+                            unit.allowed.push(allowed::reply(IdRule::Null));
                         }
-                        asked.units.push(unit);
+                        asked.parts.push(unit);
                     }
                     Json::Array(elements) => {
-                        asked.batch = true;
-                        asked.units = elements
+                        asked.together = true;
+                        asked.parts = elements
                             .iter()
                             .map(|element| match element {
                                 Json::Object(_) => request::unit(element, &decoded.facts, pins),
@@ -386,47 +269,47 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
                             let mut allowed = null_error(&[code::REQUEST, code::PARSE]);
                             if !pins.batch {
                                 allowed.push(Allowed::silence());
-                                allowed.push(Allowed::reply(IdRule::Null));
+                                allowed.push(allowed::reply(IdRule::Null));
                             }
-                            asked.whole = Some(Unit::new(None, "RPC-BATCH-01", allowed));
+                            asked.whole = Some(allowed::unit(None, "RPC-BATCH-01", allowed));
                         }
                     }
-                    value @ Json::Object(_) => asked.units.push(request::unit(value, &decoded.facts, pins)),
+                    value @ Json::Object(_) => asked.parts.push(request::unit(value, &decoded.facts, pins)),
                     _ => {
                         let mut unit = request::no_object("RPC-REQ-03");
                         if !pins.profile {
                             // To RFC 4627, which the specification names, only objects and arrays are JSON texts.
                             unit.allowed.extend(null_error(&[code::PARSE]));
                         }
-                        asked.units.push(unit);
+                        asked.parts.push(unit);
                     }
                 }
                 let deep = decoded.facts.depth > pins.depth;
                 let doubtful = pins.may_refuse(&decoded.facts, &decoded.value);
                 if deep || doubtful || length > LINE_BYTES_CERTAIN {
-                    let refused = Allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
-                    for unit in &mut asked.units {
+                    let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
+                    for unit in &mut asked.parts {
                         unit.allowed.push(refused.clone());
-                        unit.counts.0 = 0;
+                        unit.extra.counts.0 = 0;
                     }
                     if doubtful && !pins.profile {
                         // What parsers make of it is unpredictable (RFC 8259 §4, §6, §8.2).
-                        for unit in &mut asked.units {
-                            unit.allowed.extend([Allowed::reply(IdRule::Any), Allowed::silence()]);
+                        for unit in &mut asked.parts {
+                            unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
                         }
                     }
                     if !deep && !doubtful && !pins.profile {
                         // The specification has no limit, and a peer may have one.
-                        asked.units.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
+                        asked.parts.iter_mut().for_each(|unit| unit.allowed.push(Allowed::silence()));
                     }
-                    if asked.batch {
+                    if asked.together {
                         let refused = null_error(&[code::REQUEST, code::PARSE]);
-                        asked.whole.get_or_insert(Unit::new(None, "RPC-JSON-08", refused));
+                        asked.whole.get_or_insert(allowed::unit(None, "RPC-JSON-08", refused));
                     }
                 }
                 if length > REPLY_FITS_BYTES {
-                    let too_large = Allowed::error(&[code::INTERNAL], IdRule::Own);
-                    asked.units.iter_mut().for_each(|unit| {
+                    let too_large = allowed::error(&[code::INTERNAL], IdRule::Own);
+                    asked.parts.iter_mut().for_each(|unit| {
                         if !unit.must_be_silent() {
                             unit.allowed.push(too_large.clone());
                         }
@@ -440,7 +323,7 @@ fn read_text(line: &Line, inflated: bool, pins: &Pins, asked: &mut Asked) {
             }
         }
     };
-    asked.units.push(unit);
+    asked.parts.push(unit);
     if !line.ended {
         unended(asked, false, pins);
     }
@@ -464,21 +347,21 @@ fn malformed(kind: &DecodeErrorKind, bytes: &[u8], pins: &Pins) -> Unit {
     if too_deep || matches!(kind, DecodeErrorKind::TooDeep { .. } | DecodeErrorKind::TooLong { .. }) {
         codes = &[code::PARSE, code::REQUEST];
     }
-    let mut unit = Unit::new(None, clause, vec![Allowed::error(codes, IdRule::Null)]);
+    let mut unit = allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Null)]);
     if !pins.profile && clause != "RPC-JSON-01" {
         // Parsers may accept more than JSON (RFC 8259 §9), and then anything may come.
-        unit.allowed.extend([Allowed::reply(IdRule::Any), Allowed::silence()]);
+        unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
     }
     unit
 }
 
 /// A last line without a line feed is processed, refused or passed over; one that is not complete is never processed.
-fn unended(asked: &mut Asked, complete: bool, pins: &Pins) {
-    if asked.batch {
-        let refused = Allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null);
-        asked.whole = Some(Unit::new(None, "RPC-FRAME-07", vec![Allowed::silence(), refused]));
+fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
+    if asked.together {
+        let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::Null);
+        asked.whole = Some(allowed::unit(None, "RPC-FRAME-07", vec![Allowed::silence(), refused]));
     }
-    for unit in &mut asked.units {
+    for unit in &mut asked.parts {
         if complete && unit.choice.is_none() && !unit.must_be_silent() {
             // Who passes over what is cut may well process what is complete.
             let shows = if pins.is("last_line_without_lf", "silent") { None } else { Some("process") };
@@ -489,11 +372,11 @@ fn unended(asked: &mut Asked, complete: bool, pins: &Pins) {
             Some("last_line_without_lf") => allowed.shows(value),
             _ => allowed,
         };
-        let refused = Allowed::error(&[code::PARSE, code::REQUEST], IdRule::OwnOrNull);
+        let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::OwnOrNull);
         let more = [shows(refused, "refuse"), shows(Allowed::silence(), "silent")];
         unit.allowed.extend(more);
         unit.clause = "RPC-FRAME-07";
-        unit.counts.0 = 0;
+        unit.extra.counts.0 = 0;
     }
 }
 
@@ -515,20 +398,20 @@ impl Runs {
         }
     }
 
-    fn count(&mut self, asked: &Asked) {
+    fn count(&mut self, asked: &Asking) {
         self.before.push(self.settled);
-        self.certain += asked.units.iter().map(|unit| unit.counts.0).sum::<u64>();
+        self.certain += asked.parts.iter().map(|unit| unit.extra.counts.0).sum::<u64>();
     }
 
     /// Puts the bounds into the results of counting requests.
-    fn settle(&self, steps: &[peerproof_engine::plan::Step], all: &mut [Asked]) {
+    fn settle(&self, steps: &[peerproof_engine::plan::Step], all: &mut [&mut Asked<Server>]) {
         let mut most = 0;
         let mut at = 0;
         while at < all.len() {
             // What was sent until somebody waited may have run before any of it was answered.
             let mut end = at;
             loop {
-                most += all[end].units.iter().map(|unit| unit.counts.1).sum::<u64>();
+                most += all[end].due.parts.iter().map(|unit| unit.extra.counts.1).sum::<u64>();
                 end += 1;
                 let waits = |index: usize| {
                     steps.get(index).is_some_and(
@@ -542,9 +425,11 @@ impl Runs {
             }
             for (asked, before) in all[at..end].iter_mut().zip(&self.before[at..end]) {
                 let low = before + 1;
-                for unit in &mut asked.units {
+                for unit in &mut asked.due.parts {
                     for allowed in &mut unit.allowed {
-                        if let What::Result(Demand::Count(from, to)) = &mut allowed.what {
+                        if let Outcome::Answer(Way { what: What::Result(Demand::Count(from, to)), .. }) =
+                            &mut allowed.outcome
+                        {
                             (*from, *to) = (low, most.max(low));
                         }
                     }

@@ -64,8 +64,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
     let mut arrays = false;
     for transcript in probes {
         let out = transcript.stdout(0);
-        for frame in frames::lines(&out, PROBES.len() + METHODS.len()).0 {
-            let Ok(value) = frame.value else { continue };
+        for value in frames::messages(&out, 2 * (PROBES.len() + METHODS.len()) + 1_000) {
             match value.as_array() {
                 Some(items) => {
                     arrays |= items.iter().any(|item| item.get("id").and_then(Json::as_str) == Some(BATCH));
@@ -114,9 +113,9 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
 /// array has batches, and one that begins a stream has streams.
 pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
     let out = transcript.stdout(0);
-    let (frames, _) = frames::lines(&out, out.len());
+    let messages = frames::messages(&out, out.len());
     let mut shows = |feature: &str, shown: &dyn Fn(&Json) -> bool| {
-        let is_shown = || frames.iter().any(|frame| frame.value.as_ref().is_ok_and(shown));
+        let is_shown = || messages.iter().any(shown);
         if !facts.features.contains_key(feature) && is_shown() {
             facts.features.insert(feature.to_owned(), json!(true));
         }

@@ -1,10 +1,12 @@
 //! Rate limits: how many requests of a session passed, and whether whoever waited as told passes.
 
 use super::model::rate::{LIMITED, limit, retry_after_ms};
-use super::model::{Asked, Unit, auth::UNAUTHORIZED, code};
-use peerproof_engine::facts::Facts;
+use super::model::{Unit, auth::UNAUTHORIZED, code};
+use super::server::Server;
+use peerproof_engine::face::Asked;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Longest line in which a refusal is looked for.
@@ -12,15 +14,14 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// What clocks of two processes may differ in, microseconds.
 const SLACK_US: u64 = 20_000;
 
-/// Judges a session; `answers` are the requests that were answered and their responses, in the order of sending.
-pub fn judge(
-    facts: &Facts,
-    transcript: &Transcript,
-    session: usize,
-    asked: &[Asked],
-    answers: &[(&Unit, &Json)],
-) -> Vec<Finding> {
-    let Some(limit) = limit(facts) else { return Vec::new() };
+/// Judges a session.
+pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let (transcript, session) = (trace.transcript, heard.session);
+    let limit = limit(&transcript.facts).filter(|_| transcript.facts.claims("rate_limit"));
+    let Some(limit) = limit else { return Vec::new() };
+    let answers: Vec<(&Unit, &Json)> =
+        heard.answers().map(|(_, unit, answer)| (unit, &answer.message.value)).collect();
+    let asked: Vec<&Asked<Server>> = heard.exchanges.iter().map(|(asked, _)| *asked).collect();
     let mut found = Vec::new();
     let passed = answers.iter().filter(|(_, answer)| passed(answer)).count() as u64;
     let (mut begun, mut ended) = (None, 0);
@@ -46,18 +47,18 @@ pub fn judge(
         });
     }
     found.extend(after_waits(transcript, session));
-    found.extend(refused_and_run(asked, answers));
+    found.extend(refused_and_run(&asked, &answers));
     found
 }
 
 /// A counting method that ran more often than calls of it were let through.
-fn refused_and_run(asked: &[Asked], answers: &[(&Unit, &Json)]) -> Option<Finding> {
+fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Option<Finding> {
     let code = |answer: &Json| answer.pointer("/error/code").and_then(Json::as_i64);
-    let refused = answers.iter().filter(|(unit, answer)| unit.counts.1 > 0 && code(answer) == Some(LIMITED));
-    let called = asked.iter().flat_map(|asked| &asked.units).map(|unit| unit.counts.1).sum::<u64>();
+    let refused = answers.iter().filter(|(unit, answer)| unit.extra.counts.1 > 0 && code(answer) == Some(LIMITED));
+    let called = asked.iter().flat_map(|asked| &asked.due.parts).map(|unit| unit.extra.counts.1).sum::<u64>();
     let runs_max = called.saturating_sub(refused.count() as u64);
     let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);
-    let of_counter = answers.iter().filter(|(unit, _)| unit.counts.1 > 0);
+    let of_counter = answers.iter().filter(|(unit, _)| unit.extra.counts.1 > 0);
     let (_, answer) = of_counter.max_by_key(|(_, answer)| count(answer))?;
     (count(answer) > Some(runs_max)).then(|| {
         let expected = format!("at most {runs_max} runs: calls that are refused for their rate do not run");

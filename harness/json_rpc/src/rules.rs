@@ -1,7 +1,7 @@
 //! What responses, output and log lines have to be beside fitting their requests (document 004).
 
-use super::frames::Frame;
-use super::model::{Allowed, Codes, ErrorRule, LINE_BYTES_MAX, Unit, What};
+use super::model::{Allowed, Codes, ErrorRule, Unit, What};
+use peerproof_engine::face::Outcome;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
@@ -19,10 +19,10 @@ const TRACES: [&str; 4] = [
 pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
     // What is refused for a peculiarity of its JSON never came to do what the rule is about.
-    if let Some(rule) = unit.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
+    if let Some(rule) = unit.extra.error_rule.as_ref().filter(|_| allowed.shows != Some("refuse")) {
         findings.extend(of_error(rule, &unit.allowed, response));
     }
-    if let (Some(shape), Some(result)) = (unit.shape, response.get("result")) {
+    if let (Some(shape), Some(result)) = (unit.extra.shape, response.get("result")) {
         findings.extend(shape.violations(result));
     }
     findings
@@ -34,7 +34,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     let text = || shorten(&response.to_text(), 240).into_owned();
     // What is refused before it comes to its method, for its signature, its rate or its id, has codes of its own.
     let is_named =
-        |allowed: &Allowed| matches!(allowed.what, What::Error(Codes::Of(codes)) if codes.contains(&code));
+        |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code)));
     if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
         let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
         let expected = format!("error {}", codes.join(" or "));
@@ -90,14 +90,6 @@ fn has_trace(text: &str) -> bool {
     TRACES.iter().any(|words| text.contains(words)) || text.lines().skip(1).any(is_frame)
 }
 
-/// A message that is longer than a message may be.
-pub fn of_frames(frames: &[Frame]) -> Option<Finding> {
-    let frame = frames.iter().find(|frame| frame.bytes.len() > LINE_BYTES_MAX)?;
-    let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
-    let got = format!("{} bytes: {}", frame.bytes.len(), shorten(&frame.text(), 80));
-    Some(Finding::new("RPC-SIZE-05", "message_too_large", expected, got))
-}
-
 /// A line on standard error that is a JSON object and lacks what log lines have.
 pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
     transcript.of(session).find_map(|event| {
@@ -121,7 +113,7 @@ pub fn of_logs(transcript: &Transcript, session: usize) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::of_message;
+    use super::super::model::{fit, of_message};
     use super::super::role::reference_role;
     use super::*;
     use peerproof_engine::clause::Side;
@@ -137,7 +129,7 @@ mod tests {
             let refused = |code: &i64| {
                 let error = format!(r#"{{"code":{code},"message":"m","data":{{"type":"EXECUTION_ERROR"}}}}"#);
                 let response = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{id}}}"#).parse().unwrap();
-                unit.fit(&response).is_none_or(|allowed| !of_response(&unit, allowed, &response).is_empty())
+                fit(&unit, &response).is_none_or(|allowed| !of_response(&unit, allowed, &response).is_empty())
             };
             [-32600, -32003, -32002, -32000].into_iter().filter(refused).collect()
         };

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::frames::Frame;
 use super::model::{Same, same};
 use super::role::role;
 use peerproof_engine::facts::Facts;
@@ -61,14 +60,14 @@ struct Tasks {
     loose: bool,
 }
 
-/// Judges the streams of a session that wrote `lines` and got `frames`.
-pub fn judge(facts: &Facts, lines: &[Line], frames: &[Frame]) -> Vec<Finding> {
+/// Judges the streams of a session that wrote `lines` and got `messages`.
+pub fn judge(facts: &Facts, lines: &[Line], messages: &[&Json]) -> Vec<Finding> {
     if !facts.claims("streaming") {
         return Vec::new();
     }
     let mut judge = Judge { tasks: tasks(facts, lines), streams: BTreeMap::new(), found: Vec::new() };
-    for value in frames.iter().filter_map(|frame| frame.value.as_ref().ok()) {
-        judge.message(value);
+    for message in messages {
+        judge.message(message);
     }
     judge.end();
     judge.found
@@ -336,7 +335,7 @@ impl Judge {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::frames;
+    use super::super::frames::messages;
     use super::super::usual;
     use super::*;
     use peerproof_engine::clause::Side;
@@ -374,8 +373,9 @@ mod tests {
         };
         let lines: Vec<Line> = (0..tasks).map(line).collect();
         let text: String = said.iter().map(|line| format!("{line}\n")).collect();
-        let (frames, _) = frames::lines(text.as_bytes(), 100);
-        judge(&facts, &lines, &frames).into_iter().map(|finding| finding.clause.0.to_string()).collect()
+        let came = messages(text.as_bytes(), 100);
+        let came: Vec<&Json> = came.iter().collect();
+        judge(&facts, &lines, &came).into_iter().map(|finding| finding.clause.0.to_string()).collect()
     }
 
     /// Streams woven into each other by `order`.
@@ -417,13 +417,14 @@ mod tests {
         };
         let facts = usual::facts(Side::Provider);
         let text: String = said.iter().map(|line| format!("{line}\n")).collect();
-        let (frames, _) = frames::lines(text.as_bytes(), 100);
+        let came = messages(text.as_bytes(), 100);
+        let came: Vec<&Json> = came.iter().collect();
         let echo = r#"{"jsonrpc":"2.0","method":"echo","id":"t0"}"#;
         for sent in [[refused.as_str(), doubled.as_str()], [refused.as_str(), request], [echo, request]] {
-            assert_eq!(judge(&facts, &lines(sent), &frames).len(), 0, "{sent:?}");
+            assert_eq!(judge(&facts, &lines(sent), &came).len(), 0, "{sent:?}");
         }
         let other = echo.replace("t0", "t1");
-        assert!(!judge(&facts, &lines([&other, request]), &frames).is_empty());
+        assert!(!judge(&facts, &lines([&other, request]), &came).is_empty());
     }
 
     proptest! {

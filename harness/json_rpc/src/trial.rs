@@ -36,9 +36,7 @@ fn params(name: &str, role: &Role) -> Option<String> {
 
 /// What came instead.
 pub fn misplays(facts: &Facts, name: &str, trial: &Transcript) -> Option<String> {
-    let out = trial.stdout(0);
-    let answers = frames::lines(&out, 64).0.into_iter().filter_map(|frame| frame.value.ok());
-    let answers: Vec<Json> = answers.collect();
+    let answers = frames::messages(&trial.stdout(0), 64);
     let is_answer = |answer: &&Json| answer.get("id").and_then(Json::as_str) == Some(ID);
     let Some(response) = answers.iter().find(is_answer) else {
         return Some("no response comes for it".to_owned());
@@ -82,8 +80,7 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
 pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
     let is_refused = |value: &Json| value.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED);
     let refuses = |probe: &Transcript| {
-        let frames = frames::lines(&probe.stdout(0), 64).0;
-        frames.iter().any(|frame| frame.value.as_ref().is_ok_and(is_refused))
+        frames::messages(&probe.stdout(0), 64).iter().any(is_refused)
     };
     if facts.claims("auth") || !probes.iter().any(refuses) {
         return Vec::new();

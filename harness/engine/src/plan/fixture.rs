@@ -56,6 +56,18 @@ pub enum Fixture {
     },
 }
 
+impl Fixture {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Listener { name, .. }
+            | Self::Actor { name, .. }
+            | Self::File { name, .. }
+            | Self::Path { name, .. } => name,
+        }
+    }
+}
+
 /// How a [`Fixture::Listener`] takes requests and gives replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

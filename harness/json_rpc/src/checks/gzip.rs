@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 
-use super::super::oracle::MEMORY;
+use super::super::server::MEMORY;
 use super::super::talk::{Talk, call, good, quoted};
 use peerproof_engine::carriage::{Carriage, Framing, HTTP};
 use peerproof_engine::check::Check;

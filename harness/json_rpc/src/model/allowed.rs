@@ -1,8 +1,11 @@
 //! What may come for one request.
 
+use peerproof_engine::face::{self, Expected, Subject};
 use peerproof_engine::json::Json;
 
+use super::auth::Sealed;
 use super::value::{Same, same};
+use super::{ErrorRule, Shape, Work};
 
 /// Error codes that may stand in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +88,7 @@ impl Demand {
     }
 }
 
-/// Sorts of outcomes.
+/// Sorts of answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// A success.
@@ -94,22 +97,86 @@ pub enum What {
     Error(Codes),
     /// A success or an error.
     Reply,
-    /// No reply.
-    Silence,
 }
 
-/// One allowed outcome.
+/// One allowed answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Allowed {
+pub struct Way {
     /// Its sort.
     pub what: What,
     /// The id it carries.
     pub id: IdRule,
-    /// Value of the open choice that it shows.
-    pub shows: Option<&'static str>,
 }
 
-/// Why a reply does not fit.
+/// What may come for one request, or for one thing that is none.
+pub type Unit = Expected<Way, More>;
+
+/// One allowed outcome.
+pub type Allowed = face::Allowed<Way>;
+
+/// What the model notes of a request beside what may come for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct More {
+    /// Its id, where it has one that a reply can carry.
+    pub id: Option<Json>,
+    /// How many runs of the counting method it makes: at least, at most.
+    pub counts: (u64, u64),
+    /// A request of JSON-RPC 1.0, whose reply may be one as well.
+    pub old: bool,
+    /// What its error has to say.
+    pub error_rule: Option<ErrorRule>,
+    /// What its result has to look like.
+    pub shape: Option<Shape>,
+    /// Time that it asks for.
+    pub work: Option<Work>,
+    /// Bytes that its result has at least, where it is large.
+    pub result_bytes: usize,
+    /// An allowed error with this code leaves the question open; why.
+    pub shows_nothing: Option<(i64, &'static str)>,
+    /// Its signature, where that is wrong or its nonce is there twice.
+    pub sealed: Option<Box<Sealed>>,
+}
+
+/// A request with this id, which any other answer breaks the clause of.
+pub fn unit(id: Option<Json>, clause: &'static str, allowed: Vec<Allowed>) -> Unit {
+    let subject = Subject::Key(id.as_ref().and_then(key));
+    let extra = More { id, ..More::default() };
+    Unit { clause, subject, allowed, choice: None, effects: Vec::new(), extra }
+}
+
+/// What ids are found by: strings as they are, numbers by value.
+pub fn key(id: &Json) -> Option<String> {
+    match id {
+        Json::String(text) => Some(format!("s{text}")),
+        // As doubles, so that an integer that a peer may round is found as well.
+        Json::Number(number) => {
+            Some(number.as_f64().map_or_else(|| format!("n{number}"), |float| format!("n{float}")))
+        }
+        _ => None,
+    }
+}
+
+/// A result with the id of the request.
+pub fn result(demand: Demand) -> Allowed {
+    way(What::Result(demand), IdRule::Own)
+}
+
+/// An error with one of these codes.
+pub fn error(codes: &'static [i64], id: IdRule) -> Allowed {
+    way(What::Error(Codes::Of(codes)), id)
+}
+
+/// Any reply.
+pub fn reply(id: IdRule) -> Allowed {
+    way(What::Reply, id)
+}
+
+/// An answer of this sort.
+pub fn way(what: What, id: IdRule) -> Allowed {
+    Allowed::answer(Way { what, id })
+}
+
+/// Why a reply does not fit, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Misfit {
     /// Sort and content are right, the id is not.
@@ -122,8 +189,6 @@ pub enum Misfit {
     Refused,
     /// A result instead of an error.
     Accepted,
-    /// A reply instead of silence.
-    Answered,
 }
 
 impl Misfit {
@@ -135,46 +200,27 @@ impl Misfit {
             Self::WrongResult => "wrong_result",
             Self::Refused => "refused",
             Self::Accepted => "accepted",
-            Self::Answered => "answered",
+        }
+    }
+
+    /// Where a response would have had to be another.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::WrongId => "/id",
+            Self::WrongCode => "/error/code",
+            Self::WrongResult => "/result",
+            Self::Refused | Self::Accepted => "",
         }
     }
 }
 
-impl Allowed {
-    /// A result with the id of the request.
-    pub fn result(demand: Demand) -> Self {
-        Self { what: What::Result(demand), id: IdRule::Own, shows: None }
-    }
-
-    /// An error with one of these codes.
-    pub fn error(codes: &'static [i64], id: IdRule) -> Self {
-        Self { what: What::Error(Codes::Of(codes)), id, shows: None }
-    }
-
-    /// Nothing.
-    pub fn silence() -> Self {
-        Self { what: What::Silence, id: IdRule::Null, shows: None }
-    }
-
-    /// Any reply with the id of the request.
-    pub fn reply(id: IdRule) -> Self {
-        Self { what: What::Reply, id, shows: None }
-    }
-
-    /// Names the value of the open choice.
-    #[must_use]
-    pub fn shows(mut self, value: &'static str) -> Self {
-        self.shows = Some(value);
-        self
-    }
-
+impl Way {
     /// What is wrong with a response object, were this the outcome; `own` is the id of the request.
     pub fn misfit(&self, own: Option<&Json>, response: &Json) -> Option<Misfit> {
         let code = response.pointer("/error/code").and_then(Json::as_i64);
         let error =
             response.get("error").is_some_and(|error| !error.is_null() || response.get("result").is_none());
         match &self.what {
-            What::Silence => return Some(Misfit::Answered),
             What::Reply => {}
             What::Result(_) if error => return Some(Misfit::Refused),
             What::Result(demand) => {
@@ -204,7 +250,6 @@ impl Allowed {
     /// What is expected, in one phrase.
     pub fn phrase(&self, own: Option<&Json>) -> String {
         let mut text = match &self.what {
-            What::Silence => return "no reply".to_owned(),
             What::Reply => "a reply".to_owned(),
             What::Result(demand) => demand.phrase(),
             What::Error(Codes::Of(codes)) => {

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::allowed;
 use super::super::seal::DEPTH_MAX;
 use super::super::signature::{Signable, mac, signable, signature};
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
 use peerproof_engine::facts::Facts;
+use peerproof_engine::face::Outcome;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, Json};
 
@@ -135,17 +137,17 @@ impl Gate {
         // One that is not signed at all may be refused for that; and what is doubtful may be in another element.
         let signed = message.pointer("/auth/signature").is_some();
         let certain = signed && (numbers == Signable::No || doubtful && !self.in_batch);
-        let refused = Allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
-        let mut unit = Unit::new(id, "RPC-AUTH-07", vec![refused]);
+        let refused = allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull);
+        let mut unit = allowed::unit(id, "RPC-AUTH-07", vec![refused]);
         if message.get("id").is_none_or(Json::is_null) {
             unit.allowed.push(Allowed::silence());
         }
         if !certain {
-            unit.allowed.push(Allowed::error(&[UNAUTHORIZED], IdRule::OwnOrNull));
+            unit.allowed.push(allowed::error(&[UNAUTHORIZED], IdRule::OwnOrNull));
         }
         if facts.depth > DEPTH_MAX || !certain && (self.in_batch || numbers == Signable::Open) {
-            unit.allowed.extend([Allowed::reply(IdRule::Any), Allowed::silence()]);
-            unit.counts = (0, 1);
+            unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
+            unit.extra.counts = (0, 1);
         }
         Some(unit)
     }
@@ -153,7 +155,7 @@ impl Gate {
     /// Puts what stands between the shape of a message and its method into what it may be answered with: its signature
     /// and the rate.
     pub fn apply(&mut self, message: &Json, unit: &mut Unit) {
-        let id = if unit.id.is_some() { IdRule::Own } else { IdRule::Null };
+        let id = if unit.extra.id.is_some() { IdRule::Own } else { IdRule::Null };
         if let Some(key) = self.key.clone() {
             let verdict = self.verdict(message, &key);
             signed(message, unit, verdict, id);
@@ -161,7 +163,7 @@ impl Gate {
             let twin = text("nonce").filter(|nonce| verdict == Verdict::Open && self.twins.contains(nonce));
             if twin.is_some() || matches!(verdict, Verdict::Bad(_)) {
                 let mac = mac(key.as_bytes(), message);
-                unit.sealed =
+                unit.extra.sealed =
                     Some(Box::new(Sealed { mac, given: text("signature").unwrap_or_default(), twin }));
             }
             if matches!(verdict, Verdict::Bad(_)) {
@@ -174,9 +176,9 @@ impl Gate {
             let is_notification = message.get("id").is_none();
             unit.allowed.push(match is_notification {
                 true => Allowed::silence(),
-                false => Allowed::error(&[rate::LIMITED], id),
+                false => allowed::error(&[rate::LIMITED], id),
             });
-            unit.counts.0 = 0;
+            unit.extra.counts.0 = 0;
         }
     }
 
@@ -254,7 +256,7 @@ impl Gate {
 
 /// Puts the verdict about a signature into what its message may be answered with.
 fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
-    let unauthorized = Allowed::error(&[UNAUTHORIZED], id);
+    let unauthorized = allowed::error(&[UNAUTHORIZED], id);
     let is_notification = message.get("id").is_none();
     match verdict {
         Verdict::Good => {}
@@ -264,14 +266,15 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
             } else {
                 unit.allowed.push(unauthorized);
             }
-            unit.counts.0 = 0;
+            unit.extra.counts.0 = 0;
         }
         Verdict::Bad(clause) => {
             // The shape of a request is looked at before.
-            let of_shape = |allowed: &Allowed| match &allowed.what {
-                What::Silence => true,
-                What::Error(Codes::Of(codes)) => codes.contains(&code::REQUEST),
-                _ => false,
+            let of_shape = |allowed: &Allowed| match &allowed.outcome {
+                Outcome::Silence => true,
+                Outcome::Answer(way) => {
+                    matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code::REQUEST))
+                }
             };
             unit.allowed.retain(of_shape);
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
@@ -280,7 +283,7 @@ fn signed(message: &Json, unit: &mut Unit, verdict: Verdict, id: IdRule) {
                 unit.allowed.push(unauthorized);
             }
             unit.clause = if is_notification { "RPC-AUTH-05" } else { clause };
-            unit.counts = (0, 0);
+            unit.extra.counts = (0, 0);
         }
     }
 }

@@ -6,11 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::bufread::GzDecoder;
 
+use super::allowed;
 use super::{Allowed, IdRule, LINE_BYTES_MAX, Unit, code};
 use peerproof_engine::json::{Facts, Json};
 
 fn refused(clause: &'static str, codes: &'static [i64]) -> Unit {
-    Unit::new(None, clause, vec![Allowed::error(codes, IdRule::Any)])
+    allowed::unit(None, clause, vec![allowed::error(codes, IdRule::Any)])
 }
 
 /// What is no gzip stream that is whole.
@@ -25,7 +26,7 @@ pub fn too_large() -> Unit {
 
 /// A compressed message of which the contract says nothing.
 pub fn unspoken() -> Unit {
-    Unit::new(None, "RPC-GZIP-03", vec![Allowed::reply(IdRule::Any), Allowed::silence()])
+    allowed::unit(None, "RPC-GZIP-03", vec![allowed::reply(IdRule::Any), Allowed::silence()])
 }
 
 /// What a line wraps, where it is a wrapper: an object with `encoding` and without `method`. One that cannot be

@@ -1,5 +1,6 @@
 //! What the methods of known roles may answer.
 
+use super::allowed;
 use super::super::role::Role;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
@@ -27,14 +28,14 @@ const RAISED: ErrorRule = ErrorRule {
 /// peculiarity of JSON makes them doubtful.
 pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Json>, pins: &Pins) -> Unit {
     let profile = pins.profile;
-    let any = || Allowed::reply(IdRule::Own);
+    let any = || allowed::reply(IdRule::Own);
     let is_empty = match params {
         None => true,
         Some(Json::Array(items)) => items.is_empty(),
         Some(Json::Object(members)) => members.is_empty(),
         Some(_) => false,
     };
-    let mut unit = Unit::new(Some(id), "RPC-FRAME-01", Vec::new());
+    let mut unit = allowed::unit(Some(id), "RPC-FRAME-01", Vec::new());
     match *name {
         "echo" => {
             unit.clause =
@@ -44,46 +45,46 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
                 // A method that takes what it is given cannot tell one empty sort from the other.
                 Some(_) if is_empty => {
                     let empty = vec![Json::Array(Vec::new()), Json::Object(Vec::new()), Json::Null];
-                    unit.allowed = vec![Allowed::result(Demand::OneOf(empty))];
+                    unit.allowed = vec![allowed::result(Demand::OneOf(empty))];
                 }
                 Some(params) if has_numbers_beyond_doubles(params) => {
                     unit.clause = "RPC-JSON-11";
-                    unit.allowed = vec![Allowed::result(Demand::Rounds(params.clone())), refused()];
+                    unit.allowed = vec![allowed::result(Demand::Rounds(params.clone())), refused()];
                 }
                 Some(params) if has_big_numbers(params) => {
                     unit.clause = "RPC-JSON-06";
                     unit.choice = Some("big_integers");
                     unit.allowed = vec![
-                        Allowed::result(Demand::Equals(params.clone())).shows("exact"),
-                        Allowed::result(Demand::Rounds(params.clone())).shows("round"),
+                        allowed::result(Demand::Equals(params.clone())).shows("exact"),
+                        allowed::result(Demand::Rounds(params.clone())).shows("round"),
                         refused(),
                     ];
                 }
-                Some(params) => unit.allowed = vec![Allowed::result(Demand::Equals(params.clone()))],
+                Some(params) => unit.allowed = vec![allowed::result(Demand::Equals(params.clone()))],
             }
         }
         "fail" if is_empty => {
             unit.clause = "RPC-ERR-02";
             let not = if profile { NOT_FROM_METHODS_OF_THE_PROFILE } else { NOT_FROM_METHODS };
             let what = What::Error(Codes::But(not));
-            unit.allowed = vec![Allowed { what, id: IdRule::Own, shows: None }];
-            unit.error_rule = profile.then_some(RAISED);
+            unit.allowed = vec![allowed::way(what, IdRule::Own)];
+            unit.extra.error_rule = profile.then_some(RAISED);
         }
         "counter" if is_empty => {
             unit.clause = "RPC-NOTE-02";
-            unit.counts = (1, 1);
-            unit.allowed = vec![Allowed::result(Demand::Count(1, 1))];
+            unit.extra.counts = (1, 1);
+            unit.allowed = vec![allowed::result(Demand::Count(1, 1))];
         }
         "named" => named(&mut unit, role, params, profile),
         "sleep" => work::sleep(&mut unit, role, params, pins),
         "blob" => work::blob(&mut unit, role, params, pins),
         "stream" if params.is_some() && params == known_params(role).as_ref() => {
-            unit.allowed = vec![Allowed::result(Demand::Any)];
+            unit.allowed = vec![allowed::result(Demand::Any)];
         }
         _ => {
             unit.allowed = vec![any()];
             if *name == "counter" {
-                unit.counts = (0, 1);
+                unit.extra.counts = (0, 1);
             }
         }
     }
@@ -92,7 +93,7 @@ pub fn called(id: Json, (name, role): &(&'static str, Role), params: Option<&Jso
 
 fn refused() -> Allowed {
     // By the peer, or by the method.
-    Allowed { what: What::Error(Codes::But(&[code::METHOD])), id: IdRule::OwnOrNull, shows: Some("refuse") }
+    allowed::way(What::Error(Codes::But(&[code::METHOD])), IdRule::OwnOrNull).shows("refuse")
 }
 
 /// The params that the configuration says a method succeeds with.
@@ -103,7 +104,7 @@ pub fn known_params(role: &Role) -> Option<Json> {
 /// A method that takes named params, and succeeds with those of the configuration. What it does with names it does not
 /// know or lacks, and with params by position, is its own affair but to the profile (readings §7 Methods).
 fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
-    let invalid = Allowed::error(&[code::PARAMS], IdRule::Own);
+    let invalid = allowed::error(&[code::PARAMS], IdRule::Own);
     let difference = role.expect.as_deref() == Some("difference");
     let known = known_params(role);
     unit.clause = "RPC-PARAMS-01";
@@ -114,30 +115,30 @@ fn named(unit: &mut Unit, role: &Role, params: Option<&Json>, profile: bool) {
             let of = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, value)| value);
             match minus(of("minuend"), of("subtrahend")) {
                 Some(result) if members.len() == 2 => {
-                    unit.allowed = vec![Allowed::result(Demand::Equals(result))];
+                    unit.allowed = vec![allowed::result(Demand::Equals(result))];
                 }
-                _ if !profile => unit.allowed = vec![Allowed::reply(IdRule::Own)],
-                Some(result) => unit.allowed = vec![Allowed::result(Demand::Equals(result)), invalid],
+                _ if !profile => unit.allowed = vec![allowed::reply(IdRule::Own)],
+                Some(result) => unit.allowed = vec![allowed::result(Demand::Equals(result)), invalid],
                 None if of("minuend").is_none() || of("subtrahend").is_none() => {
                     unit.clause = "RPC-PARAMS-03";
                     unit.allowed = vec![invalid];
                 }
-                None => unit.allowed = vec![Allowed::reply(IdRule::Own)],
+                None => unit.allowed = vec![allowed::reply(IdRule::Own)],
             }
         }
         Some(object @ Json::Object(_)) if known.as_ref() == Some(object) => {
-            unit.allowed = vec![Allowed::result(Demand::Any)];
+            unit.allowed = vec![allowed::result(Demand::Any)];
         }
         Some(Json::Array(items)) if difference && profile => {
             // A method may take its params either way.
             unit.clause = "RPC-PARAMS-04";
             unit.allowed = match (minus(items.first(), items.get(1)), items.len()) {
-                (Some(result), 2) => vec![invalid, Allowed::result(Demand::Equals(result))],
-                (None, 2) => vec![Allowed::reply(IdRule::Own)],
+                (Some(result), 2) => vec![invalid, allowed::result(Demand::Equals(result))],
+                (None, 2) => vec![allowed::reply(IdRule::Own)],
                 (_, 0 | 1) => vec![invalid],
-                _ => vec![invalid, Allowed::result(Demand::Any)],
+                _ => vec![invalid, allowed::result(Demand::Any)],
             };
         }
-        _ => unit.allowed = vec![Allowed::reply(IdRule::Own)],
+        _ => unit.allowed = vec![allowed::reply(IdRule::Own)],
     }
 }

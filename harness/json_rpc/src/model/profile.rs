@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::allowed;
 use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::work::{Wish, wish};
-use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Unit, What, code};
+use super::{Codes, Demand, ErrorRule, IdRule, Unit, What, code};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::shorten;
@@ -168,10 +169,10 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
         "validate_code" => ("RPC-VALID-02", VALIDATE_CODE),
         _ => ("RPC-CTX-02", UPDATE_CONTEXT),
     };
-    let mut unit = Unit::new(Some(id), clause, Vec::new());
-    let invalid = Allowed::error(&[code::PARAMS], IdRule::Own);
+    let mut unit = allowed::unit(Some(id), clause, Vec::new());
+    let invalid = allowed::error(&[code::PARAMS], IdRule::Own);
     let failed = What::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
-    let done = [Allowed::result(Demand::Any), Allowed { what: failed, id: IdRule::Own, shows: None }];
+    let done = [allowed::result(Demand::Any), allowed::way(failed, IdRule::Own)];
     let fit = match params {
         None => {
             unit.clause = "RPC-PARAMS-08";
@@ -199,8 +200,8 @@ pub fn called(id: Json, method: &str, params: Option<&Json>) -> Unit {
         Fit::Wrong => vec![invalid],
     };
     if fit != Fit::Wrong {
-        unit.error_rule = Some(DISCRIMINATED);
-        unit.shape = match method {
+        unit.extra.error_rule = Some(DISCRIMINATED);
+        unit.extra.shape = match method {
             "execute_task" => Some(Shape::Task),
             "create_plan" => {
                 let most = params.and_then(|params| params.pointer("/constraints/max_tasks"));
@@ -325,9 +326,9 @@ mod tests {
         let unit = called(Json::from("1"), method, Some(&params.parse().unwrap()));
         let takes = |code: i64| {
             let error = format!("{{\"id\":\"1\",\"error\":{{\"code\":{code},\"message\":\"\"}}}}");
-            unit.fit(&error.parse().unwrap()).is_some()
+            super::super::fit(&unit, &error.parse().unwrap()).is_some()
         };
-        let result = unit.fit(&r#"{"id":"1","result":{"status":"success"}}"#.parse().unwrap()).is_some();
+        let result = super::super::fit(&unit, &r#"{"id":"1","result":{"status":"success"}}"#.parse().unwrap()).is_some();
         assert_eq!(result, takes(-32000), "{params}");
         [0, code::PARAMS].into_iter().filter(|code| if *code == 0 { result } else { takes(*code) }).collect()
     }

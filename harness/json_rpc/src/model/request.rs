@@ -1,14 +1,16 @@
 //! From one message to what it may be answered with.
 
+use super::allowed;
 use super::pins::Pins;
-use super::{Allowed, Demand, IdRule, Unit, What, code, methods, profile};
+use super::{Allowed, Demand, IdRule, More, Unit, Way, What, code, methods, profile};
+use peerproof_engine::face::{Outcome, Subject};
 use peerproof_engine::json::{Facts, Json};
 
 const KNOWN_MEMBERS: [&str; 5] = ["jsonrpc", "method", "params", "id", "auth"];
 
 /// Something that is no object where a request has to stand.
 pub fn no_object(clause: &'static str) -> Unit {
-    Unit::new(None, clause, vec![Allowed::error(&[code::REQUEST], IdRule::Null)])
+    allowed::unit(None, clause, vec![allowed::error(&[code::REQUEST], IdRule::Null)])
 }
 
 /// A message that is an object. `facts` are those of the text it came in.
@@ -26,18 +28,18 @@ pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
     } else {
         ("RPC-JSON-05", "lone_surrogates")
     };
-    let refused = Allowed::error(&[code::PARSE, code::REQUEST], IdRule::OwnOrNull);
+    let refused = allowed::error(&[code::PARSE, code::REQUEST], IdRule::OwnOrNull);
     // A method may fail over what it was given.
-    let failed = Allowed::error(&[code::PARAMS, code::INTERNAL, -32000], IdRule::Own);
+    let failed = allowed::error(&[code::PARAMS, code::INTERNAL, -32000], IdRule::Own);
     unit.allowed.push(refused.shows("refuse"));
-    if unit.id.as_ref().and_then(Json::as_str).is_some_and(|id| id.contains('\u{FFFD}')) {
-        unit.allowed.push(Allowed::reply(IdRule::Any));
+    if unit.extra.id.as_ref().and_then(Json::as_str).is_some_and(|id| id.contains('\u{FFFD}')) {
+        unit.allowed.push(allowed::reply(IdRule::Any));
     }
-    if unit.id.is_some() {
+    if unit.extra.id.is_some() {
         unit.allowed.push(failed.shows("refuse"));
     }
     unit.clause = clause;
-    unit.counts.0 = 0;
+    unit.extra.counts.0 = 0;
     if unit.choice.is_some_and(|other| other != choice) {
         unit.mix_choices();
     } else {
@@ -54,7 +56,7 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
         // They are deeper, or in members that nobody knows.
         let mut unit = plain(message, pins);
         if !unit.must_be_silent() {
-            unit.allowed.push(Allowed::reply(IdRule::Own));
+            unit.allowed.push(allowed::reply(IdRule::Own));
         }
         return unit;
     }
@@ -73,16 +75,16 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
     if first == last {
         return first;
     }
-    if first.id == last.id {
+    if first.extra.id == last.extra.id {
         first.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("first"));
         first.allowed.extend(last.allowed.into_iter().map(|allowed| allowed.shows("last")));
         first.choice = Some("duplicate_keys");
-        first.counts = (0, first.counts.1.max(last.counts.1));
+        first.extra.counts = (0, first.extra.counts.1.max(last.extra.counts.1));
         return first;
     }
     // Two ids: nothing tells which is the right one, so nothing is said of the reply.
-    let mut unit = Unit::new(None, "RPC-JSON-04", vec![Allowed::silence(), Allowed::reply(IdRule::Any)]);
-    unit.counts = (0, first.counts.1.max(last.counts.1));
+    let mut unit = allowed::unit(None, "RPC-JSON-04", vec![Allowed::silence(), allowed::reply(IdRule::Any)]);
+    unit.extra.counts = (0, first.extra.counts.1.max(last.extra.counts.1));
     unit
 }
 
@@ -91,7 +93,7 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
     let carried = id.filter(|id| matches!(id, Json::String(_) | Json::Number(_))).cloned();
     let invalid = |clause: &'static str| {
         let rule = if carried.is_some() { IdRule::OwnOrNull } else { IdRule::Null };
-        Unit::new(carried.clone(), clause, vec![Allowed::error(&[code::REQUEST], rule)])
+        allowed::unit(carried.clone(), clause, vec![allowed::error(&[code::REQUEST], rule)])
     };
     if matches!(id, Some(Json::Bool(_) | Json::Array(_) | Json::Object(_))) {
         return invalid("RPC-ID-05");
@@ -99,7 +101,7 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
     let is_response = message.get("method").is_none()
         && (message.get("result").is_some() || message.get("error").is_some());
     if is_response {
-        let mut unit = invalid("RPC-REQ-05").choice("response_to_server");
+        let mut unit = invalid("RPC-REQ-05").about("response_to_server");
         unit.allowed[0].shows = Some("refuse");
         unit.allowed.push(Allowed::silence().shows("silent"));
         return unit;
@@ -111,8 +113,8 @@ fn plain(message: &Json, pins: &Pins) -> Unit {
             // Servers may take requests of JSON-RPC 1.0, which have no such member: then anything may come.
             let mut unit = invalid("RPC-REQ-01");
             if !pins.profile {
-                unit.allowed.extend([Allowed::reply(IdRule::OwnOrNull), Allowed::silence()]);
-                unit.old = true;
+                unit.allowed.extend([allowed::reply(IdRule::OwnOrNull), Allowed::silence()]);
+                unit.extra.old = true;
             }
             return unit;
         }
@@ -140,20 +142,23 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
     match id {
         Json::Null => {
             // Answered, or taken for a notification, or refused.
-            unit.id = None;
+            (unit.extra.id, unit.subject) = (None, Subject::Key(None));
             for allowed in &mut unit.allowed {
-                (allowed.id, allowed.shows) = (IdRule::Null, Some("answer"));
+                allowed.shows = Some("answer");
+                if let Outcome::Answer(way) = &mut allowed.outcome {
+                    way.id = IdRule::Null;
+                }
             }
             unit.allowed.push(Allowed::silence().shows("silent"));
-            unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::Null).shows("refuse"));
+            unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::Null).shows("refuse"));
             (unit.clause, unit.choice) = ("RPC-ID-04", Some("null_id"));
-            unit.counts.0 = 0;
+            unit.extra.counts.0 = 0;
         }
         Json::Number(number) if !is_spelled_integer(number.text()) => {
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("echo"));
-            unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("refuse"));
+            unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("refuse"));
             (unit.clause, unit.choice) = ("RPC-ID-03", Some("fractional_id"));
-            unit.counts.0 = 0;
+            unit.extra.counts.0 = 0;
             if number.as_f64().is_none_or(|value| value.fract() == 0.0) {
                 // Many a reader of JSON cannot tell 1e2 from 100, whatever it does with fractions.
                 unit.mix_choices();
@@ -161,9 +166,9 @@ fn called(message: &Json, method: &str, pins: &Pins) -> Unit {
         }
         id if super::value::has_big_numbers(id) => {
             // Exact, rounded or refused.
-            unit.allowed.push(Allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull));
+            unit.allowed.push(allowed::error(&[code::REQUEST, code::PARSE], IdRule::OwnOrNull));
             unit.clause = "RPC-JSON-06";
-            unit.counts.0 = 0;
+            unit.extra.counts.0 = 0;
         }
         _ => return unit,
     }
@@ -179,49 +184,49 @@ fn is_spelled_integer(text: &str) -> bool {
 }
 
 fn notification(message: &Json, method: &str, pins: &Pins) -> Unit {
-    let mut unit = Unit::new(None, "RPC-NOTE-01", vec![Allowed::silence()]);
+    let mut unit = allowed::unit(None, "RPC-NOTE-01", vec![Allowed::silence()]);
     match message.get("params") {
         Some(Json::Null) => {
             // As if it were absent, or invalid before it is known to be a notification.
-            unit.allowed.push(Allowed::error(&[code::REQUEST, code::PARAMS], IdRule::Null));
+            unit.allowed.push(allowed::error(&[code::REQUEST, code::PARAMS], IdRule::Null));
         }
         Some(Json::Array(_) | Json::Object(_)) | None => {}
-        Some(_) => unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::Null)),
+        Some(_) => unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::Null)),
     }
     if method.starts_with("rpc.") || method.is_empty() {
-        unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::Null));
+        unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::Null));
     }
     if pins.method(method).is_some_and(|(name, _)| *name == "counter") {
         let certain = unit.allowed.len() == 1
             && matches!(message.get("params"), None | Some(Json::Object(_)))
             && message.get("params").is_none_or(|params| params.as_object().is_some_and(<[_]>::is_empty));
-        unit.counts = (u64::from(certain), 1);
+        unit.extra.counts = (u64::from(certain), 1);
     }
     unit
 }
 
 fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
     let params = message.get("params");
-    let own = |clause, allowed| Unit::new(Some(id.clone()), clause, allowed);
+    let own = |clause, allowed| allowed::unit(Some(id.clone()), clause, allowed);
     if method.starts_with("rpc.") {
         let unit = own(
             "RPC-METHOD-02",
             vec![
-                Allowed::error(&[code::METHOD], IdRule::Own).shows("-32601"),
-                Allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("-32600"),
-                Allowed::reply(IdRule::Own).shows("answer"),
+                allowed::error(&[code::METHOD], IdRule::Own).shows("-32601"),
+                allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("-32600"),
+                allowed::reply(IdRule::Own).shows("answer"),
             ],
         );
-        return unit.choice("rpc_prefix");
+        return unit.about("rpc_prefix");
     }
     if pins.is_unknown(method) {
-        let mut unit = own("RPC-METHOD-01", vec![Allowed::error(&[code::METHOD], IdRule::Own)]);
+        let mut unit = own("RPC-METHOD-01", vec![allowed::error(&[code::METHOD], IdRule::Own)]);
         if methods::INHERITED.contains(&method) {
             // Whoever is wary of such a name does no harm.
-            unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
+            unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
         }
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
-            unit.allowed.push(Allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull));
+            unit.allowed.push(allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull));
         }
         return unit;
     }
@@ -229,9 +234,9 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
     let of_profile = pins.is_of_profile(method);
     if role.is_none() && !of_profile {
         // Another method of the peer, or none.
-        let mut unit = own("RPC-FRAME-01", vec![Allowed::reply(IdRule::Own)]);
+        let mut unit = own("RPC-FRAME-01", vec![allowed::reply(IdRule::Own)]);
         if params.is_some_and(|params| !matches!(params, Json::Array(_) | Json::Object(_))) {
-            unit.allowed.push(Allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
+            unit.allowed.push(allowed::error(&[code::REQUEST], IdRule::OwnOrNull));
         }
         return unit;
     }
@@ -242,8 +247,11 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
                 None => profile::called(id.clone(), method, params),
             };
         };
+        let is_error = |allowed: &Allowed| {
+            matches!(&allowed.outcome, Outcome::Answer(Way { what: What::Error(_), .. }))
+        };
         let mut unit = profile::called(id.clone(), method, params);
-        if unit.allowed.iter().all(|allowed| matches!(allowed.what, What::Error(_))) {
+        if unit.allowed.iter().all(is_error) {
             // No role makes right what the profile refuses.
             return unit;
         }
@@ -252,39 +260,42 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
             "named" | "stream" => {
                 // The configuration says that these succeed.
                 if params.is_some() && params == methods::known_params(&role.1).as_ref() {
-                    unit.allowed = vec![Allowed::result(Demand::Any)];
+                    unit.allowed = vec![allowed::result(Demand::Any)];
                 }
                 unit
             }
-            _ => Unit { shape: unit.shape, ..by_role },
+            _ => {
+                let extra = More { shape: unit.extra.shape, ..by_role.extra };
+                Unit { extra, ..by_role }
+            }
         }
     };
     match params {
         Some(Json::Null) => {
             let mut unit = called(None);
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("absent"));
-            let refused = Allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull);
+            let refused = allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull);
             unit.allowed.push(refused.shows("refuse"));
-            (unit.clause, unit.counts.0) = ("RPC-PARAMS-05", 0);
-            unit.choice("params_null")
+            (unit.clause, unit.extra.counts.0) = ("RPC-PARAMS-05", 0);
+            unit.about("params_null")
         }
         None | Some(Json::Array(_) | Json::Object(_)) => called(params),
         Some(_) => {
             let unit = own(
                 "RPC-PARAMS-06",
                 vec![
-                    Allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("-32600"),
-                    Allowed::error(&[code::PARAMS], IdRule::Own).shows("-32602"),
+                    allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("-32600"),
+                    allowed::error(&[code::PARAMS], IdRule::Own).shows("-32602"),
                 ],
             );
-            unit.choice("params_scalar")
+            unit.about("params_scalar")
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::of_message;
+    use super::super::{fit, of_message};
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
 
@@ -292,7 +303,7 @@ mod tests {
         let mut facts = Facts::new(Side::Provider);
         facts.choices.extend(choices.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
         let unit = of_message(&facts, request.as_bytes()).unwrap();
-        unit.fit(&response.parse().unwrap()).is_some()
+        fit(&unit, &response.parse().unwrap()).is_some()
     }
 
     #[test]
@@ -305,7 +316,7 @@ mod tests {
             facts.roles =
                 [(role.to_owned(), serde_json::json!({ "method": "update_context", "params": {} }))].into();
             let unit = of_message(&facts, call.as_bytes()).unwrap();
-            assert!(unit.fit(&done.parse().unwrap()).is_none(), "{role}");
+            assert!(fit(&unit, &done.parse().unwrap()).is_none(), "{role}");
         }
     }
 
@@ -318,7 +329,7 @@ mod tests {
             facts.requirements = set.to_owned();
             let request = format!(r#"{{"jsonrpc":"2.0","method":"minus","params":{params},"id":1}}"#);
             let unit = of_message(&facts, request.as_bytes()).unwrap();
-            unit.fit(&format!(r#"{{"jsonrpc":"2.0",{result},"id":1}}"#).parse().unwrap()).is_some()
+            fit(&unit, &format!(r#"{{"jsonrpc":"2.0",{result},"id":1}}"#).parse().unwrap()).is_some()
         };
         let (null, failed) = (r#""result":null"#, r#""error":{"code":-32603,"message":"m"}"#);
         for params in

@@ -2,11 +2,14 @@
 //! them.
 
 use super::super::role::Role;
+use super::super::server::Server;
+use super::allowed;
 use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::{
-    Allowed, Asked, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
+    Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
     code,
 };
+use peerproof_engine::face::Asked;
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::{Act, Step};
 
@@ -63,7 +66,7 @@ pub fn wish(params: Option<&Json>) -> Wish {
 
 /// A call of the method that sleeps.
 pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
-    unit.allowed = vec![Allowed::reply(IdRule::Own)];
+    unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("ms", params));
     let Some(busy_ms) = amount.filter(|_| pins.profile) else { return };
     let options = params.and_then(|params| params.get("options"));
@@ -75,14 +78,14 @@ pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     if options.is_some_and(|options| !matches!(options, Json::Object(_))) {
         return;
     }
-    let done = Allowed::result(Demand::Any);
-    let given_up = Allowed::error(&[code::EXECUTION], IdRule::Own);
-    let refused = Allowed::error(&[code::PARAMS], IdRule::Own);
+    let done = allowed::result(Demand::Any);
+    let given_up = allowed::error(&[code::EXECUTION], IdRule::Own);
+    let refused = allowed::error(&[code::PARAMS], IdRule::Own);
     unit.clause = "RPC-TIME-01";
-    unit.work = Some(Work { busy_ms, timeout_ms });
+    unit.extra.work = Some(Work { busy_ms, timeout_ms });
     if busy_ms >= timeout_ms + TIMEOUT_SLACK_MS {
         unit.allowed = vec![given_up];
-        unit.error_rule = Some(TIMED_OUT);
+        unit.extra.error_rule = Some(TIMED_OUT);
     } else if busy_ms + EARLY_MS <= timeout_ms {
         unit.allowed = vec![done];
     } else {
@@ -94,7 +97,7 @@ pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     } else if options.is_some() {
         // The method is the peer's own, and may take no such member: then it shows nothing of timeouts.
         unit.allowed.push(refused);
-        unit.shows_nothing =
+        unit.extra.shows_nothing =
             Some((code::PARAMS, "the method of role `sleep` does not take `options.timeout_ms`"));
     }
 }
@@ -105,15 +108,15 @@ const TIMED_OUT: ErrorRule =
 
 /// A call of the method that makes results of any size.
 pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
-    unit.allowed = vec![Allowed::reply(IdRule::Own)];
+    unit.allowed = vec![allowed::reply(IdRule::Own)];
     let amount = params.and_then(|params| role.amount("bytes", params));
     let Some(bytes) = amount.filter(|_| pins.profile).and_then(|bytes| usize::try_from(bytes).ok()) else {
         return;
     };
-    let too_large = Allowed::error(&[code::INTERNAL], IdRule::Own);
-    let whole = Allowed::result(Demand::Blob(bytes));
+    let too_large = allowed::error(&[code::INTERNAL], IdRule::Own);
+    let whole = allowed::result(Demand::Blob(bytes));
     unit.clause = "RPC-SIZE-05";
-    unit.result_bytes = bytes;
+    unit.extra.result_bytes = bytes;
     unit.allowed = if FRAME_BYTES.1.saturating_add(bytes) > LINE_BYTES_MAX {
         vec![too_large]
     } else if worst(unit) > LINE_BYTES_CERTAIN {
@@ -125,23 +128,23 @@ pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
 
 /// Bytes of the reply to a unit with a large result, however it is spelled.
 fn worst(unit: &Unit) -> usize {
-    let id = unit.id.as_ref().map_or(4, |id| id.to_text().len());
-    FRAME_BYTES.0 + (unit.result_bytes + id).saturating_mul(SPELLED_BYTES_MAX)
+    let id = unit.extra.id.as_ref().map_or(4, |id| id.to_text().len());
+    FRAME_BYTES.0 + (unit.extra.result_bytes + id).saturating_mul(SPELLED_BYTES_MAX)
 }
 
 /// Where the results of a batch may not fit together, any of them may give way.
-pub fn give_way(asked: &mut Asked) {
-    let total: usize = asked.units.iter().map(worst).fold(0, usize::saturating_add);
-    if !asked.batch || total <= LINE_BYTES_CERTAIN || asked.units.iter().all(|unit| unit.result_bytes == 0) {
+pub fn give_way(asked: &mut Asking) {
+    let total: usize = asked.parts.iter().map(worst).fold(0, usize::saturating_add);
+    if !asked.together || total <= LINE_BYTES_CERTAIN || asked.parts.iter().all(|unit| unit.extra.result_bytes == 0) {
         return;
     }
-    for unit in asked.units.iter_mut().filter(|unit| !unit.must_be_silent()) {
-        unit.allowed.push(Allowed::error(&[code::INTERNAL], IdRule::Own));
+    for unit in asked.parts.iter_mut().filter(|unit| !unit.must_be_silent()) {
+        unit.allowed.push(allowed::error(&[code::INTERNAL], IdRule::Own));
     }
 }
 
 /// What follows for calls from work that was under way when they were sent, and from the end of input behind them.
-pub fn settle(steps: &[Step], all: &mut [Asked]) {
+pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
     let waits = |index: usize| {
         steps
             .get(index)
@@ -156,22 +159,22 @@ pub fn settle(steps: &[Step], all: &mut [Asked]) {
         let burst = &mut all[at..end];
         let total_ms: u64 = burst
             .iter()
-            .flat_map(|asked| &asked.units)
-            .filter_map(|unit| unit.work)
+            .flat_map(|asked| &asked.due.parts)
+            .filter_map(|unit| unit.extra.work)
             .fold(0, |total, work| total + work.busy_ms.min(work.timeout_ms + TIMEOUT_SLACK_MS));
         for asked in burst.iter_mut() {
             // Nobody waits for it, so that the input may end before it is done.
             let may_be_cut = !waits(asked.step) && total_ms > FINISHED_AT_EOF_MS;
-            for unit in &mut asked.units {
-                let Some(work) = unit.work else { continue };
+            for unit in &mut asked.due.parts {
+                let Some(work) = unit.extra.work else { continue };
                 if total_ms > work.busy_ms && total_ms + EARLY_MS > work.timeout_ms {
-                    unit.allowed.push(Allowed::error(&[code::EXECUTION], IdRule::Own));
+                    unit.allowed.push(allowed::error(&[code::EXECUTION], IdRule::Own));
                 }
                 if may_be_cut {
                     let error = What::Error(Codes::But(NOT_FROM_METHODS_OF_THE_PROFILE));
-                    unit.allowed.push(Allowed { what: error, id: IdRule::Own, shows: None });
+                    unit.allowed.push(allowed::way(error, IdRule::Own));
                     unit.allowed.push(Allowed::silence());
-                    unit.error_rule = None;
+                    unit.extra.error_rule = None;
                 }
             }
         }

@@ -3,8 +3,11 @@
 //!
 //! A peer may be slow at everything: what plain calls took that were sent before is added to what a call may take.
 
-use super::super::model::{Asked, Unit};
+use super::model::Work;
+use super::server::Server;
+use peerproof_engine::face::Framing;
 use peerproof_engine::finding::Finding;
+use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Time after its timeout in which a call has to be answered, microseconds.
@@ -18,7 +21,7 @@ const END_US: u64 = 3_000_000;
 
 /// A process that ended long after its input and its last reply, though nobody hurried it. Where work was under way the
 /// harness waits for longer than the contract lets a process stay. One that has said nothing may still have started.
-pub fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
+fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
     let (mut last_us, mut closed, mut is_ready) = (0, false, false);
     for event in transcript.of(session) {
         match event.kind {
@@ -40,24 +43,44 @@ pub fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
     None
 }
 
-/// The lines that were answered too late; `answered_us` is the time at which the answer to a message that stands alone
-/// came.
-pub fn judge(
-    asked: &[Asked],
-    answered_us: &dyn Fn(usize) -> Option<u64>,
-    timeout_scale: f64,
-) -> Vec<(usize, Finding)> {
+/// What came too late: an answer, or the end of the process.
+pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    if heard.framing != Framing::Lines {
+        return Vec::new();
+    }
+    let lines = heard.exchanges.iter().map(|(asked, came)| {
+        let answer = came.answers.first().copied().flatten();
+        let at_us = answer.map(|answer| heard.output[answer.frame].at_us);
+        let works = asked.due.parts.iter().filter_map(|unit| unit.extra.work);
+        Timed { step: asked.step, at_us: asked.at_us, work: works.max_by_key(|work| work.busy_ms), answered_us: at_us }
+    });
+    let mut found = late(lines, trace.transcript.timeout_scale);
+    if !heard.ending.late {
+        found.extend(end(trace.transcript, heard.session));
+    }
+    found
+}
+
+/// A line with the time of its answer, microseconds.
+struct Timed {
+    step: usize,
+    at_us: u64,
+    work: Option<Work>,
+    answered_us: Option<u64>,
+}
+
+/// The lines that were answered too late.
+fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> {
     let mut found = Vec::new();
     // The first call may find a peer that is still at its start.
     let (mut plain, mut plain_us, mut busy_until_us) = (0, 0, 0);
-    for (at, line) in asked.iter().enumerate() {
-        let work = line.units.iter().filter_map(|unit: &Unit| unit.work).max_by_key(|work| work.busy_ms);
+    for line in lines {
         let is_alone = line.at_us >= busy_until_us;
-        if let Some(work) = work {
+        if let Some(work) = line.work {
             busy_until_us = busy_until_us.max(line.at_us.saturating_add(work.busy_ms.saturating_mul(1_000)));
         }
-        let Some(took_us) = answered_us(at).map(|us| us.saturating_sub(line.at_us)) else { continue };
-        let Some(work) = work else {
+        let Some(took_us) = line.answered_us.map(|us| us.saturating_sub(line.at_us)) else { continue };
+        let Some(work) = line.work else {
             plain += 1;
             if is_alone && plain > 1 {
                 plain_us = plain_us.max(took_us);
@@ -75,7 +98,7 @@ pub fn judge(
                 plain_us / 1_000
             );
             let got = format!("an answer after {} ms", took_us / 1_000);
-            found.push((at, Finding::new("RPC-TIME-01", "late", expected, got).timed()));
+            found.push(Finding::new("RPC-TIME-01", "late", expected, got).at(line.step).timed());
         }
     }
     found
@@ -83,7 +106,6 @@ pub fn judge(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::model::{Allowed, IdRule, Work};
     use super::*;
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
@@ -92,14 +114,12 @@ mod tests {
 
     /// Whether a call of so many ms is late; `took` has what each of two plain calls before it took, and what it took.
     fn is_late(busy_ms: u64, timeout_ms: u64, took: [u64; 3]) -> bool {
-        let line = |at: u64, work| {
-            let mut unit = Unit::new(None, "C", vec![Allowed::reply(IdRule::Any)]);
-            unit.work = work;
-            Asked { at_us: at * 60_000_000, units: vec![unit], ..Asked::default() }
-        };
-        let asked = [line(0, None), line(1, None), line(2, Some(Work { busy_ms, timeout_ms }))];
-        let answered = |at: usize| Some(asked[at].at_us + took[at] * 1_000);
-        !judge(&asked, &answered, 1.0).is_empty()
+        let works = [None, None, Some(Work { busy_ms, timeout_ms })];
+        let lines = (0..).zip(works).zip(took).map(|((at, work), took_ms)| {
+            let at_us = at * 60_000_000;
+            Timed { step: 0, at_us, work, answered_us: Some(at_us + took_ms * 1_000) }
+        });
+        !late(lines, 1.0).is_empty()
     }
 
     #[test]

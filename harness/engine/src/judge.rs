@@ -1,0 +1,283 @@
+//! Judges transcripts by the model of a face.
+//!
+//! The judge collects what a peer had to react to (`stimuli.rs`), asks the face what may come of it, cuts what the peer
+//! wrote into frames (`frames.rs`), gives each message to what it answers (`deal.rs`, `matching.rs`), looks for effects
+//! (`effects.rs`), and files every difference (`answers.rs`). Pure: the same transcript gives the same judgement for ever.
+
+mod answers;
+mod deal;
+mod effects;
+mod frames;
+mod http;
+mod matching;
+mod stimuli;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::carriage::Carriage;
+use crate::ending::{Ending, left_behind};
+use crate::face::{Aim, Asked, Face, Framing, Part, Subject, misfit, phrase};
+use crate::finding::{Finding, Judgement};
+use crate::lines::Line;
+use crate::plan::Act;
+use crate::transcript::Transcript;
+
+pub use deal::{Answer, Came};
+pub use frames::{Held, Output};
+pub use http::{Exchange, Reply};
+
+/// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
+const FRAMES_SPARE: usize = 1_000;
+
+/// What one session wrote, matched with what it was asked.
+pub struct Heard<'a, F: Face> {
+    /// Session of the plan.
+    pub session: usize,
+    /// How it was spoken to.
+    pub framing: Framing,
+    /// What was written to the peer.
+    pub lines: &'a [Line],
+    /// What the peer wrote.
+    pub output: &'a [Output<F::Message>],
+    /// What it was asked, each with what came.
+    pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
+    /// Over HTTP, what became of each exchange.
+    pub carriages: Vec<Exchange<'a>>,
+    /// Messages that answer nothing; over HTTP each with the number of its request.
+    pub extra: Vec<(usize, &'a F::Message)>,
+    /// What follows the last line feed.
+    pub rest: &'a [u8],
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// A request over HTTP with its reply.
+pub struct Carried<'a, F: Face> {
+    /// The transcript.
+    pub transcript: &'a Transcript,
+    /// What was asked.
+    pub asked: &'a Asked<F>,
+    /// What was written.
+    pub line: &'a Line,
+    /// How it was carried.
+    pub how: Option<&'a Carriage>,
+    /// What became of it.
+    pub exchange: Exchange<'a>,
+    /// What the body holds.
+    pub output: &'a Output<F::Message>,
+    /// The process has ended.
+    pub is_over: bool,
+}
+
+/// A transcript with what was asked and what came.
+pub struct Trace<'a, F: Face> {
+    /// The face that reads it.
+    pub face: &'a F,
+    /// The transcript.
+    pub transcript: &'a Transcript,
+    /// What was asked, in all sessions.
+    pub asked: &'a [Asked<F>],
+    /// Its sessions with peers of the face.
+    pub sessions: Vec<Heard<'a, F>>,
+}
+
+impl<'a, F: Face> Heard<'a, F> {
+    /// The requests that were answered, with their answers, in the order of sending.
+    pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
+        self.exchanges.iter().flat_map(|(asked, came)| {
+            let asked: &'a Asked<F> = asked;
+            let answers = asked.due.parts.iter().zip(&came.answers);
+            answers.filter_map(move |(part, answer)| Some((asked, part, (*answer)?)))
+        })
+    }
+}
+
+/// Judges a transcript.
+pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
+    listen(face, transcript, |trace| {
+        let mut judgement = Judgement::default();
+        for heard in &trace.sessions {
+            let mut found = answers::judge(face, transcript, heard);
+            let manners = face.manners();
+            let (no_process, no_file) = (manners.no_process_left, manners.no_file_left);
+            found.findings.extend(left_behind(transcript, heard.session, no_process, no_file));
+            gather(transcript, heard.session, found, &mut judgement);
+        }
+        histories(face, transcript, trace.asked, &mut judgement);
+        effects::judge(transcript, trace.asked, &mut judgement);
+        for rule in face.rules() {
+            for heard in &trace.sessions {
+                let findings = rule(trace, heard);
+                gather(transcript, heard.session, Judgement { findings, ..Judgement::default() }, &mut judgement);
+            }
+        }
+        judgement
+    })
+}
+
+/// Matches what came with what was asked, and hands it to `with`.
+pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&Trace<'_, F>) -> R) -> R {
+    let lines = stimuli::lines(face, transcript);
+    let mut asked = asked(face, transcript, &lines);
+    let sessions = (0..)
+        .zip(&transcript.plan.sessions)
+        .filter_map(|(session, spec)| Some((session, face.framing(&spec.command)?)));
+    let written: Vec<Written<'_, F::Message>> = sessions
+        .map(|(session, framing)| Written::of(face, transcript, session, framing, &lines[session], &mut asked))
+        .collect();
+    let heard = |written| Written::heard(written, face, transcript, &lines, &asked);
+    let sessions = written.iter().map(heard).collect();
+    with(&Trace { face, transcript, asked: &asked, sessions })
+}
+
+/// Adds what is said of one session. What is wrong with no step is wrong with its end.
+fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: &mut Judgement) {
+    let finish =
+        transcript.plan.steps.iter().position(|step| {
+            step.session == session && matches!(step.act, Act::Finish | Act::Signal(_))
+        });
+    judgement.findings.extend(
+        found.findings.into_iter().map(|finding| Finding { step: finding.step.or(finish), ..finding }),
+    );
+    judgement.canaries_answered += found.canaries_answered;
+    judgement.choice = found.choice.or(judgement.choice.take());
+    judgement.untestable = found.untestable.or(judgement.untestable.take());
+}
+
+/// What one session wrote, before it is matched.
+struct Written<'a, M> {
+    session: usize,
+    framing: Framing,
+    output: Vec<Output<M>>,
+    /// What follows the last frame.
+    rest: Vec<u8>,
+    carriages: Vec<Exchange<'a>>,
+}
+
+impl<'a, M> Written<'a, M> {
+    fn of<F: Face<Message = M>>(
+        face: &F,
+        transcript: &'a Transcript,
+        session: usize,
+        framing: Framing,
+        lines: &[Line],
+        asked: &mut [Asked<F>],
+    ) -> Self {
+        let is_own = |asked: &&Asked<F>| asked.session == session && !asked.is_of_things();
+        if framing != Framing::Bodies {
+            let own = asked.iter().filter(is_own);
+            let requests: usize = own.map(|asked| asked.due.parts.len().max(1)).sum();
+            let most = requests * 2 + FRAMES_SPARE + face.frames_spare(transcript);
+            let (output, rest) = frames::of(face, transcript, session, framing, most);
+            return Self { session, framing, output, rest, carriages: Vec::new() };
+        }
+        let own: Vec<&Asked<F>> = asked.iter().filter(is_own).collect();
+        let carriages = http::exchanges(transcript, session, &own);
+        let mut places: Vec<usize> = (0..asked.len()).filter(|at| is_own(&&asked[*at])).collect();
+        for ((at, exchange), line) in places.drain(..).zip(&carriages).zip(lines) {
+            let how = transcript.plan.steps.get(asked[at].step).and_then(|step| step.http.as_ref());
+            face.carried(&mut asked[at], line, how, exchange);
+        }
+        let own: Vec<&Asked<F>> = asked.iter().filter(is_own).collect();
+        let output = frames::of_bodies(face, session, &own, &carriages);
+        Self { session, framing, output, rest: Vec::new(), carriages }
+    }
+
+    /// What was asked in the session with what came.
+    fn heard<'b, F: Face<Message = M>>(
+        &'b self,
+        face: &F,
+        transcript: &Transcript,
+        lines: &'b [Vec<Line>],
+        asked: &'b [Asked<F>],
+    ) -> Heard<'b, F> {
+        let session = self.session;
+        let own: Vec<&'b Asked<F>> =
+            asked.iter().filter(|asked| asked.session == session && !asked.is_of_things()).collect();
+        let (mut came, mut extra) = (Vec::new(), Vec::new());
+        if self.carriages.is_empty() {
+            let (all, left) = deal::deal(face, &own, &self.output, 0);
+            came = all;
+            extra.extend(left.into_iter().map(|message| (0, message)));
+        } else {
+            for (at, asked) in own.iter().enumerate() {
+                let (mut of_one, left) =
+                    deal::deal(face, std::slice::from_ref(asked), &self.output[at..=at], at);
+                let is_open =
+                    |came: &&mut Came<'_, F>| asked.due.together && came.frame.is_none() && came.whole.is_none();
+                match of_one.first_mut().filter(is_open) {
+                    // It can belong to nothing but this group.
+                    Some(came) => came.apart.extend(left),
+                    None => extra.extend(left.into_iter().map(|message| (at, message))),
+                }
+                came.append(&mut of_one);
+            }
+        }
+        Heard {
+            session,
+            framing: self.framing,
+            lines: &lines[session],
+            output: &self.output,
+            exchanges: own.into_iter().zip(came).collect(),
+            carriages: self.carriages.clone(),
+            extra,
+            rest: &self.rest,
+            ending: Ending::of(transcript, session),
+        }
+    }
+}
+
+/// What a transcript asks for, in order.
+pub fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> Vec<Asked<F>> {
+    let mut state = face.begin(transcript);
+    let mut all = Vec::new();
+    let steps = &transcript.plan.steps;
+    for placed in stimuli::of(transcript, lines) {
+        let Some(due) = face.expect(&mut state, &placed.stimulus) else { continue };
+        let step = placed.stimulus.step.or(due_step(transcript, placed.stimulus.session)).unwrap_or(0);
+        let planned = steps.get(step);
+        all.push(Asked {
+            session: placed.stimulus.session,
+            step,
+            canary: planned.is_some_and(|step| step.canary),
+            aim: planned.and_then(Aim::of),
+            at_us: placed.stimulus.at_us,
+            spot: placed.spot,
+            due,
+        });
+    }
+    face.complete(&mut state, &transcript.plan, &mut all);
+    all
+}
+
+/// The first step of a session: what is asked of a process that nothing was said to belongs there.
+fn due_step(transcript: &Transcript, session: usize) -> Option<usize> {
+    transcript.plan.steps.iter().position(|step| step.session == session)
+}
+
+/// Judges what became of things outside conversations.
+fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
+    let mut seen: BTreeMap<String, Vec<F::Message>> = BTreeMap::new();
+    for event in &transcript.events {
+        if let Some((thing, message)) = face.observe(event) {
+            seen.entry(thing).or_default().push(message);
+        }
+    }
+    for (asked, part) in asked.iter().flat_map(|asked| asked.due.parts.iter().map(move |part| (asked, part))) {
+        let Subject::Thing(thing) = &part.subject else { continue };
+        let history: Vec<&F::Message> = seen.get(thing).map(|seen| seen.iter().collect()).unwrap_or_default();
+        if part.ways().any(|(_, way)| face.fit(part, way, &history).is_ok()) {
+            judgement.canaries_answered += usize::from(asked.canary);
+            continue;
+        }
+        let misfit = misfit(face, part, &history);
+        let got = match history.as_slice() {
+            [] => "nothing was seen of it".to_owned(),
+            history => history.iter().map(|message| face.text(message)).collect::<Vec<_>>().join(", then "),
+        };
+        let finding = Finding::new(part.clause, misfit.reason, phrase(face, part), got);
+        judgement.findings.push(answers::filed(asked, finding.repaired_by(misfit.repair)));
+    }
+}

@@ -1,0 +1,357 @@
+//! Findings about answers: those that do not fit, those that are missing, and those that are too many; and how the
+//! process ended.
+
+use super::deal::Came;
+use super::{Answer, Carried, Heard};
+use crate::ending::Ending;
+use crate::face::{Asked, Face, Framing, Part, fitting, misfit, phrase};
+use crate::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
+use crate::payload::shorten;
+use crate::transcript::{Exit, Transcript};
+
+/// Most characters of an answer that is quoted for being there at all.
+const QUOTED_CHARS: usize = 200;
+
+/// Files a finding under the clause that its step is about.
+pub(super) fn filed<F: Face>(asked: &Asked<F>, mut finding: Finding) -> Finding {
+    if let Some(aim) = &asked.aim {
+        finding.clause.clone_from(&aim.clause);
+        if let Some(reason) = &aim.reason {
+            finding.reason.clone_from(reason);
+        }
+    }
+    finding.at(asked.step)
+}
+
+/// Judges what one session wrote.
+pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_, F>) -> Judgement {
+    let framing = heard.framing;
+    let mut session =
+        Session { face, transcript, framing, heard, over: false, own: Judgement::default() };
+    session.output();
+    let last = heard.exchanges.iter().rposition(|(_, came)| came.is_answered());
+    for (index, (asked, came)) in heard.exchanges.iter().enumerate() {
+        match framing {
+            Framing::Bodies => session.carried(index, last > Some(index)),
+            _ => session.exchange(asked, came, last > Some(index)),
+        }
+    }
+    match framing {
+        Framing::Bodies => heard.extra.chunk_by(|one, next| one.0 == next.0).for_each(|of_one| session.extra(of_one)),
+        _ => session.extra(&heard.extra),
+    }
+    match framing {
+        Framing::Lines => session.end(),
+        Framing::Bodies => session.end_of_server(),
+        Framing::Whole | Framing::Silent => session.end_of_one(),
+    }
+    session.own
+}
+
+struct Session<'a, 'h, F: Face> {
+    face: &'a F,
+    transcript: &'a Transcript,
+    framing: Framing,
+    heard: &'a Heard<'h, F>,
+    /// What ended the answers has been said.
+    over: bool,
+    own: Judgement,
+}
+
+impl<F: Face> Session<'_, '_, F> {
+    fn quoted(&self, message: &F::Message) -> String {
+        shorten(&self.face.text(message), QUOTED_CHARS).into_owned()
+    }
+
+    fn file(&mut self, asked: &Asked<F>, finding: Finding) {
+        self.own.findings.push(filed(asked, finding));
+    }
+
+    /// What is output and no message. One finding stands for all.
+    fn output(&mut self) {
+        let rest = self.heard.rest;
+        match self.framing {
+            Framing::Bodies => {
+                let broken = self.heard.exchanges.iter().zip(self.heard.output);
+                let broken = broken.filter_map(|((asked, _), output)| Some(output.broken.clone()?.at(asked.step)));
+                self.own.findings.extend(broken);
+            }
+            _ => self.own.findings.extend(self.heard.output.iter().find_map(|output| output.broken.clone())),
+        }
+        let ending = &self.heard.ending;
+        let has_rest = !rest.iter().all(u8::is_ascii_whitespace);
+        if has_rest && !self.heard.exchanges.is_empty() && ending.exit.is_some() && !ending.cut {
+            let got = shorten(&String::from_utf8_lossy(rest), QUOTED_CHARS).into_owned();
+            let expected = "every message ends with a line feed";
+            let clause = self.face.manners().protocol_only;
+            self.own.findings.push(Finding::new(clause, "unfinished_line", expected, got));
+        }
+    }
+
+    /// An exchange over HTTP: its head first, and the body where that has not said it all.
+    fn carried(&mut self, index: usize, others_answered_later: bool) {
+        let (asked, came) = &self.heard.exchanges[index];
+        let exchange = self.heard.carriages[index];
+        let of_head = self.face.status(&Carried {
+            transcript: self.transcript,
+            asked,
+            line: &self.heard.lines[index],
+            how: self.transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref()),
+            exchange,
+            output: &self.heard.output[index],
+            is_over: self.over || self.heard.ending.exit.is_some(),
+        });
+        let is_said = !of_head.findings.is_empty();
+        self.own.choice = of_head.choice.or(self.own.choice.take());
+        self.own.untestable = of_head.untestable.or(self.own.untestable.take());
+        self.own.findings.extend(of_head.findings);
+        let is_answered = came.frame.is_some() || came.is_answered() || !came.apart.is_empty();
+        if let Some(status) = exchange.status().filter(|_| !is_answered && !asked.due.may_be_silent()) {
+            // An HTTP reply came, so nothing is lost and nobody hangs.
+            if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said) {
+                let got = format!("HTTP status {status} without a reply in its body");
+                let finding = Finding::new(part.clause, "no_reply", phrase(self.face, part), got);
+                self.file(asked, finding.repaired_by(Repair::Send));
+            }
+            return;
+        }
+        let before = self.own.findings.len();
+        self.exchange(asked, came, others_answered_later);
+        if let Some(failure) = exchange.failure {
+            for finding in &mut self.own.findings[before..] {
+                finding.got = finding.got.replacen("no reply", failure, 1);
+            }
+        }
+    }
+
+    fn exchange(&mut self, asked: &Asked<F>, came: &Came<'_, F>, others_answered_later: bool) {
+        if let (Some(part), Some(answer)) = (&asked.due.whole, came.whole)
+            && let Some(allowed) = fitting(self.face, part, &[answer.message])
+        {
+            self.note(asked, part, allowed.shows);
+            return;
+        }
+        self.group(asked, came);
+        let nothing_due = asked.due.parts.iter().all(Part::<F>::must_be_silent);
+        if asked.due.together && nothing_due && (came.frame.is_some() || !came.apart.is_empty()) {
+            return;
+        }
+        let silent = came.frame.is_none() && asked.due.whole.as_ref().is_some_and(Part::<F>::may_be_silent);
+        for (part, answer) in asked.due.parts.iter().zip(&came.answers) {
+            match answer {
+                Some(answer) => self.answer(asked, part, *answer),
+                None if part.may_be_silent() || silent => {
+                    let allowed = part.allowed.iter().find(|allowed| allowed.is_silence());
+                    self.note(asked, part, allowed.and_then(|allowed| allowed.shows));
+                }
+                None if !came.apart.is_empty() => {}
+                None if came.frame.is_some() => {
+                    let once = self.face.manners().together.map_or(part.clause, |clauses| clauses.once);
+                    let got = "no response in the array";
+                    let finding = Finding::new(once, "no_reply", phrase(self.face, part), got);
+                    self.file(asked, finding.repaired_by(Repair::Send));
+                }
+                None => self.missing(asked, part, others_answered_later),
+            }
+        }
+    }
+
+    /// What is wrong with how the answers to a group came together.
+    fn group(&mut self, asked: &Asked<F>, came: &Came<'_, F>) {
+        let Some(clauses) = self.face.manners().together.filter(|_| asked.due.together) else { return };
+        let in_frame = came.frame.map(|frame| &self.heard.output[frame].held);
+        let first = in_frame.map(|held| held.text(self.face)).or_else(|| Some(self.face.text(came.apart.first()?)));
+        if asked.due.parts.iter().all(Part::<F>::must_be_silent)
+            && let Some(got) = first
+        {
+            let expected = "nothing comes back for a batch of notifications";
+            let got = shorten(&got, QUOTED_CHARS).into_owned();
+            self.file(asked, Finding::new(clauses.nothing, "answered", expected, got).repaired_by(Repair::Drop));
+            return;
+        }
+        for message in &came.apart {
+            let expected = "the responses to a batch come in one array";
+            let finding = Finding::new(clauses.in_one, "no_array", expected, self.quoted(message));
+            self.file(asked, finding.repaired_by(Repair::Wrap));
+        }
+        for message in &came.extra {
+            let expected = "one response for each request of the batch";
+            let finding = Finding::new(clauses.once, "extra_reply", expected, self.quoted(message));
+            self.file(asked, finding.repaired_by(Repair::Drop));
+        }
+    }
+
+    fn answer(&mut self, asked: &Asked<F>, part: &Part<F>, answer: Answer<'_, F>) {
+        let came = [answer.message];
+        match fitting(self.face, part, &came) {
+            Some(allowed) => {
+                if let Some(why) = self.face.leaves_open(part, asked.aim.as_ref(), &came) {
+                    self.own.untestable = Some(why);
+                }
+                self.own.canaries_answered += usize::from(asked.canary);
+                self.note(asked, part, self.face.shows(part, allowed, &came));
+            }
+            None => {
+                let misfit = misfit(self.face, part, &came);
+                let got = self.face.text(answer.message);
+                let finding = Finding::new(part.clause, misfit.reason, phrase(self.face, part), got);
+                self.file(asked, finding.repaired_by(misfit.repair));
+            }
+        }
+    }
+
+    /// A request without an answer: the peer died of it, hangs in it, or passed it over.
+    fn missing(&mut self, asked: &Asked<F>, part: &Part<F>, others_answered_later: bool) {
+        let ending = &self.heard.ending;
+        if ending.cut {
+            return;
+        }
+        let expected = phrase(self.face, part);
+        if others_answered_later {
+            let got = "no reply, though later messages were answered";
+            self.file(asked, Finding::new(part.clause, "no_reply", expected, got).repaired_by(Repair::Send));
+            return;
+        }
+        if self.over {
+            return;
+        }
+        self.over = true;
+        let by_itself = ending.exit.filter(|_| !ending.in_order() && !ending.signalled);
+        let is_hung = (ending.unanswered || ending.unread) && !ending.in_order() || ending.late;
+        let finding = if let Some((reason, got)) = ending.flood {
+            Finding::new(part.clause, reason, expected, got)
+        } else if let Some(exit) = by_itself.filter(|exit| self.is_crash(*exit)) {
+            let reason = if exit == Exit::Code(0) { "ended_early" } else { "crashed" };
+            Finding::new(part.clause, reason, expected, format!("no reply, {exit}")).of_nature(Nature::Crash)
+        } else if is_hung {
+            Finding::new(part.clause, "hung", expected, ending.in_vain("no reply")).of_nature(Nature::Hang)
+        } else {
+            self.over = false;
+            Finding::new(part.clause, "no_reply", expected, "no reply until the end")
+        };
+        self.file(asked, finding.repaired_by(Repair::Send));
+    }
+
+    /// Whether such an end is one before its time.
+    fn is_crash(&self, exit: Exit) -> bool {
+        self.framing == Framing::Lines || exit != Exit::Code(0)
+    }
+
+    /// Messages that answer nothing.
+    fn extra(&mut self, extra: &[(usize, &F::Message)]) {
+        let Some((at, first)) = extra.first() else { return };
+        let mut got = self.quoted(first);
+        if extra.len() > 1 {
+            got.push_str(&format!(" (and {} more)", extra.len() - 1));
+        }
+        let key = self.face.key(first);
+        let has_key = |part: &Part<F>| key.is_some() && part.key() == key.as_deref();
+        let exchanges = match self.framing {
+            Framing::Bodies => &self.heard.exchanges[*at..=*at],
+            _ => &self.heard.exchanges,
+        };
+        let asked = || exchanges.iter().map(|(asked, _)| *asked);
+        let repeats = asked()
+            .find(|asked| asked.due.parts.iter().any(has_key))
+            .or_else(|| asked().find(|asked| asked.due.parts.iter().any(|part| self.face.may_repeat(part))));
+        let expected = "exactly one response for each request";
+        let finding = Finding::new(self.face.manners().one_reply, "extra_reply", expected, got);
+        let finding = finding.repaired_by(Repair::Drop);
+        self.own.findings.push(match repeats {
+            Some(asked) => filed(asked, finding),
+            None => finding,
+        });
+    }
+
+    /// How a process that serves ended. What an unanswered request has already shown is not said again.
+    fn end(&mut self) {
+        if self.over {
+            return;
+        }
+        let ending = self.heard.ending.clone();
+        let manners = self.face.manners();
+        let is_missing = self.own.findings.iter().any(|finding| finding.reason == "no_reply");
+        let may_leave = self.transcript.plan.recorded && !is_missing && self.face.may_leave(self.transcript);
+        let mut add = |finding: Finding| self.own.findings.push(finding);
+        if (ending.unanswered || ending.unread) && !is_missing {
+            let expected = "a reply that comes while input stays open";
+            let got = ending.in_vain("no reply") + ", then one";
+            let finding = Finding::new(manners.flushed, "late_reply", expected, got);
+            add(finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner));
+        }
+        if ending.late {
+            let expected = match ending.signalled {
+                true => "the process ends within 2 s of SIGTERM",
+                false => "exit status 0 within 2 s of the last reply",
+            };
+            add(still_running(&ending, manners.ends_at_term, manners.ends_at_eof, expected));
+        }
+        match ending.exit {
+            Some(_) if ending.signalled => {}
+            // A client may have asked it to end, by a method of its own that the specification says nothing of.
+            Some(Exit::Code(0)) if !ending.input_ended && may_leave => {}
+            Some(Exit::Code(0)) if !ending.input_ended => add(Finding::new(
+                manners.one_reply,
+                "ended_early",
+                "one process serves for as long as its input stays open",
+                "exit status 0 before the end of input",
+            )),
+            Some(exit) if exit != Exit::Code(0) => {
+                let nature = if matches!(exit, Exit::Signal(_)) { Nature::Crash } else { Nature::Violation };
+                let expected = "exit status 0 at the end of input";
+                let finding = Finding::new(manners.ends_at_eof, "exit_status", expected, exit.to_string());
+                add(finding.of_nature(nature).repaired_by(Repair::Exit(Exit::Code(0))));
+            }
+            _ => {}
+        }
+    }
+
+    /// How a server ended: when it is told to, and never by itself.
+    fn end_of_server(&mut self) {
+        if self.over {
+            return;
+        }
+        let (ending, manners) = (&self.heard.ending, self.face.manners());
+        if let Some(exit) = ending.exit.filter(|_| !ending.signalled) {
+            let expected = "a server that lives on, whatever it is sent";
+            let finding = Finding::new(manners.lives_on, "ended_early", expected, exit.to_string());
+            self.own.findings.push(finding.of_nature(Nature::Crash));
+        }
+        if ending.signalled && ending.late {
+            let expected = "the process ends within 2 s of SIGTERM";
+            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            self.own.findings.push(finding);
+        }
+    }
+
+    /// How a process of one exchange ended: its status is part of its answer.
+    fn end_of_one(&mut self) {
+        let ending = &self.heard.ending;
+        if !self.over && ending.late {
+            let manners = self.face.manners();
+            let expected = match ending.signalled {
+                true => "the process ends within 2 s of SIGTERM",
+                false => "the process ends within 2 s of its answer",
+            };
+            let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
+            self.own.findings.push(finding);
+        }
+    }
+
+    /// Notes what the peer chose, where the step is about that.
+    fn note(&mut self, asked: &Asked<F>, part: &Part<F>, shows: Option<&str>) {
+        if asked.aim.as_ref().is_none_or(|aim| aim.clause.0 != part.clause) {
+            return;
+        }
+        if let (Some(key), Some(value)) = (part.choice, shows) {
+            self.own.choice =
+                Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
+        }
+    }
+}
+
+fn still_running(ending: &Ending, at_term: &str, at_eof: &str, expected: &str) -> Finding {
+    let clause = if ending.signalled { at_term } else { at_eof };
+    let finding = Finding::new(clause, "does_not_end", expected, "still running, killed");
+    finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner)
+}

@@ -1,0 +1,268 @@
+//! Which output answers which request: messages to single requests, frames of several messages to those that are
+//! answered together, and one message to such a group as a whole.
+
+use std::cmp::Reverse;
+
+use super::frames::{Held, Output};
+use super::matching::{self, Place, Thing};
+use crate::face::{Asked, Expected, Face, fitting};
+
+/// A message that answers something.
+pub struct Answer<'a, F: Face> {
+    /// The message.
+    pub message: &'a F::Message,
+    /// Number of its frame among those of the session.
+    pub frame: usize,
+}
+
+impl<F: Face> Clone for Answer<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: Face> Copy for Answer<'_, F> {}
+
+/// What came for one stimulus.
+pub struct Came<'a, F: Face> {
+    /// For each part the message that answers it.
+    pub answers: Vec<Option<Answer<'a, F>>>,
+    /// A message that answers all of it.
+    pub whole: Option<Answer<'a, F>>,
+    /// The frame in which its answers came together, by its number.
+    pub frame: Option<usize>,
+    /// Messages of that frame that answer nothing.
+    pub extra: Vec<&'a F::Message>,
+    /// Messages outside such a frame that answer parts of it, or refuse all of it.
+    pub apart: Vec<&'a F::Message>,
+}
+
+impl<F: Face> Came<'_, F> {
+    fn nothing(parts: usize) -> Self {
+        Self { answers: vec![None; parts], whole: None, frame: None, extra: Vec::new(), apart: Vec::new() }
+    }
+
+    /// Whether anything came.
+    pub fn is_answered(&self) -> bool {
+        self.whole.is_some() || self.answers.iter().any(Option::is_some)
+    }
+}
+
+/// What can be answered: a part that stands alone, or a group.
+#[derive(Clone, Copy)]
+enum Spotted {
+    Alone(usize),
+    Group(usize),
+}
+
+/// Gives what came to the requests it answers, each of which was begun before it; and what answers nothing. `first` is the
+/// number of the first frame.
+pub fn deal<'a, F: Face>(
+    face: &F,
+    asked: &[&Asked<F>],
+    output: &'a [Output<F::Message>],
+    first: usize,
+) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+    let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
+    let mut things: Vec<Thing<'a, F>> = Vec::new();
+    let mut frame_of: Vec<usize> = Vec::new();
+    let mut groups: Vec<(usize, &Output<F::Message>, &[F::Message])> = Vec::new();
+    for (number, frame) in (first..).zip(output) {
+        match &frame.held {
+            Held::Message(message) => {
+                things.push(Thing::new(face, message, frame.place));
+                frame_of.push(number);
+            }
+            Held::Together { messages, .. } => groups.push((number, frame, messages)),
+            Held::Beside(_) | Held::Nothing => {}
+        }
+    }
+    // What carries a key that only one request has belongs to it.
+    let mut places: Vec<Place<'_, F>> = Vec::new();
+    let mut of_place: Vec<usize> = Vec::new();
+    for (at, one) in asked.iter().enumerate().filter(|(_, one)| !one.due.together) {
+        places.extend(one.due.parts.iter().map(|part| Place { part, spot: one.spot }));
+        of_place.extend(one.due.parts.iter().map(|_| at));
+    }
+    let mut answers: Vec<Option<usize>> = vec![None; places.len()];
+    let mut left = matching::by_key(&places, &things, &mut answers);
+    let mut of = groups_by_keys(face, asked, &groups);
+    // The rest, so that as much as can be is answered: single requests and groups, by messages and frames.
+    let free: Vec<usize> = (0..groups.len()).filter(|index| of[*index].is_none()).collect();
+    let mut open: Vec<Spotted> =
+        (0..places.len()).filter(|at| answers[*at].is_none()).map(Spotted::Alone).collect();
+    open.extend(
+        (0..asked.len()).filter(|at| asked[*at].due.together && !of.contains(&Some(*at))).map(Spotted::Group),
+    );
+    let asked_of = |place: &Spotted| match place {
+        Spotted::Alone(at) => of_place[*at],
+        Spotted::Group(at) => *at,
+    };
+    // What must be answered comes first, and of that what was sent in the last round: what came before it is no answer to
+    // it, and what came after, rather to it than to what nobody waits for any more.
+    let rank_of = |place: &Spotted| {
+        let may_be_silent = match place {
+            Spotted::Alone(at) => places[*at].part.may_be_silent(),
+            Spotted::Group(at) => asked[*at].due.may_be_silent(),
+        };
+        (may_be_silent, Reverse(asked[asked_of(place)].spot.round))
+    };
+    open.sort_by_key(|place| (rank_of(place), asked_of(place)));
+    let ranks: Vec<_> = open.iter().map(rank_of).collect();
+    let fits = |place: usize, thing: usize| {
+        let sent = asked[asked_of(&open[place])].spot.sent;
+        match (open[place], thing.checked_sub(left.len())) {
+            (Spotted::Alone(at), None) => {
+                let thing = &things[left[thing]];
+                sent <= thing.came && fitting(face, places[at].part, &[thing.message]).is_some()
+            }
+            (Spotted::Group(at), None) => {
+                let thing = &things[left[thing]];
+                let fits = |whole| fitting(face, whole, &[thing.message]).is_some();
+                sent <= thing.came && asked[at].due.whole.as_ref().is_some_and(fits)
+            }
+            (Spotted::Alone(_), Some(_)) => false,
+            (Spotted::Group(at), Some(index)) => {
+                let (_, frame, messages) = groups[free[index]];
+                sent <= frame.place && group_fits(face, asked[at], messages)
+            }
+        }
+    };
+    let count = left.len() + free.len();
+    let mut whole: Vec<Option<usize>> = vec![None; asked.len()];
+    if open.len().saturating_mul(count) <= matching::PAIRS_MAX {
+        let holder = matching::pair(&ranks, count, &fits);
+        let mut rest = Vec::new();
+        for (thing, place) in holder.into_iter().enumerate() {
+            match (place.map(|place| open[place]), thing.checked_sub(left.len())) {
+                (Some(Spotted::Alone(at)), None) => answers[at] = Some(left[thing]),
+                (Some(Spotted::Group(at)), None) => whole[at] = Some(left[thing]),
+                (Some(Spotted::Group(at)), Some(index)) => of[free[index]] = Some(at),
+                (_, None) => rest.push(left[thing]),
+                (_, Some(_)) => {}
+            }
+        }
+        left = rest;
+    }
+    // What fits nothing: a frame of several goes to a group that is left, or is as wrong as any other message.
+    for (index, (number, frame, _)) in groups.iter().enumerate() {
+        if of[index].is_some() {
+            continue;
+        }
+        let open = || {
+            (0..asked.len()).rev().filter(|at| {
+                asked[*at].due.together
+                    && asked[*at].spot.sent <= frame.place
+                    && whole[*at].is_none()
+                    && !of.contains(&Some(*at))
+            })
+        };
+        let at = open().find(|at| !asked[*at].due.may_be_silent()).or_else(|| open().next());
+        of[index] = at;
+        if let (None, Held::Together { all, .. }) = (at, &frame.held) {
+            left.push(things.len());
+            things.push(Thing::new(face, all, frame.place));
+            frame_of.push(*number);
+        }
+    }
+    // A refusal of everything where a frame is missing: the group was refused as a whole.
+    left.retain(|index| {
+        let thing = &things[*index];
+        let missing = |at: &usize| {
+            asked[*at].due.together
+                && asked[*at].spot.sent <= thing.came
+                && !asked[*at].due.may_be_silent()
+                && whole[*at].is_none()
+                && came[*at].apart.is_empty()
+                && !of.contains(&Some(*at))
+        };
+        let at = (0..asked.len()).rev().find(missing).filter(|_| face.refuses_all(thing.message));
+        at.map(|at| came[at].apart.push(thing.message)).is_none()
+    });
+    let left = matching::misfits(&places, &things, left, &mut answers);
+    for ((number, _, messages), at) in groups.iter().zip(&of) {
+        let Some(at) = at else { continue };
+        let found = matching::assign(face, &asked[*at].due.parts, messages);
+        came[*at].frame = Some(*number);
+        let answer = |index: usize| Answer { message: &messages[index], frame: *number };
+        came[*at].answers = found.answers.iter().map(|found| found.map(answer)).collect();
+        came[*at].extra = found.extra.iter().map(|index| &messages[*index]).collect();
+    }
+    let answer_of = |index: usize| Answer { message: things[index].message, frame: frame_of[index] };
+    let mut next = vec![0; asked.len()];
+    for (at, answer) in of_place.iter().zip(&answers) {
+        came[*at].answers[next[*at]] = answer.map(answer_of);
+        next[*at] += 1;
+    }
+    for (came, whole) in came.iter_mut().zip(&whole) {
+        came.whole = whole.map(answer_of);
+    }
+    let mut extra: Vec<&'a F::Message> = Vec::new();
+    for index in left {
+        let thing = &things[index];
+        let has_key = |part: &Expected<_, _>| thing.key.is_some() && part.key() == thing.key.as_deref();
+        let of_element = |(one, came): &(&&Asked<F>, &mut Came<'a, F>)| {
+            one.due.together
+                && one.spot.sent <= thing.came
+                && came.frame.is_none()
+                && one.due.parts.iter().any(has_key)
+        };
+        match asked.iter().zip(&mut came).find(of_element) {
+            Some((_, came)) => came.apart.push(thing.message),
+            None => extra.push(thing.message),
+        }
+    }
+    (came, extra)
+}
+
+/// Whether a frame of several messages is a right answer to a group.
+fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> bool {
+    let parts = &group.due.parts;
+    let found = matching::assign(face, parts, messages);
+    found.extra.is_empty()
+        && parts.iter().zip(&found.answers).all(|(part, answer)| match answer {
+            Some(index) => fitting(face, part, &[&messages[*index]]).is_some(),
+            None => part.may_be_silent(),
+        })
+}
+
+/// Most messages of a frame whose keys are compared with those of a group.
+const COMPARED_MAX: usize = 64;
+
+/// For each frame of several messages the group that has most of its keys, where there is one.
+fn groups_by_keys<F: Face>(
+    face: &F,
+    asked: &[&Asked<F>],
+    groups: &[(usize, &Output<F::Message>, &[F::Message])],
+) -> Vec<Option<usize>> {
+    let mut of: Vec<Option<usize>> = vec![None; groups.len()];
+    let mut taken = vec![false; asked.len()];
+    for (index, (_, frame, messages)) in groups.iter().enumerate() {
+        let keys: Vec<String> =
+            messages.iter().take(COMPARED_MAX).filter_map(|message| face.key(message)).collect();
+        let common = |at: usize| {
+            let has = |key: &&String| asked[at].due.parts.iter().any(|part| part.key() == Some(key.as_str()));
+            keys.iter().filter(has).count()
+        };
+        let may = |at: &usize| asked[*at].due.together && !taken[*at] && asked[*at].spot.sent <= frame.place;
+        let open: Vec<(usize, usize)> =
+            (0..asked.len()).filter(may).map(|at| (at, common(at))).filter(|(_, common)| *common > 0).collect();
+        let most = open.iter().map(|(_, common)| *common).max();
+        let mut best = open.iter().filter(|(_, common)| Some(*common) == most).map(|(at, _)| *at);
+        let (first, second) = (best.next(), best.next());
+        let at = match second {
+            // Groups with the same keys: one that the frame fits.
+            Some(second) => first
+                .into_iter()
+                .chain([second])
+                .chain(best)
+                .find(|at| group_fits(face, asked[*at], messages))
+                .or(first),
+            None => first,
+        };
+        if let Some(at) = at {
+            (of[index], taken[at]) = (Some(at), true);
+        }
+    }
+    of
+}

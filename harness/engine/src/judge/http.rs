@@ -1,0 +1,94 @@
+//! Which HTTP reply belongs to which request.
+//!
+//! The body of a reply answers the body of its own request and no other.
+
+use crate::face::{Asked, Face};
+use crate::transcript::{Kind, Transcript};
+
+/// What HTTP made of one request.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exchange<'a> {
+    /// The reply, where one came.
+    pub reply: Option<Reply<'a>>,
+    /// Why there was no reply.
+    pub failure: Option<&'a str>,
+    /// All of the request was sent.
+    pub wholly_sent: bool,
+    /// Its connection ended without a word about it, and it was sent again.
+    pub was_dropped: bool,
+    /// The body of the reply, without the line feed that ends it in the transcript.
+    pub body: Option<&'a [u8]>,
+    /// How many replies came before this one; 1 for the first.
+    pub place: usize,
+    /// When the last of it came, microseconds.
+    pub at_us: u64,
+}
+
+/// The head of a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Reply<'a> {
+    /// Status code.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: Option<&'a str>,
+    /// Length of the body.
+    pub body_bytes: u64,
+    /// Another request may follow on the connection.
+    pub keeps_open: bool,
+}
+
+impl Exchange<'_> {
+    /// The status of the reply.
+    pub fn status(&self) -> Option<u16> {
+        self.reply.map(|reply| reply.status)
+    }
+}
+
+/// The exchange of each request of a session, in the order of sending.
+pub(super) fn exchanges<'a, F: Face>(
+    transcript: &'a Transcript,
+    session: usize,
+    asked: &[&Asked<F>],
+) -> Vec<Exchange<'a>> {
+    // A request is known by its step and how many the step ended before.
+    let mut of_step = 0;
+    let places: Vec<(usize, usize)> = (0..asked.len())
+        .map(|at| {
+            of_step = if at > 0 && asked[at - 1].step == asked[at].step { of_step + 1 } else { 0 };
+            (asked[at].step, of_step)
+        })
+        .collect();
+    let mut all: Vec<Exchange<'a>> = asked.iter().map(|_| Exchange::default()).collect();
+    let (mut current, mut place) = (None, 0);
+    for event in transcript.of(session) {
+        match &event.kind {
+            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, .. } => {
+                current = places.binary_search(&(*step, *of_step)).ok();
+                place += 1;
+                if let Some(at) = current {
+                    let (status, body_bytes, keeps_open) = (*status, *body_bytes, *keeps_open);
+                    let content_type = content_type.as_deref();
+                    all[at].reply = Some(Reply { status, content_type, body_bytes, keeps_open });
+                    (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
+                }
+            }
+            Kind::HttpFailed { step, of_step, reason, wholly_sent, will_retry, .. } => {
+                current = None;
+                if let Ok(at) = places.binary_search(&(*step, *of_step)) {
+                    all[at].was_dropped |= will_retry;
+                    if !will_retry {
+                        (all[at].failure, all[at].wholly_sent) = (Some(reason.as_str()), *wholly_sent);
+                    }
+                }
+            }
+            Kind::Received { bytes } => {
+                if let Some(at) = current.take() {
+                    let end = memchr::memchr(b'\n', &bytes.0).unwrap_or(bytes.0.len());
+                    all[at].body = Some(&bytes.0[..end]);
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}

@@ -1,0 +1,112 @@
+//! What a peer had to react to, in the order of the transcript.
+
+use std::collections::BTreeMap;
+
+use crate::face::{Face, Framing, Spot, Stimulus, What};
+use crate::lines::{self, Line};
+use crate::plan::{Act, Plan};
+use crate::transcript::{Kind, Transcript};
+
+/// A stimulus with what the judge wants to know of it.
+pub struct Placed<'a> {
+    /// As the face sees it.
+    pub stimulus: Stimulus<'a>,
+    /// Where it stands.
+    pub spot: Spot,
+}
+
+/// The lines of each session, or its one message.
+pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
+    let sessions = transcript.plan.sessions.iter().enumerate();
+    sessions
+        .map(|(session, spec)| match face.framing(&spec.command) {
+            Some(Framing::Lines | Framing::Bodies) => lines::of_session(transcript, session),
+            Some(Framing::Whole) => lines::of_run(transcript, session).into_iter().collect(),
+            Some(Framing::Silent) | None => Vec::new(),
+        })
+        .collect()
+}
+
+/// All stimuli. A line stands where its step was written, in front of what happened because of it.
+pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<'a>> {
+    let plan: &Plan = &transcript.plan;
+    let begun: Vec<BTreeMap<usize, (usize, usize)>> =
+        (0..lines.len()).map(|session| lines::begun(transcript, session)).collect();
+    let mut fences: Vec<Fence> = lines.iter().map(|_| Fence::default()).collect();
+    let mut next = vec![0; lines.len()];
+    let mut places = vec![0; lines.len()];
+    let mut all = Vec::new();
+    for event in &transcript.events {
+        let session = event.session;
+        let command = plan.sessions.get(session).map_or("", |spec| spec.command.as_str());
+        let written = match &event.kind {
+            Kind::Sent { step, .. } => Some(*step),
+            // What no line feed ended, and the one message of a process, are complete at the end of input.
+            Kind::StdinClosed | Kind::StdinBroken { .. } | Kind::Exited { .. } => Some(usize::MAX),
+            _ => None,
+        };
+        let mut took = |next: &mut usize| {
+            let line = lines.get(session)?.get(*next)?;
+            let is_its = match (written?, &event.kind) {
+                (usize::MAX, Kind::Exited { .. }) => transcript.plan.recorded,
+                (usize::MAX, _) => true,
+                (step, _) => line.ended && line.step == step,
+            };
+            is_its.then(|| *next += 1).map(|()| line)
+        };
+        while let Some(line) = next.get_mut(session).and_then(&mut took) {
+            let (round, fenced) = fences[session].pass(plan, line.step);
+            all.push(Placed {
+                stimulus: Stimulus {
+                    session,
+                    command,
+                    at_us: line.at_us,
+                    step: Some(line.step),
+                    fenced,
+                    how: plan.steps.get(line.step).and_then(|step| step.http.as_ref()),
+                    what: What::Said(line),
+                },
+                spot: Spot { sent: lines::sent(&begun[session], line), round },
+            });
+        }
+        let place = places.get(session).copied().unwrap_or(0);
+        if let Some(place) = places.get_mut(session) {
+            *place += 1;
+        }
+        all.push(Placed {
+            stimulus: Stimulus {
+                session,
+                command,
+                at_us: event.at_us,
+                step: None,
+                fenced: false,
+                how: None,
+                what: What::Happened(&event.kind),
+            },
+            spot: Spot { sent: place, round: 0 },
+        });
+    }
+    all
+}
+
+/// How often the harness has waited for answers in a session.
+#[derive(Default)]
+struct Fence {
+    step: usize,
+    round: usize,
+}
+
+impl Fence {
+    /// The round of a line of `step`, and whether it is the first of it. A step that waits for its answers is a fence:
+    /// what was sent before it had its chance.
+    fn pass(&mut self, plan: &Plan, step: usize) -> (usize, bool) {
+        if step == self.step {
+            return (self.round, false);
+        }
+        let steps = &plan.steps[self.step.min(plan.steps.len())..step.min(plan.steps.len())];
+        let waited = steps.iter().any(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0));
+        self.step = step;
+        self.round += usize::from(waited);
+        (self.round, waited)
+    }
+}

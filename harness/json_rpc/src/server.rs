@@ -1,0 +1,267 @@
+//! The face of a server: what its frames hold, how they answer, and what holds of every response.
+
+mod http;
+mod responses;
+#[cfg(test)]
+mod tests;
+
+use super::frames;
+use super::model::{
+    Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
+};
+use super::{lateness, rates, rules, streams};
+use peerproof_engine::boundary;
+use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::face::{
+    Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together, What as Stimulated,
+};
+use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
+use peerproof_engine::lines::Line;
+use peerproof_engine::memory;
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{Act, Plan, Step};
+use peerproof_engine::transcript::{Transcript, strict};
+
+/// Member of what a plan expects: the clause about memory that it is about, where that is not the one about lines.
+pub const MEMORY: &str = "memory";
+/// Messages of streams in one conversation that are looked at.
+const STREAM_FRAMES: usize = 20_000;
+
+const PROTOCOL_ONLY: &str = "RPC-FRAME-05";
+const LIVES_ON: &str = "RPC-ERR-01";
+const UTF_8: &str = "RPC-JSON-02";
+const TOO_LARGE: &str = "RPC-SIZE-02";
+/// Clauses of which only a result shows anything.
+const OF_RESULTS: [&str; 5] = ["RPC-EXEC-02", "RPC-EXEC-03", "RPC-PLAN-01", "RPC-PLAN-02", "RPC-PLAN-03"];
+
+const MANNERS: Manners = Manners {
+    one_reply: "RPC-FRAME-01",
+    flushed: "RPC-FRAME-03",
+    protocol_only: PROTOCOL_ONLY,
+    together: Some(Together { in_one: "RPC-BATCH-01", once: "RPC-BATCH-05", nothing: "RPC-BATCH-04" }),
+    ends_at_eof: "RPC-PROC-02",
+    ends_at_term: "RPC-PROC-03",
+    lives_on: "RPC-HTTP-10",
+    no_process_left: "RPC-PROC-04",
+    no_file_left: "RPC-PROC-05",
+};
+
+/// A JSON-RPC server.
+pub struct Server;
+
+/// A message of a server.
+pub struct Message {
+    /// What it says.
+    pub value: Json,
+    /// Some string in its frame holds a surrogate escape without its other half.
+    pub lone_surrogates: bool,
+}
+
+impl Face for Server {
+    type Message = Message;
+    type Way = Way;
+    type Extra = More;
+    type State = State;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        Some(if command == HTTP { Framing::Bodies } else { Framing::Lines })
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> State {
+        State::new(transcript)
+    }
+
+    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Asking> {
+        let Stimulated::Said(line) = stimulus.what else { return None };
+        Some(state.expect(stimulus, line))
+    }
+
+    fn complete(&self, state: &mut State, plan: &Plan, asked: &mut [Asked<Self>]) {
+        state.complete(&plan.steps, asked);
+    }
+
+    fn carried(&self, asked: &mut Asked<Self>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+        http::allow(asked, line, how, exchange);
+    }
+
+    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+        http::status(carried)
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
+        // In the words of HTTP, or no message where none may come.
+        let is_bare = frame.status.is_some_and(|status| !matches!(status, 200..=299)) || !frame.is_due;
+        if frame.status.is_some() && frame.bytes.is_empty() {
+            return Reading::Blank;
+        }
+        let decoded = match json::decode(frame.bytes, &DecodeLimits::default()) {
+            Ok(decoded) => decoded,
+            Err(_) if is_bare => return Reading::Blank,
+            Err(error) => return Reading::Broken(frames::undecodable(frame, &error.to_string())),
+        };
+        let lone_surrogates = decoded.facts.lone_surrogates;
+        let message = |value| Message { value, lone_surrogates };
+        match &decoded.value {
+            value if frames::is_call(value) => Reading::Beside(message(decoded.value)),
+            Json::Array(items) => {
+                let messages = items.iter().cloned().map(message).collect();
+                Reading::Together { messages, all: message(decoded.value) }
+            }
+            Json::Object(_) => Reading::Message(message(decoded.value)),
+            _ if is_bare => Reading::Blank,
+            _ => Reading::Message(message(decoded.value)),
+        }
+    }
+
+    fn key(&self, message: &Message) -> Option<String> {
+        message.value.get("id").and_then(allowed::key)
+    }
+
+    fn refuses_all(&self, message: &Message) -> bool {
+        let is_there = |value: &Json| !value.is_null();
+        message.value.get("id").is_some_and(Json::is_null) && message.value.get("error").is_some_and(is_there)
+    }
+
+    fn fit(&self, unit: &Unit, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+        let id = unit.extra.id.as_ref();
+        let Some(misfit) = came.first().and_then(|message| way.misfit(id, &message.value)) else {
+            return Ok(());
+        };
+        let to = match (misfit, &way.what) {
+            (allowed::Misfit::WrongId, _) if way.id == IdRule::Own => id.map(Json::to_text),
+            (allowed::Misfit::WrongId, _) if way.id == IdRule::Null => Some("null".to_owned()),
+            (allowed::Misfit::WrongCode, What::Error(Codes::Of([code]))) => Some(code.to_string()),
+            (allowed::Misfit::WrongResult, What::Result(Demand::Equals(wanted))) => Some(wanted.to_text()),
+            _ => None,
+        };
+        let repair = Repair::Set { at: misfit.place().to_owned(), to };
+        Err(Misfit { rank: misfit as u8, reason: misfit.reason(), repair })
+    }
+
+    fn shows(&self, unit: &Unit, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
+        let echoes = came.iter().any(|message| message.lone_surrogates);
+        match unit.choice {
+            Some("lone_surrogates") if allowed.shows.is_none() => Some(if echoes { "echo" } else { "replace" }),
+            _ => allowed.shows,
+        }
+    }
+
+    fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
+        let code = came.first()?.value.pointer("/error/code").and_then(Json::as_i64)?;
+        match unit.extra.shows_nothing {
+            Some((nothing, why)) if code == nothing => return Some(format!("role_misbehaves: {why}")),
+            _ => {}
+        }
+        let is_of_result = aim.is_some_and(|aim| OF_RESULTS.contains(&aim.clause.0.as_ref()));
+        (unit.extra.shape.is_some() && is_of_result)
+            .then(|| format!("no_result: the call was answered by error {code}"))
+    }
+
+    fn phrase(&self, unit: &Unit, way: &Way) -> String {
+        way.phrase(unit.extra.id.as_ref())
+    }
+
+    fn text(&self, message: &Message) -> String {
+        message.value.to_text()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[
+            responses::judge,
+            responses::twins,
+            responses::held_up,
+            too_long,
+            |trace, heard| rules::of_logs(trace.transcript, heard.session).into_iter().collect(),
+            lateness::judge,
+            rates::judge,
+            |trace, heard| {
+                let lines = heard.framing == Framing::Lines;
+                let values = heard.output.iter().filter_map(|output| output.held.whole());
+                let values: Vec<&Json> = values.filter(|_| lines).map(|message| &message.value).collect();
+                streams::judge(&trace.transcript.facts, heard.lines, &values)
+            },
+            http::connections,
+        ]
+    }
+
+    fn may_repeat(&self, unit: &Unit) -> bool {
+        // A second refusal, or answers to what stands in a line behind the limit, have nothing else to belong to.
+        unit.clause == TOO_LARGE
+    }
+
+    fn frames_spare(&self, transcript: &Transcript) -> usize {
+        // Chunks of streams are no answers, and nobody knows how many there are.
+        if transcript.facts.claims("streaming") { STREAM_FRAMES } else { 0 }
+    }
+
+    fn may_leave(&self, transcript: &Transcript) -> bool {
+        transcript.facts.requirements == "spec"
+    }
+}
+
+/// A message that is longer than a message may be.
+fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let is_long = |(_, output): &(usize, &judge::Output<Message>)| output.bytes > LINE_BYTES_MAX;
+    let mut long = heard.output.iter().enumerate().filter(is_long).map(|(at, output)| {
+        let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
+        let got = format!("{} bytes: {}", output.bytes, shorten(&output.held.text(&Server), 80));
+        let finding = Finding::new("RPC-SIZE-05", "message_too_large", expected, got);
+        match heard.framing {
+            Framing::Bodies => finding.at(heard.exchanges[at].0.step),
+            _ => finding,
+        }
+    });
+    match heard.framing {
+        Framing::Bodies => long.collect(),
+        _ => long.next().into_iter().collect(),
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge::judge(&Server, transcript);
+    let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
+    memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
+    // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
+    // example of: bytes that are no text are a message of no sort.
+    let is_beyond = |finding: &Finding| {
+        let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
+        row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
+    };
+    let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
+    for finding in &mut judgement.findings {
+        let is_of_bytes = finding.clause.0 == UTF_8;
+        if (is_beyond(finding) || is_of_bytes) && ends.contains(&finding.reason.as_str()) {
+            finding.clause = LIVES_ON.into();
+        }
+    }
+    judgement.findings.retain(|finding| !is_beyond(finding));
+    judgement
+}
+
+/// Refuses a plan whose aims are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    strict::expectations::<Aim>(plan)?;
+    match plan.expect.as_object().and_then(|members| members.keys().find(|name| *name != MEMORY)) {
+        Some(name) => Err(format!("plan/expect: {name:?} is unknown; what is known is {MEMORY:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether `frame` is certainly the answer of a canary: it has its id and fits.
+pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+    let Act::Send { payload, .. } = &step.act else { return false };
+    let Ok(bytes) = payload.expand(&Vars::new()) else { return false };
+    let decode = |bytes: &[u8]| json::decode(bytes, &DecodeLimits::default()).ok().map(|found| found.value);
+    let (Some(request), Some(response)) = (decode(&bytes), decode(frame)) else { return false };
+    request.get("id").is_some_and(|id| !id.is_null() && response.get("id") == Some(id))
+}

@@ -1,0 +1,191 @@
+//! What holds of HTTP replies besides what is in them.
+//!
+//! A body with another status than that of a JSON-RPC reply is looked at where it is JSON, and else is no message:
+//! servers and what stands before them say so in their own words.
+
+use super::Server;
+use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
+use peerproof_engine::carriage::Carriage;
+use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::json::Json;
+use peerproof_engine::judge::{Carried, Exchange, Heard, Trace};
+use peerproof_engine::lines::Line;
+
+const RESULT_STATUS: &str = "RPC-HTTP-01";
+const ERROR_STATUS: &str = "RPC-HTTP-02";
+const NOTHING: &str = "RPC-HTTP-03";
+const OVER_SIZE: &str = "RPC-HTTP-04";
+const OTHER_METHOD: &str = "RPC-HTTP-05";
+const OTHER_TYPE: &str = "RPC-HTTP-06";
+const OVER_SIZE_FORM: &str = "RPC-HTTP-11";
+const INFLATED_SIZE: &str = "RPC-GZIP-02";
+const COMPRESSED: &str = "RPC-GZIP-06";
+const KEEP_ALIVE: &str = "RPC-HTTP-08";
+
+/// What the bytes of a message were, as far as HTTP is concerned.
+struct Sent<'a> {
+    how: Option<&'a Carriage>,
+    /// Bytes of the message, once it is inflated.
+    bytes: usize,
+    is_blank: bool,
+}
+
+impl<'a> Sent<'a> {
+    fn of(line: &Line, how: Option<&'a Carriage>) -> Self {
+        let packing = how.and_then(|how| how.gzip);
+        let bytes = packing.map_or(line.bytes.len(), |packing| packing.inflated_bytes(line.bytes.len()));
+        Self { how, bytes, is_blank: line.bytes.iter().all(u8::is_ascii_whitespace) }
+    }
+
+    fn is_post(&self) -> bool {
+        self.how.is_none_or(|how| how.method == "POST")
+    }
+
+    fn is_json(&self) -> bool {
+        self.how.is_none_or(Carriage::is_json)
+    }
+
+    fn is_packed(&self) -> bool {
+        self.how.is_some_and(|how| how.gzip.is_some())
+    }
+
+    /// Whether a server may say that it does not take such a body.
+    fn may_be_unsupported(&self) -> bool {
+        !self.is_json() || self.is_packed()
+    }
+}
+
+/// Adds what HTTP allows beside what the model says of the bytes.
+pub fn allow(asked: &mut Asked<Server>, line: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    let sent = Sent::of(line, how);
+    let status = exchange.status();
+    let gave_up = exchange.failure.is_some() && !exchange.wholly_sent;
+    let refused = !sent.is_post()
+        || sent.may_be_unsupported() && status == Some(415)
+        // An empty body is nothing that a contract speaks of.
+        || sent.is_blank
+        || sent.bytes > LINE_BYTES_CERTAIN && (status == Some(413) || gave_up);
+    if !refused {
+        return;
+    }
+    // In any words; what is refused is not carried out.
+    let anything = vec![Allowed::silence(), allowed::reply(IdRule::Any)];
+    let clause = asked.due.parts.first().map_or("RPC-FRAME-01", |unit: &Unit| unit.clause);
+    let mut unit = allowed::unit(None, clause, anything);
+    unit.extra.old = true;
+    asked.due = Asking::one(unit);
+}
+
+/// The status of a reply, where it says something of its own.
+pub fn status(carried: &Carried<'_, Server>) -> Judgement {
+    let Carried { asked, exchange, .. } = carried;
+    let sent = Sent::of(carried.line, carried.how);
+    let mut own = Judgement::default();
+    let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim: &Aim| aim.clause.0 == clause);
+    // What the peer chose, where the step is about that.
+    let choice = |clause: &str, key: &str, value: &str| {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        is_about(clause).then_some(ChoiceSeen { pinned: false, key, value })
+    };
+    let Some(reply) = &exchange.reply else {
+        // No answer to a notification is an HTTP reply all the same.
+        let is_owed = exchange.wholly_sent || sent.bytes <= LINE_BYTES_CERTAIN;
+        if let Some(reason) = exchange.failure
+            && asked.due.may_be_silent()
+            && !carried.is_over
+            && is_owed
+        {
+            let mut finding =
+                Finding::new(NOTHING, "no_http_reply", "an HTTP reply to every request", reason).at(asked.step);
+            if let Some(aim) = &asked.aim {
+                finding.clause.clone_from(&aim.clause);
+                finding.reason = aim.reason.clone().unwrap_or(finding.reason);
+            }
+            own.findings.push(finding);
+        }
+        return own;
+    };
+    let status = reply.status;
+    let wrong = |clause: &str, expected: &str| {
+        let got = format!("status {status}, {} bytes of body", reply.body_bytes);
+        vec![Finding::new(clause, "http_status", expected, got).at(asked.step)]
+    };
+    if !sent.is_post() {
+        if !matches!(status, 404 | 405) {
+            own.findings = wrong(OTHER_METHOD, "405 or 404 for a method that is not POST");
+        }
+        return own;
+    }
+    if sent.may_be_unsupported() && status == 415 {
+        if sent.is_packed() {
+            own.choice = choice(COMPRESSED, "gzip_over_http", "415");
+            if asked.aim.is_some() && !is_about(COMPRESSED) {
+                let why = "no_gzip_over_http: compressed bodies are answered 415";
+                own.untestable = Some(why.to_owned());
+            }
+        }
+        return own;
+    }
+    if sent.is_blank {
+        return own;
+    }
+    let over_size = sent.bytes > LINE_BYTES_CERTAIN;
+    let size_clause = if sent.is_packed() { INFLATED_SIZE } else { OVER_SIZE };
+    if over_size && status == 413 {
+        own.choice = choice(OVER_SIZE_FORM, "over_size_body", "413");
+        return own;
+    }
+    match carried.output.held.whole().map(|message| &message.value) {
+        Some(value) => {
+            let is_error = |value: &Json| value.get("error").is_some();
+            let all_errors = match value {
+                Json::Array(items) => items.iter().all(is_error),
+                value => is_error(value),
+            };
+            let fine = status == 200 || all_errors && status == 400;
+            let (clause, expected) = match all_errors {
+                _ if over_size => (size_clause, "413, or 200 with the error -32600"),
+                _ if !sent.is_json() => (OTHER_TYPE, "415, or the message treated as JSON"),
+                true => (ERROR_STATUS, "200 or 400 for an error"),
+                false => (RESULT_STATUS, "200 for a JSON-RPC reply"),
+            };
+            if !fine {
+                own.findings = wrong(clause, expected);
+            } else if over_size && all_errors {
+                own.choice = choice(OVER_SIZE_FORM, "over_size_body", "-32600");
+            } else if all_errors && !matches!(value, Json::Array(_)) {
+                own.choice = choice(ERROR_STATUS, "error_status", &status.to_string());
+            }
+            if fine && sent.is_packed() {
+                own.choice = choice(COMPRESSED, "gzip_over_http", "accept").or(own.choice);
+            }
+        }
+        None if over_size => own.findings = wrong(size_clause, "413, or 200 with the error -32600"),
+        None if !sent.is_json() => own.findings = wrong(OTHER_TYPE, "415, or the message treated as JSON"),
+        None if asked.due.may_be_silent() && (!matches!(status, 200 | 202 | 204) || reply.body_bytes > 0) => {
+            own.findings = wrong(NOTHING, "200, 202 or 204 with an empty body where nothing is answered");
+        }
+        // The missing reply says it all.
+        None => {}
+    }
+    own
+}
+
+/// Whether connections can be kept, where a step is about that.
+pub fn connections(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let about = |asked: &Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == KEEP_ALIVE);
+    let pairs = || {
+        let pairs = heard.exchanges.iter().zip(&heard.carriages);
+        pairs.filter(|((asked, _), _)| about(asked)).map(|((asked, _), exchange)| (asked, exchange))
+    };
+    let dropped = pairs().find(|(_, exchange)| exchange.was_dropped);
+    let closed = pairs().find(|(_, exchange)| exchange.reply.is_some_and(|reply| !reply.keeps_open));
+    let (asked, got) = match (dropped, closed) {
+        (Some((asked, _)), _) => (asked, "closed without a word after a reply"),
+        (None, Some((asked, _))) => (asked, "the reply says that the connection ends"),
+        (None, None) => return Vec::new(),
+    };
+    let expected = "a connection goes on after a reply";
+    vec![Finding::new(KEEP_ALIVE, "closed", expected, got).at(asked.step)]
+}

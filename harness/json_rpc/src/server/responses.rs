@@ -1,0 +1,111 @@
+//! What holds of every response, and of several together.
+
+use std::collections::BTreeSet;
+
+use super::Server;
+use super::super::{frames, model, rates, rules};
+use peerproof_engine::face::{Asked, Framing};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::judge::{Came, Heard, Trace};
+use peerproof_engine::matrix::canonical::canonical;
+use peerproof_engine::payload::shorten;
+
+/// Time that a quick call has to be answered before a slow one, microseconds.
+const HELD_UP_US: u64 = 1_000_000;
+
+/// What is wrong with the form of responses, or with what they say.
+pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let facts = &trace.transcript.facts;
+    let (has_key, is_limited) = (facts.claims("auth"), facts.claims("rate_limit"));
+    let mut found = Vec::new();
+    // The first error that refused a signature; of those that differ one is told.
+    let (mut unauthorized, mut has_differed): (Option<String>, bool) = (None, false);
+    for (asked, unit, answer) in heard.answers() {
+        let response = &answer.message.value;
+        let mut add = |finding: Finding| found.push(finding.at(asked.step));
+        if !unit.extra.old {
+            frames::violations(response).into_iter().for_each(&mut add);
+            has_key.then(|| model::auth::violation(response)).flatten().into_iter().for_each(&mut add);
+            is_limited.then(|| model::rate::violation(response)).flatten().into_iter().for_each(&mut add);
+        }
+        if let Some(error) = model::auth::refusal(response).filter(|_| has_key && !unit.extra.old) {
+            let leak = unit.extra.sealed.as_ref().and_then(|sealed| model::auth::leak(sealed, response));
+            leak.into_iter().for_each(&mut add);
+            let text = canonical(error);
+            match &unauthorized {
+                None => unauthorized = Some(text),
+                Some(first) if *first != text && !has_differed => {
+                    has_differed = true;
+                    let expected = format!("the error that another message was refused with: {first}");
+                    add(Finding::new("RPC-AUTH-11", "errors_differ", expected, text));
+                }
+                Some(_) => {}
+            }
+        }
+        rules::trace(response).into_iter().for_each(&mut add);
+        if let Some(allowed) = model::fit(unit, response) {
+            rules::of_response(unit, allowed, response).into_iter().for_each(&mut add);
+        }
+    }
+    found
+}
+
+/// Elements of a batch with one nonce of which more than one was accepted.
+pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    let of_batch = |(asked, came): &(&Asked<Server>, Came<'_, Server>)| {
+        let mut accepted = BTreeSet::new();
+        let second = asked.due.parts.iter().zip(&came.answers).find_map(|(unit, answer)| {
+            let nonce = unit.extra.sealed.as_ref()?.twin.as_ref()?;
+            let response = &(*answer)?.message.value;
+            (rates::passed(response) && !accepted.insert(nonce)).then_some(response)
+        })?;
+        let got = shorten(&second.to_text(), 200).into_owned();
+        let expected = "a nonce is accepted once, in one batch too";
+        let mut finding = Finding::new("RPC-AUTH-03", "nonce_accepted_twice", expected, got);
+        if let Some(aim) = &asked.aim {
+            finding.clause.clone_from(&aim.clause);
+        }
+        Some(finding.at(asked.step))
+    };
+    heard.exchanges.iter().filter_map(of_batch).collect()
+}
+
+/// Calls that were answered after a slow one that was sent before them, though calls run beside each other.
+pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
+    if !trace.transcript.facts.claims("concurrent") {
+        return Vec::new();
+    }
+    let over_http = heard.framing == Framing::Bodies;
+    let asked = |at: usize| heard.exchanges[at].0;
+    let place = |at: usize| {
+        let answer = heard.exchanges[at].1.answers.first().copied().flatten()?;
+        Some(if over_http { heard.carriages[at].place } else { answer.frame })
+    };
+    // On one connection calls are carried one after the other.
+    let connection = |at: usize| {
+        let step = trace.transcript.plan.steps.get(asked(at).step);
+        step.and_then(|step| step.http.as_ref()).map_or(0, |how| how.connection)
+    };
+    let is_single = |at: &usize| !asked(*at).due.together && asked(*at).due.parts.len() == 1;
+    let mut found = Vec::new();
+    let count = heard.exchanges.len();
+    for slow in (0..count).filter(is_single) {
+        let Some(work) = asked(slow).due.parts[0].extra.work else { continue };
+        let until_us = asked(slow).at_us + work.busy_ms.min(work.timeout_ms).saturating_mul(1_000);
+        let Some(answered) = place(slow) else { continue };
+        let held = (slow + 1..count).filter(is_single).find(|at| {
+            let quick = asked(*at);
+            quick.at_us.saturating_add(HELD_UP_US) <= until_us
+                && (!over_http || connection(slow) != connection(*at))
+                && quick.due.parts[0].extra.work.is_none()
+                && place(*at).is_some_and(|place| place > answered)
+        });
+        if let Some(at) = held {
+            let expected = "a call that is not held up by a slow one before it";
+            let finding = Finding::new("RPC-CONC-01", "held_up", expected, "answered after the slow call");
+            found.push(finding.at(asked(at).step).timed());
+        }
+    }
+    found
+}
+

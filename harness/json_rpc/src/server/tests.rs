@@ -1,0 +1,118 @@
+//! Which response answers which request.
+
+use super::*;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Chunking, Session};
+use peerproof_engine::transcript::{Bytes, Event, Kind};
+
+const A: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"a"}"#;
+const B: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method","id":"b"}"#;
+const NOTE: &str = r#"{"jsonrpc":"2.0","method":"peerproof.no_such_method"}"#;
+const INVALID: &str = r#"{"jsonrpc":"2.0","method":1}"#;
+
+fn error(code: i64, id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"m"}},"id":{id}}}"#)
+}
+
+/// For each request the number of the response that answers it, and the numbers of those that answer nothing. `came` says
+/// behind how many requests each response came; each request is `awaited` before the next.
+fn matched(requests: &[&str], responses: &[(&str, usize)], awaited: bool) -> (Vec<Option<usize>>, Vec<usize>) {
+    let event = |kind| Event { at_us: 0, session: 0, kind };
+    let mut events = Vec::new();
+    let mut steps = Vec::new();
+    let come = |after: usize| {
+        let own = responses.iter().filter(move |(_, behind)| *behind == after);
+        own.map(|(text, _)| event(Kind::Received { bytes: Bytes(format!("{text}\n").into_bytes()) }))
+    };
+    events.extend(come(0));
+    for (step, text) in requests.iter().enumerate() {
+        let payload = Payload::text(format!("{text}\n"));
+        events.push(event(Kind::Sent { step, payload: payload.clone() }));
+        let await_frames = u32::from(awaited);
+        steps.push(Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames }));
+        events.extend(come(step + 1));
+    }
+    let sessions = vec![Session { command: "command".to_owned(), ..Session::default() }];
+    let transcript = Transcript {
+        boundary: "json_rpc".to_owned(),
+        check: "test".to_owned(),
+        facts: Facts::new(Side::Provider).into(),
+        plan: Plan { sessions, steps, ..Plan::default() }.into(),
+        timeout_scale: 1.0,
+        events,
+    };
+    judge::listen(&Server, &transcript, |trace| {
+        let heard = &trace.sessions[0];
+        let number = |message: &Message| {
+            let same = |output: &judge::Output<Message>| {
+                output.held.whole().is_some_and(|other| std::ptr::eq(other, message))
+            };
+            heard.output.iter().position(same).unwrap()
+        };
+        let answers = heard.exchanges.iter().map(|(_, came)| came.answers[0].map(|it| number(it.message)));
+        (answers.collect(), heard.extra.iter().map(|(_, message)| number(message)).collect())
+    })
+}
+
+fn at_once(requests: &[&str], responses: &[&str]) -> (Vec<Option<usize>>, Vec<usize>) {
+    let responses: Vec<(&str, usize)> = responses.iter().map(|text| (*text, requests.len())).collect();
+    matched(requests, &responses, false)
+}
+
+fn in_turn(requests: &[&str], responses: &[(&str, usize)]) -> (Vec<Option<usize>>, Vec<usize>) {
+    matched(requests, responses, true)
+}
+
+#[test]
+fn the_order_of_responses_does_not_matter() {
+    let (a, b, null) = (error(-32601, "\"a\""), error(-32601, "\"b\""), error(-32600, "null"));
+    assert_eq!(at_once(&[A, B, INVALID], &[&null, &b, &a]), (vec![Some(2), Some(1), Some(0)], vec![]));
+}
+
+#[test]
+fn a_changed_id_goes_to_the_request_that_is_left() {
+    let (a, other) = (error(-32601, "\"a\""), error(-32601, "1"));
+    assert_eq!(at_once(&[B, A], &[&other, &a]), (vec![Some(0), Some(1)], vec![]));
+}
+
+#[test]
+fn wrong_answers_under_one_id_are_one_for_each_request() {
+    let (first, second) = (error(-32000, "\"a\""), error(-32001, "\"a\""));
+    assert_eq!(at_once(&[A, B, A], &[&first, &second]), (vec![Some(0), None, Some(1)], vec![]));
+}
+
+#[test]
+fn a_second_answer_is_one_too_many() {
+    let a = error(-32601, "\"a\"");
+    assert_eq!(at_once(&[A, NOTE], &[&a, &a]), (vec![Some(0), None], vec![1]));
+}
+
+#[test]
+fn an_answer_to_a_notification_is_its_own() {
+    let (a, null) = (error(-32601, "\"a\""), error(-32601, "null"));
+    assert_eq!(at_once(&[NOTE, A], &[&null, &a]), (vec![Some(0), Some(1)], vec![]));
+}
+
+#[test]
+fn nothing_answers_what_was_sent_after_it() {
+    let (a, null) = (error(-32601, "\"a\""), error(-32600, "null"));
+    assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 1)]), (vec![Some(0), None], vec![]));
+    assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 2)]), (vec![None, Some(0)], vec![]));
+    assert_eq!(in_turn(&[A], &[(&a, 0), (&a, 1)]), (vec![Some(1)], vec![0]));
+    assert_eq!(in_turn(&[INVALID, INVALID], &[(&null, 2), (&null, 2)]).1, vec![0; 0]);
+}
+
+#[test]
+fn a_wrong_answer_belongs_to_what_was_sent_last_before_it() {
+    let (parse, null) = (error(-32700, "null"), error(-32601, "null"));
+    assert_eq!(in_turn(&[INVALID, NOTE], &[(&null, 2)]), (vec![None, Some(0)], vec![]));
+    assert_eq!(in_turn(&[INVALID, A], &[(&parse, 1)]), (vec![Some(0), None], vec![]));
+}
+
+#[test]
+fn an_array_for_a_single_request_is_a_wrong_answer_to_it() {
+    let array = format!("[{}]", error(-32601, "\"a\""));
+    assert_eq!(at_once(&[A], &[&array]), (vec![Some(0)], vec![]));
+}
