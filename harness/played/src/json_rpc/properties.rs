@@ -18,7 +18,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
 use peerproof_engine::transcript::{Bytes, Event as Happened, Exit, Kind, Transcript};
 use peerproof_json_rpc::talk::{call, quoted};
-use peerproof_json_rpc::{oracle, usual};
+use peerproof_json_rpc::{server, usual};
 
 /// Nesting at which both decoders are compared.
 const DEPTH: usize = 64;
@@ -419,7 +419,7 @@ impl Server {
             timeout_scale: 1.0,
             events: self.events,
         };
-        let judgement = oracle::judge(&transcript);
+        let judgement = server::judge(&transcript);
         let lines = peerproof_engine::lines::of_session(&transcript, 0);
         let said =
             || -> String { lines.iter().map(|line| String::from_utf8_lossy(&line.bytes) + "\n").collect() };
