@@ -5,6 +5,7 @@
 //! nothing here judges it.
 
 pub mod actor;
+mod cast;
 mod files;
 mod listener;
 mod log;
@@ -14,23 +15,18 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
 use crate::payload::Vars;
 use crate::plan::{FOLDER, Fixture};
 use crate::transcript::{Bytes, Kind};
 
+use self::cast::{Actor, process_of};
 use self::files::{check_names, make_actor, make_file, make_folders, make_path, name_of};
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
-use self::process::Identity;
 
-/// How long [`Fixtures::stop`] waits for one killed process to be gone.
-const KILL_PATIENCE: Duration = Duration::from_secs(1);
 /// Most bytes of a kept file that are recorded.
 pub const KEPT_BYTES_MAX: u64 = 8 << 20;
-/// How often [`Fixtures::stop`] looks for processes that were started while it killed others.
-const KILL_ROUNDS: usize = 3;
 
 /// Processes are started under a reading lock, and nobody else's while something is open that they must not inherit.
 static BIRTHS: RwLock<()> = RwLock::new(());
@@ -70,13 +66,6 @@ pub struct Fixtures {
     listeners: Option<Listeners>,
     actors: Vec<Actor>,
     kept: Vec<(String, PathBuf)>,
-}
-
-#[derive(Debug)]
-struct Actor {
-    name: String,
-    scenario: PathBuf,
-    log: log::Reader,
 }
 
 impl Fixtures {
@@ -164,42 +153,31 @@ impl Fixtures {
         self.vars.clone()
     }
 
-    /// What happened since the last call, in order: [`Kind::ListenerHit`], [`Kind::ActorStarted`],
-    /// [`Kind::ActorReceived`] and [`Kind::ActorSaw`]. Everything that a peer did before the call is in it; a connection whose request head
-    /// is not complete by then counts with what has come.
+    /// What happened since the last call, in order: hits and replies of listeners; starts of actors, what they were given
+    /// and saw, and when they end what they wrote. Everything that a peer did before the call is in it; a connection whose
+    /// request head is not complete by then counts with what has come.
     ///
     /// # Errors
     /// One sentence about a fault of the harness: the listeners died, or an actor could not do what it was told.
     pub fn observe(&mut self) -> Result<Vec<Kind>, String> {
-        let mut happened: Vec<(u64, Kind)> = Vec::new();
-        if let Some(listeners) = &self.listeners {
-            for hit in listeners.collect()? {
-                happened.push((
-                    hit.at_us,
-                    Kind::ListenerHit { listener: hit.listener, head: hit.head, body: hit.body },
-                ));
-            }
-        }
+        let mut happened = match &self.listeners {
+            Some(listeners) => listeners.collect()?,
+            None => Vec::new(),
+        };
         for actor in &mut self.actors {
-            for line in actor.log.read_new()? {
-                let name = actor.name.clone();
-                match line.entry {
-                    Entry::Started { process, argv, .. } => happened
-                        .push((line.at_us, Kind::ActorStarted { actor: name, argv, pid: process.pid })),
-                    Entry::Received { bytes } => {
-                        happened.push((line.at_us, Kind::ActorReceived { actor: name, bytes }));
-                    }
-                    Entry::Saw { pid, seen, pieces } => {
-                        let seen = log::put_together(&actor.scenario, *seen, &pieces)?;
-                        happened.push((line.at_us, Kind::ActorSaw { actor: name, pid, seen }));
-                    }
-                    Entry::Holder { .. } => {}
-                    Entry::Failed { error } => return Err(format!("the actor {name:?} failed: {error}")),
-                }
-            }
+            happened.extend(actor.observe()?);
         }
-        happened.sort_by_key(|(at_us, _)| *at_us);
-        Ok(happened.into_iter().map(|(_, kind)| kind).collect())
+        Ok(in_order(happened))
+    }
+
+    /// Ends everything as [`Fixtures::stop`] does, and gives what [`Fixtures::observe`] did not.
+    pub fn finish(&mut self) -> Vec<Kind> {
+        let listeners = self.listeners.take();
+        let mut happened = listeners.map(Listeners::stop).unwrap_or_default();
+        for mut actor in self.actors.drain(..) {
+            happened.extend(actor.stop());
+        }
+        in_order(happened)
     }
 
     /// [`Kind::FileHeld`] for each kept file, with [`KEPT_BYTES_MAX`] bytes at most. One that the peer took away holds
@@ -275,44 +253,19 @@ impl Fixtures {
 
     /// Closes the listeners and kills every process of an actor that still lives.
     pub fn stop(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        self.listeners = None;
-        for actor in &self.actors {
-            // An actor writes down that it started before it asks for its scenario: from here on every one is either
-            // in the record or ends by itself.
-            let _ = fs::remove_file(&actor.scenario);
-        }
-        for actor in self.actors.drain(..) {
-            for _ in 0..KILL_ROUNDS {
-                let lines = actor.log.read_all().unwrap_or_default();
-                let mut killed = false;
-                for (process, _) in lines.into_iter().filter_map(|line| process_of(line.entry)) {
-                    killed |= process.kill(KILL_PATIENCE);
-                }
-                if !killed {
-                    break;
-                }
-            }
-        }
+        self.finish();
     }
 }
 
 impl Drop for Fixtures {
     fn drop(&mut self) {
-        self.end();
+        self.finish();
     }
 }
 
-fn process_of(entry: Entry) -> Option<(Identity, &'static str)> {
-    match entry {
-        Entry::Started { process, .. } => Some((process, "self")),
-        Entry::Holder { process, left_group: false } => Some((process, "child")),
-        Entry::Holder { process, left_group: true } => Some((process, "left_group")),
-        Entry::Received { .. } | Entry::Saw { .. } | Entry::Failed { .. } => None,
-    }
+fn in_order(mut happened: Vec<(u64, Kind)>) -> Vec<Kind> {
+    happened.sort_by_key(|(at_us, _)| *at_us);
+    happened.into_iter().map(|(_, kind)| kind).collect()
 }
 
 /// Replaces each `{{name}}` in `text` by the value of that variable.

@@ -104,6 +104,31 @@ impl Payload {
             .sum()
     }
 
+    /// Its first `bytes` bytes. Variables count nothing.
+    #[must_use]
+    pub fn prefix(&self, bytes: u64) -> Self {
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut segments = Vec::new();
+        for segment in &self.0 {
+            let one = Self(vec![segment.clone()]);
+            let length = one.len(&Vars::new());
+            if length <= left {
+                left -= length;
+                segments.extend(one.0);
+                continue;
+            }
+            if let Segment::Repeat { unit, .. } = segment {
+                let times = (left / unit.len()) as u64;
+                segments.extend((times > 0).then(|| Segment::Repeat { unit: unit.clone(), times }));
+                segments.extend(Self::from_bytes(&unit.as_bytes()[..left % unit.len()]).0);
+            } else {
+                segments.extend(Self::from_bytes(&one.expand(&Vars::new()).unwrap_or_default()[..left]).0);
+            }
+            break;
+        }
+        Self(segments)
+    }
+
     /// Number of line feeds, those in variables not counted.
     pub fn lines(&self) -> usize {
         let count = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
@@ -351,6 +376,19 @@ mod tests {
             assert_eq!(expanded.unwrap(), format!("<{}>", "a€".repeat(times as usize)).into_bytes());
         }
         assert_eq!(Payload::default().repeat("", 5).expand(&Vars::new()).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_prefix_has_the_first_bytes() {
+        let payload =
+            Payload::text("a€").repeat("<é>", 9).then(Payload(vec![Segment::Hex("ff00fe".to_owned())]));
+        let whole = payload.expand(&Vars::new()).unwrap();
+        for bytes in 0..=whole.len() + 1 {
+            let prefix = payload.prefix(bytes as u64).expand(&Vars::new()).unwrap();
+            assert_eq!(prefix, whole[..bytes.min(whole.len())]);
+        }
+        assert_eq!(payload.prefix(u64::MAX), payload);
+        assert_eq!(Payload::default().repeat("xy", 1 << 40).prefix(5).0.len(), 2, "nothing long is built");
     }
 
     #[test]

@@ -236,6 +236,17 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "is_empty")]
         body: Bytes,
     },
+    /// What a connection to a fixture's HTTP listener got, once it is known: when all was written or the connection ended.
+    ListenerReplied {
+        /// Name of the fixture.
+        listener: String,
+        /// Status of the reply.
+        status: u16,
+        /// Number of the bytes that were taken, those of the head among them.
+        bytes: u64,
+        /// That was all that the fixture says.
+        whole: bool,
+    },
     /// An actor that the harness plays was started by the peer.
     ActorStarted {
         /// Name of the fixture.
@@ -260,6 +271,27 @@ pub enum Kind {
         pid: i32,
         /// What it saw.
         seen: Seen,
+    },
+    /// What one start of an actor wrote to standard output. It is told when the actor has ended, or was found dead.
+    ActorWrote {
+        /// Name of the fixture.
+        actor: String,
+        /// Its process id.
+        pid: i32,
+        /// What was taken of it: by a pipe, which need not mean that somebody read it.
+        bytes: Payload,
+        /// All of it was taken. Else the reader went away, or the actor was killed within a write, of which then nothing
+        /// is told.
+        whole: bool,
+    },
+    /// An actor ended as its script says. One that was killed has no such event.
+    ActorEnded {
+        /// Name of the fixture.
+        actor: String,
+        /// Its process id.
+        pid: i32,
+        /// How.
+        exit: Exit,
     },
     /// The process that talks to the peer was started, where two peers are recorded.
     ClientStarted {

@@ -139,6 +139,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             let text = String::from_utf8_lossy(&head.0);
             format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
         }
+        Kind::ListenerReplied { whole: true, .. } => return None,
+        Kind::ListenerReplied { listener, bytes, .. } => {
+            format!("· {bytes} bytes of the reply of {listener} taken")
+        }
         Kind::ClientDeaf { unwritten_bytes } => {
             format!("✗ the client reads no more, {unwritten_bytes} bytes not taken")
         }
@@ -149,6 +153,12 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
         }
         Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
+        Kind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
+        Kind::ActorWrote { actor, bytes, whole, .. } => {
+            let cut = if *whole { "" } else { ", and not all of it was taken" };
+            format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
+        }
+        Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
         Kind::FileHeld { file, bytes } => {
             format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
         }

@@ -300,9 +300,12 @@ impl Kind {
             Self::ListenerHit { listener: _, head, body } => {
                 vec![Made::Bytes(&mut head.0), Made::Bytes(&mut body.0)]
             }
+            Self::ListenerReplied { listener: _, status: _, bytes: _, whole: _ } => Vec::new(),
             Self::ActorStarted { actor: _, argv, pid: _ } => texts(argv),
             Self::ActorReceived { actor, bytes } => vec![Made::Piece(actor.clone(), &mut bytes.0)],
             Self::ActorSaw { actor: _, pid: _, seen } => seen.made(),
+            Self::ActorWrote { actor: _, pid: _, bytes, whole: _ } => vec![Made::Payload(bytes)],
+            Self::ActorEnded { actor: _, pid: _, exit: _ } => Vec::new(),
             Self::RecordingStopped { why } => vec![Made::Text(why)],
             Self::FileHeld { file: _, bytes } => vec![Made::Bytes(&mut bytes.0)],
             Self::ActorAlive { actor: _, label: _, role: _ } => Vec::new(),
