@@ -9,14 +9,17 @@ mod cast;
 mod files;
 mod listener;
 mod log;
+mod look;
 mod process;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::payload::Vars;
+use crate::payload::{Payload, Vars};
 use crate::plan::{FOLDER, Fixture};
 use crate::transcript::{Bytes, Kind};
 
@@ -66,6 +69,8 @@ pub struct Fixtures {
     listeners: Option<Listeners>,
     actors: Vec<Actor>,
     kept: Vec<(String, PathBuf)>,
+    /// The folder that all of it is in, without links.
+    folder: PathBuf,
 }
 
 impl Fixtures {
@@ -145,7 +150,7 @@ impl Fixtures {
         } else {
             Some(Listeners::start(served).map_err(|error| format!("cannot start the listeners: {error}"))?)
         };
-        Ok(Self { vars, listeners, actors, kept })
+        Ok(Self { vars, listeners, actors, kept, folder: dir })
     }
 
     /// The variables of all fixtures, `name.port`, `name.address`, `name.path`, and `folder`: where their files are.
@@ -235,6 +240,46 @@ impl Fixtures {
             });
         }
         Ok(found)
+    }
+
+    /// The path that a step names, below the folder of the fixtures.
+    ///
+    /// # Errors
+    /// One sentence: a variable without a value, or a path that leads out of the folder.
+    fn place(&self, path: &Payload) -> Result<PathBuf, String> {
+        let path = PathBuf::from(OsString::from_vec(path.expand(&self.vars)?));
+        let place = self.folder.join(&path);
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        match place.starts_with(&self.folder) && place.components().all(is_plain) {
+            true => Ok(place),
+            false => Err(format!("the path {} leads out of {}", path.display(), self.folder.display())),
+        }
+    }
+
+    /// [`Kind::Looked`] for the path that a step names.
+    ///
+    /// # Errors
+    /// One sentence: a variable without a value, or a path that leads out of the folder of the fixtures.
+    pub fn look(&self, label: &str, path: &Payload) -> Result<Kind, String> {
+        let place = self.place(path)?;
+        let path = Bytes(self.relative(&place));
+        // What a peer put in the place of a folder above may lead anywhere.
+        let is_there = place == self.folder || self.is_below(&place);
+        let (found, cut) = if is_there { look::at(&place) } else { (Vec::new(), false) };
+        Ok(Kind::Looked { label: label.to_owned(), path, found, cut })
+    }
+
+    /// Whether what is at `place` lies below the folder of the fixtures, whatever links there are above it.
+    fn is_below(&self, place: &Path) -> bool {
+        place
+            .parent()
+            .and_then(|above| above.canonicalize().ok())
+            .is_some_and(|it| it.starts_with(&self.folder))
+    }
+
+    /// A path as events have it.
+    fn relative(&self, place: &Path) -> Vec<u8> {
+        place.strip_prefix(&self.folder).unwrap_or(place).as_os_str().as_bytes().to_vec()
     }
 
     /// Takes what lies at the path of the fixture `name` away, or puts it back.

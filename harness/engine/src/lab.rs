@@ -130,6 +130,7 @@ impl Lab<'_> {
             lab: self,
             plan,
             begun: Instant::now(),
+            is_beside: self.peer.is_process() && plan.steps.iter().any(|step| step.act.is_beside()),
             run: self.run_word(),
             // A step writes, and something is received.
             events: Vec::with_capacity(plan.steps.len() * 2),
@@ -194,6 +195,8 @@ struct Run<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
+    /// Something is done beside real processes: its time is none of theirs.
+    is_beside: bool,
     /// A word that no other conversation has.
     run: String,
     events: Vec<Event>,
@@ -221,11 +224,7 @@ impl Run<'_> {
         }
         live.opened = true;
         let last_us = self.events.last().map_or(0, |event| event.at_us);
-        live.offset_us = if self.lab.peer.is_process() {
-            u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-        } else {
-            last_us
-        };
+        live.offset_us = if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us };
         let temp_dir = match self.folder {
             Some(folder) => {
                 let path = folder.join(format!("tmp{session}"));
@@ -274,7 +273,13 @@ impl Run<'_> {
     }
 
     fn record(&mut self, session: usize, kind: Kind) {
-        let at_us = self.live[session].offset_us + self.now_us(session);
+        let mut at_us = self.live[session].offset_us + self.now_us(session);
+        if self.live[session].connection.is_none() {
+            // Its clock stands still.
+            let last_us = self.events.last().map_or(0, |event| event.at_us);
+            let now_us = if self.is_beside { micros(self.begun.elapsed()) } else { last_us };
+            at_us = at_us.max(last_us).max(now_us);
+        }
         self.events.push(Event { at_us, session, kind });
     }
 
@@ -348,6 +353,10 @@ impl Run<'_> {
 /// Whether the step asks for nothing but a quick answer. The end of a one-shot peer is the answer to its input.
 fn is_plain(step: &Step) -> bool {
     step.canary && (step.allow_ms == 0 || step.act == Act::Finish)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.

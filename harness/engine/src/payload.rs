@@ -93,15 +93,15 @@ impl Payload {
 
     /// Number of bytes, with every variable taken from `vars` (an unknown one counts 0).
     pub fn len(&self, vars: &Vars) -> usize {
-        self.0
-            .iter()
-            .map(|segment| match segment {
-                Segment::Text(text) => text.len(),
-                Segment::Hex(hex) => hex.len() / 2,
-                Segment::Repeat { unit, times } => unit.len() * usize::try_from(*times).unwrap_or(usize::MAX),
-                Segment::Var(name) => vars.get(name).map_or(0, String::len),
-            })
-            .sum()
+        let lengths = self.0.iter().map(|segment| match segment {
+            Segment::Text(text) => text.len(),
+            Segment::Hex(hex) => hex.len() / 2,
+            Segment::Repeat { unit, times } => {
+                unit.len().saturating_mul(usize::try_from(*times).unwrap_or(usize::MAX))
+            }
+            Segment::Var(name) => vars.get(name).map_or(0, String::len),
+        });
+        lengths.fold(0, usize::saturating_add)
     }
 
     /// Its first `bytes` bytes. Variables count nothing.
@@ -388,7 +388,7 @@ mod tests {
             assert_eq!(prefix, whole[..bytes.min(whole.len())]);
         }
         assert_eq!(payload.prefix(u64::MAX), payload);
-        assert_eq!(Payload::default().repeat("xy", 1 << 40).prefix(5).0.len(), 2, "nothing long is built");
+        assert_eq!(Payload::default().repeat("xy", u64::MAX).prefix(5).0.len(), 2, "nothing long is built");
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Plan {
         };
         let writes = |step: &Step| match &step.act {
             Act::Send { payload, .. } => payload.variables().any(|name| name == FOLDER),
-            _ => false,
+            act => act.is_beside(),
         };
         !self.fixtures.is_empty() || self.sessions.iter().any(names) || self.steps.iter().any(writes)
     }
@@ -170,6 +170,16 @@ pub enum Act {
         /// Whether it goes.
         hidden: bool,
     },
+    /// Record what lies at a path, also where nothing does. No session is opened for it.
+    Look {
+        /// Name for the oracle.
+        label: String,
+        /// A file or a folder, with variables of fixtures; relative to the folder that they are in, or absolute and below it.
+        path: Payload,
+        /// Time that passes before, milliseconds; more with `--timeout-scale`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_ms: u64,
+    },
     /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
     /// if it is still there. Also after the end of the session.
     ProbeActor {
@@ -181,6 +191,13 @@ pub enum Act {
         #[serde(default, skip_serializing_if = "is_zero")]
         after_ms: u64,
     },
+}
+
+impl Act {
+    /// Whether it needs no process: it is about files beside the session of its step.
+    pub fn is_beside(&self) -> bool {
+        matches!(self, Self::Look { .. })
+    }
 }
 
 /// Takes a value out of a reply for later payloads.
@@ -274,6 +291,7 @@ mod tests {
             Act::Play { script: Value::from("x"), life_ms: 7 },
             Act::Hide { fixture: "x".to_owned(), hidden: true },
             Act::ProbeActor { actor: "x".to_owned(), label: "y".to_owned(), after_ms: 9 },
+            Act::Look { label: "y".to_owned(), path: Payload::default().var("x.path"), after_ms: 9 },
         ];
         let plan = Plan {
             sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],

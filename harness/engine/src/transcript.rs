@@ -72,6 +72,39 @@ impl fmt::Display for Exit {
     }
 }
 
+/// What lay at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Where, relative to what was looked at; empty for that itself.
+    pub path: Bytes,
+    /// What it is. Links are not followed.
+    pub kind: FoundKind,
+    /// Number that the file system knows it by.
+    pub inode: u64,
+    /// Its permission bits.
+    pub mode: u32,
+    /// Length of a file, or of the target of a link.
+    pub total_bytes: u64,
+    /// The first bytes of a file, 16 MiB at most, or the target of a link. `None` for others, for what cannot be read, and
+    /// once 64 MiB were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+/// What something in a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
 /// What the harness was waiting for when a deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -319,6 +352,17 @@ pub enum Kind {
         file: String,
         /// Its first bytes.
         bytes: Bytes,
+    },
+    /// What lay at a path and below it. That nothing did is told as well.
+    Looked {
+        /// Label of the step.
+        label: String,
+        /// What was looked at, relative to the folder of the fixtures.
+        path: Bytes,
+        /// By path; empty where nothing was there.
+        found: Vec<Found>,
+        /// There was more than is recorded of one look.
+        cut: bool,
     },
     /// A process that an actor had started, or the actor itself, still lived at a probe.
     ActorAlive {

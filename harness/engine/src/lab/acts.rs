@@ -20,7 +20,8 @@ impl Run<'_> {
     ) -> Result<(), String> {
         let session = step.session;
         // What a peer started can be looked at when it has ended itself.
-        if !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
+        let is_beside = step.act.is_beside();
+        if !is_beside && !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
             return Ok(());
         }
         match &step.act {
@@ -107,6 +108,15 @@ impl Run<'_> {
                 }
             }
             Act::Hide { fixture, hidden } => fixtures.map_or(Ok(()), |it| it.hide(fixture, *hidden))?,
+            Act::Look { label, path, after_ms } => {
+                if *after_ms > 0 {
+                    self.let_pass(session, self.stretched(*after_ms));
+                }
+                if let Some(fixtures) = fixtures {
+                    let kind = fixtures.look(label, path)?;
+                    self.record(session, kind);
+                }
+            }
             Act::ProbeActor { actor, label, after_ms } => {
                 if *after_ms > 0 {
                     self.let_pass(session, self.stretched(*after_ms));

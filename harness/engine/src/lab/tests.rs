@@ -1,6 +1,7 @@
 //! Times of a lab, with peers that sh plays under budgets far below their start.
 
 mod actors;
+mod beside;
 mod stage;
 
 use std::collections::BTreeMap;

@@ -22,7 +22,7 @@ impl Run<'_> {
     pub(super) fn let_pass(&mut self, session: usize, time: Duration) {
         let began = Instant::now();
         let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
-        if pumped == Pumped::Gone && self.lab.peer.is_process() && !self.plan.fixtures.is_empty() {
+        if pumped == Pumped::Gone && self.lab.peer.is_process() && self.plan.needs_folder() {
             // What the peer started is looked at after it has ended itself.
             self.lab.budget.sleep(time.saturating_sub(began.elapsed()));
         }
@@ -33,7 +33,7 @@ impl Run<'_> {
     pub(super) fn waits(&self) -> Duration {
         let times = self.plan.steps.iter().map(|step| match step.act {
             Act::Wait { ms } => Duration::from_millis(ms),
-            Act::ProbeActor { after_ms, .. } => self.stretched(after_ms),
+            Act::ProbeActor { after_ms, .. } | Act::Look { after_ms, .. } => self.stretched(after_ms),
             _ => Duration::ZERO,
         });
         times.sum()

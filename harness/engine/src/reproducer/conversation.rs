@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::text::visible;
-use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
+use crate::transcript::{Awaited, Exit, FoundKind, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
 /// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
@@ -161,6 +161,21 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
         Kind::FileHeld { file, bytes } => {
             format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
+        }
+        Kind::Looked { path, found, .. } if found.is_empty() => {
+            format!("· nothing at {}", printable(&path.0, chars_max))
+        }
+        Kind::Looked { path, found, cut, .. } => {
+            let what = found.iter().map(|one| match (one.kind, &one.bytes) {
+                (FoundKind::File, Some(bytes)) => {
+                    format!("{} {}", printable(&one.path.0, chars_max), printable(&bytes.0, chars_max))
+                }
+                (FoundKind::Folder, _) => format!("{}/", printable(&one.path.0, chars_max)),
+                _ => printable(&one.path.0, chars_max),
+            });
+            let what = what.collect::<Vec<_>>().join(", ");
+            let more = if *cut { ", and more" } else { "" };
+            format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
         }
         Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
         Kind::ActorFileStays { actor, label, path } => {

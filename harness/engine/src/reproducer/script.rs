@@ -36,6 +36,7 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         | Act::SampleMemory { .. }
         | Act::Play { .. }
         | Act::Hide { .. }
+        | Act::Look { .. }
         | Act::ProbeActor { .. } => false,
     });
     (still && !plan.needs_folder() && spec.command != HTTP).then_some(spec)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Seen, Transcript};
+use super::{Found, Kind, Seen, Transcript};
 use crate::payload::{Payload, Segment, Vars};
 
 /// Shorter values are no secrets: replacing them would garble unrelated bytes.
@@ -308,9 +308,20 @@ impl Kind {
             Self::ActorEnded { actor: _, pid: _, exit: _ } => Vec::new(),
             Self::RecordingStopped { why } => vec![Made::Text(why)],
             Self::FileHeld { file: _, bytes } => vec![Made::Bytes(&mut bytes.0)],
+            Self::Looked { label: _, path, found, cut: _ } => {
+                let found = found.iter_mut().flat_map(Found::made);
+                std::iter::once(Made::Bytes(&mut path.0)).chain(found).collect()
+            }
             Self::ActorAlive { actor: _, label: _, role: _ } => Vec::new(),
             Self::ActorFileStays { actor: _, label: _, path } => vec![Made::Text(path)],
         }
+    }
+}
+
+impl Found {
+    fn made(&mut self) -> Vec<Made<'_>> {
+        let Self { path, kind: _, inode: _, mode: _, total_bytes: _, bytes } = self;
+        std::iter::once(path).chain(bytes).map(|bytes| Made::Bytes(&mut bytes.0)).collect()
     }
 }
 

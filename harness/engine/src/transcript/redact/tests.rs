@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::{Awaited, Bytes, Event, Exit, StdinState};
+use super::super::{Awaited, Bytes, Event, Exit, FoundKind, StdinState};
 use super::*;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -46,6 +46,14 @@ fn every_kind() -> Vec<Kind> {
         Seen::Stdin { state: StdinState::Open, bytes: bytes() },
         Seen::Status { text: text() },
     ];
+    let found = Found {
+        path: bytes(),
+        kind: FoundKind::File,
+        inode: 1,
+        mode: 0,
+        total_bytes: 1,
+        bytes: Some(bytes()),
+    };
     let mut kinds = vec![
         Kind::Started { argv: argv() },
         Kind::StartFailed { error: text() },
@@ -96,6 +104,7 @@ fn every_kind() -> Vec<Kind> {
         Kind::ClientExited { exit: Exit::Signal(9) },
         Kind::RecordingStopped { why: text() },
         Kind::FileHeld { file: label(), bytes: bytes() },
+        Kind::Looked { label: label(), path: bytes(), found: vec![found], cut: false },
         Kind::ActorAlive { actor: label(), label: label(), role: label() },
         Kind::ActorFileStays { actor: label(), label: label(), path: text() },
     ];
