@@ -10,23 +10,26 @@ mod files;
 mod listener;
 mod log;
 mod look;
+mod place;
 mod process;
+mod tree;
+mod watch;
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::payload::{Payload, Vars};
+use crate::payload::Vars;
 use crate::plan::{FOLDER, Fixture};
 use crate::transcript::{Bytes, Kind};
 
-use self::cast::{Actor, process_of};
+use self::cast::{Actor, Told, process_of};
 use self::files::{check_names, make_actor, make_file, make_folders, make_path, name_of};
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
+pub use self::log::now_us;
+use self::watch::{Noted, Watcher};
 
 /// Most bytes of a kept file that are recorded.
 pub const KEPT_BYTES_MAX: u64 = 8 << 20;
@@ -69,6 +72,9 @@ pub struct Fixtures {
     listeners: Option<Listeners>,
     actors: Vec<Actor>,
     kept: Vec<(String, PathBuf)>,
+    watcher: Option<Watcher>,
+    /// Files that were put there.
+    puts: usize,
     /// The folder that all of it is in, without links.
     folder: PathBuf,
 }
@@ -115,6 +121,7 @@ impl Fixtures {
         let mut served = Vec::new();
         let mut actors = Vec::new();
         let mut kept = Vec::new();
+        let mut watched = Vec::new();
         let mut sockets = bound.into_iter();
         for fixture in fixtures {
             let path = dir.join(name_of(fixture));
@@ -135,6 +142,14 @@ impl Fixtures {
                         kept.push((name.clone(), path));
                     }
                 }
+                Fixture::Folder { name, folders, watched: is_watched } => {
+                    for folder in std::iter::once(path.clone()).chain(folders.iter().map(|it| path.join(it)))
+                    {
+                        fs::create_dir_all(&folder)
+                            .map_err(|error| failed("make the folder", &folder, &error))?;
+                    }
+                    watched.extend(is_watched.then(|| (path.clone(), name.clone())));
+                }
                 Fixture::Path { what, .. } => {
                     make_folders(&path)?;
                     make_path(&path, what, &vars)?;
@@ -150,7 +165,8 @@ impl Fixtures {
         } else {
             Some(Listeners::start(served).map_err(|error| format!("cannot start the listeners: {error}"))?)
         };
-        Ok(Self { vars, listeners, actors, kept, folder: dir })
+        let watcher = if watched.is_empty() { None } else { Some(watch(watched, &actors)?) };
+        Ok(Self { vars, listeners, actors, kept, watcher, puts: 0, folder: dir })
     }
 
     /// The variables of all fixtures, `name.port`, `name.address`, `name.path`, and `folder`: where their files are.
@@ -165,24 +181,38 @@ impl Fixtures {
     /// # Errors
     /// One sentence about a fault of the harness: the listeners died, or an actor could not do what it was told.
     pub fn observe(&mut self) -> Result<Vec<Kind>, String> {
-        let mut happened = match &self.listeners {
-            Some(listeners) => listeners.collect()?,
-            None => Vec::new(),
-        };
-        for actor in &mut self.actors {
-            happened.extend(actor.observe()?);
-        }
-        Ok(in_order(happened))
+        Ok(self.happened()?.into_iter().map(|(_, kind)| kind).collect())
     }
 
-    /// Ends everything as [`Fixtures::stop`] does, and gives what [`Fixtures::observe`] did not.
-    pub fn finish(&mut self) -> Vec<Kind> {
-        let listeners = self.listeners.take();
-        let mut happened = listeners.map(Listeners::stop).unwrap_or_default();
-        for mut actor in self.actors.drain(..) {
-            happened.extend(actor.stop());
+    /// As [`Fixtures::observe`], with times on the clock of [`now_us`].
+    ///
+    /// # Errors
+    /// Those of [`Fixtures::observe`].
+    pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, String> {
+        let listeners = self.listeners.as_ref().map_or(Ok(Vec::new()), Listeners::collect)?;
+        let mut told = self.told()?;
+        let noted = self.watcher.as_ref().map(Watcher::collect).unwrap_or_default();
+        // A mark stands behind its line: what was written since the records were read is there.
+        if !watch::marks(&noted).is_subset(&told.iter().map(|told| told.mark.as_str()).collect()) {
+            told.extend(self.told()?);
         }
-        in_order(happened)
+        Ok(in_order(noted, told, listeners))
+    }
+
+    fn told(&mut self) -> Result<Vec<Told>, String> {
+        let mut told = Vec::new();
+        for actor in &mut self.actors {
+            told.extend(actor.observe()?);
+        }
+        Ok(told)
+    }
+
+    /// Ends everything as [`Fixtures::stop`] does, and gives what [`Fixtures::happened`] did not.
+    pub fn finish(&mut self) -> Vec<(u64, Kind)> {
+        let listeners = self.listeners.take().map(Listeners::stop).unwrap_or_default();
+        let told = self.actors.drain(..).flat_map(|mut actor| actor.stop()).collect();
+        let noted = self.watcher.take().map(|watcher| watcher.collect()).unwrap_or_default();
+        in_order(noted, told, listeners)
     }
 
     /// [`Kind::FileHeld`] for each kept file, with [`KEPT_BYTES_MAX`] bytes at most. One that the peer took away holds
@@ -242,46 +272,6 @@ impl Fixtures {
         Ok(found)
     }
 
-    /// The path that a step names, below the folder of the fixtures.
-    ///
-    /// # Errors
-    /// One sentence: a variable without a value, or a path that leads out of the folder.
-    fn place(&self, path: &Payload) -> Result<PathBuf, String> {
-        let path = PathBuf::from(OsString::from_vec(path.expand(&self.vars)?));
-        let place = self.folder.join(&path);
-        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
-        match place.starts_with(&self.folder) && place.components().all(is_plain) {
-            true => Ok(place),
-            false => Err(format!("the path {} leads out of {}", path.display(), self.folder.display())),
-        }
-    }
-
-    /// [`Kind::Looked`] for the path that a step names.
-    ///
-    /// # Errors
-    /// One sentence: a variable without a value, or a path that leads out of the folder of the fixtures.
-    pub fn look(&self, label: &str, path: &Payload) -> Result<Kind, String> {
-        let place = self.place(path)?;
-        let path = Bytes(self.relative(&place));
-        // What a peer put in the place of a folder above may lead anywhere.
-        let is_there = place == self.folder || self.is_below(&place);
-        let (found, cut) = if is_there { look::at(&place) } else { (Vec::new(), false) };
-        Ok(Kind::Looked { label: label.to_owned(), path, found, cut })
-    }
-
-    /// Whether what is at `place` lies below the folder of the fixtures, whatever links there are above it.
-    fn is_below(&self, place: &Path) -> bool {
-        place
-            .parent()
-            .and_then(|above| above.canonicalize().ok())
-            .is_some_and(|it| it.starts_with(&self.folder))
-    }
-
-    /// A path as events have it.
-    fn relative(&self, place: &Path) -> Vec<u8> {
-        place.strip_prefix(&self.folder).unwrap_or(place).as_os_str().as_bytes().to_vec()
-    }
-
     /// Takes what lies at the path of the fixture `name` away, or puts it back.
     ///
     /// # Errors
@@ -308,9 +298,21 @@ impl Drop for Fixtures {
     }
 }
 
-fn in_order(mut happened: Vec<(u64, Kind)>) -> Vec<Kind> {
+/// All events by time; of equal ones those of folders first.
+fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind)>) -> Vec<(u64, Kind)> {
+    let mut happened = watch::before_marks(noted, &told);
+    happened.extend(listeners);
+    happened.extend(told.into_iter().map(|told| (told.at_us, told.kind)));
     happened.sort_by_key(|(at_us, _)| *at_us);
-    happened.into_iter().map(|(_, kind)| kind).collect()
+    happened
+}
+
+/// Starts to watch folders, and where the actors leave their marks.
+fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, String> {
+    let marks: Vec<PathBuf> = actors.iter().map(|actor| actor.marks.clone()).collect();
+    let made = marks.iter().try_for_each(fs::create_dir);
+    made.and_then(|()| Watcher::start(folders, marks))
+        .map_err(|error| format!("cannot watch folders: {error}"))
 }
 
 /// Replaces each `{{name}}` in `text` by the value of that variable.

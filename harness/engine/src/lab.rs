@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::budget::Budget;
-use crate::fixture::{ActorExe, Fixtures};
+use crate::fixture::{ActorExe, Fixtures, now_us};
 use crate::payload::Vars;
 use crate::peer::Peer;
-use crate::plan::{Act, Plan, Step};
+use crate::plan::{Act, Fixture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::{Connection, Log, Pumped, Until};
 
@@ -130,6 +130,12 @@ impl Lab<'_> {
             lab: self,
             plan,
             begun: Instant::now(),
+            begun_us: now_us(),
+            is_watched: self.peer.is_process()
+                && plan
+                    .fixtures
+                    .iter()
+                    .any(|fixture| matches!(fixture, Fixture::Folder { watched: true, .. })),
             is_beside: self.peer.is_process() && plan.steps.iter().any(|step| step.act.is_beside()),
             run: self.run_word(),
             // A step writes, and something is received.
@@ -157,10 +163,8 @@ impl Lab<'_> {
             run.observe(session, fixtures.as_mut())?;
         }
         if let Some(mut fixtures) = fixtures {
-            for kind in fixtures.finish() {
-                if let Some(session) = plan.sessions.len().checked_sub(1) {
-                    run.record(session, kind);
-                }
+            if let Some(session) = plan.sessions.len().checked_sub(1) {
+                run.note(session, fixtures.finish());
             }
         }
         outcome?;
@@ -195,6 +199,10 @@ struct Run<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
+    /// The same moment on the clock that processes share.
+    begun_us: u64,
+    /// A folder is watched: what happens beside the sessions has its own times.
+    is_watched: bool,
     /// Something is done beside real processes: its time is none of theirs.
     is_beside: bool,
     /// A word that no other conversation has.
@@ -223,8 +231,6 @@ impl Run<'_> {
             return Ok(live.connection.is_some());
         }
         live.opened = true;
-        let last_us = self.events.last().map_or(0, |event| event.at_us);
-        live.offset_us = if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us };
         let temp_dir = match self.folder {
             Some(folder) => {
                 let path = folder.join(format!("tmp{session}"));
@@ -246,7 +252,9 @@ impl Run<'_> {
             stdout_bytes_max: flood::room(self.plan, session, &self.vars, bytes_max),
             ..self.lab.budget.clone()
         };
+        let last_us = self.events.last().map_or(0, |event| event.at_us);
         let live = &mut self.live[session];
+        live.offset_us = if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us };
         let mut recorder = Recorder {
             events: &mut self.events,
             session,
@@ -277,7 +285,8 @@ impl Run<'_> {
         if self.live[session].connection.is_none() {
             // Its clock stands still.
             let last_us = self.events.last().map_or(0, |event| event.at_us);
-            let now_us = if self.is_beside { micros(self.begun.elapsed()) } else { last_us };
+            let now_us =
+                if self.is_beside || self.is_watched { micros(self.begun.elapsed()) } else { last_us };
             at_us = at_us.max(last_us).max(now_us);
         }
         self.events.push(Event { at_us, session, kind });
@@ -342,11 +351,23 @@ impl Run<'_> {
 
     fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
         if let Some(fixtures) = fixtures {
-            for kind in fixtures.observe()? {
-                self.record(session, kind);
-            }
+            let happened = fixtures.happened()?;
+            self.note(session, happened);
         }
         Ok(())
+    }
+
+    /// Records what happened beside the session, with its times on the clock that processes share: where folders are
+    /// watched, in the places that these give it.
+    fn note(&mut self, session: usize, happened: Vec<(u64, Kind)>) {
+        if !self.is_watched {
+            happened.into_iter().for_each(|(_, kind)| self.record(session, kind));
+            return;
+        }
+        for (at_us, kind) in happened {
+            self.events.push(Event { at_us: at_us.saturating_sub(self.begun_us), session, kind });
+        }
+        self.events.sort_by_key(|event| event.at_us);
     }
 }
 

@@ -104,6 +104,21 @@ impl Payload {
         lengths.fold(0, usize::saturating_add)
     }
 
+    /// With the value of each variable in its place.
+    ///
+    /// # Errors
+    /// Names the variable that has no value.
+    pub fn filled(&self, vars: &Vars) -> Result<Self, String> {
+        let fill = |segment: &Segment| match segment {
+            Segment::Var(name) => {
+                let value = vars.get(name).ok_or_else(|| format!("variable {name:?} has no value"))?;
+                Ok(Segment::Text(value.clone()))
+            }
+            other => Ok(other.clone()),
+        };
+        self.0.iter().map(fill).collect::<Result<_, _>>().map(Self)
+    }
+
     /// Its first `bytes` bytes. Variables count nothing.
     #[must_use]
     pub fn prefix(&self, bytes: u64) -> Self {

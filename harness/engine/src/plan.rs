@@ -4,6 +4,7 @@
 //! expanded from a case or made by a generator before any peer runs, so that it can be printed, stored, replayed and
 //! shrunk. What is expected is opaque here; the boundary's oracle reads it.
 
+mod beside;
 mod fixture;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::carriage::Carriage;
 use crate::payload::{Payload, Vars};
 use crate::transport::child::shim::Limits;
 
+pub use beside::Placing;
 pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 
 /// An experiment.
@@ -49,6 +51,7 @@ impl Plan {
         let sent = self.steps.iter().map(|step| match &step.act {
             Act::Send { payload, .. } => payload.len(&Vars::new()),
             Act::Play { script, .. } => script.to_string().len(),
+            Act::Put { content, .. } => content.len(&Vars::new()),
             _ => 0,
         });
         let told = self.fixtures.iter().map(|fixture| match fixture {
@@ -180,6 +183,22 @@ pub enum Act {
         #[serde(default, skip_serializing_if = "is_zero")]
         after_ms: u64,
     },
+    /// Put a file somewhere, in the place of what is there. No session is opened for it.
+    Put {
+        /// Where, as in [`Act::Look`].
+        path: Payload,
+        /// What is in it, with variables of fixtures.
+        content: Payload,
+        /// How it comes there.
+        by: Placing,
+    },
+    /// Move a file or a folder. No session is opened for it.
+    Move {
+        /// From where, as in [`Act::Look`].
+        from: Payload,
+        /// Where to.
+        to: Payload,
+    },
     /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
     /// if it is still there. Also after the end of the session.
     ProbeActor {
@@ -196,7 +215,7 @@ pub enum Act {
 impl Act {
     /// Whether it needs no process: it is about files beside the session of its step.
     pub fn is_beside(&self) -> bool {
-        matches!(self, Self::Look { .. })
+        matches!(self, Self::Look { .. } | Self::Put { .. } | Self::Move { .. })
     }
 }
 
@@ -292,6 +311,8 @@ mod tests {
             Act::Hide { fixture: "x".to_owned(), hidden: true },
             Act::ProbeActor { actor: "x".to_owned(), label: "y".to_owned(), after_ms: 9 },
             Act::Look { label: "y".to_owned(), path: Payload::default().var("x.path"), after_ms: 9 },
+            Act::Put { path: Payload::text("x"), content: Payload::text("y"), by: Placing::Rename },
+            Act::Move { from: Payload::text("x"), to: Payload::text("y") },
         ];
         let plan = Plan {
             sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],

@@ -3,6 +3,7 @@
 //! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
 //! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
 
+mod beside;
 mod packed;
 mod redact;
 mod seen;
@@ -22,6 +23,7 @@ use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
 use crate::text::visible_lines;
 
+pub use beside::{FolderChange, Found, FoundKind};
 pub use packed::Packed;
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
@@ -49,6 +51,12 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
+// Serde hands the field over by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 fn is_empty(bytes: &Bytes) -> bool {
     bytes.0.is_empty()
 }
@@ -70,39 +78,6 @@ impl fmt::Display for Exit {
             Self::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
-}
-
-/// What lay at a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    /// Where, relative to what was looked at; empty for that itself.
-    pub path: Bytes,
-    /// What it is. Links are not followed.
-    pub kind: FoundKind,
-    /// Number that the file system knows it by.
-    pub inode: u64,
-    /// Its permission bits.
-    pub mode: u32,
-    /// Length of a file, or of the target of a link.
-    pub total_bytes: u64,
-    /// The first bytes of a file, 16 MiB at most, or the target of a link. `None` for others, for what cannot be read, and
-    /// once 64 MiB were found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Bytes>,
-}
-
-/// What something in a folder is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FoundKind {
-    /// A file.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link.
-    Link,
-    /// A pipe, a socket, a device.
-    Other,
 }
 
 /// What the harness was waiting for when a deadline passed.
@@ -364,6 +339,43 @@ pub enum Kind {
         /// There was more than is recorded of one look.
         cut: bool,
     },
+    /// The harness put a file there; the time is that of the moment before.
+    FilePut {
+        /// Where, relative to the folder of the fixtures.
+        path: Bytes,
+        /// What is in it.
+        bytes: Payload,
+        /// Why it could not, in the operating system's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The harness moved a file or a folder; the time is that of the moment before.
+    FileMoved {
+        /// From where, relative to the folder of the fixtures.
+        from: Bytes,
+        /// Where to.
+        to: Bytes,
+        /// Why it could not, in the operating system's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// Something changed in a watched folder or below it, by the peer or by the harness. Such an event stands before the
+    /// starts and ends of actors that came after it, and behind those that came before.
+    FolderChanged {
+        /// Name of the fixture.
+        folder: String,
+        /// What changed, relative to the folder.
+        path: Bytes,
+        /// How.
+        change: FolderChange,
+        /// It is a folder.
+        is_folder: bool,
+        /// The same for both ends of a move within what is watched; 0 where nothing moved.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pair: u32,
+    },
+    /// Changes of watched folders were lost before this: that none is on record shows nothing.
+    WatchOverflow,
     /// A process that an actor had started, or the actor itself, still lived at a probe.
     ActorAlive {
         /// Name of the fixture.
@@ -387,7 +399,8 @@ pub enum Kind {
 /// An event with its place in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Microseconds since the transcript began (virtual where the clock is).
+    /// Microseconds since the transcript began (virtual where the clock is). What actors and listeners did has the time at
+    /// which the harness saw it, and its own where a folder is watched.
     pub at_us: u64,
     /// Session of the plan it belongs to.
     pub session: usize,

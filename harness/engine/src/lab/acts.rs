@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Run;
 use crate::boundary::Moment;
-use crate::fixture::Fixtures;
+use crate::fixture::{Fixtures, now_us};
 use crate::payload::Payload;
 use crate::plan::{Act, Step};
 use crate::transcript::{Awaited, Kind};
@@ -114,7 +114,19 @@ impl Run<'_> {
                 }
                 if let Some(fixtures) = fixtures {
                     let kind = fixtures.look(label, path)?;
-                    self.record(session, kind);
+                    self.note(session, vec![(now_us(), kind)]);
+                }
+            }
+            Act::Put { path, content, by } => {
+                if let Some(fixtures) = fixtures {
+                    let put = fixtures.put(path, content, *by)?;
+                    self.note(session, vec![put]);
+                }
+            }
+            Act::Move { from, to } => {
+                if let Some(fixtures) = fixtures {
+                    let moved = fixtures.move_file(from, to)?;
+                    self.note(session, vec![moved]);
                 }
             }
             Act::ProbeActor { actor, label, after_ms } => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::text::visible;
-use crate::transcript::{Awaited, Exit, FoundKind, Kind, Seen, StdinState, Transcript};
+use crate::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
 /// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
@@ -177,6 +177,29 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             let more = if *cut { ", and more" } else { "" };
             format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
         }
+        Kind::FilePut { path, error: Some(error), .. } => {
+            format!("✗ cannot put {}: {error}", printable(&path.0, chars_max))
+        }
+        Kind::FilePut { path, bytes, .. } => {
+            format!("→ {} is put: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
+        }
+        Kind::FileMoved { from, error: Some(error), .. } => {
+            format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
+        }
+        Kind::FileMoved { from, to, .. } => {
+            format!("→ {} is moved to {}", printable(&from.0, chars_max), printable(&to.0, chars_max))
+        }
+        Kind::FolderChanged { folder, path, change, .. } => {
+            let change = match change {
+                FolderChange::Appeared => "appears",
+                FolderChange::Written => "is written to",
+                FolderChange::Vanished => "vanishes",
+                FolderChange::MovedIn => "is moved in",
+                FolderChange::MovedOut => "is moved away",
+            };
+            format!("· {folder}/{} {change}", printable(&path.0, chars_max))
+        }
+        Kind::WatchOverflow => "✗ more changes of folders than could be seen".to_owned(),
         Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
         Kind::ActorFileStays { actor, label, path } => {
             format!("✗ {path}, which {actor} was given, still there at {label}")

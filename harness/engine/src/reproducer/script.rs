@@ -37,6 +37,8 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         | Act::Play { .. }
         | Act::Hide { .. }
         | Act::Look { .. }
+        | Act::Put { .. }
+        | Act::Move { .. }
         | Act::ProbeActor { .. } => false,
     });
     (still && !plan.needs_folder() && spec.command != HTTP).then_some(spec)

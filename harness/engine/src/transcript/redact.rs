@@ -263,7 +263,7 @@ impl Kind {
             Self::StartFailed { error } => vec![Made::Text(error)],
             Self::Clock { unix_ms: _ } => Vec::new(),
             Self::Sent { step: _, payload } => vec![Made::Payload(payload)],
-            Self::StdinClosed | Self::StdoutClosed | Self::Killed => Vec::new(),
+            Self::StdinClosed | Self::StdoutClosed | Self::Killed | Self::WatchOverflow => Vec::new(),
             Self::StdinBroken { unwritten_bytes: _ } | Self::ClientDeaf { unwritten_bytes: _ } => Vec::new(),
             Self::Received { bytes } => vec![Made::Piece(String::new(), &mut bytes.0)],
             Self::HttpReply {
@@ -311,6 +311,17 @@ impl Kind {
             Self::Looked { label: _, path, found, cut: _ } => {
                 let found = found.iter_mut().flat_map(Found::made);
                 std::iter::once(Made::Bytes(&mut path.0)).chain(found).collect()
+            }
+            Self::FilePut { path, bytes, error } => {
+                let error = error.iter_mut().map(Made::Text);
+                [Made::Bytes(&mut path.0), Made::Payload(bytes)].into_iter().chain(error).collect()
+            }
+            Self::FileMoved { from, to, error } => {
+                let error = error.iter_mut().map(Made::Text);
+                [from, to].map(|path| Made::Bytes(&mut path.0)).into_iter().chain(error).collect()
+            }
+            Self::FolderChanged { folder: _, path, change: _, is_folder: _, pair: _ } => {
+                vec![Made::Bytes(&mut path.0)]
             }
             Self::ActorAlive { actor: _, label: _, role: _ } => Vec::new(),
             Self::ActorFileStays { actor: _, label: _, path } => vec![Made::Text(path)],

@@ -12,7 +12,7 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
-const OPTIONAL: [&str; 26] = [
+const OPTIONAL: [&str; 30] = [
     "allow_ms",
     "after_ms",
     "await_answers",
@@ -22,22 +22,26 @@ const OPTIONAL: [&str; 26] = [
     "capture",
     "content_type",
     "env",
+    "error",
     "expect",
     "fault",
     "fixtures",
     "folder",
+    "folders",
     "http",
     "later",
     "limits",
     "location",
     "manner",
     "mode",
+    "pair",
     "placeholders",
     "recorded",
     "requirements",
     "shared",
     "timeout_scale",
     "turn",
+    "watched",
     "without",
 ];
 const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::{Awaited, Bytes, Event, Exit, FoundKind, StdinState};
+use super::super::{Awaited, Bytes, Event, Exit, FolderChange, FoundKind, StdinState};
 use super::*;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -105,6 +105,16 @@ fn every_kind() -> Vec<Kind> {
         Kind::RecordingStopped { why: text() },
         Kind::FileHeld { file: label(), bytes: bytes() },
         Kind::Looked { label: label(), path: bytes(), found: vec![found], cut: false },
+        Kind::FilePut { path: bytes(), bytes: Payload::text(text()), error: Some(text()) },
+        Kind::FileMoved { from: bytes(), to: bytes(), error: Some(text()) },
+        Kind::FolderChanged {
+            folder: label(),
+            path: bytes(),
+            change: FolderChange::Appeared,
+            is_folder: false,
+            pair: 1,
+        },
+        Kind::WatchOverflow,
         Kind::ActorAlive { actor: label(), label: label(), role: label() },
         Kind::ActorFileStays { actor: label(), label: label(), path: text() },
     ];
