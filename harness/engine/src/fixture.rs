@@ -6,6 +6,7 @@
 
 pub mod actor;
 mod cast;
+mod eye;
 mod files;
 mod listener;
 mod log;

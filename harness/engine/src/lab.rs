@@ -4,8 +4,10 @@
 
 mod acts;
 mod capture;
+mod effects;
 mod flood;
 mod play;
+mod pump;
 mod replies;
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,7 @@ use crate::payload::Vars;
 use crate::peer::Peer;
 use crate::plan::{Act, Fixture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
-use crate::transport::{Connection, Log, Pumped, Until};
+use crate::transport::{Connection, Log};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
@@ -324,12 +326,6 @@ impl Run<'_> {
             };
             act(connection.as_mut(), &mut recorder);
         }
-    }
-
-    fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = Pumped::Gone;
-        self.with_log(session, |connection, log| pumped = connection.pump(until, deadline, log));
-        pumped
     }
 
     fn end(&mut self, session: usize) {

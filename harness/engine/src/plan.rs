@@ -16,7 +16,7 @@ use crate::carriage::Carriage;
 use crate::payload::{Payload, Vars};
 use crate::transport::child::shim::Limits;
 
-pub use beside::Placing;
+pub use beside::{Effect, Placing};
 pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 
 /// An experiment.
@@ -199,6 +199,23 @@ pub enum Act {
         /// Where to.
         to: Payload,
     },
+    /// Wait for something beside the session. No session is opened for it.
+    Await {
+        /// For what.
+        what: Effect,
+        /// For how long at the most, milliseconds; more with `--timeout-scale`.
+        within_ms: u64,
+    },
+    /// Send a signal as soon as something is seen beside the session, and wait for the end of the process, but after
+    /// `STOP` and `CONT`. Where it is not seen in time nothing is sent.
+    SignalWhen {
+        /// Signal name, as in [`Act::Signal`].
+        signal: String,
+        /// What is to be seen.
+        what: Effect,
+        /// How long that is waited for at the most, milliseconds; more with `--timeout-scale`.
+        within_ms: u64,
+    },
     /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
     /// if it is still there. Also after the end of the session.
     ProbeActor {
@@ -215,7 +232,7 @@ pub enum Act {
 impl Act {
     /// Whether it needs no process: it is about files beside the session of its step.
     pub fn is_beside(&self) -> bool {
-        matches!(self, Self::Look { .. } | Self::Put { .. } | Self::Move { .. })
+        matches!(self, Self::Look { .. } | Self::Put { .. } | Self::Move { .. } | Self::Await { .. })
     }
 }
 
@@ -313,6 +330,12 @@ mod tests {
             Act::Look { label: "y".to_owned(), path: Payload::default().var("x.path"), after_ms: 9 },
             Act::Put { path: Payload::text("x"), content: Payload::text("y"), by: Placing::Rename },
             Act::Move { from: Payload::text("x"), to: Payload::text("y") },
+            Act::Await { what: Effect::Starts { actor: "x".to_owned(), start: 1 }, within_ms: 5 },
+            Act::SignalWhen {
+                signal: "KILL".to_owned(),
+                what: Effect::Empty { folder: "x".to_owned(), path: String::new() },
+                within_ms: 5,
+            },
         ];
         let plan = Plan {
             sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],

@@ -90,6 +90,8 @@ pub enum Awaited {
     Writing,
     /// The end of the process.
     Exit,
+    /// Something beside the session.
+    Effect,
 }
 
 /// One thing that happened on one session.

@@ -75,12 +75,24 @@ impl Run<'_> {
                 }
             }
             Act::Signal(name) => {
-                self.with_log(session, |connection, log| connection.signal(name, log));
-                self.live[session].bytes_pending = 0;
-                self.live[session].frames_awaited = 0;
-                // A signal ends a peer that is still starting as well.
-                self.await_end(session, self.stretched(step.allow_ms), Duration::ZERO);
-                self.end(session);
+                self.send_signal(session, name);
+                self.await_signalled(session, step);
+            }
+            Act::SignalWhen { signal, what, within_ms } => {
+                let within = self.stretched(*within_ms);
+                if let Some(fixtures) = fixtures
+                    && self.await_effect(session, what, within, fixtures)?
+                {
+                    self.send_signal(session, signal);
+                    if !matches!(signal.as_str(), "STOP" | "CONT") {
+                        self.await_signalled(session, step);
+                    }
+                }
+            }
+            Act::Await { what, within_ms } => {
+                if let Some(fixtures) = fixtures {
+                    self.await_effect(session, what, self.stretched(*within_ms), fixtures)?;
+                }
             }
             Act::Wait { ms } => {
                 self.let_pass(session, Duration::from_millis(*ms));
@@ -141,6 +153,19 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    fn send_signal(&mut self, session: usize, name: &str) {
+        self.with_log(session, |connection, log| connection.signal(name, log));
+    }
+
+    /// Waits for the end of a process that was sent a signal.
+    fn await_signalled(&mut self, session: usize, step: &Step) {
+        self.live[session].bytes_pending = 0;
+        self.live[session].frames_awaited = 0;
+        // A signal ends a peer that is still starting as well.
+        self.await_end(session, self.stretched(step.allow_ms), Duration::ZERO);
+        self.end(session);
     }
 
     /// Now, as a server in this session has it.

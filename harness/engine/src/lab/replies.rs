@@ -185,10 +185,7 @@ impl Run<'_> {
         let mut deadline = self.lab.budget.exit + allow;
         let mut since_us = self.now_us(session);
         // A peer that has missed a deadline already is not given that time again.
-        let missed = self
-            .events
-            .iter()
-            .any(|event| event.session == session && matches!(event.kind, Kind::DeadlinePassed { .. }));
+        let missed = self.events.iter().any(|event| event.session == session && is_missed(&event.kind));
         if !missed && (bytes > 0 || awaited > frames) {
             let reply = self.lab.budget.reply_to(bytes);
             if lines <= 1 && awaited <= frames + 1 {
@@ -236,4 +233,9 @@ impl Run<'_> {
         pieces.reverse();
         (!pieces.is_empty()).then(|| pieces.concat())
     }
+}
+
+/// Whether the peer was waited for in vain.
+fn is_missed(kind: &Kind) -> bool {
+    matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited != Awaited::Effect)
 }

@@ -2,6 +2,7 @@
 
 mod actors;
 mod beside;
+mod effects;
 mod stage;
 
 use std::collections::BTreeMap;

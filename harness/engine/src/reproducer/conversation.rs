@@ -128,6 +128,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
                 Awaited::Frames => format!("✗ no reply within {waited}"),
                 Awaited::Writing => format!("✗ does not read its input within {waited}"),
                 Awaited::Exit => format!("✗ still running after {waited}"),
+                Awaited::Effect => format!("✗ not seen within {waited}"),
             }
         }
         Kind::Killed => "· killed".to_owned(),

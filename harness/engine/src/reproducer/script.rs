@@ -38,6 +38,8 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         | Act::Hide { .. }
         | Act::Look { .. }
         | Act::Put { .. }
+        | Act::Await { .. }
+        | Act::SignalWhen { .. }
         | Act::Move { .. }
         | Act::ProbeActor { .. } => false,
     });

@@ -34,7 +34,13 @@ impl ReferenceLab {
     ) -> Option<Self> {
         let of_process = |act: &Act| {
             act.is_beside()
-                || matches!(act, Act::Signal(_) | Act::SampleMemory { .. } | Act::ProbeActor { .. })
+                || matches!(
+                    act,
+                    Act::Signal(_)
+                        | Act::SignalWhen { .. }
+                        | Act::SampleMemory { .. }
+                        | Act::ProbeActor { .. }
+                )
         };
         let needs_process = |fixture: &Fixture| !matches!(fixture, Fixture::File { .. });
         if plan.fixtures.iter().any(needs_process) || plan.steps.iter().any(|step| of_process(&step.act)) {

@@ -6,15 +6,15 @@ use crate::fixture::Fixtures;
 use crate::plan::{ActorStep, Fixture, PathKind, Placing};
 use crate::transcript::{Bytes, FolderChange, Found, FoundKind};
 
-fn step(act: Act) -> Step {
+pub(super) fn step(act: Act) -> Step {
     Step::new(act)
 }
 
-fn look(path: &str) -> Step {
+pub(super) fn look(path: &str) -> Step {
     step(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 })
 }
 
-fn looked(transcript: &Transcript, wanted: &str) -> Vec<Found> {
+pub(super) fn looked(transcript: &Transcript, wanted: &str) -> Vec<Found> {
     let of_label = |kind: &Kind| match kind {
         Kind::Looked { label, found, .. } if label == wanted => Some(found.clone()),
         _ => None,
@@ -75,16 +75,16 @@ fn what_is_looked_at_is_bounded() {
     assert_eq!((large.bytes.as_ref().unwrap().0.len(), large.total_bytes), (16 << 20, 17 << 20));
 }
 
-fn put(path: &str, by: Placing) -> Step {
+pub(super) fn put(path: &str, by: Placing) -> Step {
     step(Act::Put { path: Payload::text(path), content: Payload::default().repeat("x", 9), by })
 }
 
-fn queue() -> Fixture {
+pub(super) fn queue() -> Fixture {
     let folders = ["inbox", "processing", "done", "failed"].map(str::to_owned).to_vec();
     Fixture::Folder { name: "queue".to_owned(), folders, watched: true }
 }
 
-fn job(script: Vec<ActorStep>) -> Fixture {
+pub(super) fn job(script: Vec<ActorStep>) -> Fixture {
     Fixture::Actor { name: "job".to_owned(), script, later: Vec::new() }
 }
 
