@@ -5,32 +5,35 @@
 //! nothing here judges it.
 
 pub mod actor;
+mod cast;
+mod eye;
 mod files;
 mod listener;
 mod log;
+mod look;
+mod place;
 mod process;
+mod tree;
+mod watch;
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
 use crate::payload::Vars;
 use crate::plan::{FOLDER, Fixture};
 use crate::transcript::{Bytes, Kind};
 
+use self::cast::{Actor, Told, process_of};
 use self::files::{check_names, make_actor, make_file, make_folders, make_path, name_of};
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
-use self::process::Identity;
+pub use self::log::now_us;
+use self::watch::{Noted, Watcher};
 
-/// How long [`Fixtures::stop`] waits for one killed process to be gone.
-const KILL_PATIENCE: Duration = Duration::from_secs(1);
 /// Most bytes of a kept file that are recorded.
 pub const KEPT_BYTES_MAX: u64 = 8 << 20;
-/// How often [`Fixtures::stop`] looks for processes that were started while it killed others.
-const KILL_ROUNDS: usize = 3;
 
 /// Processes are started under a reading lock, and nobody else's while something is open that they must not inherit.
 static BIRTHS: RwLock<()> = RwLock::new(());
@@ -70,13 +73,11 @@ pub struct Fixtures {
     listeners: Option<Listeners>,
     actors: Vec<Actor>,
     kept: Vec<(String, PathBuf)>,
-}
-
-#[derive(Debug)]
-struct Actor {
-    name: String,
-    scenario: PathBuf,
-    log: log::Reader,
+    watcher: Option<Watcher>,
+    /// Files that were put there.
+    puts: usize,
+    /// The folder that all of it is in, without links.
+    folder: PathBuf,
 }
 
 impl Fixtures {
@@ -121,6 +122,7 @@ impl Fixtures {
         let mut served = Vec::new();
         let mut actors = Vec::new();
         let mut kept = Vec::new();
+        let mut watched = Vec::new();
         let mut sockets = bound.into_iter();
         for fixture in fixtures {
             let path = dir.join(name_of(fixture));
@@ -141,6 +143,14 @@ impl Fixtures {
                         kept.push((name.clone(), path));
                     }
                 }
+                Fixture::Folder { name, folders, watched: is_watched } => {
+                    for folder in std::iter::once(path.clone()).chain(folders.iter().map(|it| path.join(it)))
+                    {
+                        fs::create_dir_all(&folder)
+                            .map_err(|error| failed("make the folder", &folder, &error))?;
+                    }
+                    watched.extend(is_watched.then(|| (path.clone(), name.clone())));
+                }
                 Fixture::Path { what, .. } => {
                     make_folders(&path)?;
                     make_path(&path, what, &vars)?;
@@ -156,7 +166,8 @@ impl Fixtures {
         } else {
             Some(Listeners::start(served).map_err(|error| format!("cannot start the listeners: {error}"))?)
         };
-        Ok(Self { vars, listeners, actors, kept })
+        let watcher = if watched.is_empty() { None } else { Some(watch(watched, &actors)?) };
+        Ok(Self { vars, listeners, actors, kept, watcher, puts: 0, folder: dir })
     }
 
     /// The variables of all fixtures, `name.port`, `name.address`, `name.path`, and `folder`: where their files are.
@@ -164,42 +175,45 @@ impl Fixtures {
         self.vars.clone()
     }
 
-    /// What happened since the last call, in order: [`Kind::ListenerHit`], [`Kind::ActorStarted`],
-    /// [`Kind::ActorReceived`] and [`Kind::ActorSaw`]. Everything that a peer did before the call is in it; a connection whose request head
-    /// is not complete by then counts with what has come.
+    /// What happened since the last call, in order: hits and replies of listeners; starts of actors, what they were given
+    /// and saw, and when they end what they wrote. Everything that a peer did before the call is in it; a connection whose
+    /// request head is not complete by then counts with what has come.
     ///
     /// # Errors
     /// One sentence about a fault of the harness: the listeners died, or an actor could not do what it was told.
     pub fn observe(&mut self) -> Result<Vec<Kind>, String> {
-        let mut happened: Vec<(u64, Kind)> = Vec::new();
-        if let Some(listeners) = &self.listeners {
-            for hit in listeners.collect()? {
-                happened.push((
-                    hit.at_us,
-                    Kind::ListenerHit { listener: hit.listener, head: hit.head, body: hit.body },
-                ));
-            }
+        Ok(self.happened()?.into_iter().map(|(_, kind)| kind).collect())
+    }
+
+    /// As [`Fixtures::observe`], with times on the clock of [`now_us`].
+    ///
+    /// # Errors
+    /// Those of [`Fixtures::observe`].
+    pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, String> {
+        let listeners = self.listeners.as_ref().map_or(Ok(Vec::new()), Listeners::collect)?;
+        let mut told = self.told()?;
+        let noted = self.watcher.as_ref().map(Watcher::collect).unwrap_or_default();
+        // A mark stands behind its line: what was written since the records were read is there.
+        if !watch::marks(&noted).is_subset(&told.iter().map(|told| told.mark.as_str()).collect()) {
+            told.extend(self.told()?);
         }
+        Ok(in_order(noted, told, listeners))
+    }
+
+    fn told(&mut self) -> Result<Vec<Told>, String> {
+        let mut told = Vec::new();
         for actor in &mut self.actors {
-            for line in actor.log.read_new()? {
-                let name = actor.name.clone();
-                match line.entry {
-                    Entry::Started { process, argv, .. } => happened
-                        .push((line.at_us, Kind::ActorStarted { actor: name, argv, pid: process.pid })),
-                    Entry::Received { bytes } => {
-                        happened.push((line.at_us, Kind::ActorReceived { actor: name, bytes }));
-                    }
-                    Entry::Saw { pid, seen, pieces } => {
-                        let seen = log::put_together(&actor.scenario, *seen, &pieces)?;
-                        happened.push((line.at_us, Kind::ActorSaw { actor: name, pid, seen }));
-                    }
-                    Entry::Holder { .. } => {}
-                    Entry::Failed { error } => return Err(format!("the actor {name:?} failed: {error}")),
-                }
-            }
+            told.extend(actor.observe()?);
         }
-        happened.sort_by_key(|(at_us, _)| *at_us);
-        Ok(happened.into_iter().map(|(_, kind)| kind).collect())
+        Ok(told)
+    }
+
+    /// Ends everything as [`Fixtures::stop`] does, and gives what [`Fixtures::happened`] did not.
+    pub fn finish(&mut self) -> Vec<(u64, Kind)> {
+        let listeners = self.listeners.take().map(Listeners::stop).unwrap_or_default();
+        let told = self.actors.drain(..).flat_map(|mut actor| actor.stop()).collect();
+        let noted = self.watcher.take().map(|watcher| watcher.collect()).unwrap_or_default();
+        in_order(noted, told, listeners)
     }
 
     /// [`Kind::FileHeld`] for each kept file, with [`KEPT_BYTES_MAX`] bytes at most. One that the peer took away holds
@@ -275,44 +289,31 @@ impl Fixtures {
 
     /// Closes the listeners and kills every process of an actor that still lives.
     pub fn stop(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        self.listeners = None;
-        for actor in &self.actors {
-            // An actor writes down that it started before it asks for its scenario: from here on every one is either
-            // in the record or ends by itself.
-            let _ = fs::remove_file(&actor.scenario);
-        }
-        for actor in self.actors.drain(..) {
-            for _ in 0..KILL_ROUNDS {
-                let lines = actor.log.read_all().unwrap_or_default();
-                let mut killed = false;
-                for (process, _) in lines.into_iter().filter_map(|line| process_of(line.entry)) {
-                    killed |= process.kill(KILL_PATIENCE);
-                }
-                if !killed {
-                    break;
-                }
-            }
-        }
+        self.finish();
     }
 }
 
 impl Drop for Fixtures {
     fn drop(&mut self) {
-        self.end();
+        self.finish();
     }
 }
 
-fn process_of(entry: Entry) -> Option<(Identity, &'static str)> {
-    match entry {
-        Entry::Started { process, .. } => Some((process, "self")),
-        Entry::Holder { process, left_group: false } => Some((process, "child")),
-        Entry::Holder { process, left_group: true } => Some((process, "left_group")),
-        Entry::Received { .. } | Entry::Saw { .. } | Entry::Failed { .. } => None,
-    }
+/// All events by time; of equal ones those of folders first.
+fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind)>) -> Vec<(u64, Kind)> {
+    let mut happened = watch::before_marks(noted, &told);
+    happened.extend(listeners);
+    happened.extend(told.into_iter().map(|told| (told.at_us, told.kind)));
+    happened.sort_by_key(|(at_us, _)| *at_us);
+    happened
+}
+
+/// Starts to watch folders, and where the actors leave their marks.
+fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, String> {
+    let marks: Vec<PathBuf> = actors.iter().map(|actor| actor.marks.clone()).collect();
+    let made = marks.iter().try_for_each(fs::create_dir);
+    made.and_then(|()| Watcher::start(folders, marks))
+        .map_err(|error| format!("cannot watch folders: {error}"))
 }
 
 /// Replaces each `{{name}}` in `text` by the value of that variable.

@@ -2,9 +2,13 @@
 //!
 //! It knows bytes, frames and time. What a frame means it asks the boundary, and only to stop waiting early.
 
+mod acts;
 mod capture;
+mod effects;
 mod flood;
 mod play;
+mod pump;
+mod replies;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -14,24 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::boundary::Moment;
 use crate::budget::Budget;
-use crate::fixture::{ActorExe, Fixtures};
-use crate::payload::{Payload, Vars};
+use crate::fixture::{ActorExe, Fixtures, now_us};
+use crate::payload::Vars;
 use crate::peer::Peer;
-use crate::plan::{Act, Plan, Step};
+use crate::plan::{Act, Fixture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
-use crate::transport::in_process::UNIX_MS_AT_START;
-use crate::transport::{Connection, Log, Pumped, Until};
+use crate::transport::{Connection, Log};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
-/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
-const BUSY_FACTOR: f64 = 1.5;
-/// How often it is looked at whether the peer still works.
-const BUSY_SLICE: Duration = Duration::from_secs(2);
-/// Part of a processor that counts as working; the machine may be loaded.
-const BUSY_SHARE: f64 = 0.1;
 
 /// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
 /// with a peer that is slow or loses one reply after the other.
@@ -136,6 +132,13 @@ impl Lab<'_> {
             lab: self,
             plan,
             begun: Instant::now(),
+            begun_us: now_us(),
+            is_watched: self.peer.is_process()
+                && plan
+                    .fixtures
+                    .iter()
+                    .any(|fixture| matches!(fixture, Fixture::Folder { watched: true, .. })),
+            is_beside: self.peer.is_process() && plan.steps.iter().any(|step| step.act.is_beside()),
             run: self.run_word(),
             // A step writes, and something is received.
             events: Vec::with_capacity(plan.steps.len() * 2),
@@ -161,8 +164,10 @@ impl Lab<'_> {
             run.end(session);
             run.observe(session, fixtures.as_mut())?;
         }
-        if let Some(fixtures) = fixtures {
-            fixtures.stop();
+        if let Some(mut fixtures) = fixtures {
+            if let Some(session) = plan.sessions.len().checked_sub(1) {
+                run.note(session, fixtures.finish());
+            }
         }
         outcome?;
         if self.budget.is_interrupted() {
@@ -196,6 +201,12 @@ struct Run<'a> {
     lab: &'a Lab<'a>,
     plan: &'a Plan,
     begun: Instant,
+    /// The same moment on the clock that processes share.
+    begun_us: u64,
+    /// A folder is watched: what happens beside the sessions has its own times.
+    is_watched: bool,
+    /// Something is done beside real processes: its time is none of theirs.
+    is_beside: bool,
     /// A word that no other conversation has.
     run: String,
     events: Vec<Event>,
@@ -206,122 +217,6 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn step(&mut self, index: usize, step: &Step, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
-        let session = step.session;
-        // What a peer started can be looked at when it has ended itself.
-        if !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
-            return Ok(());
-        }
-        match &step.act {
-            Act::Send { payload, chunking, await_frames } => {
-                if self.live[session].over || self.is_drawn_out() {
-                    return Ok(());
-                }
-                let mut bytes = payload.expand(&self.vars)?;
-                let mut written = payload.clone();
-                let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
-                let moment = Moment { is_one_body, ..self.moment(session, index) };
-                if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {
-                    self.record(session, Kind::Clock { unix_ms: moment.unix_ms });
-                    written = Payload::from_bytes(&sealed);
-                    bytes = sealed;
-                }
-                let (length, lines) = (bytes.len(), memchr::memchr_iter(b'\n', &bytes).count());
-                let kind = Kind::Sent { step: index, payload: written };
-                self.record(session, kind);
-                let live = &mut self.live[session];
-                live.bytes_pending += length;
-                live.lines_pending += lines;
-                live.lines_sent += lines as u64;
-                live.frames_awaited += u64::from(*await_frames);
-                if let Some(connection) = live.connection.as_mut() {
-                    connection.queue_step(index, bytes, *chunking, step.http.as_ref());
-                }
-                if step.await_answers > 0 {
-                    self.await_answers(index, step);
-                } else if *await_frames > 0 {
-                    self.await_reply(index, step);
-                    if let Some(capture) = &step.capture
-                        && self.capture(session, capture).is_none()
-                    {
-                        // Later steps need the value: this conversation can go no further.
-                        self.live[session].over = true;
-                    }
-                }
-            }
-            Act::Finish => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
-                    connection.close_stdin();
-                }
-                let start = self.until_ready(session);
-                self.await_end(session, self.stretched(step.allow_ms), start);
-                self.end(session);
-            }
-            Act::CloseStdin => {
-                if let Some(connection) = self.live[session].connection.as_mut() {
-                    connection.close_stdin();
-                }
-            }
-            Act::Signal(name) => {
-                self.with_log(session, |connection, log| connection.signal(name, log));
-                self.live[session].bytes_pending = 0;
-                self.live[session].frames_awaited = 0;
-                // A signal ends a peer that is still starting as well.
-                self.await_end(session, self.stretched(step.allow_ms), Duration::ZERO);
-                self.end(session);
-            }
-            Act::Wait { ms } => {
-                self.let_pass(session, Duration::from_millis(*ms));
-            }
-            Act::Flush => {
-                let deadline = self.deadline(session, step) + self.until_ready(session);
-                let since_us = self.now_us(session);
-                if let Pumped::Deadline(_) = self.pump(session, Until::Written, deadline) {
-                    self.deadline_passed(session, Awaited::Writing, since_us);
-                    self.live[session].over = true;
-                }
-            }
-            Act::SampleMemory { label } => {
-                let bytes = self.live[session].connection.as_mut().and_then(|c| c.memory_hwm_bytes());
-                if let Some(hwm_bytes) = bytes {
-                    self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
-                }
-            }
-            Act::Play { script, life_ms } => {
-                self.play(index, session, script, *life_ms)?;
-                if let Some(fixtures) = fixtures {
-                    for kind in fixtures.kept_files()? {
-                        self.record(session, kind);
-                    }
-                }
-            }
-            Act::Hide { fixture, hidden } => fixtures.map_or(Ok(()), |it| it.hide(fixture, *hidden))?,
-            Act::ProbeActor { actor, label, after_ms } => {
-                if *after_ms > 0 {
-                    self.let_pass(session, self.stretched(*after_ms));
-                }
-                if let Some(fixtures) = fixtures {
-                    for kind in fixtures.probe_actor(actor, label)? {
-                        self.record(session, kind);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Now, as a server in this session has it.
-    fn moment(&self, session: usize, step: usize) -> Moment {
-        let now_ms = self.now_us(session) / 1_000;
-        let unix_ms = match self.lab.peer.is_process() {
-            true => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
-            false => UNIX_MS_AT_START + now_ms,
-        };
-        Moment { unix_ms, run: self.run.clone(), step, is_one_body: false }
-    }
-
     /// Whether a generated conversation has had its time. One that says itself how long it may take has been planned.
     fn is_drawn_out(&self) -> bool {
         let is_planned = || self.plan.steps.iter().any(|step| step.allow_ms > 0);
@@ -338,12 +233,6 @@ impl Run<'_> {
             return Ok(live.connection.is_some());
         }
         live.opened = true;
-        let last_us = self.events.last().map_or(0, |event| event.at_us);
-        live.offset_us = if self.lab.peer.is_process() {
-            u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
-        } else {
-            last_us
-        };
         let temp_dir = match self.folder {
             Some(folder) => {
                 let path = folder.join(format!("tmp{session}"));
@@ -365,7 +254,9 @@ impl Run<'_> {
             stdout_bytes_max: flood::room(self.plan, session, &self.vars, bytes_max),
             ..self.lab.budget.clone()
         };
+        let last_us = self.events.last().map_or(0, |event| event.at_us);
         let live = &mut self.live[session];
+        live.offset_us = if self.lab.peer.is_process() { micros(self.begun.elapsed()) } else { last_us };
         let mut recorder = Recorder {
             events: &mut self.events,
             session,
@@ -386,235 +277,20 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
-    /// the canary's answer tells whether the reply was lost or the peer is dead.
-    fn await_reply(&mut self, index: usize, step: &Step) {
-        let session = step.session;
-        let deadline = self.deadline(session, step);
-        let canary_follows =
-            self.plan.steps.get(index + 1).is_some_and(|next| next.canary && next.session == session);
-        let target = Until::Frames(self.live[session].frames_awaited);
-        let since_us = self.now_us(session);
-        let live = &self.live[session];
-        let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
-        let asks_canary = canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames;
-        if !asks_canary {
-            self.await_start(session);
-        }
-        let pumped = if self.live[session].short_of_frames {
-            self.await_canary(step, self.live[session].frames_awaited, deadline)
-        } else if asks_canary {
-            let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
-            if let Pumped::Deadline(_) = pumped {
-                self.live[session].short_of_frames = true;
-                return;
-            }
-            pumped
-        } else {
-            self.pump_replies(session, target, deadline)
-        };
-        match pumped {
-            Pumped::Reached => {
-                // Replies that nobody waited for may still come before the canary's own.
-                let lines_sent = self.live[session].lines_sent;
-                let all_came = !step.canary
-                    || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
-                let live = &mut self.live[session];
-                if all_came {
-                    live.bytes_pending = 0;
-                    live.lines_pending = 0;
-                }
-                live.short_of_frames = false;
-                if shows_latency && self.lab.peer.is_process() {
-                    let took = Duration::from_micros(self.now_us(session).saturating_sub(since_us));
-                    self.lab.peer.pace.saw_latency(&self.plan.sessions[session].command, took);
-                }
-            }
-            Pumped::Deadline(awaited) => {
-                self.deadline_passed(session, awaited, since_us);
-                self.live[session].over = true;
-            }
-            Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => self.live[session].over = true,
-        }
-    }
-
-    /// Waits until the certain answers to a step and to those sent just before it have come, whatever else comes.
-    fn await_answers(&mut self, index: usize, step: &Step) {
-        let (session, plan) = (step.session, self.plan);
-        let count = usize::try_from(step.await_answers).unwrap_or(usize::MAX);
-        let sends = plan.steps[..=index].iter().rev();
-        let mut open: Vec<&Step> = sends
-            .filter(|step| step.session == session && matches!(step.act, Act::Send { .. }))
-            .take(count)
-            .collect();
-        let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
-        self.await_start(session);
-        let mut next = self.live[session].frames_answered;
-        loop {
-            while next < self.frame_count(session) {
-                let frame = self.frame(session, next).unwrap_or_default();
-                open.retain(|step| !self.lab.peer.boundary.answers_canary(step, &frame));
-                next += 1;
-            }
-            if open.is_empty() {
-                let live = &mut self.live[session];
-                (live.frames_awaited, live.frames_answered) = (next, next);
-                (live.bytes_pending, live.lines_pending) = (0, 0);
-                return;
-            }
-            match self.pump_replies(session, Until::Frames(next + 1), deadline) {
-                Pumped::Reached => {}
-                Pumped::Deadline(awaited) => {
-                    self.deadline_passed(session, awaited, since_us);
-                    self.live[session].over = true;
-                    return;
-                }
-                Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => {
-                    self.live[session].over = true;
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
-    fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
-        let session = step.session;
-        loop {
-            let seen = self.frame_count(session);
-            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
-            let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
-            if answered || seen >= frames_due {
-                self.live[session].frames_awaited = seen;
-                return Pumped::Reached;
-            }
-            let pumped = self.pump_replies(session, Until::Frames(seen + 1), deadline);
-            if pumped != Pumped::Reached {
-                return pumped;
-            }
-        }
-    }
-
-    /// Gives a peer that has said nothing yet what is left of the time to start.
-    fn await_start(&mut self, session: usize) {
-        let left = self.until_ready(session);
-        if !left.is_zero() {
-            self.pump(session, Until::Frames(1), left);
-        }
-    }
-
-    /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
-    /// may take its time for each of many.
-    fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let live = &self.live[session];
-        let (target, due) = match until {
-            Until::Frames(frames) => (frames, frames),
-            _ => (u64::MAX, live.frames_awaited.max(live.lines_sent)),
-        };
-        let mut seen = self.frame_count(session);
-        loop {
-            let next = if seen < due { Until::Frames(seen + 1) } else { until };
-            let pumped = self.pump(session, next, deadline);
-            seen = self.frame_count(session);
-            if pumped != Pumped::Reached || next == until || seen >= target {
-                return pumped;
-            }
-        }
-    }
-
-    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
-    /// says how fast a peer reads, and an idle one is given up in time.
-    fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = self.pump_while_replies_come(session, until, deadline);
-        if self.live[session].bytes_pending < LARGE_BYTES {
-            return pumped;
-        }
-        let mut extra = deadline.mul_f64(BUSY_FACTOR);
-        while let Pumped::Deadline(_) = pumped
-            && !extra.is_zero()
-        {
-            let cpu = |run: &Self| run.live[session].connection.as_ref().and_then(|c| c.cpu_time());
-            let slice = extra.min(BUSY_SLICE);
-            extra -= slice;
-            let before = cpu(self);
-            pumped = self.pump(session, until, slice);
-            let worked = cpu(self).zip(before).map(|(now, before)| now.saturating_sub(before));
-            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
-                break;
-            }
-        }
-        pumped
-    }
-
-    /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
-    /// waited for first; where several are, nobody knows which is the last, and their time is added. `start` is what a peer
-    /// that has said nothing yet may need to begin.
-    fn await_end(&mut self, session: usize, allow: Duration, start: Duration) {
-        let live = &self.live[session];
-        let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
-        let frames = self.frame_count(session);
-        let mut deadline = self.lab.budget.exit + allow;
-        let mut since_us = self.now_us(session);
-        // A peer that has missed a deadline already is not given that time again.
-        let missed = self
-            .events
-            .iter()
-            .any(|event| event.session == session && matches!(event.kind, Kind::DeadlinePassed { .. }));
-        if !missed && (bytes > 0 || awaited > frames) {
-            let reply = self.lab.budget.reply_to(bytes);
-            if lines <= 1 && awaited <= frames + 1 {
-                let deadline = reply + allow + start;
-                if self.pump_replies(session, Until::Frames(frames + 1), deadline) == Pumped::Reached {
-                    since_us = self.now_us(session);
-                }
-            } else {
-                deadline += reply;
-            }
-        }
-        let deadline = deadline + start.min(self.until_ready(session));
-        if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
-            self.deadline_passed(session, Awaited::Exit, since_us);
-        }
-    }
-
-    fn frame_count(&self, session: usize) -> u64 {
-        self.live[session].frames
-    }
-
-    /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
-    fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
-        let mut ended = self.frame_count(session);
-        let mut pieces: Vec<&[u8]> = Vec::new();
-        for event in self.events.iter().rev().filter(|event| event.session == session) {
-            let Kind::Received { bytes } = &event.kind else { continue };
-            let bytes = bytes.0.as_slice();
-            let end = if pieces.is_empty() {
-                if index >= ended {
-                    return None;
-                }
-                ended -= memchr::memchr_iter(b'\n', bytes).count() as u64;
-                let Some(before) = index.checked_sub(ended) else { continue };
-                memchr::memchr_iter(b'\n', bytes).nth(usize::try_from(before).ok()?)?
-            } else {
-                bytes.len()
-            };
-            let begin = memchr::memrchr(b'\n', &bytes[..end]).map(|feed| feed + 1);
-            pieces.push(&bytes[begin.unwrap_or(0)..end]);
-            if begin.is_some() {
-                break;
-            }
-        }
-        pieces.reverse();
-        (!pieces.is_empty()).then(|| pieces.concat())
-    }
-
     fn now_us(&self, session: usize) -> u64 {
         let live = &self.live[session];
         live.connection.as_ref().map_or(live.ended_us, |connection| connection.now_us())
     }
 
     fn record(&mut self, session: usize, kind: Kind) {
-        let at_us = self.live[session].offset_us + self.now_us(session);
+        let mut at_us = self.live[session].offset_us + self.now_us(session);
+        if self.live[session].connection.is_none() {
+            // Its clock stands still.
+            let last_us = self.events.last().map_or(0, |event| event.at_us);
+            let now_us =
+                if self.is_beside || self.is_watched { micros(self.begun.elapsed()) } else { last_us };
+            at_us = at_us.max(last_us).max(now_us);
+        }
         self.events.push(Event { at_us, session, kind });
     }
 
@@ -652,12 +328,6 @@ impl Run<'_> {
         }
     }
 
-    fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = Pumped::Gone;
-        self.with_log(session, |connection, log| pumped = connection.pump(until, deadline, log));
-        pumped
-    }
-
     fn end(&mut self, session: usize) {
         self.with_log(session, |connection, log| connection.finish(log));
         flood::cut(&mut self.events, self.lab.budget.flood_bytes_kept);
@@ -677,17 +347,33 @@ impl Run<'_> {
 
     fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
         if let Some(fixtures) = fixtures {
-            for kind in fixtures.observe()? {
-                self.record(session, kind);
-            }
+            let happened = fixtures.happened()?;
+            self.note(session, happened);
         }
         Ok(())
+    }
+
+    /// Records what happened beside the session, with its times on the clock that processes share: where folders are
+    /// watched, in the places that these give it.
+    fn note(&mut self, session: usize, happened: Vec<(u64, Kind)>) {
+        if !self.is_watched {
+            happened.into_iter().for_each(|(_, kind)| self.record(session, kind));
+            return;
+        }
+        for (at_us, kind) in happened {
+            self.events.push(Event { at_us: at_us.saturating_sub(self.begun_us), session, kind });
+        }
+        self.events.sort_by_key(|event| event.at_us);
     }
 }
 
 /// Whether the step asks for nothing but a quick answer. The end of a one-shot peer is the answer to its input.
 fn is_plain(step: &Step) -> bool {
     step.canary && (step.allow_ms == 0 || step.act == Act::Finish)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.

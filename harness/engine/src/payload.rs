@@ -93,15 +93,55 @@ impl Payload {
 
     /// Number of bytes, with every variable taken from `vars` (an unknown one counts 0).
     pub fn len(&self, vars: &Vars) -> usize {
-        self.0
-            .iter()
-            .map(|segment| match segment {
-                Segment::Text(text) => text.len(),
-                Segment::Hex(hex) => hex.len() / 2,
-                Segment::Repeat { unit, times } => unit.len() * usize::try_from(*times).unwrap_or(usize::MAX),
-                Segment::Var(name) => vars.get(name).map_or(0, String::len),
-            })
-            .sum()
+        let lengths = self.0.iter().map(|segment| match segment {
+            Segment::Text(text) => text.len(),
+            Segment::Hex(hex) => hex.len() / 2,
+            Segment::Repeat { unit, times } => {
+                unit.len().saturating_mul(usize::try_from(*times).unwrap_or(usize::MAX))
+            }
+            Segment::Var(name) => vars.get(name).map_or(0, String::len),
+        });
+        lengths.fold(0, usize::saturating_add)
+    }
+
+    /// With the value of each variable in its place.
+    ///
+    /// # Errors
+    /// Names the variable that has no value.
+    pub fn filled(&self, vars: &Vars) -> Result<Self, String> {
+        let fill = |segment: &Segment| match segment {
+            Segment::Var(name) => {
+                let value = vars.get(name).ok_or_else(|| format!("variable {name:?} has no value"))?;
+                Ok(Segment::Text(value.clone()))
+            }
+            other => Ok(other.clone()),
+        };
+        self.0.iter().map(fill).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Its first `bytes` bytes. Variables count nothing.
+    #[must_use]
+    pub fn prefix(&self, bytes: u64) -> Self {
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut segments = Vec::new();
+        for segment in &self.0 {
+            let one = Self(vec![segment.clone()]);
+            let length = one.len(&Vars::new());
+            if length <= left {
+                left -= length;
+                segments.extend(one.0);
+                continue;
+            }
+            if let Segment::Repeat { unit, .. } = segment {
+                let times = (left / unit.len()) as u64;
+                segments.extend((times > 0).then(|| Segment::Repeat { unit: unit.clone(), times }));
+                segments.extend(Self::from_bytes(&unit.as_bytes()[..left % unit.len()]).0);
+            } else {
+                segments.extend(Self::from_bytes(&one.expand(&Vars::new()).unwrap_or_default()[..left]).0);
+            }
+            break;
+        }
+        Self(segments)
     }
 
     /// Number of line feeds, those in variables not counted.
@@ -351,6 +391,19 @@ mod tests {
             assert_eq!(expanded.unwrap(), format!("<{}>", "a€".repeat(times as usize)).into_bytes());
         }
         assert_eq!(Payload::default().repeat("", 5).expand(&Vars::new()).unwrap(), b"");
+    }
+
+    #[test]
+    fn a_prefix_has_the_first_bytes() {
+        let payload =
+            Payload::text("a€").repeat("<é>", 9).then(Payload(vec![Segment::Hex("ff00fe".to_owned())]));
+        let whole = payload.expand(&Vars::new()).unwrap();
+        for bytes in 0..=whole.len() + 1 {
+            let prefix = payload.prefix(bytes as u64).expand(&Vars::new()).unwrap();
+            assert_eq!(prefix, whole[..bytes.min(whole.len())]);
+        }
+        assert_eq!(payload.prefix(u64::MAX), payload);
+        assert_eq!(Payload::default().repeat("xy", u64::MAX).prefix(5).0.len(), 2, "nothing long is built");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! expanded from a case or made by a generator before any peer runs, so that it can be printed, stored, replayed and
 //! shrunk. What is expected is opaque here; the boundary's oracle reads it.
 
+mod beside;
 mod fixture;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::carriage::Carriage;
 use crate::payload::{Payload, Vars};
 use crate::transport::child::shim::Limits;
 
+pub use beside::{Effect, Placing};
 pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 
 /// An experiment.
@@ -49,6 +51,7 @@ impl Plan {
         let sent = self.steps.iter().map(|step| match &step.act {
             Act::Send { payload, .. } => payload.len(&Vars::new()),
             Act::Play { script, .. } => script.to_string().len(),
+            Act::Put { content, .. } => content.len(&Vars::new()),
             _ => 0,
         });
         let told = self.fixtures.iter().map(|fixture| match fixture {
@@ -76,7 +79,7 @@ impl Plan {
         };
         let writes = |step: &Step| match &step.act {
             Act::Send { payload, .. } => payload.variables().any(|name| name == FOLDER),
-            _ => false,
+            act => act.is_beside(),
         };
         !self.fixtures.is_empty() || self.sessions.iter().any(names) || self.steps.iter().any(writes)
     }
@@ -170,6 +173,49 @@ pub enum Act {
         /// Whether it goes.
         hidden: bool,
     },
+    /// Record what lies at a path, also where nothing does. No session is opened for it.
+    Look {
+        /// Name for the oracle.
+        label: String,
+        /// A file or a folder, with variables of fixtures; relative to the folder that they are in, or absolute and below it.
+        path: Payload,
+        /// Time that passes before, milliseconds; more with `--timeout-scale`.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_ms: u64,
+    },
+    /// Put a file somewhere, in the place of what is there. No session is opened for it.
+    Put {
+        /// Where, as in [`Act::Look`].
+        path: Payload,
+        /// What is in it, with variables of fixtures.
+        content: Payload,
+        /// How it comes there.
+        by: Placing,
+    },
+    /// Move a file or a folder. No session is opened for it.
+    Move {
+        /// From where, as in [`Act::Look`].
+        from: Payload,
+        /// Where to.
+        to: Payload,
+    },
+    /// Wait for something beside the session. No session is opened for it.
+    Await {
+        /// For what.
+        what: Effect,
+        /// For how long at the most, milliseconds; more with `--timeout-scale`.
+        within_ms: u64,
+    },
+    /// Send a signal as soon as something is seen beside the session, and wait for the end of the process, but after
+    /// `STOP` and `CONT`. Where it is not seen in time nothing is sent.
+    SignalWhen {
+        /// Signal name, as in [`Act::Signal`].
+        signal: String,
+        /// What is to be seen.
+        what: Effect,
+        /// How long that is waited for at the most, milliseconds; more with `--timeout-scale`.
+        within_ms: u64,
+    },
     /// Record which processes of an actor are still alive, and the file that its last start was given as last argument
     /// if it is still there. Also after the end of the session.
     ProbeActor {
@@ -181,6 +227,13 @@ pub enum Act {
         #[serde(default, skip_serializing_if = "is_zero")]
         after_ms: u64,
     },
+}
+
+impl Act {
+    /// Whether it needs no process: it is about files beside the session of its step.
+    pub fn is_beside(&self) -> bool {
+        matches!(self, Self::Look { .. } | Self::Put { .. } | Self::Move { .. } | Self::Await { .. })
+    }
 }
 
 /// Takes a value out of a reply for later payloads.
@@ -274,6 +327,15 @@ mod tests {
             Act::Play { script: Value::from("x"), life_ms: 7 },
             Act::Hide { fixture: "x".to_owned(), hidden: true },
             Act::ProbeActor { actor: "x".to_owned(), label: "y".to_owned(), after_ms: 9 },
+            Act::Look { label: "y".to_owned(), path: Payload::default().var("x.path"), after_ms: 9 },
+            Act::Put { path: Payload::text("x"), content: Payload::text("y"), by: Placing::Rename },
+            Act::Move { from: Payload::text("x"), to: Payload::text("y") },
+            Act::Await { what: Effect::Starts { actor: "x".to_owned(), start: 1 }, within_ms: 5 },
+            Act::SignalWhen {
+                signal: "KILL".to_owned(),
+                what: Effect::Empty { folder: "x".to_owned(), path: String::new() },
+                within_ms: 5,
+            },
         ];
         let plan = Plan {
             sessions: vec![Session { command: "serve".to_owned(), ..Session::default() }],

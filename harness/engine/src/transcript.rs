@@ -3,6 +3,7 @@
 //! A transcript is append-only while it is recorded and pure data afterwards: judging it again gives the same
 //! findings for ever. It is stored as newline-delimited JSON, the header first, then one event a line.
 
+mod beside;
 mod packed;
 mod redact;
 mod seen;
@@ -22,6 +23,7 @@ use crate::payload::{Payload, Vars};
 use crate::plan::{Act, Chunking, Plan, Step};
 use crate::text::visible_lines;
 
+pub use beside::{FolderChange, Found, FoundKind};
 pub use packed::Packed;
 pub use redact::{Secrets, placeholder};
 pub use seen::{Seen, StdinState};
@@ -47,6 +49,12 @@ impl<'de> Deserialize<'de> for Bytes {
         let payload = Payload::deserialize(deserializer)?;
         payload.expand(&Vars::new()).map(Self).map_err(serde::de::Error::custom)
     }
+}
+
+// Serde hands the field over by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_empty(bytes: &Bytes) -> bool {
@@ -82,6 +90,8 @@ pub enum Awaited {
     Writing,
     /// The end of the process.
     Exit,
+    /// Something beside the session.
+    Effect,
 }
 
 /// One thing that happened on one session.
@@ -236,6 +246,17 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "is_empty")]
         body: Bytes,
     },
+    /// What a connection to a fixture's HTTP listener got, once it is known: when all was written or the connection ended.
+    ListenerReplied {
+        /// Name of the fixture.
+        listener: String,
+        /// Status of the reply.
+        status: u16,
+        /// Number of the bytes that were taken, those of the head among them.
+        bytes: u64,
+        /// That was all that the fixture says.
+        whole: bool,
+    },
     /// An actor that the harness plays was started by the peer.
     ActorStarted {
         /// Name of the fixture.
@@ -260,6 +281,27 @@ pub enum Kind {
         pid: i32,
         /// What it saw.
         seen: Seen,
+    },
+    /// What one start of an actor wrote to standard output. It is told when the actor has ended, or was found dead.
+    ActorWrote {
+        /// Name of the fixture.
+        actor: String,
+        /// Its process id.
+        pid: i32,
+        /// What was taken of it: by a pipe, which need not mean that somebody read it.
+        bytes: Payload,
+        /// All of it was taken. Else the reader went away, or the actor was killed within a write, of which then nothing
+        /// is told.
+        whole: bool,
+    },
+    /// An actor ended as its script says. One that was killed has no such event.
+    ActorEnded {
+        /// Name of the fixture.
+        actor: String,
+        /// Its process id.
+        pid: i32,
+        /// How.
+        exit: Exit,
     },
     /// The process that talks to the peer was started, where two peers are recorded.
     ClientStarted {
@@ -288,6 +330,54 @@ pub enum Kind {
         /// Its first bytes.
         bytes: Bytes,
     },
+    /// What lay at a path and below it. That nothing did is told as well.
+    Looked {
+        /// Label of the step.
+        label: String,
+        /// What was looked at, relative to the folder of the fixtures.
+        path: Bytes,
+        /// By path; empty where nothing was there.
+        found: Vec<Found>,
+        /// There was more than is recorded of one look.
+        cut: bool,
+    },
+    /// The harness put a file there; the time is that of the moment before.
+    FilePut {
+        /// Where, relative to the folder of the fixtures.
+        path: Bytes,
+        /// What is in it.
+        bytes: Payload,
+        /// Why it could not, in the operating system's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The harness moved a file or a folder; the time is that of the moment before.
+    FileMoved {
+        /// From where, relative to the folder of the fixtures.
+        from: Bytes,
+        /// Where to.
+        to: Bytes,
+        /// Why it could not, in the operating system's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// Something changed in a watched folder or below it, by the peer or by the harness. Such an event stands before the
+    /// starts and ends of actors that came after it, and behind those that came before.
+    FolderChanged {
+        /// Name of the fixture.
+        folder: String,
+        /// What changed, relative to the folder.
+        path: Bytes,
+        /// How.
+        change: FolderChange,
+        /// It is a folder.
+        is_folder: bool,
+        /// The same for both ends of a move within what is watched; 0 where nothing moved.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pair: u32,
+    },
+    /// Changes of watched folders were lost before this: that none is on record shows nothing.
+    WatchOverflow,
     /// A process that an actor had started, or the actor itself, still lived at a probe.
     ActorAlive {
         /// Name of the fixture.
@@ -311,7 +401,8 @@ pub enum Kind {
 /// An event with its place in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Microseconds since the transcript began (virtual where the clock is).
+    /// Microseconds since the transcript began (virtual where the clock is). What actors and listeners did has the time at
+    /// which the harness saw it, and its own where a folder is watched.
     pub at_us: u64,
     /// Session of the plan it belongs to.
     pub session: usize,

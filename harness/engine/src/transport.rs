@@ -9,7 +9,10 @@ pub mod in_process;
 mod inbox;
 mod outbox;
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::carriage::Carriage;
 use crate::plan::Chunking;
@@ -59,6 +62,19 @@ fn gave_up(until: Until) -> Pumped {
     }
 }
 
+/// A descriptor, and what is to be possible with it.
+pub type Source<'a> = (BorrowedFd<'a>, PollFlags);
+
+/// Waits until there is something to do about one of `sources`, or `timeout` has passed; tells for each whether there is.
+pub(crate) fn wait_for(sources: &[Source<'_>], timeout: Duration) -> Vec<bool> {
+    let mut set: Vec<PollFd<'_>> =
+        sources.iter().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+    let timeout = Timespec::try_from(timeout).ok();
+    // An interrupted wait found nothing; the caller looks at the clock and comes again.
+    let found = rustix::event::poll(&mut set, timeout.as_ref()).unwrap_or(0);
+    set.iter().map(|source| found > 0 && !source.revents().is_empty()).collect()
+}
+
 /// One running peer. Every method returns within its deadline; reading goes on while writing waits.
 pub trait Connection {
     /// Queues bytes for standard input.
@@ -79,7 +95,26 @@ pub trait Connection {
     }
 
     /// Moves bytes both ways until `until` holds, the peer is gone, or `deadline` has passed.
-    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped;
+    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+        self.pump_beside(until, deadline, &[], log).unwrap_or_else(|| gave_up(until))
+    }
+
+    /// As [`Connection::pump`]; `None` as soon as there is something to do about one of `beside`.
+    fn pump_beside(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped>;
+
+    /// What has to be waited for by whoever waits for this connection and others; nothing where nothing comes by itself.
+    fn sources(&self) -> Vec<Source<'_>> {
+        Vec::new()
+    }
+
+    /// Does what can be done without waiting.
+    fn attend(&mut self, _log: &mut dyn Log) {}
 
     /// Sends a signal by name: `TERM`, `INT`, `KILL`.
     fn signal(&mut self, name: &str, log: &mut dyn Log);

@@ -18,7 +18,7 @@ use peerproof_engine::fixture::actor::{ACTOR_ARGUMENT, Scenario};
 use peerproof_engine::fixture::{ActorExe, Fixtures, spawn_guard};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind};
-use peerproof_engine::transcript::Kind;
+use peerproof_engine::transcript::{Exit, Kind};
 use rustix::process::{Pid, Signal, getsid, kill_process, kill_process_group};
 use tempfile::TempDir;
 
@@ -113,9 +113,16 @@ fn answers_a_request_while_its_input_stays_open() {
     assert_eq!(output.stderr, b"log");
     drop(stdin);
     let happened = fixtures.observe().unwrap();
-    let [Kind::ActorStarted { actor, argv, pid }, Kind::ActorReceived { bytes, .. }] = &happened[..] else {
+    let [
+        Kind::ActorStarted { actor, argv, pid },
+        Kind::ActorReceived { bytes, .. },
+        Kind::ActorWrote { bytes: wrote, whole: true, .. },
+        Kind::ActorEnded { exit: Exit::Code(3), .. },
+    ] = &happened[..]
+    else {
         panic!("{happened:?}");
     };
+    assert_eq!(*wrote, out);
     assert_eq!((actor.as_str(), *pid), ("tool", id), "the launcher becomes the actor");
     assert_eq!(argv, &["--run", "a b", "", "$HOME"]);
     assert_eq!(bytes.0, b"{\"aid\":\"}\",\"n\":{}}");
@@ -442,10 +449,10 @@ fn events_of_listeners_and_actors_come_in_order() {
         .observe()
         .unwrap()
         .into_iter()
-        .map(|kind| match kind {
-            Kind::ListenerHit { listener, head, .. } => format!("{listener} {}", head.0.len()),
-            Kind::ActorStarted { actor, .. } => actor,
-            other => panic!("{other:?}"),
+        .filter_map(|kind| match kind {
+            Kind::ListenerHit { listener, head, .. } => Some(format!("{listener} {}", head.0.len())),
+            Kind::ActorStarted { actor, .. } => Some(actor),
+            _ => None,
         })
         .collect();
     assert_eq!(happened, ["z 18", "tool", "a 18", "z 0"]);

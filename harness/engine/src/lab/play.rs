@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Run;
+use super::{Run, micros};
 use crate::counterpart::Doing;
 use crate::payload::Vars;
 use crate::transcript::{Awaited, Kind};
@@ -96,8 +96,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

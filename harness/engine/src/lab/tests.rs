@@ -1,5 +1,10 @@
 //! Times of a lab, with peers that sh plays under budgets far below their start.
 
+mod actors;
+mod beside;
+mod effects;
+mod stage;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

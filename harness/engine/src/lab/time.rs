@@ -22,9 +22,9 @@ impl Run<'_> {
     pub(super) fn let_pass(&mut self, session: usize, time: Duration) {
         let began = Instant::now();
         let pumped = self.pump(session, Until::Elapsed(time), time + Duration::from_secs(1));
-        if pumped == Pumped::Gone && self.lab.peer.is_process() && !self.plan.fixtures.is_empty() {
+        if pumped == Pumped::Gone && self.lab.peer.is_process() && self.plan.needs_folder() {
             // What the peer started is looked at after it has ended itself.
-            self.lab.budget.sleep(time.saturating_sub(began.elapsed()));
+            self.idle(time.saturating_sub(began.elapsed()), None);
         }
         self.record(session, Kind::Waited { ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
     }
@@ -33,7 +33,10 @@ impl Run<'_> {
     pub(super) fn waits(&self) -> Duration {
         let times = self.plan.steps.iter().map(|step| match step.act {
             Act::Wait { ms } => Duration::from_millis(ms),
-            Act::ProbeActor { after_ms, .. } => self.stretched(after_ms),
+            Act::ProbeActor { after_ms: ms, .. }
+            | Act::Look { after_ms: ms, .. }
+            | Act::Await { within_ms: ms, .. }
+            | Act::SignalWhen { within_ms: ms, .. } => self.stretched(ms),
             _ => Duration::ZERO,
         });
         times.sum()

@@ -47,6 +47,17 @@ pub enum Fixture {
         #[serde(default)]
         kept: bool,
     },
+    /// A folder for the peer; `{{name.path}}`. Other fixtures may lie in it.
+    Folder {
+        /// Name.
+        name: String,
+        /// Folders in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        folders: Vec<String>,
+        /// Whether each change in it and below it is recorded.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        watched: bool,
+    },
     /// A path for the peer to stumble over; `{{name.path}}`.
     Path {
         /// Name.
@@ -253,6 +264,7 @@ mod tests {
                 kept: true,
             },
             Fixture::Path { name: "c".to_owned(), what: PathKind::Link { to: "{{b.path}}".to_owned() } },
+            Fixture::Folder { name: "d".to_owned(), folders: vec!["e".to_owned()], watched: true },
         ];
         let plan = Plan { fixtures, ..Plan::default() };
         let text = serde_json::to_string(&plan).unwrap();

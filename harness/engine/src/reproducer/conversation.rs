@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pace::written;
 use crate::payload::{Payload, shorten};
 use crate::text::visible;
-use crate::transcript::{Awaited, Exit, Kind, Seen, StdinState, Transcript};
+use crate::transcript::{Awaited, Exit, FolderChange, FoundKind, Kind, Seen, StdinState, Transcript};
 
 /// The conversation of `transcript`, one line a message or event: `→` what was written, `←` what came, `·` what else
 /// happened, `✗` what went wrong with the process. No line has more than `chars_max` characters, control characters
@@ -128,6 +128,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
                 Awaited::Frames => format!("✗ no reply within {waited}"),
                 Awaited::Writing => format!("✗ does not read its input within {waited}"),
                 Awaited::Exit => format!("✗ still running after {waited}"),
+                Awaited::Effect => format!("✗ not seen within {waited}"),
             }
         }
         Kind::Killed => "· killed".to_owned(),
@@ -139,6 +140,10 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             let text = String::from_utf8_lossy(&head.0);
             format!("· connection to {listener}: {}", text.lines().next().unwrap_or_default())
         }
+        Kind::ListenerReplied { whole: true, .. } => return None,
+        Kind::ListenerReplied { listener, bytes, .. } => {
+            format!("· {bytes} bytes of the reply of {listener} taken")
+        }
         Kind::ClientDeaf { unwritten_bytes } => {
             format!("✗ the client reads no more, {unwritten_bytes} bytes not taken")
         }
@@ -149,9 +154,53 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
         }
         Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),
+        Kind::ActorWrote { bytes, whole: true, .. } if bytes.0.is_empty() => return None,
+        Kind::ActorWrote { actor, bytes, whole, .. } => {
+            let cut = if *whole { "" } else { ", and not all of it was taken" };
+            format!("· {actor} wrote {}{cut}", sent(bytes, chars_max))
+        }
+        Kind::ActorEnded { actor, exit, .. } => format!("· {actor}: {exit}"),
         Kind::FileHeld { file, bytes } => {
             format!("· {file} holds {}", sent(&Payload::from_bytes(&bytes.0), chars_max))
         }
+        Kind::Looked { path, found, .. } if found.is_empty() => {
+            format!("· nothing at {}", printable(&path.0, chars_max))
+        }
+        Kind::Looked { path, found, cut, .. } => {
+            let what = found.iter().map(|one| match (one.kind, &one.bytes) {
+                (FoundKind::File, Some(bytes)) => {
+                    format!("{} {}", printable(&one.path.0, chars_max), printable(&bytes.0, chars_max))
+                }
+                (FoundKind::Folder, _) => format!("{}/", printable(&one.path.0, chars_max)),
+                _ => printable(&one.path.0, chars_max),
+            });
+            let what = what.collect::<Vec<_>>().join(", ");
+            let more = if *cut { ", and more" } else { "" };
+            format!("· at {}: {}{more}", printable(&path.0, chars_max), what.trim_start_matches("/, "))
+        }
+        Kind::FilePut { path, error: Some(error), .. } => {
+            format!("✗ cannot put {}: {error}", printable(&path.0, chars_max))
+        }
+        Kind::FilePut { path, bytes, .. } => {
+            format!("→ {} is put: {}", printable(&path.0, chars_max), sent(bytes, chars_max))
+        }
+        Kind::FileMoved { from, error: Some(error), .. } => {
+            format!("✗ cannot move {}: {error}", printable(&from.0, chars_max))
+        }
+        Kind::FileMoved { from, to, .. } => {
+            format!("→ {} is moved to {}", printable(&from.0, chars_max), printable(&to.0, chars_max))
+        }
+        Kind::FolderChanged { folder, path, change, .. } => {
+            let change = match change {
+                FolderChange::Appeared => "appears",
+                FolderChange::Written => "is written to",
+                FolderChange::Vanished => "vanishes",
+                FolderChange::MovedIn => "is moved in",
+                FolderChange::MovedOut => "is moved away",
+            };
+            format!("· {folder}/{} {change}", printable(&path.0, chars_max))
+        }
+        Kind::WatchOverflow => "✗ more changes of folders than could be seen".to_owned(),
         Kind::ActorAlive { actor, label, role } => format!("✗ {actor} ({role}) still alive at {label}"),
         Kind::ActorFileStays { actor, label, path } => {
             format!("✗ {path}, which {actor} was given, still there at {label}")

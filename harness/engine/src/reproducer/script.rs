@@ -36,6 +36,11 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         | Act::SampleMemory { .. }
         | Act::Play { .. }
         | Act::Hide { .. }
+        | Act::Look { .. }
+        | Act::Put { .. }
+        | Act::Await { .. }
+        | Act::SignalWhen { .. }
+        | Act::Move { .. }
         | Act::ProbeActor { .. } => false,
     });
     (still && !plan.needs_folder() && spec.command != HTTP).then_some(spec)

@@ -32,8 +32,16 @@ impl ReferenceLab {
         check: &str,
         plan: &Plan,
     ) -> Option<Self> {
-        let of_process =
-            |act: &Act| matches!(act, Act::Signal(_) | Act::SampleMemory { .. } | Act::ProbeActor { .. });
+        let of_process = |act: &Act| {
+            act.is_beside()
+                || matches!(
+                    act,
+                    Act::Signal(_)
+                        | Act::SignalWhen { .. }
+                        | Act::SampleMemory { .. }
+                        | Act::ProbeActor { .. }
+                )
+        };
         let needs_process = |fixture: &Fixture| !matches!(fixture, Fixture::File { .. });
         if plan.fixtures.iter().any(needs_process) || plan.steps.iter().any(|step| of_process(&step.act)) {
             return None;

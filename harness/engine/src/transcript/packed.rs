@@ -16,8 +16,8 @@ const LARGE_BYTES: usize = 4 << 10;
 pub struct Packed {
     /// The transcript without the large pieces.
     thin: Transcript,
-    /// Number of an event, how long its bytes are, and the same compressed.
-    large: Vec<(usize, usize, Vec<u8>)>,
+    /// Number of an event and place in it, how long the bytes there are, and the same compressed.
+    large: Vec<((usize, usize), usize, Vec<u8>)>,
 }
 
 impl Packed {
@@ -31,11 +31,13 @@ impl From<Transcript> for Packed {
     fn from(mut transcript: Transcript) -> Self {
         let mut large = Vec::new();
         for (at, event) in transcript.events.iter_mut().enumerate() {
-            if let Some(bytes) = large_bytes(event).filter(|bytes| bytes.len() >= LARGE_BYTES)
-                && let Some(less) = compressed(bytes)
-            {
-                large.push((at, bytes.len(), less));
-                *bytes = Vec::new();
+            for (place, bytes) in large_bytes(event).enumerate() {
+                if bytes.len() >= LARGE_BYTES
+                    && let Some(less) = compressed(bytes)
+                {
+                    large.push(((at, place), bytes.len(), less));
+                    *bytes = Vec::new();
+                }
             }
         }
         transcript.events.shrink_to_fit();
@@ -45,8 +47,8 @@ impl From<Transcript> for Packed {
 
 impl From<Packed> for Transcript {
     fn from(Packed { mut thin, large }: Packed) -> Self {
-        for (at, length, less) in large {
-            if let Some(bytes) = thin.events.get_mut(at).and_then(large_bytes) {
+        for ((at, place), length, less) in large {
+            if let Some(bytes) = thin.events.get_mut(at).and_then(|event| large_bytes(event).nth(place)) {
                 bytes.reserve_exact(length);
                 // What was compressed here is whole.
                 let _ = DeflateDecoder::new(less.as_slice()).read_to_end(bytes);
@@ -57,14 +59,17 @@ impl From<Packed> for Transcript {
 }
 
 /// The bytes of an event that can be many.
-fn large_bytes(event: &mut Event) -> Option<&mut Vec<u8>> {
-    match &mut event.kind {
+fn large_bytes(event: &mut Event) -> impl Iterator<Item = &mut Vec<u8>> {
+    let (one, found) = match &mut event.kind {
         Kind::Received { bytes }
         | Kind::ActorReceived { bytes, .. }
         | Kind::FileHeld { bytes, .. }
-        | Kind::ListenerHit { body: bytes, .. } => Some(&mut bytes.0),
-        _ => None,
-    }
+        | Kind::ListenerHit { body: bytes, .. } => (Some(bytes), None),
+        Kind::Looked { found, .. } => (None, Some(found)),
+        _ => (None, None),
+    };
+    let found = found.into_iter().flatten().filter_map(|found| found.bytes.as_mut());
+    one.into_iter().chain(found).map(|bytes| &mut bytes.0)
 }
 
 /// `bytes` compressed; `None` where that spares nothing.
@@ -85,29 +90,44 @@ mod tests {
     use crate::facts::Facts;
     use crate::plan::Plan;
     use crate::rng::Rng;
-    use crate::transcript::Bytes;
+    use crate::transcript::{Bytes, Found, FoundKind};
 
     #[test]
     fn a_packed_transcript_comes_back_to_the_byte_and_takes_less() {
         let mut rng = Rng::new(1);
+        let large = || Bytes("\u{fffd}\n".repeat(1 << 20).into_bytes());
         let pieces = [
-            b"small".to_vec(),
-            "\u{fffd}\n".repeat(1 << 20).into_bytes(),
-            (0..LARGE_BYTES).map(|_| rng.below(256) as u8).collect(),
+            Bytes(b"small".to_vec()),
+            large(),
+            Bytes((0..LARGE_BYTES).map(|_| rng.below(256) as u8).collect()),
         ];
-        let events =
-            pieces.map(|piece| Event { at_us: 7, session: 1, kind: Kind::Received { bytes: Bytes(piece) } });
+        let found = |bytes: Option<Bytes>| Found {
+            path: Bytes::default(),
+            kind: FoundKind::File,
+            inode: 1,
+            mode: 0,
+            total_bytes: 1,
+            bytes,
+        };
+        let looked = Kind::Looked {
+            label: String::new(),
+            path: Bytes::default(),
+            found: vec![found(None), found(Some(Bytes::default())), found(Some(large()))],
+            cut: false,
+        };
+        let kinds = pieces.map(|bytes| Kind::Received { bytes }).into_iter().chain([looked]);
+        let events: Vec<Event> = kinds.map(|kind| Event { at_us: 7, session: 1, kind }).collect();
         let transcript = Transcript {
             boundary: "any".to_owned(),
             check: "by-hand".to_owned(),
             facts: Arc::new(Facts::new(Side::Provider)),
             plan: Arc::new(Plan::default()),
             timeout_scale: 1.0,
-            events: events.to_vec(),
+            events,
         };
         let packed = Packed::from(transcript.clone());
         let less: usize = packed.large.iter().map(|(_, _, less)| less.len()).sum();
-        assert!(packed.large.len() == 1 && less < 64 << 10 && packed.bytes() == 4 << 20, "{less}");
+        assert!(packed.large.len() == 2 && less < 128 << 10 && packed.bytes() == 8 << 20, "{less}");
         assert_eq!(Transcript::from(packed).events, transcript.events);
     }
 }

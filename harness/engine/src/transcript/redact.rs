@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Kind, Seen, Transcript};
+use super::{Found, Kind, Seen, Transcript};
 use crate::payload::{Payload, Segment, Vars};
 
 /// Shorter values are no secrets: replacing them would garble unrelated bytes.
@@ -263,7 +263,7 @@ impl Kind {
             Self::StartFailed { error } => vec![Made::Text(error)],
             Self::Clock { unix_ms: _ } => Vec::new(),
             Self::Sent { step: _, payload } => vec![Made::Payload(payload)],
-            Self::StdinClosed | Self::StdoutClosed | Self::Killed => Vec::new(),
+            Self::StdinClosed | Self::StdoutClosed | Self::Killed | Self::WatchOverflow => Vec::new(),
             Self::StdinBroken { unwritten_bytes: _ } | Self::ClientDeaf { unwritten_bytes: _ } => Vec::new(),
             Self::Received { bytes } => vec![Made::Piece(String::new(), &mut bytes.0)],
             Self::HttpReply {
@@ -300,14 +300,39 @@ impl Kind {
             Self::ListenerHit { listener: _, head, body } => {
                 vec![Made::Bytes(&mut head.0), Made::Bytes(&mut body.0)]
             }
+            Self::ListenerReplied { listener: _, status: _, bytes: _, whole: _ } => Vec::new(),
             Self::ActorStarted { actor: _, argv, pid: _ } => texts(argv),
             Self::ActorReceived { actor, bytes } => vec![Made::Piece(actor.clone(), &mut bytes.0)],
             Self::ActorSaw { actor: _, pid: _, seen } => seen.made(),
+            Self::ActorWrote { actor: _, pid: _, bytes, whole: _ } => vec![Made::Payload(bytes)],
+            Self::ActorEnded { actor: _, pid: _, exit: _ } => Vec::new(),
             Self::RecordingStopped { why } => vec![Made::Text(why)],
             Self::FileHeld { file: _, bytes } => vec![Made::Bytes(&mut bytes.0)],
+            Self::Looked { label: _, path, found, cut: _ } => {
+                let found = found.iter_mut().flat_map(Found::made);
+                std::iter::once(Made::Bytes(&mut path.0)).chain(found).collect()
+            }
+            Self::FilePut { path, bytes, error } => {
+                let error = error.iter_mut().map(Made::Text);
+                [Made::Bytes(&mut path.0), Made::Payload(bytes)].into_iter().chain(error).collect()
+            }
+            Self::FileMoved { from, to, error } => {
+                let error = error.iter_mut().map(Made::Text);
+                [from, to].map(|path| Made::Bytes(&mut path.0)).into_iter().chain(error).collect()
+            }
+            Self::FolderChanged { folder: _, path, change: _, is_folder: _, pair: _ } => {
+                vec![Made::Bytes(&mut path.0)]
+            }
             Self::ActorAlive { actor: _, label: _, role: _ } => Vec::new(),
             Self::ActorFileStays { actor: _, label: _, path } => vec![Made::Text(path)],
         }
+    }
+}
+
+impl Found {
+    fn made(&mut self) -> Vec<Made<'_>> {
+        let Self { path, kind: _, inode: _, mode: _, total_bytes: _, bytes } = self;
+        std::iter::once(path).chain(bytes).map(|bytes| Made::Bytes(&mut bytes.0)).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
-const OPTIONAL: [&str; 26] = [
+const OPTIONAL: [&str; 30] = [
     "allow_ms",
     "after_ms",
     "await_answers",
@@ -22,22 +22,26 @@ const OPTIONAL: [&str; 26] = [
     "capture",
     "content_type",
     "env",
+    "error",
     "expect",
     "fault",
     "fixtures",
     "folder",
+    "folders",
     "http",
     "later",
     "limits",
     "location",
     "manner",
     "mode",
+    "pair",
     "placeholders",
     "recorded",
     "requirements",
     "shared",
     "timeout_scale",
     "turn",
+    "watched",
     "without",
 ];
 const ADVICE: &str = "correct it, or judge the file with the peerproof that wrote it";
@@ -85,7 +89,8 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), String> {
         (Value::Object(stored), Value::Object(read)) => {
             for (name, value) in stored {
                 // Bytes have several descriptions; their parts are read strictly.
-                if matches!(name.as_str(), "bytes" | "head" | "body") {
+                let is_name = value.is_array() && matches!(name.as_str(), "path" | "from" | "to");
+                if matches!(name.as_str(), "bytes" | "head" | "body") || is_name {
                     continue;
                 }
                 let Some(read) = read.get(name) else {

@@ -29,7 +29,7 @@ use rustix::thread::CpuSet;
 
 use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
-use super::{Connection, Log, Pumped, Until};
+use super::{Connection, Log, Pumped, Source, Until};
 use crate::budget::Budget;
 use crate::plan::Chunking;
 use crate::transcript::{Exit, Kind};
@@ -410,10 +410,27 @@ impl Connection for ChildConnection {
         self.stdout = None;
     }
 
-    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
-        let pumped = self.pump_until(until, deadline, log);
+    fn pump_beside(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped> {
+        let pumped = self.pump_until(until, deadline, beside, log);
         self.inbox.record_held(log);
         pumped
+    }
+
+    fn sources(&self) -> Vec<Source<'_>> {
+        self.own_sources().into_iter().flatten().collect()
+    }
+
+    fn attend(&mut self, log: &mut dyn Log) {
+        if !self.over_budget {
+            self.write(log);
+            self.look(log);
+        }
     }
 
     fn signal(&mut self, name: &str, log: &mut dyn Log) {
@@ -424,6 +441,8 @@ impl Connection for ChildConnection {
         // Not reaped before `finish`: the id cannot be somebody else's.
         if signal == Signal::KILL && self.ended.is_none() {
             self.kill_sent = true;
+            // It does nothing more while its family is looked for.
+            let _ = rustix::process::kill_process(self.pid, Signal::STOP);
             self.family = tree::descendants(self.raw_pid());
         }
         let _ = rustix::process::kill_process(self.pid, signal);

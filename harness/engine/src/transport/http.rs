@@ -7,15 +7,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, Timespec};
-
 use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
 pub use self::start::{FreeAddress, Start, StartFault, URL_PREFIX, free_address, placeholders, start};
 use super::child::ChildConnection;
 use super::inbox::micros;
-use super::{Connection, Log, Pumped, Until, gave_up};
+use super::{Connection, Log, Pumped, Source, Until, gave_up, wait_for};
 use crate::budget::Budget;
 use crate::carriage::{Carriage, Framing};
 use crate::plan::Chunking;
@@ -339,11 +337,18 @@ impl HttpConnection {
         })
     }
 
-    fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+    fn pump_until(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped> {
         let began = Instant::now();
         let patience = if let Until::Elapsed(time) = until { time } else { deadline };
         let life_left = self.budget.connection.saturating_sub(self.started.elapsed());
         let end = began + patience.min(life_left);
+        let mut called = false;
         loop {
             self.advance(end, log);
             if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
@@ -353,16 +358,21 @@ impl HttpConnection {
                 self.dismiss(log);
             }
             if self.budget.is_interrupted() {
-                return Pumped::Interrupted;
+                return Some(Pumped::Interrupted);
             }
             if let Some(pumped) = self.settled(until) {
-                return pumped;
+                return Some(pumped);
             }
             let now = Instant::now();
             if now >= end {
-                return self.give_up(until, log);
+                return Some(self.give_up(until, log));
             }
-            self.wait((end - now).min(LOOK_EVERY));
+            if called {
+                return None;
+            }
+            let own = self.links();
+            let ready = wait_for(&[&own, beside].concat(), (end - now).min(LOOK_EVERY));
+            called = ready.into_iter().skip(own.len()).any(|is_ready| is_ready);
         }
     }
 
@@ -407,15 +417,10 @@ impl HttpConnection {
         }
     }
 
-    fn wait(&self, timeout: Duration) {
+    /// The connections that something is awaited on.
+    fn links(&self) -> Vec<Source<'_>> {
         let links = self.lanes.values().filter_map(|lane| lane.link.as_ref()).chain(&self.aside);
-        let mut set: Vec<PollFd<'_>> = links
-            .filter(|link| link.exchange.is_some())
-            .map(|link| PollFd::from_borrowed_fd(link.fd(), link.interest()))
-            .collect();
-        let timeout = Timespec::try_from(timeout).ok();
-        // An interrupted wait found nothing; the caller looks at the clock and comes again.
-        let _ = rustix::event::poll(&mut set, timeout.as_ref());
+        links.filter(|link| link.exchange.is_some()).map(|link| (link.fd(), link.interest())).collect()
     }
 }
 
@@ -460,8 +465,24 @@ impl Connection for HttpConnection {
         self.close_requested = true;
     }
 
-    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
-        self.pump_until(until, deadline, log)
+    fn pump_beside(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped> {
+        self.pump_until(until, deadline, beside, log)
+    }
+
+    fn sources(&self) -> Vec<Source<'_>> {
+        let of_child = self.child.as_ref().map(Connection::sources).unwrap_or_default();
+        [self.links(), of_child].concat()
+    }
+
+    fn attend(&mut self, log: &mut dyn Log) {
+        self.advance(Instant::now() + CONNECT_PATIENCE, log);
+        self.look(log);
     }
 
     fn signal(&mut self, name: &str, log: &mut dyn Log) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
-use super::{Connection, Log, Pumped, Until, gave_up};
+use super::{Connection, Log, Pumped, Source, Until, gave_up};
 use crate::budget::Budget;
 use crate::machine::{Action, Event, Fetched, Machine, Millis};
 use crate::plan::Chunking;
@@ -231,10 +231,16 @@ impl Connection for InProcessConnection {
         self.close_requested = true;
     }
 
-    fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+    fn pump_beside(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        _beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped> {
         let pumped = self.pump_until(until, deadline, log);
         self.inbox.record_held(log);
-        pumped
+        Some(pumped)
     }
 
     fn signal(&mut self, name: &str, log: &mut dyn Log) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::{Awaited, Bytes, Event, Exit, StdinState};
+use super::super::{Awaited, Bytes, Event, Exit, FolderChange, FoundKind, StdinState};
 use super::*;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -46,6 +46,14 @@ fn every_kind() -> Vec<Kind> {
         Seen::Stdin { state: StdinState::Open, bytes: bytes() },
         Seen::Status { text: text() },
     ];
+    let found = Found {
+        path: bytes(),
+        kind: FoundKind::File,
+        inode: 1,
+        mode: 0,
+        total_bytes: 1,
+        bytes: Some(bytes()),
+    };
     let mut kinds = vec![
         Kind::Started { argv: argv() },
         Kind::StartFailed { error: text() },
@@ -88,11 +96,25 @@ fn every_kind() -> Vec<Kind> {
         Kind::ListenerHit { listener: label(), head: bytes(), body: bytes() },
         Kind::ActorStarted { actor: label(), argv: argv(), pid: 1 },
         Kind::ActorReceived { actor: label(), bytes: bytes() },
+        Kind::ListenerReplied { listener: label(), status: 200, bytes: 1, whole: true },
+        Kind::ActorWrote { actor: label(), pid: 1, bytes: Payload::text(text()), whole: true },
+        Kind::ActorEnded { actor: label(), pid: 1, exit: Exit::Code(0) },
         Kind::ClientStarted { argv: argv() },
         Kind::ClientDeaf { unwritten_bytes: 1 },
         Kind::ClientExited { exit: Exit::Signal(9) },
         Kind::RecordingStopped { why: text() },
         Kind::FileHeld { file: label(), bytes: bytes() },
+        Kind::Looked { label: label(), path: bytes(), found: vec![found], cut: false },
+        Kind::FilePut { path: bytes(), bytes: Payload::text(text()), error: Some(text()) },
+        Kind::FileMoved { from: bytes(), to: bytes(), error: Some(text()) },
+        Kind::FolderChanged {
+            folder: label(),
+            path: bytes(),
+            change: FolderChange::Appeared,
+            is_folder: false,
+            pair: 1,
+        },
+        Kind::WatchOverflow,
         Kind::ActorAlive { actor: label(), label: label(), role: label() },
         Kind::ActorFileStays { actor: label(), label: label(), path: text() },
     ];

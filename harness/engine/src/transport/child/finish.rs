@@ -35,7 +35,7 @@ impl ChildConnection {
         self.read_stderr();
         self.read_stdout(now, log);
         if self.ended.is_some() && !self.exit_recorded {
-            self.pump_until(Until::Exited, DRAIN_GRACE, log);
+            self.pump_until(Until::Exited, DRAIN_GRACE, &[], log);
         }
         let by_itself = self.exit_recorded && !self.killed && !self.kill_sent;
         if self.ended.is_none() {

@@ -10,7 +10,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 use super::{ChildConnection, Ended, tree};
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transcript::{Exit, Kind};
-use crate::transport::{Log, Pumped, Until, gave_up};
+use crate::transport::{Log, Pumped, Source, Until, gave_up, wait_for};
 
 /// How long standard output is read on after the peer ended while somebody else holds it open, and how long the end
 /// of a peer is waited for that closed a pipe.
@@ -38,31 +38,43 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     process: bool,
+    beside: bool,
 }
 
 impl ChildConnection {
-    pub(super) fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+    pub(super) fn pump_until(
+        &mut self,
+        until: Until,
+        deadline: Duration,
+        beside: &[Source<'_>],
+        log: &mut dyn Log,
+    ) -> Option<Pumped> {
         let began = Instant::now();
         let patience = if let Until::Elapsed(time) = until { time } else { deadline };
         let life_left = self.budget.connection.saturating_sub(began.saturating_duration_since(self.started));
         let end = began + patience.min(life_left);
         let mut now = began;
+        let mut called = false;
         loop {
             if self.over_budget {
-                return Pumped::OverBudget;
+                return Some(Pumped::OverBudget);
             }
             if self.budget.is_interrupted() {
-                return Pumped::Interrupted;
+                return Some(Pumped::Interrupted);
             }
             self.write(log);
             self.settle_exit(now, now >= end, log);
             if let Some(pumped) = self.settled(until, now) {
-                return pumped;
+                return Some(pumped);
             }
             if now >= end {
-                return gave_up(until);
+                return Some(gave_up(until));
             }
-            let ready = self.wait(self.wake_at(end, now).saturating_duration_since(now));
+            if called {
+                return None;
+            }
+            let ready = self.wait(self.wake_at(end, now).saturating_duration_since(now), beside);
+            called = ready.beside;
             now = Instant::now();
             self.read(&ready, now, log);
             if now.saturating_duration_since(self.sampled_at) >= SAMPLE_EVERY {
@@ -73,7 +85,7 @@ impl ChildConnection {
 
     /// One round without waiting.
     pub(super) fn look_around(&mut self, log: &mut dyn Log) {
-        let ready = self.wait(Duration::ZERO);
+        let ready = self.wait(Duration::ZERO, &[]);
         let now = Instant::now();
         self.read(&ready, now, log);
         self.settle_exit(now, false, log);
@@ -122,7 +134,7 @@ impl ChildConnection {
 
     /// Writes what the pipe takes without waiting, and what is dribbled piece by piece: a
     /// chunk follows when the one before it was read.
-    fn write(&mut self, log: &mut dyn Log) {
+    pub(super) fn write(&mut self, log: &mut dyn Log) {
         let Some(stdin) = &self.stdin else {
             return;
         };
@@ -188,8 +200,8 @@ impl ChildConnection {
         }
     }
 
-    /// Waits until a pipe or the process has something to say, or `timeout` has passed.
-    fn wait(&self, timeout: Duration) -> Ready {
+    /// Standard output, standard error, the process and standard input, as far as there is something to wait for.
+    pub(super) fn own_sources(&self) -> [Option<Source<'_>>; 4] {
         let writing = self.stdin.as_ref().filter(|_| !self.outbox.is_empty() && self.untaken.is_none());
         let living = self.pidfd.as_ref().filter(|_| self.ended.is_none());
         let sources = [
@@ -198,20 +210,21 @@ impl ChildConnection {
             (living, PollFlags::IN),
             (writing, PollFlags::OUT),
         ];
-        let mut set = Vec::with_capacity(sources.len());
-        let [stdout, stderr, process, _] = sources.map(|(fd, flags)| {
-            let fd = fd?;
-            set.push(PollFd::from_borrowed_fd(fd.as_fd(), flags));
-            Some(set.len() - 1)
-        });
-        let timeout = Timespec::try_from(timeout).ok();
-        // An interrupted wait found nothing; the caller looks at the clock and comes again.
-        let found = rustix::event::poll(&mut set, timeout.as_ref()).unwrap_or(0);
-        let is_ready = |place: Option<usize>| place.is_some_and(|at| !set[at].revents().is_empty());
+        sources.map(|(fd, flags)| Some((fd?.as_fd(), flags)))
+    }
+
+    /// Waits until a pipe or the process has something to say, there is something to do about one of `beside`, or `timeout`
+    /// has passed.
+    fn wait(&self, timeout: Duration, beside: &[Source<'_>]) -> Ready {
+        let own = self.own_sources();
+        let sources: Vec<Source<'_>> = own.iter().flatten().chain(beside).copied().collect();
+        let mut ready = wait_for(&sources, timeout).into_iter();
+        let [stdout, stderr, process, _] = own.map(|source| source.is_some() && ready.next() == Some(true));
         Ready {
-            stdout: found > 0 && is_ready(stdout),
-            stderr: found > 0 && is_ready(stderr),
-            process: found > 0 && is_ready(process) || self.pidfd.is_none(),
+            stdout,
+            stderr,
+            process: process || self.pidfd.is_none(),
+            beside: ready.any(|is_ready| is_ready),
         }
     }
 

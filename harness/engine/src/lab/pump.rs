@@ -1,0 +1,87 @@
+//! Waits on one session while the others are attended to.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::{Live, Recorder, Run};
+use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
+use crate::transport::{Pumped, Source, Until, wait_for};
+
+impl Run<'_> {
+    /// Waits on a session. What other sessions have to say is taken meanwhile.
+    pub(super) fn pump(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        self.pump_beside(session, until, deadline, None).unwrap_or(Pumped::Gone)
+    }
+
+    /// As [`Run::pump`]; `None` as soon as `eye` can be read.
+    pub(super) fn pump_beside(
+        &mut self,
+        session: usize,
+        until: Until,
+        deadline: Duration,
+        eye: Option<BorrowedFd<'_>>,
+    ) -> Option<Pumped> {
+        let began = Instant::now();
+        let Some(mut connection) = self.live[session].connection.take() else { return Some(Pumped::Gone) };
+        let pumped = loop {
+            let passed = began.elapsed();
+            let until = match until {
+                Until::Elapsed(time) => Until::Elapsed(time.saturating_sub(passed)),
+                other => other,
+            };
+            let live = &self.live[session];
+            let (mut frames, mut first_us, offset_us) = (live.frames, live.first_us, live.offset_us);
+            let (sources, is_eye) = sources(&self.live, eye);
+            let mut recorder = Recorder {
+                events: &mut self.events,
+                session,
+                offset_us,
+                frames: &mut frames,
+                first_us: &mut first_us,
+            };
+            let left = deadline.saturating_sub(passed);
+            let pumped = connection.pump_beside(until, left, &sources, &mut recorder);
+            let is_seen = pumped.is_none() && is_eye && wait_for(&sources[..1], Duration::ZERO)[0];
+            drop(sources);
+            (self.live[session].frames, self.live[session].first_us) = (frames, first_us);
+            if pumped.is_some() || is_seen {
+                break pumped;
+            }
+            self.attend();
+        };
+        self.live[session].connection = Some(connection);
+        pumped
+    }
+
+    /// Lets time pass, until `eye` can be read, without a session to wait on.
+    pub(super) fn idle(&mut self, time: Duration, eye: Option<BorrowedFd<'_>>) {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.lab.budget.is_interrupted() {
+                return;
+            }
+            let (sources, is_eye) = sources(&self.live, eye);
+            let ready = wait_for(&sources, left.min(LOOK_FOR_INTERRUPT_EVERY));
+            if is_eye && ready[0] {
+                return;
+            }
+            self.attend();
+        }
+    }
+
+    fn attend(&mut self) {
+        for session in 0..self.live.len() {
+            self.with_log(session, |connection, log| connection.attend(log));
+        }
+    }
+}
+
+/// What `eye`, which comes first, and the sessions that are not waited on have to say.
+fn sources<'s>(live: &'s [Live], eye: Option<BorrowedFd<'s>>) -> (Vec<Source<'s>>, bool) {
+    let eye = eye.map(|eye| (eye, PollFlags::IN));
+    let others = live.iter().filter_map(|live| live.connection.as_ref());
+    (eye.into_iter().chain(others.flat_map(|connection| connection.sources())).collect(), eye.is_some())
+}

@@ -1,0 +1,241 @@
+//! Waits for replies and for the end of a process.
+
+use std::time::Duration;
+
+use super::{LARGE_BYTES, Run, is_plain};
+use crate::plan::{Act, Step};
+use crate::transcript::{Awaited, Kind};
+use crate::transport::{Pumped, Until};
+
+/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
+const BUSY_FACTOR: f64 = 1.5;
+/// How often it is looked at whether the peer still works.
+const BUSY_SLICE: Duration = Duration::from_secs(2);
+/// Part of a processor that counts as working; the machine may be loaded.
+const BUSY_SHARE: f64 = 0.1;
+
+impl Run<'_> {
+    /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
+    /// the canary's answer tells whether the reply was lost or the peer is dead.
+    pub(super) fn await_reply(&mut self, index: usize, step: &Step) {
+        let session = step.session;
+        let deadline = self.deadline(session, step);
+        let canary_follows =
+            self.plan.steps.get(index + 1).is_some_and(|next| next.canary && next.session == session);
+        let target = Until::Frames(self.live[session].frames_awaited);
+        let since_us = self.now_us(session);
+        let live = &self.live[session];
+        let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
+        let asks_canary = canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames;
+        if !asks_canary {
+            self.await_start(session);
+        }
+        let pumped = if self.live[session].short_of_frames {
+            self.await_canary(step, self.live[session].frames_awaited, deadline)
+        } else if asks_canary {
+            let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
+            if let Pumped::Deadline(_) = pumped {
+                self.live[session].short_of_frames = true;
+                return;
+            }
+            pumped
+        } else {
+            self.pump_replies(session, target, deadline)
+        };
+        match pumped {
+            Pumped::Reached => {
+                // Replies that nobody waited for may still come before the canary's own.
+                let lines_sent = self.live[session].lines_sent;
+                let all_came = !step.canary
+                    || self.await_canary(step, lines_sent, self.patience(session)) == Pumped::Reached;
+                let live = &mut self.live[session];
+                if all_came {
+                    live.bytes_pending = 0;
+                    live.lines_pending = 0;
+                }
+                live.short_of_frames = false;
+                if shows_latency && self.lab.peer.is_process() {
+                    let took = Duration::from_micros(self.now_us(session).saturating_sub(since_us));
+                    self.lab.peer.pace.saw_latency(&self.plan.sessions[session].command, took);
+                }
+            }
+            Pumped::Deadline(awaited) => {
+                self.deadline_passed(session, awaited, since_us);
+                self.live[session].over = true;
+            }
+            Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => self.live[session].over = true,
+        }
+    }
+
+    /// Waits until the certain answers to a step and to those sent just before it have come, whatever else comes.
+    pub(super) fn await_answers(&mut self, index: usize, step: &Step) {
+        let (session, plan) = (step.session, self.plan);
+        let count = usize::try_from(step.await_answers).unwrap_or(usize::MAX);
+        let sends = plan.steps[..=index].iter().rev();
+        let mut open: Vec<&Step> = sends
+            .filter(|step| step.session == session && matches!(step.act, Act::Send { .. }))
+            .take(count)
+            .collect();
+        let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
+        self.await_start(session);
+        let mut next = self.live[session].frames_answered;
+        loop {
+            while next < self.frame_count(session) {
+                let frame = self.frame(session, next).unwrap_or_default();
+                open.retain(|step| !self.lab.peer.boundary.answers_canary(step, &frame));
+                next += 1;
+            }
+            if open.is_empty() {
+                let live = &mut self.live[session];
+                (live.frames_awaited, live.frames_answered) = (next, next);
+                (live.bytes_pending, live.lines_pending) = (0, 0);
+                return;
+            }
+            match self.pump_replies(session, Until::Frames(next + 1), deadline) {
+                Pumped::Reached => {}
+                Pumped::Deadline(awaited) => {
+                    self.deadline_passed(session, awaited, since_us);
+                    self.live[session].over = true;
+                    return;
+                }
+                Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => {
+                    self.live[session].over = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
+    fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
+        let session = step.session;
+        loop {
+            let seen = self.frame_count(session);
+            let last = seen.checked_sub(1).and_then(|index| self.frame(session, index));
+            let answered = last.is_some_and(|last| self.lab.peer.boundary.answers_canary(step, &last));
+            if answered || seen >= frames_due {
+                self.live[session].frames_awaited = seen;
+                return Pumped::Reached;
+            }
+            let pumped = self.pump_replies(session, Until::Frames(seen + 1), deadline);
+            if pumped != Pumped::Reached {
+                return pumped;
+            }
+        }
+    }
+
+    /// Gives a peer that has said nothing yet what is left of the time to start.
+    fn await_start(&mut self, session: usize) {
+        let left = self.until_ready(session);
+        if !left.is_zero() {
+            self.pump(session, Until::Frames(1), left);
+        }
+    }
+
+    /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
+    /// may take its time for each of many.
+    fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let live = &self.live[session];
+        let (target, due) = match until {
+            Until::Frames(frames) => (frames, frames),
+            _ => (u64::MAX, live.frames_awaited.max(live.lines_sent)),
+        };
+        let mut seen = self.frame_count(session);
+        loop {
+            let next = if seen < due { Until::Frames(seen + 1) } else { until };
+            let pumped = self.pump(session, next, deadline);
+            seen = self.frame_count(session);
+            if pumped != Pumped::Reached || next == until || seen >= target {
+                return pumped;
+            }
+        }
+    }
+
+    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
+    /// says how fast a peer reads, and an idle one is given up in time.
+    pub(super) fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let mut pumped = self.pump_while_replies_come(session, until, deadline);
+        if self.live[session].bytes_pending < LARGE_BYTES {
+            return pumped;
+        }
+        let mut extra = deadline.mul_f64(BUSY_FACTOR);
+        while let Pumped::Deadline(_) = pumped
+            && !extra.is_zero()
+        {
+            let cpu = |run: &Self| run.live[session].connection.as_ref().and_then(|c| c.cpu_time());
+            let slice = extra.min(BUSY_SLICE);
+            extra -= slice;
+            let before = cpu(self);
+            pumped = self.pump(session, until, slice);
+            let worked = cpu(self).zip(before).map(|(now, before)| now.saturating_sub(before));
+            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
+                break;
+            }
+        }
+        pumped
+    }
+
+    /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
+    /// waited for first; where several are, nobody knows which is the last, and their time is added. `start` is what a peer
+    /// that has said nothing yet may need to begin.
+    pub(super) fn await_end(&mut self, session: usize, allow: Duration, start: Duration) {
+        let live = &self.live[session];
+        let (bytes, lines, awaited) = (live.bytes_pending, live.lines_pending, live.frames_awaited);
+        let frames = self.frame_count(session);
+        let mut deadline = self.lab.budget.exit + allow;
+        let mut since_us = self.now_us(session);
+        // A peer that has missed a deadline already is not given that time again.
+        let missed = self.events.iter().any(|event| event.session == session && is_missed(&event.kind));
+        if !missed && (bytes > 0 || awaited > frames) {
+            let reply = self.lab.budget.reply_to(bytes);
+            if lines <= 1 && awaited <= frames + 1 {
+                let deadline = reply + allow + start;
+                if self.pump_replies(session, Until::Frames(frames + 1), deadline) == Pumped::Reached {
+                    since_us = self.now_us(session);
+                }
+            } else {
+                deadline += reply;
+            }
+        }
+        let deadline = deadline + start.min(self.until_ready(session));
+        if let Pumped::Deadline(_) = self.pump_replies(session, Until::Exited, deadline) {
+            self.deadline_passed(session, Awaited::Exit, since_us);
+        }
+    }
+
+    pub(super) fn frame_count(&self, session: usize) -> u64 {
+        self.live[session].frames
+    }
+
+    /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
+    pub(super) fn frame(&self, session: usize, index: u64) -> Option<Vec<u8>> {
+        let mut ended = self.frame_count(session);
+        let mut pieces: Vec<&[u8]> = Vec::new();
+        for event in self.events.iter().rev().filter(|event| event.session == session) {
+            let Kind::Received { bytes } = &event.kind else { continue };
+            let bytes = bytes.0.as_slice();
+            let end = if pieces.is_empty() {
+                if index >= ended {
+                    return None;
+                }
+                ended -= memchr::memchr_iter(b'\n', bytes).count() as u64;
+                let Some(before) = index.checked_sub(ended) else { continue };
+                memchr::memchr_iter(b'\n', bytes).nth(usize::try_from(before).ok()?)?
+            } else {
+                bytes.len()
+            };
+            let begin = memchr::memrchr(b'\n', &bytes[..end]).map(|feed| feed + 1);
+            pieces.push(&bytes[begin.unwrap_or(0)..end]);
+            if begin.is_some() {
+                break;
+            }
+        }
+        pieces.reverse();
+        (!pieces.is_empty()).then(|| pieces.concat())
+    }
+}
+
+/// Whether the peer was waited for in vain.
+fn is_missed(kind: &Kind) -> bool {
+    matches!(kind, Kind::DeadlinePassed { awaited, .. } if *awaited != Awaited::Effect)
+}

@@ -1,0 +1,97 @@
+//! Waiting for what happens beside a process, and several processes at once.
+
+use super::beside::{job, look, looked, put, queue, step};
+use super::stage::{carry_out, those};
+use super::*;
+use crate::plan::{ActorStep, Effect, Placing};
+use crate::transcript::Exit;
+
+fn path(glob: &str) -> Effect {
+    Effect::Path { folder: "queue".to_owned(), glob: glob.to_owned() }
+}
+
+fn wait(what: Effect, within_ms: u64) -> Step {
+    step(Act::Await { what, within_ms })
+}
+
+/// Starts the process without a word to it.
+fn start() -> Step {
+    step(Act::Flush)
+}
+
+/// What was waited for in vain.
+fn missed(transcript: &Transcript) -> Vec<Awaited> {
+    in_vain(transcript).into_iter().map(|(awaited, _)| awaited).collect()
+}
+
+#[test]
+fn waits_until_an_effect_is_seen_or_a_deadline_has_passed() {
+    let script = "cd \"$ROOT/queue\"; until [ -e inbox/a ]; do sleep 0.01; done; mv inbox/a processing/; \
+        mkdir new; \"$ROOT/job\"; \"$ROOT/job\"; : > new/x; cat";
+    let (name, folder) = ("job".to_owned(), "queue".to_owned());
+    let transcript = carry_out(
+        script,
+        vec![queue(), job(vec![ActorStep::Sleep { ms: 20 }])],
+        vec![
+            wait(path("processing/*"), 30),
+            start(),
+            put("queue/inbox/a", Placing::Rename),
+            wait(path("processing/*"), 20_000),
+            look("queue/processing/a"),
+            wait(Effect::Empty { folder: folder.clone(), path: "inbox".to_owned() }, 20_000),
+            wait(Effect::Starts { actor: name.clone(), start: 1 }, 20_000),
+            wait(Effect::Ends { actor: name.clone(), end: 1 }, 20_000),
+            wait(path("*/x"), 20_000),
+            wait(Effect::Ends { actor: name, end: 2 }, 30),
+            wait(Effect::Empty { folder, path: String::new() }, 30),
+            wait(path("x"), 30),
+            step(Act::Finish),
+        ],
+    );
+    assert_eq!(missed(&transcript), [Awaited::Effect; 4], "{:?}", transcript.events);
+    assert_eq!(looked(&transcript, "queue/processing/a").len(), 1);
+}
+
+#[test]
+fn a_process_is_killed_once_something_is_seen_that_is_gone_again() {
+    let script = "cd \"$ROOT/queue\"; until [ -e inbox/a ]; do sleep 0.01; done; mv inbox/a processing/; \
+        mv processing/a done/; sleep 60; mv done/a failed/";
+    let kill = |glob: &str, within_ms: u64| {
+        step(Act::SignalWhen { signal: "KILL".to_owned(), what: path(glob), within_ms })
+    };
+    let transcript = carry_out(
+        script,
+        vec![queue()],
+        vec![
+            start(),
+            kill("none", 30),
+            put("queue/inbox/a", Placing::Rename),
+            kill("processing/a", 20_000),
+            look("queue/done/a"),
+        ],
+    );
+    assert_eq!(missed(&transcript), [Awaited::Effect], "{:?}", transcript.events);
+    assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
+    let signals = those(&transcript, |kind| matches!(kind, Kind::Signalled { .. }).then_some(()));
+    assert_eq!(signals.len(), 1, "none is sent where nothing was seen");
+    assert_eq!(looked(&transcript, "queue/done/a").len(), 1);
+}
+
+#[test]
+fn a_process_that_floods_is_read_while_another_is_waited_for() {
+    let script = "read -r line; if [ $line = flood ]; then head -c 1048576 /dev/zero | tr '\\0' x; \
+        head -c 1048576 /dev/zero >&2; : > \"$ROOT/queue/flooded\"; else \
+        until [ -e \"$ROOT/queue/flooded\" ]; do sleep 0.01; done; fi; echo; cat";
+    let say = |session: usize, text: &str, await_frames: u32| {
+        let payload = Payload::text(text);
+        Step { session, ..step(Act::Send { payload, chunking: Chunking::Whole, await_frames }) }
+    };
+    let finish = |session: usize| Step { session, ..step(Act::Finish) };
+    let ends = [say(0, "wait\n", 1), finish(0), finish(1)];
+    let transcript = carry_out(script, vec![queue()], [vec![say(1, "flood\n", 0)], ends.to_vec()].concat());
+    assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
+    assert_eq!((transcript.stdout(0).len(), transcript.stdout(1).len()), (1, (1 << 20) + 1));
+    let wait = wait(Effect::Path { folder: "queue".to_owned(), glob: "flooded".to_owned() }, 20_000);
+    let transcript = carry_out(script, vec![queue()], vec![say(0, "flood\n", 0), wait, finish(0)]);
+    assert_eq!((missed(&transcript), transcript.stdout(0).len()), (vec![], (1 << 20) + 1));
+}

@@ -1,0 +1,48 @@
+//! What is done and awaited beside the processes of a conversation, as data.
+
+use serde::{Deserialize, Serialize};
+
+/// Something beside a conversation that can be waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Something is at a path, or was for a moment while it was waited for.
+    Path {
+        /// The fixture below which it is.
+        folder: String,
+        /// Its path there, as a glob; `*` matches no `/`.
+        glob: String,
+    },
+    /// Nothing is in a folder.
+    Empty {
+        /// The fixture below which it is.
+        folder: String,
+        /// Its path there; empty for the fixture itself.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        path: String,
+    },
+    /// An actor has started.
+    Starts {
+        /// Fixture.
+        actor: String,
+        /// Which of its starts, counted from 0.
+        start: usize,
+    },
+    /// An actor has ended by itself.
+    Ends {
+        /// Fixture.
+        actor: String,
+        /// Which of its ends, counted from 0.
+        end: usize,
+    },
+}
+
+/// How a file comes to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placing {
+    /// It is written there, and can be seen before it is whole.
+    Write,
+    /// It is written beside, under a name that begins with a dot, and renamed.
+    Rename,
+}
