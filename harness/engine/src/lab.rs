@@ -10,7 +10,7 @@ mod play;
 mod pump;
 mod replies;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod time;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::face::{Asked, Effect, Face, Need, Sign};
 use crate::finding::{Finding, Judgement, Repair};
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Found, Kind, Transcript};
 
 use super::answers::filed;
 
@@ -63,7 +63,19 @@ fn evidence(transcript: &Transcript, sign: &Sign) -> Evidence {
     };
     let has = |fixture: &str| transcript.plan.fixtures.iter().any(|it| it.name() == fixture);
     match sign {
-        Sign::Found { .. } => Evidence::Unknown,
+        Sign::Found { label, holds } => {
+            let look = kinds().find_map(|kind| match kind {
+                Kind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
+                _ => None,
+            });
+            match look {
+                None => Evidence::Unknown,
+                Some((found, cut)) => {
+                    let holding = |found: &Found| holds.as_ref().is_none_or(|holds| found.bytes.as_ref().is_some_and(|bytes| holds_bytes(&bytes.0, holds)));
+                    seen(found.iter().any(holding), !cut)
+                }
+            }
+        }
         Sign::Hit { listener, holds } => {
             let is_hit = kinds().any(|kind| match kind {
                 Kind::ListenerHit { listener: at, head, body } if at == listener => holds

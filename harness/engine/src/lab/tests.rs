@@ -3,7 +3,7 @@
 mod actors;
 mod beside;
 mod effects;
-mod stage;
+pub(crate) mod stage;
 
 use std::collections::BTreeMap;
 use std::path::Path;

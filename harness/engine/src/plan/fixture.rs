@@ -74,7 +74,8 @@ impl Fixture {
             Self::Listener { name, .. }
             | Self::Actor { name, .. }
             | Self::File { name, .. }
-            | Self::Path { name, .. } => name,
+            | Self::Path { name, .. }
+            | Self::Folder { name, .. } => name,
         }
     }
 }

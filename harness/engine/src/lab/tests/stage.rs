@@ -13,7 +13,7 @@ use crate::plan::Fixture;
 const ACTOR_TEST: &str = "lab::tests::stage::plays_an_actor_where_it_is_started_as_one";
 
 /// Carries out `steps` with sh in the first session, and in others where steps say so. `$ROOT` is the folder of the fixtures.
-pub(super) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) -> Transcript {
+pub(crate) fn carry_out(script: &str, fixtures: Vec<Fixture>, steps: Vec<Step>) -> Transcript {
     let peer = sh(script);
     let sessions = steps.iter().map(|step| step.session).max().unwrap_or(0) + 1;
     let session = Session {

@@ -1,0 +1,182 @@
+//! A runner: one request on standard input, one reply, and a file that is there or is not.
+
+use super::{python, said};
+use crate::face::{
+    Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign, Stimulus, Subject, What,
+};
+use crate::finding::{Finding, Repair};
+use crate::json::{self, DecodeLimits, Json};
+use crate::lab::tests::stage::carry_out;
+use crate::payload::Payload;
+use crate::plan::{Act, Chunking, Step};
+use crate::transcript::{Exit, Transcript};
+
+const MANNERS: Manners = Manners {
+    one_reply: "TOOL-01",
+    flushed: "TOOL-01",
+    protocol_only: "TOOL-01",
+    together: None,
+    ends_at_eof: "TOOL-02",
+    ends_at_term: "TOOL-02",
+    lives_on: "TOOL-02",
+    no_process_left: "TOOL-03",
+    no_file_left: "TOOL-03",
+};
+
+struct Runner;
+
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Done,
+    Blocked,
+    Refused,
+}
+
+impl Face for Runner {
+    type Message = (Json, Exit);
+    type Way = Way;
+    type Extra = ();
+    type State = ();
+
+    fn framing(&self, _command: &str) -> Option<Framing> {
+        Some(Framing::Whole)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, _transcript: &Transcript) {}
+
+    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
+        let What::Said(line) = stimulus.what else { return None };
+        let part = |clause, way| Expected::new(clause, Subject::Process, vec![Allowed::answer(way)]);
+        let request = json::decode(&line.bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
+        let path = request.as_ref().and_then(|request| request.get("path")).and_then(Json::as_str);
+        let Some((request, path)) = request.as_ref().zip(path) else {
+            return Some(Due::one(part("TOOL-04", Way::Refused)));
+        };
+        let written = |path: &str| Sign::Found { label: path.to_owned(), holds: None };
+        let is_guarded = request.pointer("/guarantees/no_filesystem_write") == Some(&Json::Bool(true));
+        let (clause, way, need) = match is_guarded {
+            true => ("TOOL-06", Way::Blocked, Need::MustNot),
+            false => ("TOOL-05", Way::Done, Need::Must),
+        };
+        let (reason, control) = match is_guarded {
+            true => ("written", Some(written("open"))),
+            false => ("not_written", None),
+        };
+        let effect = Effect { clause, reason, need, sign: written(path), control };
+        Some(Due::one(part(clause, way).effect(effect)))
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<(Json, Exit)> {
+        match json::decode(frame.bytes.trim_ascii(), &DecodeLimits::default()) {
+            Ok(decoded) => Reading::Message((decoded.value, frame.exit.unwrap_or(Exit::Code(0)))),
+            Err(_) if frame.bytes.is_empty() => Reading::Blank,
+            Err(error) => {
+                Reading::Broken(Finding::new("TOOL-01", "no_json", "one JSON object", error.to_string()))
+            }
+        }
+    }
+
+    fn fit(&self, _: &Expected<Way>, way: &Way, came: &[&(Json, Exit)]) -> Result<(), Misfit> {
+        let Some((reply, exit)) = came.first() else { return Ok(()) };
+        let ok = reply.get("ok").and_then(Json::as_bool);
+        let code = reply.get("reason_code").and_then(Json::as_str);
+        let misfit = |reason, at: &str, to: &str| {
+            Err(Misfit { rank: 0, reason, repair: Repair::Set { at: at.to_owned(), to: Some(to.to_owned()) } })
+        };
+        match way {
+            _ if *exit != Exit::Code(0) => {
+                Err(Misfit { rank: 1, reason: "exit_status", repair: Repair::Exit(Exit::Code(0)) })
+            }
+            Way::Done if ok != Some(true) => misfit("refused", "/ok", "true"),
+            Way::Blocked | Way::Refused if ok != Some(false) => misfit("accepted", "/ok", "false"),
+            Way::Blocked if code != Some("guarantee_blocked") => {
+                misfit("reason_code", "/reason_code", "\"guarantee_blocked\"")
+            }
+            Way::Done | Way::Blocked | Way::Refused => Ok(()),
+        }
+    }
+
+    fn phrase(&self, _: &Expected<Way>, way: &Way) -> String {
+        format!("{way:?}")
+    }
+
+    fn text(&self, (reply, exit): &(Json, Exit)) -> String {
+        format!("{}, {exit}", reply.to_text())
+    }
+}
+
+/// A runner. `SAYS` is whether it says that it did it, `WRITES` whether it did.
+const RUNNER: &str = r#"
+import json, os, sys
+def reply(**members):
+    print(json.dumps(members))
+    sys.exit(0)
+try:
+    call = json.loads(sys.stdin.read())
+    path = call["path"]
+except Exception:
+    reply(ok=False, error=dict(type="Malformed", message="no call"))
+guarded = bool(call.get("guarantees", dict()).get("no_filesystem_write"))
+if WRITES:
+    open(os.path.join(os.environ["ROOT"], path), "w").write("x")
+if SAYS:
+    reply(ok=True, result=dict())
+reply(ok=False, reason_code="guarantee_blocked", error=dict(type="Blocked", message="no"))
+"#;
+
+/// What is said of a runner that says `says` and writes where `writes`, of an open call and a guarded one.
+fn of_runner(says: &str, writes: &str) -> Vec<String> {
+    let program = RUNNER.replace("SAYS", says).replace("WRITES", writes);
+    let call = |session, text: &str| {
+        let payload = Payload::text(text);
+        let send = Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
+        [send, Step::new(Act::Finish)].map(|step| Step { session, ..step })
+    };
+    let look = |path: &str| {
+        Step::new(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 })
+    };
+    let mut steps = Vec::new();
+    steps.extend(call(0, r#"{"path":"open"}"#));
+    steps.extend(call(1, r#"{"path":"guarded","guarantees":{"no_filesystem_write":true}}"#));
+    steps.extend(call(2, "no JSON"));
+    steps.extend(["open", "guarded"].map(look));
+    said(&Runner, &carry_out(&python(&program), Vec::new(), steps))
+}
+
+#[test]
+fn a_runner_that_does_as_it_says_is_clean() {
+    assert_eq!(of_runner("not guarded", "not guarded"), [""; 0]);
+}
+
+#[test]
+fn a_word_is_not_taken_for_an_effect() {
+    assert_eq!(of_runner("not guarded", "True"), ["TOOL-06 written"]);
+    assert_eq!(of_runner("True", "not guarded"), ["TOOL-06 accepted"]);
+}
+
+#[test]
+fn what_never_works_proves_no_block() {
+    let nothing = ["TOOL-05 refused", "TOOL-05 not_written", "no_control"];
+    assert_eq!(of_runner("False", "False"), nothing);
+    assert_eq!(of_runner("not guarded", "False"), nothing[1..]);
+}
+
+#[test]
+fn a_finding_says_what_would_have_been_right() {
+    let program = RUNNER.replace("SAYS", "True").replace("WRITES", "False");
+    let send = Act::Send {
+        payload: Payload::text(r#"{"path":"a","guarantees":{"no_filesystem_write":true}}"#),
+        chunking: Chunking::Whole,
+        await_frames: 0,
+    };
+    let steps = vec![Step::new(send), Step::new(Act::Finish)];
+    let judgement = crate::judge::judge(&Runner, &carry_out(&python(&program), Vec::new(), steps));
+    let repair = Repair::Set { at: "/ok".to_owned(), to: Some("false".to_owned()) };
+    assert_eq!(judgement.findings[0].repair, Some(repair));
+    assert!(judgement.untestable.is_some_and(|why| why.starts_with("not_looked")), "nobody looked for the file");
+}
