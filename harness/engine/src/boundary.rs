@@ -198,7 +198,9 @@ pub trait Boundary: Sync {
 
     /// Judges a transcript of any conversation by what was really written, without regard to `expect` in its steps:
     /// for generated, mutated and shrunk conversations.
-    fn judge_by_model(&self, transcript: &Transcript) -> Judgement;
+    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
+        self.judge(transcript)
+    }
 
     /// What is wrong with what the consumer wrote in a recorded conversation. Pure, as [`Boundary::judge`].
     fn judge_consumer(&self, _transcript: &Transcript) -> Vec<Finding> {
@@ -215,7 +217,9 @@ pub trait Boundary: Sync {
 
     /// Whether `frame` is certainly the answer to the canary `step`; lets the harness stop waiting for a reply that
     /// was lost before it.
-    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool;
+    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
+        false
+    }
 
     /// What isolates a message; canaries of two numbers differ. `None` where no process is sent several messages.
     fn isolation(&self, _facts: &Facts, _number: u64) -> Option<Isolation> {
@@ -223,11 +227,13 @@ pub trait Boundary: Sync {
     }
 
     /// Conversations whose transcripts tell which roles and features a peer has (`facts` as configured).
-    fn probes(&self, facts: &Facts) -> Vec<Plan>;
+    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
+        Vec::new()
+    }
 
     /// Completes `facts` by what the probes showed; `features_given` is false where the configuration has no
     /// `[features]` table, so that features are taken as claimed where they show.
-    fn complete(&self, facts: &mut Facts, features_given: bool, probes: &[Transcript]);
+    fn complete(&self, _facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {}
 
     /// Conversations that show whether what a peer has configured for a role plays it, each with the role. No finding
     /// comes of them. None where the probes try what is configured as well.
@@ -246,13 +252,17 @@ pub trait Boundary: Sync {
     }
 
     /// What was sent and what came for it, in the order of sending: for comparing peers that had the same conversation.
-    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange>;
+    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
+        Vec::new()
+    }
 
     /// Makes a valid, nearly valid or hostile conversation.
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan;
 
     /// Smaller variants of one step's payload, most promising first, for the shrinker.
-    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan>;
+    fn shrink_payload(&self, _plan: &Plan, _step: usize) -> Vec<Plan> {
+        Vec::new()
+    }
 
     /// The bytes to write in the place of these, where they depend on the moment of writing (a time, a signature);
     /// `None`: these. What is given is what the transcript holds.
@@ -280,11 +290,15 @@ pub trait Boundary: Sync {
     ///
     /// # Errors
     /// One sentence: nothing can be measured, and what is needed for it.
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String>;
+    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
+        Err("there is nothing to measure at this boundary".to_owned())
+    }
 
     /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of
     /// the harness itself carries out. `None` where such a peer has no such conversation.
-    fn small_exchanges(&self, facts: &Facts, exchanges: usize) -> Option<Plan>;
+    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
+        None
+    }
 
     /// Name and `sh` script of null peers that answer whatever comes with the same good answer, in the words of this
     /// boundary. Selftest shows that none is clean.

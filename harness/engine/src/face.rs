@@ -53,6 +53,8 @@ pub enum Framing {
 /// What a message answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
+    /// The message whose turn it is: answers come in the order of requests.
+    Turn,
     /// The message with this key (an id). A message without a key answers what it fits.
     Key(Option<String>),
     /// The process, by all that it wrote and by how it ended.
@@ -169,7 +171,7 @@ impl<W, X> Expected<W, X> {
     pub fn key(&self) -> Option<&str> {
         match &self.subject {
             Subject::Key(key) => key.as_deref(),
-            Subject::Process | Subject::Thing(_) => None,
+            Subject::Turn | Subject::Process | Subject::Thing(_) => None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod effects;
 mod frames;
 mod http;
 mod matching;
+pub mod order;
 mod stimuli;
 #[cfg(test)]
 mod tests;

@@ -2,14 +2,12 @@
 
 use std::sync::OnceLock;
 
-use crate::bench::workload::Workload;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level, Side};
 use crate::facts::Facts;
 use crate::finding::{Finding, Judgement, Nature};
 use crate::machine::Machine;
-use crate::matrix::differences::Exchange;
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Plan, Session, Step};
 use crate::played::{Mutant, Played, Reference};
@@ -108,30 +106,8 @@ impl Boundary for Toy {
         judgement
     }
 
-    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
-        self.judge(transcript)
-    }
-
-    fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
-        false
-    }
-
-    fn probes(&self, _facts: &Facts) -> Vec<Plan> {
-        Vec::new()
-    }
-
-    fn complete(&self, _facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {}
-
-    fn exchanges(&self, _transcript: &Transcript) -> Vec<Exchange> {
-        Vec::new()
-    }
-
     fn generate(&self, _facts: &Facts, _rng: &mut Rng) -> Plan {
         plan()
-    }
-
-    fn shrink_payload(&self, _plan: &Plan, _step: usize) -> Vec<Plan> {
-        Vec::new()
     }
 
     fn usual_facts(&self, side: Side) -> Facts {
@@ -140,13 +116,6 @@ impl Boundary for Toy {
         facts
     }
 
-    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
-        Err("a toy is not measured".to_owned())
-    }
-
-    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
-        None
-    }
 }
 
 impl Played for Toy {

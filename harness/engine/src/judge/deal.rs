@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 
 use super::frames::{Held, Output};
 use super::matching::{self, Place, Thing};
-use crate::face::{Asked, Expected, Face, fitting};
+use super::order::{self, Turn};
+use crate::face::{Asked, Expected, Face, Subject, fitting};
 
 /// A message that answers something.
 pub struct Answer<'a, F: Face> {
@@ -63,6 +64,9 @@ pub fn deal<'a, F: Face>(
     output: &'a [Output<F::Message>],
     first: usize,
 ) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+    if asked.iter().flat_map(|asked| &asked.due.parts).any(|part| part.subject == Subject::Turn) {
+        return in_order(face, asked, output, first);
+    }
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     let mut things: Vec<Thing<'a, F>> = Vec::new();
     let mut frame_of: Vec<usize> = Vec::new();
@@ -213,6 +217,40 @@ pub fn deal<'a, F: Face>(
         }
     }
     (came, extra)
+}
+
+/// The same where answers come in the order of requests.
+fn in_order<'a, F: Face>(
+    face: &F,
+    asked: &[&Asked<F>],
+    output: &'a [Output<F::Message>],
+    first: usize,
+) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
+    let parts: Vec<(usize, usize)> = (0..asked.len())
+        .flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part)))
+        .collect();
+    let part = |turn: usize| &asked[parts[turn].0].due.parts[parts[turn].1];
+    let turns: Vec<Turn> = (0..parts.len())
+        .map(|turn| {
+            let may_be_silent = part(turn).may_be_silent();
+            Turn { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
+        })
+        .collect();
+    let things: Vec<(usize, &'a F::Message)> = (first..)
+        .zip(output)
+        .flat_map(|(number, frame)| frame.held.messages().iter().map(move |message| (number, message)))
+        .collect();
+    let can = |turn: usize, thing: usize| {
+        asked[parts[turn].0].spot.sent <= output[things[thing].0 - first].place
+    };
+    let fits = |turn: usize, thing: usize| fitting(face, part(turn), &[things[thing].1]).is_some();
+    let alignment = order::align(&turns, things.len(), &can, &fits);
+    let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
+    for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
+        came[at].answers[part] =
+            answer.map(|thing| Answer { message: things[thing].1, frame: things[thing].0 });
+    }
+    (came, alignment.extra.into_iter().map(|thing| things[thing].1).collect())
 }
 
 /// Whether a frame of several messages is a right answer to a group.

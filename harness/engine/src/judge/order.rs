@@ -1,0 +1,271 @@
+//! Which message answers which request, where answers come in the order of requests.
+//!
+//! Some requests may stay unanswered by right, and a faulty peer loses answers or makes extra ones. Where the numbers
+//! agree there is nothing to decide. Where they do not, the assignment that keeps the order and fits the most requests is
+//! taken, so that one lost answer is one finding. Whatever their numbers, a message that came before a request was sent
+//! never answers it.
+//!
+//! The search is that of an edit distance, in a band around the diagonal: answers that are left out by right drift to one
+//! side only, and by no more than the numbers differ, so every right assignment lies inside it.
+
+/// A request as far as its place in the order is concerned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// It may stay unanswered.
+    pub may_be_silent: bool,
+    /// It may stay unanswered though later ones are answered.
+    pub may_be_passed_over: bool,
+    /// The session may end with it.
+    pub may_end: bool,
+}
+
+/// For each request the number of the message that answers it; and the messages that answer nothing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Alignment {
+    /// `None`: no answer.
+    pub answers: Vec<Option<usize>>,
+    /// Messages without a request.
+    pub extra: Vec<usize>,
+}
+
+/// Places that a faulty peer may be out of step by, beyond the difference of the numbers, and still be followed.
+const SLACK: usize = 32;
+
+/// Largest search, in cells of the band; past it messages are taken in order.
+const SEARCH_CELLS_MAX: usize = 4_000_000;
+
+/// Assigns so many `things` to `turns`. `can` says whether a message came after the request was begun, `fits` whether it is
+/// a right answer to it.
+pub fn align(
+    turns: &[Turn],
+    things: usize,
+    can: &dyn Fn(usize, usize) -> bool,
+    fits: &dyn Fn(usize, usize) -> bool,
+) -> Alignment {
+    let fits = |turn: usize, thing: usize| can(turn, thing) && fits(turn, thing);
+    if turns.len() == things
+        && !turns.iter().any(|turn| turn.may_be_silent)
+        && (0..things).all(|at| can(at, at))
+    {
+        return Alignment { answers: (0..things).map(Some).collect(), extra: Vec::new() };
+    }
+    if let Some(answers) = straight(turns, things, &fits) {
+        return Alignment { answers, extra: Vec::new() };
+    }
+    // What fits from both ends on needs no search.
+    let mut head = 0;
+    while head < turns.len().min(things) && fits(head, head) && !turns[head].may_be_silent {
+        head += 1;
+    }
+    let (mut turns_end, mut things_end) = (turns.len(), things);
+    // Not where the session may have ended on the way: then the last message need not belong to a last request.
+    let may_end = turns.iter().any(|turn| turn.may_end);
+    while !may_end
+        && turns_end > head
+        && things_end > head
+        && fits(turns_end - 1, things_end - 1)
+        && !turns[turns_end - 1].may_be_silent
+    {
+        turns_end -= 1;
+        things_end -= 1;
+    }
+    let mut answers: Vec<Option<usize>> = (0..head).map(Some).collect();
+    let mut extra = Vec::new();
+    let band = Band::new(turns_end - head, things_end - head);
+    if band.cells() > SEARCH_CELLS_MAX {
+        // Far out of step: in order, as far as the messages go.
+        let mut next = head;
+        for row in head..turns_end {
+            while next < things_end && !can(row, next) {
+                extra.push(next);
+                next += 1;
+            }
+            answers.push((next < things_end).then_some(next));
+            next += usize::from(next < things_end);
+        }
+        extra.extend(next..things_end);
+    } else {
+        let pair = |turn: usize, thing: usize| match (can(turn, thing), fits(turn, thing)) {
+            (false, _) => OUTSIDE,
+            (true, true) => FIT,
+            (true, false) => MISFIT,
+        };
+        search(&band, &turns[head..turns_end], head, &pair, &mut answers, &mut extra);
+    }
+    answers.extend((0..turns.len() - turns_end).map(|n| Some(things_end + n)));
+    Alignment { answers, extra }
+}
+
+/// Cells (row, column) with `column - row` from `-below` to `above`: rows are requests, columns are messages.
+struct Band {
+    rows: usize,
+    columns: usize,
+    below: usize,
+    above: usize,
+}
+
+impl Band {
+    fn new(rows: usize, columns: usize) -> Self {
+        Self {
+            rows,
+            columns,
+            below: rows.saturating_sub(columns) + SLACK,
+            above: columns.saturating_sub(rows) + SLACK,
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.below + self.above + 1
+    }
+
+    fn cells(&self) -> usize {
+        (self.rows + 1).saturating_mul(self.width())
+    }
+
+    /// Place of a cell, `None` outside the band and the table.
+    fn place(&self, row: usize, column: usize) -> Option<usize> {
+        let inside = row <= self.rows
+            && column <= self.columns
+            && column + self.below >= row
+            && column <= row + self.above;
+        inside.then(|| row * self.width() + (column + self.below - row))
+    }
+}
+
+/// The assignment where every message fits the next request but for those that may stay unanswered. Nothing weighs
+/// more, and the search would find the same, in quadratic time.
+fn straight(
+    turns: &[Turn],
+    things: usize,
+    fits: &dyn Fn(usize, usize) -> bool,
+) -> Option<Vec<Option<usize>>> {
+    let mut next = 0;
+    let mut answers = Vec::with_capacity(turns.len());
+    for (at, turn) in turns.iter().enumerate() {
+        if next < things && fits(at, next) {
+            answers.push(Some(next));
+            next += 1;
+        } else if turn.may_be_silent {
+            answers.push(None);
+        } else {
+            return None;
+        }
+    }
+    (next == things).then_some(answers)
+}
+
+/// Weights: a fitting pair is best; an ill-fitting pair is better than a lost reply and an extra one.
+const FIT: i64 = 4;
+const MISFIT: i64 = 1;
+const ALLOWED_SILENCE: i64 = 2;
+const OUTSIDE: i64 = i64::MIN / 2;
+
+/// What is done about a cell.
+#[derive(Clone, Copy)]
+enum Move {
+    /// The message answers the request.
+    Pair,
+    /// The message answers nothing.
+    Extra,
+    /// The request has no answer.
+    Silence,
+    /// The session ends here: neither this request nor a later one has an answer.
+    End,
+}
+
+/// Assigns all messages from `head` on to `turns`, which begin at `head` as well.
+fn search(
+    band: &Band,
+    turns: &[Turn],
+    head: usize,
+    pair_weight: &dyn Fn(usize, usize) -> i64,
+    answers: &mut Vec<Option<usize>>,
+    extra: &mut Vec<usize>,
+) {
+    // Best weight, and the move towards it, for the requests from a row and the messages from a column on.
+    let mut best = vec![(0_i64, Move::Extra); band.cells()];
+    let weight = |best: &[(i64, Move)], row, column| band.place(row, column).map_or(OUTSIDE, |at| best[at].0);
+    for row in (0..band.rows).rev() {
+        let silence = if turns[row].may_be_passed_over { ALLOWED_SILENCE } else { 0 };
+        let last = band.columns.min(row + band.above);
+        for column in (row.saturating_sub(band.below)..=last).rev() {
+            let Some(here) = band.place(row, column) else { continue };
+            let mut value = (silence + weight(&best, row + 1, column), Move::Silence);
+            // A session that may end explains every silence from here on, and none of it may cost more than a reply that
+            // a line after the end would take as gladly.
+            let ended = ALLOWED_SILENCE * i64::try_from(band.rows - row).unwrap_or(0);
+            if turns[row].may_end && ended > value.0 {
+                value = (ended, Move::End);
+            }
+            if column < band.columns {
+                let skip = weight(&best, row, column + 1);
+                if skip >= value.0 {
+                    value = (skip, Move::Extra);
+                }
+                let rest = weight(&best, row + 1, column + 1);
+                // A pair that could not win even if it fitted needs no look.
+                if FIT + rest >= value.0 {
+                    let pair = rest.saturating_add(pair_weight(head + row, head + column));
+                    if pair >= value.0 {
+                        value = (pair, Move::Pair);
+                    }
+                }
+            }
+            best[here] = value;
+        }
+    }
+    let (mut row, mut column) = (0, 0);
+    while row < band.rows {
+        match band.place(row, column).map_or(Move::Silence, |at| best[at].1) {
+            Move::Pair => {
+                answers.push(Some(head + column));
+                (row, column) = (row + 1, column + 1);
+            }
+            Move::Extra => {
+                extra.push(head + column);
+                column += 1;
+            }
+            Move::Silence => {
+                answers.push(None);
+                row += 1;
+            }
+            Move::End => {
+                answers.resize(answers.len() + band.rows - row, None);
+                row = band.rows;
+            }
+        }
+    }
+    extra.extend((column..band.columns).map(|column| head + column));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_no_search_is_what_the_search_finds() {
+        let blank = Turn { may_be_silent: true, may_be_passed_over: true, may_end: false };
+        // Each bit: a blank line; each of those that are answered: another bit.
+        for (lines, answered) in (0..64_u32).flat_map(|lines| (0..64).map(move |answered| (lines, answered)))
+        {
+            let (mut turns, mut things) = (Vec::new(), Vec::new());
+            for bit in 0..6 {
+                let (is_blank, is_answered) = (lines >> bit & 1 == 1, answered >> bit & 1 == 1);
+                turns.push(if is_blank { blank } else { Turn::default() });
+                if !is_blank || is_answered {
+                    things.push(if is_blank { None } else { Some(bit) });
+                }
+            }
+            let fits = |turn: usize, thing: usize| match things[thing] {
+                None => turns[turn].may_be_silent,
+                Some(bit) => bit == turn,
+            };
+            let Some(found) = straight(&turns, things.len(), &fits) else { continue };
+            let (mut answers, mut extra) = (Vec::new(), Vec::new());
+            let band = Band::new(turns.len(), things.len());
+            let pair = |turn: usize, thing: usize| if fits(turn, thing) { FIT } else { MISFIT };
+            search(&band, &turns, 0, &pair, &mut answers, &mut extra);
+            assert_eq!((found, Vec::new()), (answers, extra), "{lines:b} {answered:b}");
+        }
+    }
+}
