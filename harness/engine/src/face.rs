@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clause::ClauseId;
 use crate::carriage::Carriage;
+use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement, Repair};
 use crate::judge::{Carried, Exchange, Heard, Trace};
 use crate::lines::Line;
@@ -403,7 +403,14 @@ pub trait Face: Sync + Sized {
     fn complete(&self, _state: &mut Self::State, _plan: &Plan, _asked: &mut [Asked<Self>]) {}
 
     /// Completes what may come for a request by what HTTP made of it.
-    fn carried(&self, _asked: &mut Asked<Self>, _line: &Line, _how: Option<&Carriage>, _exchange: &Exchange<'_>) {}
+    fn carried(
+        &self,
+        _asked: &mut Asked<Self>,
+        _line: &Line,
+        _how: Option<&Carriage>,
+        _exchange: &Exchange<'_>,
+    ) {
+    }
 
     /// What the head of a reply shows: what is wrong with it, or what was chosen. `first` is what the body holds.
     fn status(&self, _exchange: &Carried<'_, Self>) -> Judgement {
@@ -435,12 +442,22 @@ pub trait Face: Sync + Sized {
     fn fit(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> Result<(), Misfit>;
 
     /// The value of the open choice that a fitting answer shows.
-    fn shows(&self, _part: &Part<Self>, allowed: &Allowed<Self::Way>, _came: &[&Self::Message]) -> Option<&'static str> {
+    fn shows(
+        &self,
+        _part: &Part<Self>,
+        allowed: &Allowed<Self::Way>,
+        _came: &[&Self::Message],
+    ) -> Option<&'static str> {
         allowed.shows
     }
 
     /// Why a fitting answer leaves open what its step is about.
-    fn leaves_open(&self, _part: &Part<Self>, _aim: Option<&Aim>, _came: &[&Self::Message]) -> Option<String> {
+    fn leaves_open(
+        &self,
+        _part: &Part<Self>,
+        _aim: Option<&Aim>,
+        _came: &[&Self::Message],
+    ) -> Option<String> {
         None
     }
 
@@ -506,7 +523,11 @@ impl<F: Face> Asked<F> {
 }
 
 /// The first alternative that `came` fits.
-pub fn fitting<'a, F: Face>(face: &F, part: &'a Part<F>, came: &[&F::Message]) -> Option<&'a Allowed<F::Way>> {
+pub fn fitting<'a, F: Face>(
+    face: &F,
+    part: &'a Part<F>,
+    came: &[&F::Message],
+) -> Option<&'a Allowed<F::Way>> {
     part.ways().find(|(_, way)| face.fit(part, way, came).is_ok()).map(|(allowed, _)| allowed)
 }
 

@@ -111,7 +111,12 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
         for rule in face.rules() {
             for heard in &trace.sessions {
                 let findings = rule(trace, heard);
-                gather(transcript, heard.session, Judgement { findings, ..Judgement::default() }, &mut judgement);
+                gather(
+                    transcript,
+                    heard.session,
+                    Judgement { findings, ..Judgement::default() },
+                    &mut judgement,
+                );
             }
         }
         judgement
@@ -126,7 +131,9 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
         .zip(&transcript.plan.sessions)
         .filter_map(|(session, spec)| Some((session, face.framing(&spec.command)?)));
     let written: Vec<Written<'_, F::Message>> = sessions
-        .map(|(session, framing)| Written::of(face, transcript, session, framing, &lines[session], &mut asked))
+        .map(|(session, framing)| {
+            Written::of(face, transcript, session, framing, &lines[session], &mut asked)
+        })
         .collect();
     let heard = |written| Written::heard(written, face, transcript, &lines, &asked);
     let sessions = written.iter().map(heard).collect();
@@ -135,10 +142,11 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
 
 /// Adds what is said of one session. What is wrong with no step is wrong with its end.
 fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: &mut Judgement) {
-    let finish =
-        transcript.plan.steps.iter().position(|step| {
-            step.session == session && matches!(step.act, Act::Finish | Act::Signal(_))
-        });
+    let finish = transcript
+        .plan
+        .steps
+        .iter()
+        .position(|step| step.session == session && matches!(step.act, Act::Finish | Act::Signal(_)));
     judgement.findings.extend(
         found.findings.into_iter().map(|finding| Finding { step: finding.step.or(finish), ..finding }),
     );
@@ -206,8 +214,9 @@ impl<'a, M> Written<'a, M> {
             for (at, asked) in own.iter().enumerate() {
                 let (mut of_one, left) =
                     deal::deal(face, std::slice::from_ref(asked), &self.output[at..=at], at);
-                let is_open =
-                    |came: &&mut Came<'_, F>| asked.due.together && came.frame.is_none() && came.whole.is_none();
+                let is_open = |came: &&mut Came<'_, F>| {
+                    asked.due.together && came.frame.is_none() && came.whole.is_none()
+                };
                 match of_one.first_mut().filter(is_open) {
                     // It can belong to nothing but this group.
                     Some(came) => came.apart.extend(left),
@@ -266,7 +275,8 @@ fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], jud
             seen.entry(thing).or_default().push(message);
         }
     }
-    for (asked, part) in asked.iter().flat_map(|asked| asked.due.parts.iter().map(move |part| (asked, part))) {
+    for (asked, part) in asked.iter().flat_map(|asked| asked.due.parts.iter().map(move |part| (asked, part)))
+    {
         let Subject::Thing(thing) = &part.subject else { continue };
         let history: Vec<&F::Message> = seen.get(thing).map(|seen| seen.iter().collect()).unwrap_or_default();
         if part.ways().any(|(_, way)| face.fit(part, way, &history).is_ok()) {

@@ -115,7 +115,6 @@ impl Boundary for Toy {
         facts.commands.insert(COMMAND.to_owned());
         facts
     }
-
 }
 
 impl Played for Toy {

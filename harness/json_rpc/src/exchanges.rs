@@ -1,6 +1,6 @@
 //! What was sent and what came for it, in a form that can be compared between servers.
 
-use super::model::{Codes, Unit, What, Way, fit, has_id};
+use super::model::{Codes, Unit, Way, What, fit, has_id};
 use super::server::Server;
 use peerproof_engine::clause::Side;
 use peerproof_engine::face::{Asked, Outcome, fitting, misfit, phrase};

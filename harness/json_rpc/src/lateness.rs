@@ -52,7 +52,12 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         let answer = came.answers.first().copied().flatten();
         let at_us = answer.map(|answer| heard.output[answer.frame].at_us);
         let works = asked.due.parts.iter().filter_map(|unit| unit.extra.work);
-        Timed { step: asked.step, at_us: asked.at_us, work: works.max_by_key(|work| work.busy_ms), answered_us: at_us }
+        Timed {
+            step: asked.step,
+            at_us: asked.at_us,
+            work: works.max_by_key(|work| work.busy_ms),
+            answered_us: at_us,
+        }
     });
     let mut found = late(lines, trace.transcript.timeout_scale);
     if !heard.ending.late {

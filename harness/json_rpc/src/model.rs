@@ -148,7 +148,12 @@ impl State {
             session.runs.settle(steps, &mut own);
             work::settle(steps, &mut own);
             for asked in own {
-                asked.due.parts.iter_mut().chain(&mut asked.due.whole).for_each(|unit| session.pins.apply(unit));
+                asked
+                    .due
+                    .parts
+                    .iter_mut()
+                    .chain(&mut asked.due.whole)
+                    .for_each(|unit| session.pins.apply(unit));
             }
         }
     }

@@ -54,7 +54,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
 /// A counting method that ran more often than calls of it were let through.
 fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Option<Finding> {
     let code = |answer: &Json| answer.pointer("/error/code").and_then(Json::as_i64);
-    let refused = answers.iter().filter(|(unit, answer)| unit.extra.counts.1 > 0 && code(answer) == Some(LIMITED));
+    let refused =
+        answers.iter().filter(|(unit, answer)| unit.extra.counts.1 > 0 && code(answer) == Some(LIMITED));
     let called = asked.iter().flat_map(|asked| &asked.due.parts).map(|unit| unit.extra.counts.1).sum::<u64>();
     let runs_max = called.saturating_sub(refused.count() as u64);
     let count = |answer: &Json| answer.pointer("/result/count").and_then(Json::as_u64);

@@ -33,8 +33,7 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     let code = error.get("code").and_then(Json::as_i64)?;
     let text = || shorten(&response.to_text(), 240).into_owned();
     // What is refused before it comes to its method, for its signature, its rate or its id, has codes of its own.
-    let is_named =
-        |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code)));
+    let is_named = |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(way) if matches!(way.what, What::Error(Codes::Of(codes)) if codes.contains(&code)));
     if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
         let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
         let expected = format!("error {}", codes.join(" or "));

@@ -13,7 +13,8 @@ use super::{lateness, rates, rules, streams};
 use peerproof_engine::boundary;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
-    Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together, What as Stimulated,
+    Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together,
+    What as Stimulated,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -147,7 +148,9 @@ impl Face for Server {
     fn shows(&self, unit: &Unit, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
         let echoes = came.iter().any(|message| message.lone_surrogates);
         match unit.choice {
-            Some("lone_surrogates") if allowed.shows.is_none() => Some(if echoes { "echo" } else { "replace" }),
+            Some("lone_surrogates") if allowed.shows.is_none() => {
+                Some(if echoes { "echo" } else { "replace" })
+            }
             _ => allowed.shows,
         }
     }

@@ -79,9 +79,7 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
 /// What the answers to the probes say of features that are not claimed.
 pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
     let is_refused = |value: &Json| value.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED);
-    let refuses = |probe: &Transcript| {
-        frames::messages(&probe.stdout(0), 64).iter().any(is_refused)
-    };
+    let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_refused);
     if facts.claims("auth") || !probes.iter().any(refuses) {
         return Vec::new();
     }

@@ -26,8 +26,7 @@ pub(super) fn filed<F: Face>(asked: &Asked<F>, mut finding: Finding) -> Finding 
 /// Judges what one session wrote.
 pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_, F>) -> Judgement {
     let framing = heard.framing;
-    let mut session =
-        Session { face, transcript, framing, heard, over: false, own: Judgement::default() };
+    let mut session = Session { face, transcript, framing, heard, over: false, own: Judgement::default() };
     session.output();
     let last = heard.exchanges.iter().rposition(|(_, came)| came.is_answered());
     for (index, (asked, came)) in heard.exchanges.iter().enumerate() {
@@ -37,7 +36,9 @@ pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_
         }
     }
     match framing {
-        Framing::Bodies => heard.extra.chunk_by(|one, next| one.0 == next.0).for_each(|of_one| session.extra(of_one)),
+        Framing::Bodies => {
+            heard.extra.chunk_by(|one, next| one.0 == next.0).for_each(|of_one| session.extra(of_one))
+        }
         _ => session.extra(&heard.extra),
     }
     match framing {
@@ -73,7 +74,8 @@ impl<F: Face> Session<'_, '_, F> {
         match self.framing {
             Framing::Bodies => {
                 let broken = self.heard.exchanges.iter().zip(self.heard.output);
-                let broken = broken.filter_map(|((asked, _), output)| Some(output.broken.clone()?.at(asked.step)));
+                let broken =
+                    broken.filter_map(|((asked, _), output)| Some(output.broken.clone()?.at(asked.step)));
                 self.own.findings.extend(broken);
             }
             _ => self.own.findings.extend(self.heard.output.iter().find_map(|output| output.broken.clone())),
@@ -108,7 +110,8 @@ impl<F: Face> Session<'_, '_, F> {
         let is_answered = came.frame.is_some() || came.is_answered() || !came.apart.is_empty();
         if let Some(status) = exchange.status().filter(|_| !is_answered && !asked.due.may_be_silent()) {
             // An HTTP reply came, so nothing is lost and nobody hangs.
-            if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said) {
+            if let Some(part) = asked.due.parts.iter().find(|part| !part.may_be_silent()).filter(|_| !is_said)
+            {
                 let got = format!("HTTP status {status} without a reply in its body");
                 let finding = Finding::new(part.clause, "no_reply", phrase(self.face, part), got);
                 self.file(asked, finding.repaired_by(Repair::Send));
@@ -160,13 +163,17 @@ impl<F: Face> Session<'_, '_, F> {
     fn group(&mut self, asked: &Asked<F>, came: &Came<'_, F>) {
         let Some(clauses) = self.face.manners().together.filter(|_| asked.due.together) else { return };
         let in_frame = came.frame.map(|frame| &self.heard.output[frame].held);
-        let first = in_frame.map(|held| held.text(self.face)).or_else(|| Some(self.face.text(came.apart.first()?)));
+        let first =
+            in_frame.map(|held| held.text(self.face)).or_else(|| Some(self.face.text(came.apart.first()?)));
         if asked.due.parts.iter().all(Part::<F>::must_be_silent)
             && let Some(got) = first
         {
             let expected = "nothing comes back for a batch of notifications";
             let got = shorten(&got, QUOTED_CHARS).into_owned();
-            self.file(asked, Finding::new(clauses.nothing, "answered", expected, got).repaired_by(Repair::Drop));
+            self.file(
+                asked,
+                Finding::new(clauses.nothing, "answered", expected, got).repaired_by(Repair::Drop),
+            );
             return;
         }
         for message in &came.apart {

@@ -226,9 +226,8 @@ fn in_order<'a, F: Face>(
     output: &'a [Output<F::Message>],
     first: usize,
 ) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
-    let parts: Vec<(usize, usize)> = (0..asked.len())
-        .flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part)))
-        .collect();
+    let parts: Vec<(usize, usize)> =
+        (0..asked.len()).flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part))).collect();
     let part = |turn: usize| &asked[parts[turn].0].due.parts[parts[turn].1];
     let turns: Vec<Turn> = (0..parts.len())
         .map(|turn| {
@@ -240,9 +239,8 @@ fn in_order<'a, F: Face>(
         .zip(output)
         .flat_map(|(number, frame)| frame.held.messages().iter().map(move |message| (number, message)))
         .collect();
-    let can = |turn: usize, thing: usize| {
-        asked[parts[turn].0].spot.sent <= output[things[thing].0 - first].place
-    };
+    let can =
+        |turn: usize, thing: usize| asked[parts[turn].0].spot.sent <= output[things[thing].0 - first].place;
     let fits = |turn: usize, thing: usize| fitting(face, part(turn), &[things[thing].1]).is_some();
     let alignment = order::align(&turns, things.len(), &can, &fits);
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
@@ -283,8 +281,11 @@ fn groups_by_keys<F: Face>(
             keys.iter().filter(has).count()
         };
         let may = |at: &usize| asked[*at].due.together && !taken[*at] && asked[*at].spot.sent <= frame.place;
-        let open: Vec<(usize, usize)> =
-            (0..asked.len()).filter(may).map(|at| (at, common(at))).filter(|(_, common)| *common > 0).collect();
+        let open: Vec<(usize, usize)> = (0..asked.len())
+            .filter(may)
+            .map(|at| (at, common(at)))
+            .filter(|(_, common)| *common > 0)
+            .collect();
         let most = open.iter().map(|(_, common)| *common).max();
         let mut best = open.iter().filter(|(_, common)| Some(*common) == most).map(|(at, _)| *at);
         let (first, second) = (best.next(), best.next());

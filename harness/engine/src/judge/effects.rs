@@ -46,9 +46,10 @@ fn verdict(transcript: &Transcript, effect: &Effect) -> Verdict {
         (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
         (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "it was seen", Repair::Undo),
         (Need::MustNot, Evidence::Absent) => match &effect.control {
-            Some(control) if evidence(transcript, control) != Evidence::Seen => {
-                Verdict::Open(format!("no_control: where it is allowed, it was not seen either that {}", phrase(control)))
-            }
+            Some(control) if evidence(transcript, control) != Evidence::Seen => Verdict::Open(format!(
+                "no_control: where it is allowed, it was not seen either that {}",
+                phrase(control)
+            )),
             _ => Verdict::Fine,
         },
     }
@@ -71,7 +72,11 @@ fn evidence(transcript: &Transcript, sign: &Sign) -> Evidence {
             match look {
                 None => Evidence::Unknown,
                 Some((found, cut)) => {
-                    let holding = |found: &Found| holds.as_ref().is_none_or(|holds| found.bytes.as_ref().is_some_and(|bytes| holds_bytes(&bytes.0, holds)));
+                    let holding = |found: &Found| {
+                        holds.as_ref().is_none_or(|holds| {
+                            found.bytes.as_ref().is_some_and(|bytes| holds_bytes(&bytes.0, holds))
+                        })
+                    };
                     seen(found.iter().any(holding), !cut)
                 }
             }
@@ -90,10 +95,11 @@ fn evidence(transcript: &Transcript, sign: &Sign) -> Evidence {
             seen(times.contains(&count), has(actor))
         }
         Sign::Alive { label } => {
-            let is_alive = kinds().any(|kind| matches!(kind, Kind::ActorAlive { label: at, .. } if at == label));
-            let was_probed = transcript.plan.steps.iter().any(|step| {
-                matches!(&step.act, crate::plan::Act::ProbeActor { label: at, .. } if at == label)
-            });
+            let is_alive =
+                kinds().any(|kind| matches!(kind, Kind::ActorAlive { label: at, .. } if at == label));
+            let was_probed = transcript.plan.steps.iter().any(
+                |step| matches!(&step.act, crate::plan::Act::ProbeActor { label: at, .. } if at == label),
+            );
             seen(is_alive, was_probed)
         }
         Sign::Told { holds } => {

@@ -1,9 +1,9 @@
 //! What a peer wrote, cut into frames and read by its face.
 
+use super::http::Exchange;
 use crate::face::{Asked, Face, Frame, Framing, Reading};
 use crate::finding::Finding;
 use crate::lines;
-use super::http::Exchange;
 use crate::transcript::{Kind, Transcript};
 
 /// One frame of output, in the order of the session.
@@ -50,7 +50,9 @@ impl<M> Held<M> {
     /// All of it as one message.
     pub fn whole(&self) -> Option<&M> {
         match self {
-            Self::Message(message) | Self::Beside(message) | Self::Together { all: message, .. } => Some(message),
+            Self::Message(message) | Self::Beside(message) | Self::Together { all: message, .. } => {
+                Some(message)
+            }
             Self::Nothing => None,
         }
     }

@@ -50,8 +50,7 @@ impl<'a, F: Face> Thing<'a, F> {
 
 /// Gives messages to requests, whenever either was written.
 pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> Matching {
-    let places: Vec<Place<'_, F>> =
-        parts.iter().map(|part| Place { part, spot: Spot::default() }).collect();
+    let places: Vec<Place<'_, F>> = parts.iter().map(|part| Place { part, spot: Spot::default() }).collect();
     let things: Vec<Thing<'_, F>> = messages.iter().map(|message| Thing::new(face, message, 0)).collect();
     let must: Vec<bool> = parts.iter().map(|part| !part.may_be_silent()).collect();
     let mut answers: Vec<Option<usize>> = vec![None; places.len()];

@@ -104,7 +104,8 @@ impl Fence {
             return (self.round, false);
         }
         let steps = &plan.steps[self.step.min(plan.steps.len())..step.min(plan.steps.len())];
-        let waited = steps.iter().any(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0));
+        let waited =
+            steps.iter().any(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0));
         self.step = step;
         self.round += usize::from(waited);
         (self.round, waited)

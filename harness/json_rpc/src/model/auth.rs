@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::allowed;
 use super::super::seal::DEPTH_MAX;
 use super::super::signature::{Signable, mac, signable, signature};
+use super::allowed;
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
-use peerproof_engine::facts::Facts;
 use peerproof_engine::face::Outcome;
+use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, Json};
 

@@ -1,7 +1,7 @@
 //! What the methods of known roles may answer.
 
-use super::allowed;
 use super::super::role::Role;
+use super::allowed;
 use super::value::{has_big_numbers, has_numbers_beyond_doubles};
 use super::{Allowed, Codes, Demand, ErrorRule, IdRule, Pins, Unit, What, code, work};
 use peerproof_engine::json::Json;

@@ -328,7 +328,9 @@ mod tests {
             let error = format!("{{\"id\":\"1\",\"error\":{{\"code\":{code},\"message\":\"\"}}}}");
             super::super::fit(&unit, &error.parse().unwrap()).is_some()
         };
-        let result = super::super::fit(&unit, &r#"{"id":"1","result":{"status":"success"}}"#.parse().unwrap()).is_some();
+        let result =
+            super::super::fit(&unit, &r#"{"id":"1","result":{"status":"success"}}"#.parse().unwrap())
+                .is_some();
         assert_eq!(result, takes(-32000), "{params}");
         [0, code::PARAMS].into_iter().filter(|code| if *code == 0 { result } else { takes(*code) }).collect()
     }

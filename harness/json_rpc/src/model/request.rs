@@ -247,9 +247,8 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
                 None => profile::called(id.clone(), method, params),
             };
         };
-        let is_error = |allowed: &Allowed| {
-            matches!(&allowed.outcome, Outcome::Answer(Way { what: What::Error(_), .. }))
-        };
+        let is_error =
+            |allowed: &Allowed| matches!(&allowed.outcome, Outcome::Answer(Way { what: What::Error(_), .. }));
         let mut unit = profile::called(id.clone(), method, params);
         if unit.allowed.iter().all(is_error) {
             // No role makes right what the profile refuses.

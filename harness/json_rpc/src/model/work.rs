@@ -135,7 +135,10 @@ fn worst(unit: &Unit) -> usize {
 /// Where the results of a batch may not fit together, any of them may give way.
 pub fn give_way(asked: &mut Asking) {
     let total: usize = asked.parts.iter().map(worst).fold(0, usize::saturating_add);
-    if !asked.together || total <= LINE_BYTES_CERTAIN || asked.parts.iter().all(|unit| unit.extra.result_bytes == 0) {
+    if !asked.together
+        || total <= LINE_BYTES_CERTAIN
+        || asked.parts.iter().all(|unit| unit.extra.result_bytes == 0)
+    {
         return;
     }
     for unit in asked.parts.iter_mut().filter(|unit| !unit.must_be_silent()) {

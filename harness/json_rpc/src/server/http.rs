@@ -3,8 +3,8 @@
 //! A body with another status than that of a JSON-RPC reply is looked at where it is JSON, and else is no message:
 //! servers and what stands before them say so in their own words.
 
-use super::Server;
 use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed};
+use super::Server;
 use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
@@ -97,7 +97,8 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
             && is_owed
         {
             let mut finding =
-                Finding::new(NOTHING, "no_http_reply", "an HTTP reply to every request", reason).at(asked.step);
+                Finding::new(NOTHING, "no_http_reply", "an HTTP reply to every request", reason)
+                    .at(asked.step);
             if let Some(aim) = &asked.aim {
                 finding.clause.clone_from(&aim.clause);
                 finding.reason = aim.reason.clone().unwrap_or(finding.reason);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Server;
 use super::super::{frames, model, rates, rules};
+use super::Server;
 use peerproof_engine::face::{Asked, Framing};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::judge::{Came, Heard, Trace};
@@ -108,4 +108,3 @@ pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Find
     }
     found
 }
-

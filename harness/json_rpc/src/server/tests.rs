@@ -18,7 +18,11 @@ fn error(code: i64, id: &str) -> String {
 
 /// For each request the number of the response that answers it, and the numbers of those that answer nothing. `came` says
 /// behind how many requests each response came; each request is `awaited` before the next.
-fn matched(requests: &[&str], responses: &[(&str, usize)], awaited: bool) -> (Vec<Option<usize>>, Vec<usize>) {
+fn matched(
+    requests: &[&str],
+    responses: &[(&str, usize)],
+    awaited: bool,
+) -> (Vec<Option<usize>>, Vec<usize>) {
     let event = |kind| Event { at_us: 0, session: 0, kind };
     let mut events = Vec::new();
     let mut steps = Vec::new();

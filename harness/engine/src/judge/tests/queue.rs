@@ -2,7 +2,8 @@
 
 use super::{python, said};
 use crate::face::{
-    Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Reading, Stimulus, Subject, What,
+    Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Reading, Stimulus,
+    Subject, What,
 };
 use crate::finding::Repair;
 use crate::lab::tests::stage::carry_out;

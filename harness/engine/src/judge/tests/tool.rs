@@ -2,7 +2,8 @@
 
 use super::{python, said};
 use crate::face::{
-    Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign, Stimulus, Subject, What,
+    Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign, Stimulus,
+    Subject, What,
 };
 use crate::finding::{Finding, Repair};
 use crate::json::{self, DecodeLimits, Json};
@@ -86,7 +87,11 @@ impl Face for Runner {
         let ok = reply.get("ok").and_then(Json::as_bool);
         let code = reply.get("reason_code").and_then(Json::as_str);
         let misfit = |reason, at: &str, to: &str| {
-            Err(Misfit { rank: 0, reason, repair: Repair::Set { at: at.to_owned(), to: Some(to.to_owned()) } })
+            Err(Misfit {
+                rank: 0,
+                reason,
+                repair: Repair::Set { at: at.to_owned(), to: Some(to.to_owned()) },
+            })
         };
         match way {
             _ if *exit != Exit::Code(0) => {
@@ -137,9 +142,8 @@ fn of_runner(says: &str, writes: &str) -> Vec<String> {
         let send = Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
         [send, Step::new(Act::Finish)].map(|step| Step { session, ..step })
     };
-    let look = |path: &str| {
-        Step::new(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 })
-    };
+    let look =
+        |path: &str| Step::new(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 });
     let mut steps = Vec::new();
     steps.extend(call(0, r#"{"path":"open"}"#));
     steps.extend(call(1, r#"{"path":"guarded","guarantees":{"no_filesystem_write":true}}"#));
@@ -178,5 +182,8 @@ fn a_finding_says_what_would_have_been_right() {
     let judgement = crate::judge::judge(&Runner, &carry_out(&python(&program), Vec::new(), steps));
     let repair = Repair::Set { at: "/ok".to_owned(), to: Some("false".to_owned()) };
     assert_eq!(judgement.findings[0].repair, Some(repair));
-    assert!(judgement.untestable.is_some_and(|why| why.starts_with("not_looked")), "nobody looked for the file");
+    assert!(
+        judgement.untestable.is_some_and(|why| why.starts_with("not_looked")),
+        "nobody looked for the file"
+    );
 }
