@@ -242,7 +242,15 @@ fn in_order<'a, F: Face>(
     let can =
         |turn: usize, thing: usize| asked[parts[turn].0].spot.sent <= output[things[thing].0 - first].place;
     let fits = |turn: usize, thing: usize| fitting(face, part(turn), &[things[thing].1]).is_some();
-    let alignment = order::align(&turns, things.len(), &can, &fits);
+    let mut alignment = order::align(&turns, things.len(), &can, &fits);
+    // What comes for nothing is taken for an answer to what must have none.
+    alignment.extra.retain(|thing| {
+        let is_its = |turn: &usize| {
+            alignment.answers[*turn].is_none() && part(*turn).must_be_silent() && can(*turn, *thing)
+        };
+        let turn = (0..turns.len()).rev().find(is_its);
+        turn.map(|turn| alignment.answers[turn] = Some(*thing)).is_none()
+    });
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
         came[at].answers[part] =
