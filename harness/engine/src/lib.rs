@@ -1,4 +1,14 @@
 //! Drives peers, records what they do, and judges the record. It knows no boundary and no reference.
+//!
+//! A boundary of one's own is three things on top of it:
+//!
+//! 1. Clauses: one row a normative statement ([`clause`]).
+//! 2. A face ([`face::Face`]): how a peer is spoken to, what a frame decodes to, and what may come of each line that was
+//!    written, under which clause. [`judge::judge`] compares that with what came.
+//! 3. Checks ([`check::Check`]): conversations as data ([`plan::Plan`]), each about a clause ([`face::Aim`]).
+//!
+//! [`boundary::Boundary`] ties them together, and [`runner::run`] runs the checks against a [`peer::Peer`].
+//! `examples/adder.rs` does all of it in three hundred lines: a process that adds numbers, ten clauses, right and wrong peers.
 
 pub mod bench;
 pub mod boundary;
