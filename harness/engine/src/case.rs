@@ -4,10 +4,18 @@
 //! key, a row that means nothing and an id that comes twice are load errors that name file and id. What a step says
 //! is the boundary's business; it gives the type of its steps and makes checks of the rows.
 //!
-//! A row with a table `each` stands for one case for each of its entries: `$NAME` in id and title is the entry's
-//! name, `$EACH` in any text is its value. With `together = true` it stays one case, and only the steps that hold
-//! `$EACH` are there once for each entry. Large inputs are recipes ([`Recipe`]): a unit and how often, in numbers or
-//! relative to a limit by name, never a blob.
+//! A row with `each` stands for one case for each of its entries, whose words are filled into any text. With
+//! `together = true` it stays one case, and only the steps that hold such a word are there once for each entry.
+//!
+//! | `each` | words, besides `$INDEX` |
+//! |---|---|
+//! | table of texts | `$NAME`, `$EACH`: name and text, in the order of names |
+//! | array of texts | `$EACH` |
+//! | array of tables | `$KEY` for each key in capitals |
+//! | number | so many entries |
+//! | `{ near = "text" }` | `$NAME`, `$EACH`: kind and text of each near miss ([`near_misses`]) |
+//!
+//! Large inputs are recipes ([`Recipe`]): a unit and how often, in numbers or relative to a limit by name, never a blob.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,8 +24,13 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::{Table, Value};
 
+use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
+use crate::facts::Facts;
+use crate::near_miss::near_misses;
 use crate::payload::{Payload, Segment};
+use crate::plan::Plan;
+use crate::rng::Rng;
 
 /// One row of a case file; `S` is a step as the boundary writes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,6 +51,12 @@ pub struct Case<S> {
     /// Feature that has to be claimed.
     #[serde(default)]
     pub feature: Option<String>,
+    /// Further features that have to be claimed as well.
+    #[serde(default)]
+    pub features_too: Vec<String>,
+    /// What else is special about its checks.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
     /// Environment of the peer.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -46,6 +65,47 @@ pub struct Case<S> {
     /// For each step the place among the rows of `steps` in the file: steps of one `together` row share it.
     #[serde(skip)]
     pub families: Vec<usize>,
+}
+
+/// What is special about a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flag {
+    /// [`Check::slow`]
+    Slow,
+    /// [`Check::very_slow`]
+    VerySlow,
+    /// [`Check::waits`]
+    Waits,
+    /// [`Check::exclusive`]
+    Exclusive,
+    /// [`Check::on_process`]
+    OnProcess,
+    /// [`Check::ambient`]
+    Ambient,
+}
+
+impl<S> Case<S> {
+    /// The check of this row, on one command.
+    pub fn check(
+        &self,
+        id: String,
+        command: &str,
+        planner: impl Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Send + Sync + 'static,
+    ) -> Check {
+        let mut check = Check::new(id, self.title.clone(), self.clauses.clone(), command, planner);
+        check.roles.clone_from(&self.roles);
+        check.feature.clone_from(&self.feature);
+        check.features_too.clone_from(&self.features_too);
+        self.flags.iter().fold(check, |check, flag| match flag {
+            Flag::Slow => check.slow(),
+            Flag::VerySlow => check.very_slow(),
+            Flag::Waits => check.waits(),
+            Flag::Exclusive => check.exclusive(),
+            Flag::OnProcess => check.on_process(),
+            Flag::Ambient => check.ambient(),
+        })
+    }
 }
 
 /// A row with the file it stands in.
@@ -100,61 +160,121 @@ struct File {
 /// One table for each entry of `each`, or the row itself; with the family of each step.
 fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, String> {
     let steps = row.get("steps").and_then(Value::as_array).map_or(0, Vec::len);
-    let entries = match row.remove("each") {
-        None => return Ok(vec![(row, (0..steps).collect())]),
-        Some(Value::Table(entries)) if !entries.is_empty() => entries,
-        Some(_) => return Err("`each` is a table of names and texts".to_owned()),
-    };
-    let texts: Vec<(String, String)> = entries
-        .into_iter()
-        .map(|(name, text)| match text {
-            Value::String(text) => Ok((name, text)),
-            _ => Err(format!("`each.{name}` is not a string")),
-        })
-        .collect::<Result<_, _>>()?;
+    let Some(each) = row.remove("each") else { return Ok(vec![(row, (0..steps).collect())]) };
+    let entries = entries(each)?;
     if row.remove("together").is_some_and(|together| together == Value::Boolean(true)) {
         let mut families = Vec::new();
         if let Some(Value::Array(steps)) = row.get_mut("steps") {
             let mut all = Vec::new();
             for (family, step) in steps.iter().enumerate() {
-                all.extend(spread_step(step, &texts));
+                all.extend(spread_step(step, &entries));
                 families.resize(all.len(), family);
             }
             *steps = all;
         }
         return Ok(vec![(row, families)]);
     }
-    let mut tables = Vec::new();
-    for (name, text) in texts {
-        let mut value = Value::Table(row.clone());
-        replace(&mut value, &name, &text);
-        if let Value::Table(table) = value {
-            tables.push((table, (0..steps).collect()));
-        }
-    }
-    Ok(tables)
+    let one = |words| {
+        let mut row = row.clone();
+        row.iter_mut().for_each(|(_, value)| fill_in_words(value, words));
+        (row, (0..steps).collect())
+    };
+    Ok(entries.iter().map(one).collect())
 }
 
-/// One step for each text, or the step itself where it does not speak of them.
-fn spread_step(step: &Value, texts: &[(String, String)]) -> Vec<Value> {
-    if !step.to_string().contains("$EACH") {
-        return vec![step.clone()];
+/// The words of one entry of `each`.
+type Words = BTreeMap<String, String>;
+
+fn entries(each: Value) -> Result<Vec<Words>, String> {
+    let text = |name: &str, value: Value| match value {
+        Value::String(text) => Ok((name.to_owned(), text)),
+        _ => Err(format!("`each`: {name} is not a string")),
+    };
+    let named = |name: &str, value: Value| {
+        Ok(Words::from([text("NAME", Value::String(name.to_owned()))?, text("EACH", value)?]))
+    };
+    let mut entries: Vec<Words> = match each {
+        Value::Table(mut table) if table.len() == 1 && table.contains_key("near") => {
+            let (_, right) = text("near", table.remove("near").unwrap_or(Value::Boolean(false)))?;
+            near_misses(&right).into_iter().map(|miss| named(miss.kind, Value::String(miss.text))).collect()
+        }
+        Value::Table(table) => table.into_iter().map(|(name, value)| named(&name, value)).collect(),
+        Value::Array(items) => items
+            .into_iter()
+            .map(|item| match item {
+                Value::Table(words) => {
+                    words.into_iter().map(|(key, value)| text(&key.to_uppercase(), value)).collect()
+                }
+                value => Ok(Words::from([text("EACH", value)?])),
+            })
+            .collect(),
+        Value::Integer(count) => Ok((0..count).map(|_| Words::new()).collect()),
+        _ => return Err("`each` is a table, an array or a number".to_owned()),
+    }?;
+    if entries.is_empty() {
+        return Err("`each` is empty".to_owned());
     }
-    let one = |(name, text): &(String, String)| {
+    entries.iter_mut().zip(0..).for_each(|(words, index): (&mut Words, u32)| {
+        words.insert("INDEX".to_owned(), index.to_string());
+    });
+    Ok(entries)
+}
+
+/// One step for each entry, or the step itself where it has none of their words.
+fn spread_step(step: &Value, entries: &[Words]) -> Vec<Value> {
+    let one = |words| {
         let mut step = step.clone();
-        replace(&mut step, name, text);
+        fill_in_words(&mut step, words);
         step
     };
-    texts.iter().map(one).collect()
+    let mut steps: Vec<Value> = entries.iter().map(one).collect();
+    if steps.first() == Some(step) {
+        steps.truncate(1);
+    }
+    steps
 }
 
-fn replace(value: &mut Value, name: &str, text: &str) {
+fn fill_in_words(value: &mut Value, words: &Words) {
     match value {
-        Value::String(string) => *string = string.replace("$NAME", name).replace("$EACH", text),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, name, text)),
-        Value::Table(table) => table.iter_mut().for_each(|(_, item)| replace(item, name, text)),
+        Value::String(text) => {
+            let word = |name: &str, rest| Ok(words.get(name).map(|word| (word.clone(), rest)));
+            *text = fill_in(text, &word).unwrap_or_default();
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in_words(item, words)),
+        Value::Table(table) => table.iter_mut().for_each(|(_, item)| fill_in_words(item, words)),
         _ => {}
     }
+}
+
+/// What a placeholder stands for, with the text that goes on behind it.
+pub type Filled<'a> = Result<Option<(String, &'a str)>, String>;
+
+/// `text` with its placeholders filled in: `$` and capitals or low lines. `value` is given the name of each, without
+/// its dollar sign, and the text behind it; where it has nothing for it, the placeholder stays.
+///
+/// # Errors
+/// What `value` reports.
+pub fn fill_in<'a>(text: &'a str, value: &dyn Fn(&'a str, &'a str) -> Filled<'a>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('$') {
+        out.push_str(before);
+        let end = behind.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(behind.len());
+        let (name, behind) = behind.split_at(end);
+        rest = match value(name, behind)? {
+            Some((filled, behind)) => {
+                out.push_str(&filled);
+                behind
+            }
+            None => {
+                out.push('$');
+                out.push_str(name);
+                behind
+            }
+        };
+    }
+    out.push_str(rest);
+    Ok(out)
 }
 
 fn well_formed<S>(case: &Case<S>) -> Result<(), &'static str> {
@@ -396,6 +516,40 @@ mod tests {
         let ids: Vec<&str> = cases.iter().map(|loaded| loaded.case.id.as_str()).collect();
         assert_eq!(ids, ["t/is-number", "t/is-text"]);
         assert_eq!(cases[1].case.steps[0].raw, Recipe(vec![Part::Text("a:\"\"".to_owned())]));
+    }
+
+    #[test]
+    fn entries_are_counted_or_have_words_of_their_own() {
+        let ids = |each: &str, id: &str| {
+            let text = ROW.replace("t/n", id).replace("steps=", &format!("each={each}\nsteps="));
+            let cases = load_one(&text)?;
+            Ok::<_, String>(cases.into_iter().map(|loaded| loaded.case.id).collect::<Vec<_>>())
+        };
+        assert_eq!(ids("3", "t/$INDEX").unwrap(), ["t/0", "t/1", "t/2"]);
+        assert_eq!(ids("['b','a']", "t/$EACH-$INDEX").unwrap(), ["t/b-0", "t/a-1"]);
+        let tables = "[{name='x',size='1'},{name='y',size='2'}]";
+        assert_eq!(ids(tables, "t/$NAME-$SIZE").unwrap(), ["t/x-1", "t/y-2"]);
+        assert!(ids("{near='ab'}", "t/$NAME").unwrap().contains(&"t/upper-case".to_owned()));
+        for each in ["[]", "0", "true", "[1]", "{a=1}"] {
+            assert!(ids(each, "t/$INDEX").unwrap_err().contains("each"), "{each}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_is_special_about_its_check() {
+        let text = ROW.replace("steps=", "flags=['waits','on_process']\nfeatures_too=['f']\nsteps=");
+        let check =
+            load_one(&text).unwrap()[0].case.check("b/t/n".to_owned(), "run", |_, _| Err(String::new()));
+        assert!(check.waits && check.needs_process && !check.slow && check.features_too == ["f"]);
+        let error = load_one(&text.replace("waits", "wait")).unwrap_err();
+        assert!(error.contains("t/n") && error.contains("wait"), "{error}");
+    }
+
+    #[test]
+    fn a_placeholder_ends_where_its_name_does() {
+        let filled =
+            fill_in("$A$AB($A)$a$", &|name, behind| Ok((name == "A").then(|| ("x".to_owned(), behind))));
+        assert_eq!(filled.unwrap(), "x$AB(x)$a$");
     }
 
     #[test]

@@ -1,64 +1,68 @@
-//! All checks of the json_rpc boundary, by topic.
+//! All checks of the json_rpc boundary, by topic. Their rows are read by [`super::cases`]; here is what is computed.
 
 use peerproof_engine::check::Check;
 
-use super::cases;
+use super::cases::{self, server};
 
-mod ambient;
 mod auth;
-mod batch;
 mod client;
-mod framing;
-mod gzip;
+pub mod computed;
 mod http;
-mod limits;
-mod model;
-mod near;
-mod notifications;
-mod process;
-mod profile;
 mod rate;
 mod sizes;
-mod streams;
-mod timeouts;
+
+/// Files about a server.
+const SERVER: [&str; 23] = [
+    "framing",
+    "examples",
+    "json",
+    "ids",
+    "requests",
+    "methods",
+    "batches",
+    "profile",
+    "mixtures",
+    "notifications",
+    "near",
+    "limits",
+    "sizes",
+    "timeouts",
+    "results",
+    "process",
+    "streams",
+    "auth",
+    "rate",
+    "gzip",
+    "wrapped",
+    "model",
+    "ambient",
+];
+/// Files about a client.
+const CLIENT: [&str; 10] = [
+    "answers", "requests", "timeouts", "retries", "hostile", "streams", "ends", "auth", "mixture", "ambient",
+];
 
 /// Every check, in the order in which they run.
 pub fn all() -> Vec<Check> {
-    let mut checks = framing::checks();
-    for file in ["examples", "json", "ids", "requests", "methods", "batches", "profile"] {
-        checks.extend(cases::checks(file));
-    }
-    checks.extend(batch::checks());
-    checks.extend(notifications::checks());
-    checks.extend(near::checks());
-    checks.extend(limits::checks());
-    checks.extend(sizes::checks());
-    checks.extend(timeouts::checks());
-    checks.extend(profile::checks());
-    checks.extend(process::checks());
-    checks.extend(streams::checks());
-    checks.extend(auth::checks());
-    checks.extend(rate::checks());
-    checks.extend(gzip::checks());
-    checks.extend(model::checks());
-    checks.extend(ambient::checks());
-    checks.extend(client::checks());
+    let mut checks: Vec<Check> = SERVER.into_iter().flat_map(server::checks).collect();
+    checks.extend(CLIENT.into_iter().flat_map(cases::client::checks));
     let carried = http::carried(&checks);
     checks.extend(carried);
-    checks.extend(http::checks());
+    checks.extend(server::checks("http"));
     checks
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::files;
     use super::*;
 
     #[test]
     fn every_case_file_is_used() {
-        let ids: Vec<String> = all().into_iter().map(|check| check.id).collect();
-        for file in cases::files() {
-            for check in cases::checks(file) {
-                assert!(ids.contains(&check.id), "{file}.toml: {} is in no topic", check.id);
+        for (folder, used) in [("", SERVER.as_slice()), ("client", &CLIENT)] {
+            for (name, _) in files(folder) {
+                let file = name.trim_end_matches(".toml");
+                assert!(used.contains(&file) || file == "http", "{folder}/{name} is in no topic");
             }
         }
     }

@@ -8,6 +8,7 @@ use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::json::Json;
+use peerproof_engine::packing::Packing;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Chunking, Plan, Session, Step};
 
@@ -81,26 +82,6 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Sends one body as `how` says and waits for what has to come.
-    pub fn carry(&mut self, payload: Payload, chunking: Chunking, how: Carriage) -> &mut Self {
-        self.carry_and_await(payload, chunking, how, 1)
-    }
-
-    /// Sends one body as `how` says and waits for so many frames more.
-    pub fn carry_and_await(
-        &mut self,
-        payload: Payload,
-        chunking: Chunking,
-        how: Carriage,
-        await_frames: u32,
-    ) -> &mut Self {
-        self.push(payload, chunking, await_frames);
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.http = Some(how);
-        }
-        self
-    }
-
     /// Following steps are about another clause.
     pub fn aim(&mut self, clause: &str) -> &mut Self {
         self.aim = Some(Aim { clause: clause.into(), reason: None });
@@ -129,35 +110,30 @@ impl<'a> Talk<'a> {
         self.push(payload, chunking, due)
     }
 
-    /// Sends one message with an id of its own and waits until the answers to it and to the `before` messages sent just
-    /// before it have come, whatever else comes on the way.
-    pub fn send_and_await(&mut self, message: &str, before: u32) -> &mut Self {
-        self.push(Payload::text(format!("{message}\n")), Chunking::Whole, 1);
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.await_answers = before + 1;
-        }
-        self
-    }
-
-    /// As [`Talk::canary`], where messages of streams may come before its answer.
-    pub fn canary_among_streams(&mut self) -> &mut Self {
-        self.canary();
-        if let Some(step) = self.plan.steps.last_mut() {
-            step.await_answers = 1;
-        }
-        self
-    }
-
     /// Sends bytes and goes on.
     pub fn queue(&mut self, payload: Payload) -> &mut Self {
         self.push(payload, Chunking::Whole, 0)
     }
 
+    /// Sends a text in a compressed form and waits for what has to come: as a line that wraps it, or as a body.
+    pub fn send_packed(&mut self, text: &str, packing: Packing) -> &mut Self {
+        if self.is_over(HTTP) {
+            self.push(Payload::text(format!("{text}\n")), Chunking::Whole, 1);
+            return self.last(|step| step.http = Some(Carriage::post().gzip(packing)));
+        }
+        // Known by its word only, so that it is not counted in what is due.
+        let line = wrapper(&packed(text, packing)) + "\n";
+        self.push(Payload::text(line), Chunking::Whole, 1)
+    }
+
+    fn is_over(&self, command: &str) -> bool {
+        self.plan.sessions.first().is_some_and(|session| session.command == command)
+    }
+
     /// Sends bytes in chunks and waits for so many frames more.
     pub fn push(&mut self, payload: Payload, chunking: Chunking, await_frames: u32) -> &mut Self {
         // Pieces that come while a server still starts would be one to it. One that listens has started.
-        let streams = self.plan.sessions.first().is_some_and(|session| session.command != HTTP);
-        if chunking != Chunking::Whole && streams && !self.plan.has_canary(0) {
+        if chunking != Chunking::Whole && !self.is_over(HTTP) && !self.plan.has_canary(0) {
             self.canary();
         }
         let expect =
@@ -188,12 +164,17 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Lets the last step take so much time beyond what a reply may take, milliseconds.
-    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+    /// Changes the last step.
+    pub fn last(&mut self, change: impl FnOnce(&mut Step)) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
-            step.allow_ms = ms;
+            change(step);
         }
         self
+    }
+
+    /// Lets the last step take so much time beyond what a reply may take, milliseconds.
+    pub fn allow_ms(&mut self, ms: u64) -> &mut Self {
+        self.last(|step| step.allow_ms = ms)
     }
 
     /// Adds any other step.
@@ -202,9 +183,31 @@ impl<'a> Talk<'a> {
         self
     }
 
-    /// Closes standard input, which has to end the process, and gives the plan.
+    /// The last step is one of another process, and of the same command.
+    pub fn in_session(&mut self, session: usize) -> &mut Self {
+        let like = self.plan.sessions.first().cloned().unwrap_or_default();
+        self.plan.sessions.resize(self.plan.sessions.len().max(session + 1), like);
+        self.last(|step| step.session = session)
+    }
+
+    /// What the oracle is told of the whole conversation.
+    pub fn expect(&mut self, expect: Value) -> &mut Self {
+        self.plan.expect = expect;
+        self
+    }
+
+    /// Goes on with the conversation of a plan.
+    pub fn adopt(&mut self, plan: Plan) -> &mut Self {
+        self.plan = plan;
+        self
+    }
+
+    /// Closes standard input, which has to end the process, unless it has ended, and gives the plan.
     pub fn finish(&mut self) -> Plan {
-        self.act(Act::Finish);
+        let ends = |step: &Step| matches!(step.act, Act::Finish | Act::Signal(_));
+        if !self.plan.steps.last().is_some_and(ends) {
+            self.act(Act::Finish);
+        }
         self.plan()
     }
 
@@ -212,4 +215,14 @@ impl<'a> Talk<'a> {
     pub fn plan(&mut self) -> Plan {
         std::mem::take(&mut self.plan)
     }
+}
+
+/// A word that stands for a compressed form of a text, as a JSON string ([`super::seal`]).
+pub fn packed(text: &str, packing: Packing) -> String {
+    quoted(&format!("@gzip{}:{text}", packing.word()))
+}
+
+/// A line that wraps a compressed message, given as a JSON string.
+pub fn wrapper(body: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"encoding\":\"gzip\",\"body\":{body}}}")
 }

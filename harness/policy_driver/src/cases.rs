@@ -51,12 +51,8 @@ fn load() -> Result<Vec<Loaded<Row>>, String> {
     let cases: Vec<Loaded<Row>> = case::load(files)?;
     for Loaded { file, case } in &cases {
         let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
-        let means_nothing = !case.modes.is_empty()
-            || !case.env.is_empty()
-            || !case.roles.is_empty()
-            || case.feature.is_some();
-        if means_nothing {
-            return Err(wrong("`modes`, `env`, `roles` and `feature` mean nothing here".to_owned()));
+        if !case.modes.is_empty() || !case.env.is_empty() {
+            return Err(wrong("`modes` and `env` mean nothing here".to_owned()));
         }
         plan(case).map_err(wrong)?;
     }
@@ -67,7 +63,7 @@ fn check(case: &Case<Row>) -> Check {
     let id = format!("policy_driver/select/{}", case.id);
     let own = case.clone();
     let planner = move |_: &_, _: &mut _| plan(&own);
-    Check::new(id, case.title.clone(), case.clauses.clone(), SELECTOR, planner).on_process()
+    case.check(id, SELECTOR, planner).on_process()
 }
 
 fn plan(case: &Case<Row>) -> Result<Plan, String> {

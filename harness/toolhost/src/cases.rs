@@ -125,19 +125,12 @@ fn load() -> Result<Vec<Loaded<Row>>, String> {
 
 fn check(case: &Case<Row>, mode: &'static str) -> Check {
     let id = format!("toolhost/{mode}/{}", case.id);
-    let mut roles: Vec<&str> = case.roles.iter().map(String::as_str).collect();
-    if !roles.contains(&"any") {
-        roles.push("any");
-    }
     let own = case.clone();
-    let check = Check::new(id, case.title.clone(), case.clauses.clone(), mode, move |facts, _| {
-        plan(&own, mode, facts)
-    });
-    let check = check.roles(&roles);
-    match &case.feature {
-        Some(feature) => check.feature(feature),
-        None => check,
+    let mut check = case.check(id, mode, move |facts, _| plan(&own, mode, facts));
+    if !case.roles.iter().any(|role| role == "any") {
+        check.roles.push("any".to_owned());
     }
+    check
 }
 
 fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
@@ -228,33 +221,22 @@ impl Filler {
     }
 
     fn fill_in(&self, text: &str) -> Result<String, String> {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(rest.len());
-            match &rest[..end] {
-                "HEAD" => out.push_str(&self.head()),
-                "GOOD" => out.push_str(&format!("{}\"input_json\":{}}}", self.head(), quoted(&self.input))),
-                "INPUT" => out.push_str(inside(&quoted(&self.input))),
-                "AID" => out.push_str(inside(&quoted(&self.aid))),
+        case::fill_in(text, &|name, behind| {
+            let value = match name {
+                "HEAD" => self.head(),
+                "GOOD" => format!("{}\"input_json\":{}}}", self.head(), quoted(&self.input)),
+                "INPUT" => inside(&quoted(&self.input)).to_owned(),
+                "AID" => inside(&quoted(&self.aid)).to_owned(),
                 "AID_CUT" => {
                     let mut aid = self.aid.clone();
                     aid.pop();
-                    out.push_str(inside(&quoted(&aid)));
+                    inside(&quoted(&aid)).to_owned()
                 }
-                "AID_ESCAPED" => {
-                    for unit in self.aid.encode_utf16() {
-                        out.push_str(&format!("\\u{unit:04x}"));
-                    }
-                }
+                "AID_ESCAPED" => self.aid.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect(),
                 other => return Err(format!("there is no placeholder ${other}")),
-            }
-            rest = &rest[end..];
-        }
-        out.push_str(rest);
-        Ok(out)
+            };
+            Ok(Some((value, behind)))
+        })
     }
 
     fn head(&self) -> String {

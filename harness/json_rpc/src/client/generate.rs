@@ -44,6 +44,12 @@ const NOISE: [&str; 7] = [
 /// A scenario with its server.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut scene = Scene::about("RPC-CLIENT-09");
+    fill(&mut scene, facts, rng);
+    scene.plan()
+}
+
+/// Adds any calls to a scenario, with what its server does about them.
+pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
     let batches = rng.below(3);
     let count = rng.range(1..=CALLS_MAX);
     for n in 0..count {
@@ -60,9 +66,9 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         if rng.chance(1, 8) {
             call = call.params(None);
         }
-        one(&mut scene, call, facts.claims("retry"), rng);
+        one(scene, call, facts.claims("retry"), rng);
     }
-    scene.takes_ms(3_000).plan()
+    scene.takes_ms(3_000);
 }
 
 /// Adds one call with what the server does about it.

@@ -90,12 +90,8 @@ impl Scene {
         self.rule(On::All(names.iter().map(|name| (*name).to_owned()).collect()), deeds)
     }
 
-    /// What the server does at once.
-    pub fn at_start(&mut self, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
-        self.rule(On::Start, deeds)
-    }
-
-    fn rule(&mut self, on: On, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
+    /// What the server does when something happens.
+    pub fn rule(&mut self, on: On, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
         self.script.rules.push(Rule { on, deeds: deeds.into_iter().collect() });
         self
     }

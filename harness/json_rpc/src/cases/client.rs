@@ -1,0 +1,282 @@
+//! Rows about a client: the harness plays the server.
+//!
+//! A step adds a call to the scenario (`call`), says what the server does when requests come (`on`, `on_all`), or says
+//! something of the whole conversation. A call that says nothing of its end is answered as usual.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::super::checks::computed;
+use super::super::client::COMMAND;
+use super::super::client::expect::Allowed;
+use super::super::client::scenario::{Auth, Call};
+use super::super::client::scene::Scene;
+use super::super::client::script::{Deed, On, error, result, vars};
+use super::super::client::server::NEAR_IDS_MAX;
+use super::ended;
+use peerproof_engine::case::{Amount, Case, Loaded, Recipe, fill_in};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::{Payload, Segment, Vars};
+use peerproof_engine::plan::{Chunking, Plan};
+use peerproof_engine::rng::Rng;
+
+/// One step.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Ref of a call.
+    call: Option<String>,
+    /// Its method, where that does not follow from its ref.
+    method: Option<String>,
+    /// Its params as JSON text, where they do not follow from its ref; empty: none.
+    params: Option<Recipe>,
+    timeout_ms: Option<u64>,
+    /// Attempts in all and middle of the first delay in ms; of all calls, where the step adds none.
+    retry: Option<(u64, u64)>,
+    #[serde(default)]
+    notify: bool,
+    batch: Option<String>,
+    #[serde(default)]
+    after: Vec<String>,
+    /// How the call may end, where it does not as usual.
+    allowed: Option<Vec<Allowed>>,
+    /// Clause that another end breaks; by default the case's first one.
+    clause: Option<ClauseId>,
+    /// Ref of the call whose requests make the server do what `says` lists; by default that of `call`.
+    on: Option<String>,
+    /// Only the attempt with this number, from 1 on.
+    attempt: Option<u32>,
+    /// Refs of the calls whose first requests have come all.
+    on_all: Option<Vec<String>>,
+    says: Option<Vec<Said>>,
+    /// The conversation takes so much longer, ms.
+    #[serde(default)]
+    takes_ms: u64,
+    /// Choice that the conversation shows.
+    choice: Option<String>,
+    /// Requests are signed; the name of the key, if it has one.
+    key_id: Option<String>,
+    /// Whether a last call shows that the client still works.
+    canary: Option<bool>,
+    /// The delays of all retries are measured together.
+    #[serde(default)]
+    measures_delays: bool,
+    /// The function that adds something.
+    computed: Option<String>,
+}
+
+/// What the server does: one of `line`, `result`, `error`, `stream`, `hang_up` and `die`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    /// Text in which `$id` and its like stand for ids ([`vars`]), and `$N` for the number of the repetition.
+    line: Option<Recipe>,
+    /// What stands behind `line`; by default a line feed.
+    end: Option<String>,
+    /// So often; `near_ids` as often as there are ids that are nearly right.
+    times: Option<Amount>,
+    #[serde(default)]
+    chunking: Chunking,
+    /// A response with this result, as JSON text.
+    result: Option<String>,
+    /// A response with this error, as JSON text.
+    error: Option<String>,
+    /// The messages of a stream: `s`tart, `1`–`9` data, `e`nd with the total behind it.
+    stream: Option<String>,
+    /// Id of the stream.
+    id: Option<String>,
+    /// Time between the messages of the stream, ms.
+    #[serde(default)]
+    every_ms: u64,
+    #[serde(default)]
+    hang_up: bool,
+    #[serde(default)]
+    die: bool,
+    /// So long after what made it apply, ms.
+    after_ms: Option<Amount>,
+}
+
+/// The checks of one case file, named without its extension. Every conversation has a process of its own, so that none
+/// can be harmed by another: they rest on the first canary.
+pub fn checks(file: &str) -> Vec<Check> {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    let all = super::all("client", &CASES);
+    all.iter().filter(|loaded| loaded.file == file).map(|loaded| check(&loaded.case)).collect()
+}
+
+fn check(case: &Case<Row>) -> Check {
+    let own = case.clone();
+    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, facts, rng);
+    case.check(format!("json_rpc/client/{}", case.id), COMMAND, planner).vouched()
+}
+
+fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+    let mut scene = Scene::about(&case.clauses[0].0);
+    for row in &case.steps {
+        if let Some(name) = &row.computed {
+            let add = computed::client(name).ok_or_else(|| format!("nothing is called {name:?}"))?;
+            add(&mut scene, facts, rng);
+        }
+        row.perform(&mut scene)?;
+    }
+    Ok(scene.plan())
+}
+
+impl Row {
+    fn perform(&self, scene: &mut Scene) -> Result<(), String> {
+        if let Some(name) = &self.call {
+            let call = self.call(name)?;
+            match &self.allowed {
+                Some(allowed) => scene.call(call, allowed.iter().cloned()),
+                None => scene.usual(call),
+            };
+        } else if let Some((attempts, base_ms)) = self.retry {
+            scene.retry(attempts, base_ms);
+        }
+        if let Some(clause) = &self.clause {
+            scene.under(&clause.0);
+        }
+        if let Some(says) = &self.says {
+            let on = match (&self.on_all, self.on.as_ref().or(self.call.as_ref())) {
+                (Some(names), _) => On::All(names.clone()),
+                (None, Some(name)) => On::Call { name: name.clone(), attempt: self.attempt },
+                (None, None) => return Err("`says` stands without `call`, `on` and `on_all`".to_owned()),
+            };
+            let mut deeds = Vec::new();
+            for said in says {
+                deeds.extend(said.deeds()?);
+            }
+            scene.rule(on, deeds);
+        }
+        if let Some(choice) = &self.choice {
+            scene.choice(choice);
+        }
+        if let Some(id) = &self.key_id {
+            let key_id = Some(id.clone()).filter(|id| !id.is_empty());
+            scene.auth(Auth { key: "peerproof-test-key".to_owned(), key_id });
+        }
+        if self.canary == Some(false) {
+            scene.without_canary();
+        }
+        if self.measures_delays {
+            scene.measures_delays();
+        }
+        scene.takes_ms(self.takes_ms);
+        Ok(())
+    }
+
+    fn call(&self, name: &str) -> Result<Call, String> {
+        let mut call = Call::new(name);
+        if let Some(method) = &self.method {
+            call.method.clone_from(method);
+        }
+        if let Some(params) = &self.params {
+            let bytes = payload(params, 0)?.expand(&Vars::new())?;
+            let text = String::from_utf8_lossy(&bytes);
+            let read = || text.parse().map_err(|error| format!("`params` of {name}: {error}"));
+            call.params = if text.is_empty() { None } else { Some(read()?) };
+        }
+        call.timeout_ms = self.timeout_ms.unwrap_or(call.timeout_ms);
+        call.retry = self.retry;
+        call.notify = self.notify;
+        call.batch.clone_from(&self.batch);
+        call.after.clone_from(&self.after);
+        Ok(call)
+    }
+}
+
+impl Said {
+    fn deeds(&self) -> Result<Vec<Deed>, String> {
+        let mut deeds = Vec::new();
+        let near_ids = |name: &str| (name == "near_ids").then_some(NEAR_IDS_MAX as u64);
+        for number in 0..self.times.as_ref().map_or(Ok(1), |times| times.resolve(&near_ids))? {
+            if let Some(line) = &self.line {
+                let text = ended(payload(line, number)?, self.end.as_deref());
+                deeds.push(Deed::write(with_ids(text)));
+            }
+        }
+        deeds.extend(self.result.as_ref().map(|value| Deed::line(&result(value))));
+        deeds.extend(self.error.as_ref().map(|object| Deed::line(&error(object))));
+        if let Some(form) = &self.stream {
+            deeds.extend(stream(form, self.id.as_deref().unwrap_or("x")).iter().map(|line| Deed::line(line)));
+        }
+        deeds.extend(self.hang_up.then(Deed::hang_up));
+        deeds.extend(self.die.then(Deed::die));
+        if deeds.is_empty() {
+            return Err("nothing is said or done".to_owned());
+        }
+        let from_ms = self.after_ms.as_ref().map_or(Ok(0), |ms| ms.resolve(&|_| None))?;
+        let timed =
+            |(deed, number): (Deed, u64)| deed.in_ms(from_ms + number * self.every_ms).cut(self.chunking);
+        Ok(deeds.into_iter().zip(0..).map(timed).collect())
+    }
+}
+
+fn payload(recipe: &Recipe, number: u64) -> Result<Payload, String> {
+    recipe.payload(&super::limit, &|text| {
+        fill_in(text, &|name, behind| Ok((name == "N").then(|| (number.to_string(), behind))))
+    })
+}
+
+/// With a variable for each id that its texts name.
+fn with_ids(payload: Payload) -> Payload {
+    let parts = payload.0.into_iter().map(|segment| match segment {
+        Segment::Text(text) => vars(&text),
+        other => Payload(vec![other]),
+    });
+    parts.fold(Payload::default(), Payload::then)
+}
+
+/// The messages of a stream of this form.
+fn stream(form: &str, id: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut signs = form.chars();
+    while let Some(sign) = signs.next() {
+        let (method, params) = match sign {
+            's' => ("stream_start", format!("\"stream_id\":\"{id}\",\"task_id\":$id ")),
+            'e' => {
+                let total = signs.next().unwrap_or('0');
+                ("stream_end", format!("\"stream_id\":\"{id}\",\"total_chunks\":{total}"))
+            }
+            n => ("stream_data", format!("\"stream_id\":\"{id}\",\"chunk\":\"part {n}\",\"sequence\":{n}")),
+        };
+        said.push(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{{params}}}}}"));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::clause::Side;
+
+    #[test]
+    fn every_row_becomes_a_plan() {
+        let facts = super::super::super::usual::facts(Side::Consumer);
+        for (name, text) in super::super::files("client") {
+            let cases: Vec<Loaded<Row>> = peerproof_engine::case::load([(name, text)]).unwrap();
+            for Loaded { case, .. } in cases {
+                for row in &case.steps {
+                    let of_calls = row.method.is_some()
+                        || row.params.is_some()
+                        || row.timeout_ms.is_some()
+                        || row.allowed.is_some()
+                        || row.clause.is_some()
+                        || row.batch.is_some()
+                        || row.notify
+                        || !row.after.is_empty();
+                    assert!(row.call.is_some() || !of_calls, "{name}, {}: {row:?} is no call", case.id);
+                    let of_deeds = row.on.is_some() || row.on_all.is_some() || row.attempt.is_some();
+                    assert!(row.says.is_some() || !of_deeds, "{name}, {}: {row:?} says nothing", case.id);
+                }
+                let plan = plan(&case, &facts, &mut Rng::new(1));
+                assert!(plan.is_ok(), "{name}, {}: {plan:?}", case.id);
+                let is_plain = case.modes.is_empty() && case.env.is_empty() && case.roles.is_empty();
+                assert!(is_plain, "{name}, {}: `modes`, `env` and `roles` mean nothing here", case.id);
+            }
+        }
+    }
+}
