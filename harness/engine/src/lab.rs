@@ -26,12 +26,6 @@ use crate::transport::{Connection, Log, Pumped, Until};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
-/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
-const BUSY_FACTOR: f64 = 1.5;
-/// How often it is looked at whether the peer still works.
-const BUSY_SLICE: Duration = Duration::from_secs(2);
-/// Part of a processor that counts as working; the machine may be loaded.
-const BUSY_SHARE: f64 = 0.1;
 
 /// Part of the life of a connection that a generated conversation may take: it is of any length, and goes no further
 /// with a peer that is slow or loses one reply after the other.
@@ -402,9 +396,9 @@ impl Run<'_> {
             self.await_start(session);
         }
         let pumped = if self.live[session].short_of_frames {
-            self.await_canary(step, self.live[session].frames_awaited, deadline)
+            self.await_canary_behind_loss(step, deadline)
         } else if asks_canary {
-            let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
+            let pumped = self.pump_patiently(session, target, deadline);
             if let Pumped::Deadline(_) = pumped {
                 self.live[session].short_of_frames = true;
                 return;
@@ -477,6 +471,18 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for a canary behind a reply that did not come in time, and where that time was short, once more for the reply.
+    fn await_canary_behind_loss(&mut self, step: &Step, deadline: Duration) -> Pumped {
+        let session = step.session;
+        let due = self.live[session].frames_awaited;
+        let pumped = self.await_canary(step, due, deadline);
+        if pumped == Pumped::Reached && self.lab.budget.hurries && self.frame_count(session) < due {
+            self.pump(session, Until::Frames(due), self.least_patience(session));
+            self.live[session].frames_awaited = self.frame_count(session);
+        }
+        pumped
+    }
+
     /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
     fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
@@ -520,30 +526,6 @@ impl Run<'_> {
                 return pumped;
             }
         }
-    }
-
-    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
-    /// says how fast a peer reads, and an idle one is given up in time.
-    fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = self.pump_while_replies_come(session, until, deadline);
-        if self.live[session].bytes_pending < LARGE_BYTES {
-            return pumped;
-        }
-        let mut extra = deadline.mul_f64(BUSY_FACTOR);
-        while let Pumped::Deadline(_) = pumped
-            && !extra.is_zero()
-        {
-            let cpu = |run: &Self| run.live[session].connection.as_ref().and_then(|c| c.cpu_time());
-            let slice = extra.min(BUSY_SLICE);
-            extra -= slice;
-            let before = cpu(self);
-            pumped = self.pump(session, until, slice);
-            let worked = cpu(self).zip(before).map(|(now, before)| now.saturating_sub(before));
-            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
-                break;
-            }
-        }
-        pumped
     }
 
     /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are
