@@ -1,6 +1,7 @@
 //! `peerproof check`: runs the checks against a peer and says which clauses hold.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -61,7 +62,8 @@ pub struct Args {
     /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Time for shrinking all failures together, such as 10s; 0 for none [default: 10s].
+    /// Time for shrinking all failures together, such as 10s; 0 for none [default: a third of the time that the checks
+    /// took, 3s to 10s].
     #[arg(long, value_name = "TIME")]
     shrink_time: Option<String>,
     #[command(flatten)]
@@ -110,7 +112,8 @@ pub fn run(args: &Args, context: &Context) -> Done {
         sink: Mutex::new(Sink::open(&path, named, form, &printer)?),
         known: &known,
         folder: &folder,
-        shrink_budget: budget.unwrap_or(SHRINK_BUDGET),
+        shrink_budget: budget,
+        shrunk_for: Duration::ZERO,
         printer,
     };
     let mut runs = Vec::new();
@@ -156,8 +159,15 @@ pub fn run(args: &Args, context: &Context) -> Done {
     })
 }
 
-/// Time for shrinking all failures of a run, where nothing else is said.
-const SHRINK_BUDGET: Duration = Duration::from_secs(10);
+/// Least and most time for shrinking all failures of a run, where nothing else is said.
+const SHRINK_BUDGET: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_secs(10);
+/// What shrinking takes of the time that the checks took.
+const SHRINK_SHARE: u32 = 3;
+
+/// Time for shrinking after checks that took so long.
+fn shrink_budget(checks: Duration) -> Duration {
+    (checks / SHRINK_SHARE).clamp(*SHRINK_BUDGET.start(), *SHRINK_BUDGET.end())
+}
 
 /// Failures that are known.
 #[derive(Default)]
@@ -235,8 +245,10 @@ struct Work<'a> {
     sink: Mutex<Sink>,
     known: &'a Known,
     folder: &'a Path,
-    /// What is left for shrinking.
-    shrink_budget: Duration,
+    /// Time for shrinking, where it was given.
+    shrink_budget: Option<Duration>,
+    /// What shrinking took so far.
+    shrunk_for: Duration,
     printer: Printer,
 }
 
@@ -260,6 +272,7 @@ impl Work<'_> {
         let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
         lock(&self.sink).begin(&header);
         let outcomes: Mutex<Vec<Outcome>> = Mutex::default();
+        let began = Instant::now();
         runner::run(&peer, &checks, self.options, self.around, &|mut outcome| {
             self.known.apply(&mut outcome.result);
             let mut outcomes = lock(&outcomes);
@@ -269,6 +282,7 @@ impl Work<'_> {
             let id = outcomes.last().map_or("", |outcome| outcome.result.id.as_str());
             progress.step(if failed == 0 { id.to_owned() } else { format!("{failed} failed  {id}") });
         });
+        let took = began.elapsed();
         let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(error) = never_started(&outcomes) {
             progress.clear();
@@ -279,7 +293,9 @@ impl Work<'_> {
             .filter(|check| runner::is_first_canary(check))
             .map(|check| check.id.as_str())
             .collect();
-        self.explain(&peer, &mut outcomes, &canaries, &progress);
+        let left = self.shrink_budget.unwrap_or(*SHRINK_BUDGET.end()).saturating_sub(self.shrunk_for);
+        let budget = self.shrink_budget.map_or_else(|| shrink_budget(took).min(left), |_| left);
+        self.explain(&peer, &mut outcomes, &canaries, budget, &progress);
         progress.clear();
         // In the order of the boundary, however they ended.
         let place = |id: &str| checks.iter().position(|check| check.id == id);
@@ -289,8 +305,15 @@ impl Work<'_> {
         Ok(Run { header, checks: results, footer: None })
     }
 
-    /// Shrinks failures while the budget of the run lasts, and writes their reproducers.
-    fn explain(&mut self, peer: &Peer, outcomes: &mut [Outcome], canaries: &[&str], progress: &Progress) {
+    /// Shrinks failures while the budget lasts, and writes their reproducers.
+    fn explain(
+        &mut self,
+        peer: &Peer,
+        outcomes: &mut [Outcome],
+        canaries: &[&str],
+        budget: Duration,
+        progress: &Progress,
+    ) {
         let began = Instant::now();
         let lab = runner::lab(peer, self.options, self.around);
         let peer_args = self.args.peer.again(self.context);
@@ -298,7 +321,7 @@ impl Work<'_> {
             lab: &lab,
             played: Some(table::played(peer.boundary)),
             out_dir: Some(self.folder),
-            budget: self.shrink_budget,
+            budget,
             jobs: self.options.jobs,
             peer_args: &peer_args,
             interrupted: &self.context.interrupted,
@@ -318,7 +341,7 @@ impl Work<'_> {
             outcomes.iter_mut().partition(|outcome| is_canary(outcome));
         explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
         explain_failures(rest, &with, each);
-        self.shrink_budget = self.shrink_budget.saturating_sub(began.elapsed());
+        self.shrunk_for += began.elapsed();
     }
 }
 

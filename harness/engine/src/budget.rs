@@ -29,6 +29,9 @@ pub struct Budget {
     pub patience: Duration,
     /// The same, as a multiple of the time that canaries mostly take.
     pub latencies_per_patience: u32,
+    /// No time is left for what only may be: a canary is sent while the peer starts and waited behind as long as before it,
+    /// and a start takes no longer than the slowest.
+    pub hurries: bool,
     /// Longest wait for an exit that the contract wants within 2 s (already scaled by `--timeout-scale`).
     pub exit: Duration,
     /// Longest life of one connection.
@@ -61,6 +64,7 @@ impl Default for Budget {
             allow_large: Duration::MAX,
             patience: Duration::from_millis(300),
             latencies_per_patience: 20,
+            hurries: false,
             exit: Duration::from_millis(2_000),
             connection: Duration::from_secs(120),
             memory_bytes_max: 4 << 30,

@@ -2,6 +2,7 @@
 
 mod ambient;
 mod confirm;
+mod first_look;
 mod isolate;
 pub mod probe;
 mod room;
@@ -30,6 +31,7 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 
 use ambient::{Held, Routed, Told};
 use confirm::Aside;
+use first_look::{Later, Looked};
 use room::Room;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
@@ -236,6 +238,7 @@ pub fn run(
         dead_commands: Mutex::default(),
         working_commands: Mutex::default(),
         silences: Silences::default(),
+        later: Mutex::default(),
         room: Room::default(),
     }
     .run(checks);
@@ -316,6 +319,8 @@ struct Round<'a> {
     working_commands: Mutex<BTreeSet<String>>,
     /// Silences that were confirmed.
     silences: Silences,
+    /// Checks that met a silence which another waits for in full.
+    later: Mutex<Vec<Later>>,
     /// What conversations may hold.
     room: Room,
 }
@@ -338,10 +343,14 @@ impl Round<'_> {
                 let _beside = quiet.map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
                 self.one(check);
             });
+            self.catch_up();
         };
         std::thread::scope(|scope| {
             for _ in 0..slow.checks.len().min(SLOW_WORKERS_MAX) {
-                scope.spawn(|| slow.work(|check| self.one(check)));
+                scope.spawn(|| {
+                    slow.work(|check| self.one(check));
+                    self.catch_up();
+                });
             }
             let jobs = self.options.jobs.max(1);
             for _ in 0..jobs {
@@ -408,13 +417,23 @@ impl Round<'_> {
         if let Some(verdict) = verdict {
             return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
         }
-        let (judgement, transcript) = match self.silences.first_attempt(|wait| self.attempt(check, wait)) {
-            Ok(attempt) => attempt,
+        let looked = self.first_look(check);
+        self.looked(check, looked, began.elapsed())
+    }
+
+    /// Goes on with a check that was looked at; `None` where it is confirmed later.
+    fn looked(
+        &self,
+        check: &Check,
+        looked: Result<Option<Looked<'_>>, Verdict>,
+        elapsed: Duration,
+    ) -> Option<Outcome> {
+        let Looked { judgement, transcript, earlier, elapsed, claim: _claim } = match looked {
+            Ok(looked) => looked?,
             Err(verdict) => {
-                return Some(self.finish(check, verdict, Judgement::default(), None, began.elapsed()));
+                return Some(self.finish(check, verdict, Judgement::default(), None, elapsed));
             }
         };
-        let elapsed = began.elapsed();
         if is_first_canary(check) && judgement.canaries_answered > 0 {
             // How the process ended afterwards is no reason to ask it nothing else.
             lock(&self.working_commands).insert(check.command.clone());
@@ -424,6 +443,7 @@ impl Round<'_> {
             verdict: Verdict::Pass,
             judgement,
             transcript,
+            earlier,
             elapsed,
             owner: None,
             burst: None,

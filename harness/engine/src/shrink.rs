@@ -27,7 +27,7 @@ use crate::payload::Vars;
 use crate::plan::{Act, Chunking, Plan};
 use crate::played::Played;
 use crate::runner::Failure;
-use crate::runner::silence::Wait;
+use crate::runner::silence::{Wait, is_silence};
 use crate::transcript::{Awaited, Kind, Transcript};
 
 mod bytes;
@@ -274,6 +274,12 @@ impl<'a> Shrinker<'a> {
     /// See [`await_what_is_due`].
     pub(crate) fn await_what_is_due(&self, plan: &mut Plan, index: usize) {
         await_what_is_due(self.boundary(), &self.lab.peer.facts, plan, index);
+    }
+
+    /// Whether the finding is a silence of a process that a canary tells of at once. Without the canary each try would cost
+    /// a deadline.
+    pub(crate) fn is_told_by_canary(&self) -> bool {
+        self.lab.peer.is_process() && self.finding.nature == Nature::Violation && is_silence(&self.finding)
     }
 
     /// Whether the peer starts the other side itself: its calls are short, and a part of a call is none.

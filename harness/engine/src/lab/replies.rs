@@ -2,17 +2,10 @@
 
 use std::time::Duration;
 
-use super::{LARGE_BYTES, Run, is_plain};
+use super::{Run, is_plain};
 use crate::plan::{Act, Step};
 use crate::transcript::{Awaited, Kind};
 use crate::transport::{Pumped, Until};
-
-/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
-const BUSY_FACTOR: f64 = 1.5;
-/// How often it is looked at whether the peer still works.
-const BUSY_SLICE: Duration = Duration::from_secs(2);
-/// Part of a processor that counts as working; the machine may be loaded.
-const BUSY_SHARE: f64 = 0.1;
 
 impl Run<'_> {
     /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
@@ -26,14 +19,17 @@ impl Run<'_> {
         let since_us = self.now_us(session);
         let live = &self.live[session];
         let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
-        let asks_canary = canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames;
+        // In a hurry patience is too short for a value without which the conversation is over.
+        let is_needed = self.lab.budget.hurries && step.capture.is_some();
+        let asks_canary =
+            canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames && !is_needed;
         if !asks_canary {
             self.await_start(session);
         }
         let pumped = if self.live[session].short_of_frames {
-            self.await_canary(step, self.live[session].frames_awaited, deadline)
+            self.await_canary_behind_loss(step, deadline)
         } else if asks_canary {
-            let pumped = self.pump_replies(session, target, self.patience(session).min(deadline));
+            let pumped = self.pump_patiently(session, target, deadline);
             if let Pumped::Deadline(_) = pumped {
                 self.live[session].short_of_frames = true;
                 return;
@@ -106,6 +102,18 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for a canary behind a reply that did not come in time, and where that time was short, once more for the reply.
+    fn await_canary_behind_loss(&mut self, step: &Step, deadline: Duration) -> Pumped {
+        let session = step.session;
+        let due = self.live[session].frames_awaited;
+        let pumped = self.await_canary(step, due, deadline);
+        if pumped == Pumped::Reached && self.lab.budget.hurries && self.frame_count(session) < due {
+            self.pump(session, Until::Frames(due), self.least_patience(session));
+            self.live[session].frames_awaited = self.frame_count(session);
+        }
+        pumped
+    }
+
     /// Waits for frames one by one until one certainly answers the canary or as many came as can be due.
     fn await_canary(&mut self, step: &Step, frames_due: u64, deadline: Duration) -> Pumped {
         let session = step.session;
@@ -134,7 +142,7 @@ impl Run<'_> {
 
     /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
     /// may take its time for each of many.
-    fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+    pub(super) fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
         let live = &self.live[session];
         let (target, due) = match until {
             Until::Frames(frames) => (frames, frames),
@@ -149,30 +157,6 @@ impl Run<'_> {
                 return pumped;
             }
         }
-    }
-
-    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
-    /// says how fast a peer reads, and an idle one is given up in time.
-    pub(super) fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
-        let mut pumped = self.pump_while_replies_come(session, until, deadline);
-        if self.live[session].bytes_pending < LARGE_BYTES {
-            return pumped;
-        }
-        let mut extra = deadline.mul_f64(BUSY_FACTOR);
-        while let Pumped::Deadline(_) = pumped
-            && !extra.is_zero()
-        {
-            let cpu = |run: &Self| run.live[session].connection.as_ref().and_then(|c| c.cpu_time());
-            let slice = extra.min(BUSY_SLICE);
-            extra -= slice;
-            let before = cpu(self);
-            pumped = self.pump(session, until, slice);
-            let worked = cpu(self).zip(before).map(|(now, before)| now.saturating_sub(before));
-            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
-                break;
-            }
-        }
-        pumped
     }
 
     /// Waits for the end of the process. The time for it counts from the last reply, so replies that are due are

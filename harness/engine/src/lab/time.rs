@@ -13,6 +13,15 @@ use crate::transport::{Pumped, Until};
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
+/// How much longer a busy peer may take over large input, as a part of the time it has anyway.
+const BUSY_FACTOR: f64 = 1.5;
+/// How often it is looked at whether the peer still works, at least.
+const BUSY_SLICE: Duration = Duration::from_secs(2);
+/// The same, at most: processor time is measured in steps of 10 ms.
+const BUSY_SLICE_MIN: Duration = Duration::from_millis(50);
+/// Part of a processor that counts as working; the machine may be loaded.
+const BUSY_SHARE: f64 = 0.1;
+
 /// How many replies of a slow peer fit into the life of a connection, a quarter of a second each: a conversation that
 /// asks for more may last longer in proportion.
 const REPLIES_PER_LIFE: u32 = 480;
@@ -53,7 +62,9 @@ impl Run<'_> {
         if live.first_us.is_some() {
             return Duration::ZERO;
         }
-        let most = self.measured(session).start_up_max(self.lab.budget.start_up);
+        let measured = self.measured(session);
+        let slowest = measured.start_up.filter(|_| self.lab.budget.hurries);
+        let most = slowest.unwrap_or_else(|| measured.start_up_max(self.lab.budget.start_up));
         most.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
@@ -83,15 +94,19 @@ impl Run<'_> {
 
     /// The time after which a canary is asked instead: more where much was written, and for a peer that is starting.
     pub(super) fn patience(&self, session: usize) -> Duration {
+        let written = self.live[session].bytes_pending as f64 / 1e6;
+        self.least_patience(session) + self.lab.budget.reply_per_mib.mul_f64(written)
+    }
+
+    /// The same, however much was written.
+    pub(super) fn least_patience(&self, session: usize) -> Duration {
         let Measured { start_up, usual_latency, .. } = self.measured(session);
         let budget = &self.lab.budget;
         let patience =
             (usual_latency.unwrap_or_default() * budget.latencies_per_patience).max(budget.patience);
-        let written = self.live[session].bytes_pending as f64 / 1e6;
-        let is_starting = self.live[session].first_us.is_none();
+        let is_starting = self.live[session].first_us.is_none() && !budget.hurries;
         let starts = start_up.filter(|_| is_starting).unwrap_or_default();
         patience.mul_f64(self.lab.timeout_scale).min(budget.reply)
-            + budget.reply_per_mib.mul_f64(written)
             + starts.saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
@@ -102,6 +117,59 @@ impl Run<'_> {
         let bytes = self.live[session].bytes_pending;
         let most = if bytes < LARGE_BYTES { Duration::MAX } else { self.lab.budget.allow_large };
         self.lab.budget.reply_to(bytes).max(slow_peer) + self.stretched(step.allow_ms).min(most)
+    }
+
+    /// Waits for replies or the end, and where much was written, longer for a peer that is visibly at work: no contract
+    /// says how fast a peer reads, and an idle one is given up in time.
+    pub(super) fn pump_replies(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let pumped = self.pump_while_replies_come(session, until, deadline);
+        if self.live[session].bytes_pending < LARGE_BYTES {
+            return pumped;
+        }
+        self.pump_while_busy(session, until, pumped, deadline.mul_f64(BUSY_FACTOR), BUSY_SLICE)
+    }
+
+    /// Waits for replies as long as patience lasts. Where much was written, a peer that is not at work is asked a canary
+    /// as soon as behind little.
+    pub(super) fn pump_patiently(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+        let most = self.patience(session).min(deadline);
+        let is_large = self.live[session].bytes_pending >= LARGE_BYTES;
+        if !is_large || self.cpu_time(session).is_none() {
+            return self.pump_replies(session, until, most);
+        }
+        let least = self.least_patience(session).min(deadline);
+        let pumped = self.pump_while_replies_come(session, until, least);
+        let more = most.mul_f64(1.0 + BUSY_FACTOR).saturating_sub(least);
+        self.pump_while_busy(session, until, pumped, more, least)
+    }
+
+    /// Waits on, for as long as `more` in all, where the time of a wait is over and the peer is visibly at work.
+    fn pump_while_busy(
+        &mut self,
+        session: usize,
+        until: Until,
+        mut pumped: Pumped,
+        mut more: Duration,
+        slice: Duration,
+    ) -> Pumped {
+        while let Pumped::Deadline(_) = pumped
+            && !more.is_zero()
+        {
+            let slice = more.min(slice.clamp(BUSY_SLICE_MIN, BUSY_SLICE));
+            more -= slice;
+            let before = self.cpu_time(session);
+            pumped = self.pump(session, until, slice);
+            let worked = self.cpu_time(session).zip(before).map(|(now, before)| now.saturating_sub(before));
+            if worked.is_none_or(|worked| worked < slice.mul_f64(BUSY_SHARE)) {
+                break;
+            }
+        }
+        pumped
+    }
+
+    /// Processor time of the peer of a session so far.
+    fn cpu_time(&self, session: usize) -> Option<Duration> {
+        self.live[session].connection.as_ref().and_then(|connection| connection.cpu_time())
     }
 
     /// A time that the plan gives the peer.

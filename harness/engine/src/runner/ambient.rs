@@ -144,6 +144,7 @@ impl Round<'_> {
                         verdict: verdict.clone(),
                         judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
                         transcript: transcript.clone(),
+                        earlier: Vec::new(),
                         elapsed: transcript.lasted(),
                         owner: Some(owner.clone()),
                         burst: None,
@@ -157,7 +158,7 @@ impl Round<'_> {
                         self.put_aside(aside);
                         continue;
                     }
-                    let confirmed = self.confirm(check, verdict, findings, transcript);
+                    let confirmed = self.confirm(check, verdict, findings, &[], transcript);
                     self.settle_routed(owner.clone(), aside, confirmed);
                 }
                 _ => own.push(finding),

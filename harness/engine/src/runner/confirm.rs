@@ -37,6 +37,8 @@ pub(super) struct Aside<T = Transcript> {
     pub(super) verdict: Verdict,
     pub(super) judgement: Judgement,
     pub(super) transcript: T,
+    /// What a look with short waits found before.
+    pub(super) earlier: Vec<Finding>,
     pub(super) elapsed: Duration,
     /// The ambient check that its finding goes to.
     pub(super) owner: Option<String>,
@@ -48,8 +50,8 @@ pub(super) struct Aside<T = Transcript> {
 impl<T> Aside<T> {
     /// The same with its transcript in another form.
     fn with<U: From<T>>(self) -> Aside<U> {
-        let Self { check, verdict, judgement, transcript, elapsed, owner, burst } = self;
-        Aside { check, verdict, judgement, transcript: transcript.into(), elapsed, owner, burst }
+        let Self { check, verdict, judgement, transcript, earlier, elapsed, owner, burst } = self;
+        Aside { check, verdict, judgement, transcript: transcript.into(), earlier, elapsed, owner, burst }
     }
 
     /// What tells it from others that tell the same.
@@ -121,7 +123,8 @@ impl Round<'_> {
             self.put_aside(failed);
             return None;
         }
-        let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, transcript);
+        let confirmed =
+            self.confirm(check, verdict.clone(), &judgement.findings, &failed.earlier, transcript);
         self.confirmed(failed, confirmed)
     }
 
@@ -166,12 +169,14 @@ impl Round<'_> {
         }
     }
 
-    /// Runs a failing check again until it failed as often as asked for, with the same first finding.
+    /// Runs a failing check again until it failed as often as asked for, with the same first finding. What a look with
+    /// short waits found before counts where further looks would be such.
     pub(super) fn confirm(
         &self,
         check: &Check,
         verdict: Verdict,
         findings: &[Finding],
+        earlier: &[Finding],
         transcript: &Transcript,
     ) -> Confirmed {
         let Some(first) = findings.first() else { return Confirmed::As(verdict) };
@@ -179,8 +184,10 @@ impl Round<'_> {
             return self.confirm_time(check, verdict, first, bound(transcript), 0);
         }
         let total = self.times(check, &verdict, first);
-        let mut seen = 1;
-        for _ in 1..total {
+        let was_shown = self.silences.has_like(first) && earlier.iter().any(|finding| finding.repeats(first));
+        let before = 1 + u32::from(was_shown);
+        let mut seen = before;
+        for _ in before..total {
             if self.is_interrupted() {
                 break;
             }
@@ -314,7 +321,8 @@ impl Round<'_> {
         }
     }
 
-    /// Takes what is confirmed next out of what was put aside: of silences of one kind, the first alone.
+    /// Takes what is confirmed next out of what was put aside: of silences of one kind the first alone, then of each
+    /// clause.
     fn next_to_confirm(&self) -> Vec<Aside> {
         let (mut group, mut later, mut kinds) = (Vec::new(), Vec::new(), BTreeSet::new());
         let mut all = std::mem::take(&mut *lock(&self.aside));
@@ -322,9 +330,11 @@ impl Round<'_> {
         all.sort_by_key(|aside| aside.elapsed);
         for aside in all {
             let first = aside.judgement.findings.first().filter(|first| is_silence(first));
-            let unknown = first.filter(|first| !self.silences.has_like(first));
-            let is_next = group.len() < CONFIRMED_PER_PROBE
-                && unknown.is_none_or(|first| kinds.insert(first.reason.clone()));
+            let unknown = first.filter(|first| !self.silences.has(first)).map(|first| {
+                let clause = Some(first.clause.clone()).filter(|_| self.silences.has_like(first));
+                (clause, first.reason.clone())
+            });
+            let is_next = group.len() < CONFIRMED_PER_PROBE && unknown.is_none_or(|kind| kinds.insert(kind));
             if is_next { group.push(aside.with()) } else { later.push(aside) }
         }
         lock(&self.aside).splice(..0, later);
@@ -345,7 +355,7 @@ impl Round<'_> {
     }
 
     /// Runs each of a group again as often as asked for; gives how often each showed the same, which is never where the
-    /// machine was too busy meanwhile.
+    /// machine was too busy meanwhile and no silence of its clause was confirmed before.
     fn confirm_together(&self, group: &[Aside]) -> Vec<u32> {
         let probe = self.probe();
         let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
@@ -356,7 +366,10 @@ impl Round<'_> {
             (1..times).take_while(shows).map(|_| 1).sum()
         });
         let strain = probe.map(Probe::finish).unwrap_or_default();
-        let counts = |aside: &Aside| !strain.excuses(bound(&aside.transcript));
+        // A peer that was silent to the same on a machine with time for it is silent to it, not late.
+        let is_known =
+            |aside: &Aside| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
+        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(bound(&aside.transcript));
         group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Silences of a peer. One that was seen needs no full wait where its clause breaks again, and the like of one that was
 //! confirmed no third look.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::lock;
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Session};
 use crate::transcript::{Kind, Transcript};
 
 /// Shortest of the short waits.
-const SHORT_WAIT: Duration = Duration::from_secs(1);
+const SHORT_WAIT: Duration = Duration::from_millis(500);
 /// Shortest wait for a reply before a canary is sent behind the message.
 const SHORT_PATIENCE: Duration = Duration::from_millis(50);
 /// The same, as a multiple of the time that canaries mostly take.
@@ -45,43 +45,70 @@ impl Wait {
             lab.budget.allow_large = short;
             lab.budget.patience = SHORT_PATIENCE;
             lab.budget.latencies_per_patience = LATENCIES_PER_SHORT_PATIENCE;
+            lab.budget.hurries = true;
         }
     }
 }
 
-/// The silences that a run has met, by clause and reason code, and whether they were confirmed.
+/// Clause and reason code of a silence.
+type Key = (ClauseId, String);
+
+/// The silences that a run has met.
 #[derive(Default)]
-pub(crate) struct Silences(Mutex<BTreeMap<(ClauseId, String), bool>>);
+pub(crate) struct Silences {
+    /// Whether each was confirmed.
+    met: Mutex<BTreeMap<Key, bool>>,
+    /// Those that are waited for in full right now.
+    awaited: Mutex<BTreeSet<Key>>,
+    /// One of them is no longer.
+    settled: Condvar,
+}
+
+/// Silences that are waited for in full, until it is dropped.
+pub(super) struct Claim<'a> {
+    silences: &'a Silences,
+    keys: Vec<Key>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut awaited = lock(&self.silences.awaited);
+        self.keys.iter().for_each(|key| {
+            awaited.remove(key);
+        });
+        self.silences.settled.notify_all();
+    }
+}
 
 impl Silences {
     /// Takes note of a finding that waits for its confirmation, if it tells of a silence.
     pub(crate) fn seen(&self, finding: &Finding) {
         if is_silence(finding) {
-            lock(&self.0).entry(key(finding)).or_default();
+            lock(&self.met).entry(key(finding)).or_default();
         }
     }
 
     /// Takes note of a finding that showed again each time, if it tells of a silence.
     pub(super) fn confirmed(&self, finding: &Finding) {
         if is_silence(finding) {
-            lock(&self.0).insert(key(finding), true);
+            lock(&self.met).insert(key(finding), true);
         }
     }
 
     /// Whether a silence with the clause and reason of `finding` was confirmed before.
     pub(super) fn has(&self, finding: &Finding) -> bool {
-        lock(&self.0).get(&key(finding)).is_some_and(|confirmed| *confirmed)
+        lock(&self.met).get(&key(finding)).is_some_and(|confirmed| *confirmed)
     }
 
     /// Whether a silence was confirmed.
     pub(super) fn any_confirmed(&self) -> bool {
-        lock(&self.0).values().any(|confirmed| *confirmed)
+        lock(&self.met).values().any(|confirmed| *confirmed)
     }
 
     /// Whether a silence of the same kind was confirmed before, whatever its clause: such a peer is silent, not late.
     pub(super) fn has_like(&self, finding: &Finding) -> bool {
         is_silence(finding)
-            && lock(&self.0).iter().any(|((_, reason), confirmed)| *confirmed && *reason == finding.reason)
+            && lock(&self.met).iter().any(|((_, reason), confirmed)| *confirmed && *reason == finding.reason)
     }
 
     /// Makes a first attempt, with short waits where silences are known and nothing else is missed.
@@ -94,20 +121,51 @@ impl Silences {
         if wait == Wait::Full || self.explain(&made.0, &made.1) { Ok(made) } else { attempt(Wait::Full) }
     }
 
+    /// Silences of a judgement that were not met before.
+    fn news(&self, judgement: &Judgement) -> Vec<Key> {
+        let met = lock(&self.met);
+        let silences = judgement.findings.iter().filter(|finding| is_silence(finding)).map(key);
+        silences.filter(|key| !met.contains_key(key)).collect()
+    }
+
+    /// Claims to wait in full for the silences of a judgement that were not met before; `None` where each of them is waited
+    /// for already.
+    pub(super) fn claim(&self, judgement: &Judgement) -> Option<Claim<'_>> {
+        let mut keys = self.news(judgement);
+        let mut awaited = lock(&self.awaited);
+        if !keys.is_empty() && keys.iter().all(|key| awaited.contains(key)) {
+            return None;
+        }
+        keys.retain(|key| awaited.insert(key.clone()));
+        Some(Claim { silences: self, keys })
+    }
+
+    /// Waits until all silences of a judgement are met or no longer waited for.
+    pub(super) fn wait_for_others(&self, judgement: &Judgement) {
+        let news = self.news(judgement);
+        let mut awaited = lock(&self.awaited);
+        while news.iter().any(|key| awaited.contains(key)) {
+            awaited = self.settled.wait(awaited).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// How long the first attempt of a check waits. Its findings are confirmed with full waits, or were before.
-    fn wait(&self) -> Wait {
-        if lock(&self.0).is_empty() { Wait::Full } else { Wait::Short }
+    pub(super) fn wait(&self) -> Wait {
+        if lock(&self.met).is_empty() { Wait::Full } else { Wait::Short }
     }
 
     /// Whether a short wait was enough: everything came, or what did not come is known.
-    fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
+    pub(super) fn explain(&self, judgement: &Judgement, transcript: &Transcript) -> bool {
         let findings = &judgement.findings;
-        let met = lock(&self.0);
+        let met = lock(&self.met);
         let known = !findings.is_empty() && findings.iter().all(|finding| met.contains_key(&key(finding)));
         let is_late = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
         // A reply that a canary overtook is late, and no deadline passed.
         let is_news = |finding: &Finding| is_silence(finding) && !met.contains_key(&key(finding));
-        known || !(transcript.events.iter().any(|event| is_late(&event.kind)) || findings.iter().any(is_news))
+        // What waited shortly for a value may have gone no further.
+        let is_cut = findings.is_empty() && judgement.untestable.is_some();
+        let is_missed = transcript.events.iter().any(|event| is_late(&event.kind));
+        known || !(is_missed || is_cut || findings.iter().any(is_news))
     }
 }
 
@@ -115,7 +173,8 @@ fn key(finding: &Finding) -> (ClauseId, String) {
     (finding.clause.clone(), finding.reason.clone())
 }
 
-pub(super) fn is_silence(finding: &Finding) -> bool {
+/// Whether a finding is that a reply, or the end, did not come.
+pub(crate) fn is_silence(finding: &Finding) -> bool {
     finding.nature == Nature::Hang || finding.reason == "no_reply"
 }
 
@@ -140,6 +199,26 @@ mod tests {
     }
 
     #[test]
+    fn a_silence_is_waited_for_in_full_by_one_check_at_a_time() {
+        let silences = Silences::default();
+        let found = |clauses: &[&str]| Judgement {
+            findings: clauses
+                .iter()
+                .map(|clause| Finding::new(*clause, "no_reply", "a reply", "none"))
+                .collect(),
+            ..Judgement::default()
+        };
+        let claim = silences.claim(&found(&["C-1"]));
+        assert!(claim.is_some());
+        assert!(silences.claim(&found(&["C-1"])).is_none());
+        assert!(silences.claim(&found(&["C-1", "C-2"])).is_some(), "one of them is waited for by nobody");
+        assert!(silences.claim(&found(&[])).is_some(), "what was missed is unknown");
+        drop(claim);
+        silences.wait_for_others(&found(&["C-1"]));
+        assert!(silences.claim(&found(&["C-1"])).is_some(), "it did not show");
+    }
+
+    #[test]
     fn a_short_wait_is_enough_for_silences_that_are_known() {
         let silences = Silences::default();
         let silence = Finding::new("C-1", "no_reply", "a reply", "none");
@@ -158,6 +237,8 @@ mod tests {
             !silences.has_like(&Finding::new("C-1", "no_exit", "an exit", "none").of_nature(Nature::Hang))
         );
         assert!(silences.explain(&found(&[]), &transcript(Vec::new())));
+        let cut = Judgement { untestable: Some("step_left_out: 1 of 2".to_owned()), ..found(&[]) };
+        assert!(!silences.explain(&cut, &transcript(Vec::new())), "a full wait may bring it further");
         assert!(silences.explain(&found(std::slice::from_ref(&silence)), &late));
         assert!(!silences.explain(&found(&[]), &late), "what was missed may be late");
         let other = Finding::new("C-2", "no_reply", "a reply", "none");

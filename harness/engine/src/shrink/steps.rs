@@ -91,8 +91,13 @@ fn removable(shrinker: &Shrinker<'_>) -> Vec<usize> {
             before && !step.canary && session.is_none_or(|session| session == step.session)
         }
     };
+    let tells = |index: usize| {
+        failing.is_some_and(|failing| failing + 1 == index)
+            && plan.steps[index].canary
+            && shrinker.is_told_by_canary()
+    };
     (0..plan.steps.len())
-        .filter(|index| Some(*index) != failing)
+        .filter(|index| Some(*index) != failing && !tells(*index))
         .filter(|index| !matches!(plan.steps[*index].act, Act::Finish))
         .filter(|index| !matters(*index))
         .collect()
