@@ -142,8 +142,8 @@ pub(crate) struct Shrinker<'a> {
     took: Duration,
 }
 
-/// Shrinks `failure` until nothing more goes or `deadline` passes. Never fails: at worst the original comes back. Where
-/// reference peers can be played, what they are not clean with counts for nothing.
+/// Shrinks `failure` until nothing more goes, `deadline` passes or an interrupt comes. Never fails: at worst the original
+/// comes back. Where reference peers can be played, what they are not clean with counts for nothing.
 pub fn shrink(
     lab: &Lab<'_>,
     played: Option<&'static dyn Played>,
@@ -289,12 +289,17 @@ impl<'a> Shrinker<'a> {
 
     /// A conversation that takes longer than the time that is left cannot be tried even once.
     fn is_worth_it(&self) -> bool {
-        Instant::now() + self.took * 2 < self.deadline && !self.best.plan.steps.is_empty()
+        self.is_time_for(self.took * 2) && !self.best.plan.steps.is_empty()
     }
 
     /// Whether another run fits into the time.
     pub(crate) fn goes_on(&self) -> bool {
-        Instant::now() + self.took < self.deadline
+        self.is_time_for(self.took)
+    }
+
+    /// An interrupt ends the time. The budget of the reference does not hear of it.
+    fn is_time_for(&self, time: Duration) -> bool {
+        !self.budget.is_interrupted() && Instant::now() + time < self.deadline
     }
 
     /// Carries `candidate` out and keeps it if it shows the finding. Returns whether it did.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::budget::Budget;
@@ -314,6 +315,36 @@ fn shrinks_to(make: MakeMachine, sends_max: usize) -> Finding {
         .sum();
     assert!(lines <= sends_max, "{lines} lines are left: {:#?}", shrunk.plan);
     shrunk.finding
+}
+
+/// What is left to try is not tried with the reference either, which knows of no interrupt.
+#[test]
+fn an_interrupt_ends_shrinking() {
+    const BEFORE: usize = 4;
+    let loses = wrapped(|n, line| (n % 9 != 0).then(|| line.to_vec()));
+    let (transcript, finding) = found_out(&peer(&[], Arc::clone(&loses)));
+    let failure = Failure { check: "model".to_owned(), transcript, finding };
+    let interrupted = Arc::<AtomicBool>::default();
+    let (starts, flag) = (AtomicUsize::new(0), Arc::clone(&interrupted));
+    let make: MakeMachine = Arc::new(move |args, env| {
+        if starts.fetch_add(1, Ordering::Relaxed) + 1 == BEFORE {
+            flag.store(true, Ordering::Relaxed);
+        }
+        loses(args, env)
+    });
+    let (peer, actor_exe) = (peer(&[], make), ActorExe::new("/nonexistent"));
+    let lab = Lab {
+        peer: &peer,
+        budget: Budget { interrupted, ..Budget::default() },
+        actor_exe: &actor_exe,
+        scratch: Path::new("/tmp"),
+        timeout_scale: 1.0,
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let shrunk = shrink::shrink(&lab, Some(peerproof_played::toolhost::played()), &failure, deadline);
+    // What was found until then is tried once more, in vain.
+    assert!(shrunk.runs <= BEFORE + 1, "{} runs", shrunk.runs);
+    assert_eq!(shrunk.finding, failure.finding);
 }
 
 fn replaced(line: &[u8], from: &str, to: &str) -> Option<Vec<u8>> {
