@@ -142,7 +142,12 @@ impl Run<'_> {
 
     /// Waits as [`Run::pump`] does, and as long again after each reply that is due: a deadline is for one reply, and a peer
     /// may take its time for each of many.
-    pub(super) fn pump_while_replies_come(&mut self, session: usize, until: Until, deadline: Duration) -> Pumped {
+    pub(super) fn pump_while_replies_come(
+        &mut self,
+        session: usize,
+        until: Until,
+        deadline: Duration,
+    ) -> Pumped {
         let live = &self.live[session];
         let (target, due) = match until {
             Until::Frames(frames) => (frames, frames),
