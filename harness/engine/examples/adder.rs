@@ -67,17 +67,11 @@ impl Face for Adder {
     }
 
     fn manners(&self) -> &Manners {
-        const END: &str = "ADD-10";
         const MANNERS: Manners = Manners {
             one_reply: "ADD-01",
             flushed: "ADD-08",
             protocol_only: "ADD-09",
-            together: None,
-            ends_at_eof: END,
-            ends_at_term: END,
-            lives_on: END,
-            no_process_left: END,
-            no_file_left: END,
+            ..Manners::all("ADD-10")
         };
         &MANNERS
     }

@@ -57,8 +57,6 @@ pub enum Subject {
     Turn,
     /// The message with this key (an id). A message without a key answers what it fits.
     Key(Option<String>),
-    /// The process, by all that it wrote and by how it ended.
-    Process,
     /// A thing outside any conversation, such as a job; its answer is the history of it.
     Thing(String),
 }
@@ -149,14 +147,19 @@ impl<W, X> Expected<W, X> {
         self.allowed.iter_mut().for_each(|allowed| allowed.shows = None);
     }
 
-    /// Whether no answer is one of the right outcomes.
-    pub fn may_be_silent(&self) -> bool {
-        self.allowed.iter().any(Allowed::is_silence)
+    /// Whether its answer is the history of a thing: no message is due.
+    pub fn is_of_thing(&self) -> bool {
+        matches!(self.subject, Subject::Thing(_))
     }
 
-    /// Whether no answer is the only right outcome.
+    /// Whether no message is one of the right outcomes.
+    pub fn may_be_silent(&self) -> bool {
+        self.is_of_thing() || self.allowed.iter().any(Allowed::is_silence)
+    }
+
+    /// Whether no message is the only right outcome.
     pub fn must_be_silent(&self) -> bool {
-        self.allowed.iter().all(Allowed::is_silence)
+        self.is_of_thing() || self.allowed.iter().all(Allowed::is_silence)
     }
 
     /// The answers that are allowed, each with the alternative that it is.
@@ -171,7 +174,7 @@ impl<W, X> Expected<W, X> {
     pub fn key(&self) -> Option<&str> {
         match &self.subject {
             Subject::Key(key) => key.as_deref(),
-            Subject::Turn | Subject::Process | Subject::Thing(_) => None,
+            Subject::Turn | Subject::Thing(_) => None,
         }
     }
 }
@@ -220,14 +223,15 @@ pub struct Effect {
     pub need: Need,
     /// What shows it.
     pub sign: Sign,
-    /// What shows that the way is open: the same effect where it is allowed. Absence proves nothing without it.
+    /// What shows that the way is open: the same effect where it is allowed. Without it the absence of anything but
+    /// [`Sign::Told`] proves nothing.
     pub control: Option<Sign>,
 }
 
 /// What shows an effect in a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sign {
-    /// A recorded look with this label found something; with bytes, something that holds them.
+    /// A recorded look with this label found something; with bytes, a file that holds them.
     Found {
         /// Label of the look.
         label: String,
@@ -250,11 +254,6 @@ pub enum Sign {
         /// How often.
         times: RangeInclusive<usize>,
     },
-    /// A process of an actor was alive at the probe with this label.
-    Alive {
-        /// Label of the probe.
-        label: String,
-    },
     /// These bytes are in what the peer wrote.
     Told {
         /// The bytes.
@@ -269,11 +268,11 @@ pub struct Frame<'a> {
     pub session: usize,
     /// Exact bytes, without what delimits them.
     pub bytes: &'a [u8],
-    /// How the process ended, for [`Framing::Whole`].
+    /// How the process ended by itself, for [`Framing::Whole`]; what that is worth is the face's to judge.
     pub exit: Option<Exit>,
     /// Status of the HTTP reply, for [`Framing::Bodies`].
     pub status: Option<u16>,
-    /// An answer is due; not known of lines.
+    /// An answer is due to the request that it belongs to; always true of lines, which belong to nothing yet.
     pub is_due: bool,
 }
 
@@ -305,7 +304,7 @@ pub struct Stimulus<'a> {
     pub command: &'a str,
     /// When, microseconds.
     pub at_us: u64,
-    /// The step of the plan that it belongs to.
+    /// The step of the plan that it belongs to, where one brought it about.
     pub step: Option<usize>,
     /// The harness has waited for all answers since the stimulus before it.
     pub fenced: bool,
@@ -358,9 +357,30 @@ pub struct Manners {
     pub no_file_left: &'static str,
 }
 
-/// Clauses about answers that come together.
+impl Manners {
+    /// All of it under one clause.
+    pub const fn all(clause: &'static str) -> Self {
+        Self {
+            one_reply: clause,
+            flushed: clause,
+            protocol_only: clause,
+            together: None,
+            ends_at_eof: clause,
+            ends_at_term: clause,
+            lives_on: clause,
+            no_process_left: clause,
+            no_file_left: clause,
+        }
+    }
+}
+
+/// Answers that come together: words for it, and clauses about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Together {
+    /// What requests are together: a `batch`.
+    pub group: &'static str,
+    /// What answers are together: an `array`.
+    pub frame: &'static str,
     /// In one frame.
     pub in_one: &'static str,
     /// One for each request in it.
@@ -369,7 +389,7 @@ pub struct Together {
     pub nothing: &'static str,
 }
 
-/// What is wrong with one session of a trace.
+/// What a rule finds wrong with one session, the whole trace at hand.
 pub type Rule<F> = fn(&Trace<'_, F>, &Heard<'_, F>) -> Vec<Finding>;
 
 /// The part of a face's model for one answer.
@@ -402,7 +422,7 @@ pub trait Face: Sync + Sized {
     /// Completes what was expected once all stimuli are known.
     fn complete(&self, _state: &mut Self::State, _plan: &Plan, _asked: &mut [Asked<Self>]) {}
 
-    /// Completes what may come for a request by what HTTP made of it.
+    /// Completes what may come for a request over HTTP by what became of it.
     fn carried(
         &self,
         _asked: &mut Asked<Self>,
@@ -412,7 +432,7 @@ pub trait Face: Sync + Sized {
     ) {
     }
 
-    /// What the head of a reply shows: what is wrong with it, or what was chosen. `first` is what the body holds.
+    /// What the head of an HTTP reply shows: what is wrong with it, or what was chosen.
     fn status(&self, _exchange: &Carried<'_, Self>) -> Judgement {
         Judgement::default()
     }
@@ -430,7 +450,7 @@ pub trait Face: Sync + Sized {
         None
     }
 
-    /// Whether a message refuses a whole group of requests, whichever.
+    /// Whether a message refuses a whole group of requests, whichever; for faces with groups.
     fn refuses_all(&self, _message: &Self::Message) -> bool {
         false
     }
@@ -440,6 +460,11 @@ pub trait Face: Sync + Sized {
     /// # Errors
     /// What is wrong with it.
     fn fit(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> Result<(), Misfit>;
+
+    /// Whether what came is `way`. A face may say so with less effort than [`Face::fit`].
+    fn fits(&self, part: &Part<Self>, way: &Self::Way, came: &[&Self::Message]) -> bool {
+        self.fit(part, way, came).is_ok()
+    }
 
     /// The value of the open choice that a fitting answer shows.
     fn shows(
@@ -503,6 +528,8 @@ pub struct Asked<F: Face> {
     pub session: usize,
     /// Step of the plan.
     pub step: usize,
+    /// Number of the line that it answers, among those of the session.
+    pub line: Option<usize>,
     /// The step is a canary.
     pub canary: bool,
     /// What the step is about.
@@ -518,7 +545,19 @@ pub struct Asked<F: Face> {
 impl<F: Face> Asked<F> {
     /// Whether its answers are histories of things, and no process's.
     pub fn is_of_things(&self) -> bool {
-        self.due.parts.iter().all(|part| matches!(part.subject, Subject::Thing(_)))
+        !self.due.parts.is_empty() && self.due.parts.iter().all(Expected::is_of_thing)
+    }
+
+    /// A finding about its answer: under the clause that its step is about.
+    #[must_use]
+    pub fn file(&self, mut finding: Finding) -> Finding {
+        if let Some(aim) = &self.aim {
+            finding.clause.clone_from(&aim.clause);
+            if let Some(reason) = &aim.reason {
+                finding.reason.clone_from(reason);
+            }
+        }
+        finding.at(self.step)
     }
 }
 
@@ -528,7 +567,7 @@ pub fn fitting<'a, F: Face>(
     part: &'a Part<F>,
     came: &[&F::Message],
 ) -> Option<&'a Allowed<F::Way>> {
-    part.ways().find(|(_, way)| face.fit(part, way, came).is_ok()).map(|(allowed, _)| allowed)
+    part.ways().find(|(_, way)| face.fits(part, way, came)).map(|(allowed, _)| allowed)
 }
 
 /// What is wrong with what fits no alternative: of the one that comes closest. Where nothing may come, that it came.

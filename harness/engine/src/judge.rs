@@ -23,7 +23,7 @@ use crate::face::{Aim, Asked, Face, Framing, Part, Subject, misfit, phrase};
 use crate::finding::{Finding, Judgement};
 use crate::lines::Line;
 use crate::plan::Act;
-use crate::transcript::Transcript;
+use crate::transcript::{Kind, Transcript};
 
 pub use deal::{Answer, Came};
 pub use frames::{Held, Output};
@@ -44,9 +44,9 @@ pub struct Heard<'a, F: Face> {
     pub output: &'a [Output<F::Message>],
     /// What it was asked, each with what came.
     pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
-    /// Over HTTP, what became of each exchange.
+    /// Over HTTP, what became of each of `lines`.
     pub carriages: Vec<Exchange<'a>>,
-    /// Messages that answer nothing; over HTTP each with the number of its request.
+    /// Messages that answer nothing; over HTTP each with the number of the exchange that it came in.
     pub extra: Vec<(usize, &'a F::Message)>,
     /// What follows the last line feed.
     pub rest: &'a [u8],
@@ -85,9 +85,13 @@ pub struct Trace<'a, F: Face> {
 }
 
 impl<'a, F: Face> Heard<'a, F> {
-    /// The requests that were answered, with their answers, in the order of sending.
+    /// The requests that were answered, with their answers, in the order of sending. A group that must have none is told of
+    /// as one.
     pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
-        self.exchanges.iter().flat_map(|(asked, came)| {
+        let has_some = |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| {
+            !asked.due.together || !asked.due.parts.iter().all(Part::<F>::must_be_silent)
+        };
+        self.exchanges.iter().filter(has_some).flat_map(|(asked, came)| {
             let asked: &'a Asked<F> = asked;
             let answers = asked.due.parts.iter().zip(&came.answers);
             answers.filter_map(move |(part, answer)| Some((asked, part, (*answer)?)))
@@ -174,23 +178,22 @@ impl<'a, M> Written<'a, M> {
         lines: &[Line],
         asked: &mut [Asked<F>],
     ) -> Self {
-        let is_own = |asked: &&Asked<F>| asked.session == session && !asked.is_of_things();
         if framing != Framing::Bodies {
-            let own = asked.iter().filter(is_own);
+            let own = asked.iter().filter(|asked| asked.session == session);
             let requests: usize = own.map(|asked| asked.due.parts.len().max(1)).sum();
             let most = requests * 2 + FRAMES_SPARE + face.frames_spare(transcript);
             let (output, rest) = frames::of(face, transcript, session, framing, most);
             return Self { session, framing, output, rest, carriages: Vec::new() };
         }
-        let own: Vec<&Asked<F>> = asked.iter().filter(is_own).collect();
-        let carriages = http::exchanges(transcript, session, &own);
-        let mut places: Vec<usize> = (0..asked.len()).filter(|at| is_own(&&asked[*at])).collect();
-        for ((at, exchange), line) in places.drain(..).zip(&carriages).zip(lines) {
-            let how = transcript.plan.steps.get(asked[at].step).and_then(|step| step.http.as_ref());
-            face.carried(&mut asked[at], line, how, exchange);
+        let carriages = http::exchanges(transcript, session, lines);
+        let mut dues = vec![false; lines.len()];
+        for asked in asked.iter_mut().filter(|asked| asked.session == session) {
+            let Some(line) = asked.line else { continue };
+            let how = transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref());
+            face.carried(asked, &lines[line], how, &carriages[line]);
+            dues[line] = !asked.due.may_be_silent();
         }
-        let own: Vec<&Asked<F>> = asked.iter().filter(is_own).collect();
-        let output = frames::of_bodies(face, session, &own, &carriages);
+        let output = frames::of_bodies(face, session, &dues, &carriages);
         Self { session, framing, output, rest: Vec::new(), carriages }
     }
 
@@ -206,14 +209,16 @@ impl<'a, M> Written<'a, M> {
         let own: Vec<&'b Asked<F>> =
             asked.iter().filter(|asked| asked.session == session && !asked.is_of_things()).collect();
         let (mut came, mut extra) = (Vec::new(), Vec::new());
-        if self.carriages.is_empty() {
+        if self.framing != Framing::Bodies {
             let (all, left) = deal::deal(face, &own, &self.output, 0);
             came = all;
             extra.extend(left.into_iter().map(|message| (0, message)));
         } else {
             for (at, asked) in own.iter().enumerate() {
+                let frames = asked.line.map_or(0..0, |line| line..line + 1);
+                let first = frames.start;
                 let (mut of_one, left) =
-                    deal::deal(face, std::slice::from_ref(asked), &self.output[at..=at], at);
+                    deal::deal(face, std::slice::from_ref(asked), &self.output[frames], first);
                 let is_open = |came: &&mut Came<'_, F>| {
                     asked.due.together && came.frame.is_none() && came.whole.is_none()
                 };
@@ -240,17 +245,20 @@ impl<'a, M> Written<'a, M> {
 }
 
 /// What a transcript asks for, in order.
-pub fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> Vec<Asked<F>> {
+fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> Vec<Asked<F>> {
     let mut state = face.begin(transcript);
     let mut all = Vec::new();
     let steps = &transcript.plan.steps;
     for placed in stimuli::of(transcript, lines) {
         let Some(due) = face.expect(&mut state, &placed.stimulus) else { continue };
-        let step = placed.stimulus.step.or(due_step(transcript, placed.stimulus.session)).unwrap_or(0);
-        let planned = steps.get(step);
+        let session = placed.stimulus.session;
+        let planned = placed.stimulus.step.and_then(|step| steps.get(step));
+        // What no step brought about belongs to the first of its session.
+        let first = || steps.iter().position(|step| step.session == session).unwrap_or(0);
         all.push(Asked {
-            session: placed.stimulus.session,
-            step,
+            session,
+            step: placed.stimulus.step.unwrap_or_else(first),
+            line: placed.line,
             canary: planned.is_some_and(|step| step.canary),
             aim: planned.and_then(Aim::of),
             at_us: placed.stimulus.at_us,
@@ -262,11 +270,6 @@ pub fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) ->
     all
 }
 
-/// The first step of a session: what is asked of a process that nothing was said to belongs there.
-fn due_step(transcript: &Transcript, session: usize) -> Option<usize> {
-    transcript.plan.steps.iter().position(|step| step.session == session)
-}
-
 /// Judges what became of things outside conversations.
 fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
     let mut seen: BTreeMap<String, Vec<F::Message>> = BTreeMap::new();
@@ -275,12 +278,24 @@ fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], jud
             seen.entry(thing).or_default().push(message);
         }
     }
+    let is_lost = transcript.events.iter().any(|event| event.kind == Kind::WatchOverflow);
     for (asked, part) in asked.iter().flat_map(|asked| asked.due.parts.iter().map(move |part| (asked, part)))
     {
         let Subject::Thing(thing) = &part.subject else { continue };
         let history: Vec<&F::Message> = seen.get(thing).map(|seen| seen.iter().collect()).unwrap_or_default();
-        if part.ways().any(|(_, way)| face.fit(part, way, &history).is_ok()) {
-            judgement.canaries_answered += usize::from(asked.canary);
+        if history.is_empty()
+            && let Some(silence) = part.allowed.iter().find(|allowed| allowed.is_silence())
+        {
+            answers::note(asked, part, silence.shows, judgement);
+            continue;
+        }
+        if answers::is_right(face, asked, part, &history, judgement) {
+            continue;
+        }
+        if is_lost {
+            let why =
+                "watch_overflow: changes of the watched folder were lost, so that absence shows nothing";
+            judgement.untestable = Some(why.to_owned());
             continue;
         }
         let misfit = misfit(face, part, &history);
@@ -289,6 +304,6 @@ fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], jud
             history => history.iter().map(|message| face.text(message)).collect::<Vec<_>>().join(", then "),
         };
         let finding = Finding::new(part.clause, misfit.reason, phrase(face, part), got);
-        judgement.findings.push(answers::filed(asked, finding.repaired_by(misfit.repair)));
+        judgement.findings.push(asked.file(finding.repaired_by(misfit.repair)));
     }
 }

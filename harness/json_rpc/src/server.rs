@@ -28,7 +28,7 @@ use peerproof_engine::transcript::{Transcript, strict};
 /// Member of what a plan expects: the clause about memory that it is about, where that is not the one about lines.
 pub const MEMORY: &str = "memory";
 /// Messages of streams in one conversation that are looked at.
-const STREAM_FRAMES: usize = 20_000;
+const STREAM_FRAMES: usize = 40_000;
 
 const PROTOCOL_ONLY: &str = "RPC-FRAME-05";
 const LIVES_ON: &str = "RPC-ERR-01";
@@ -41,7 +41,13 @@ const MANNERS: Manners = Manners {
     one_reply: "RPC-FRAME-01",
     flushed: "RPC-FRAME-03",
     protocol_only: PROTOCOL_ONLY,
-    together: Some(Together { in_one: "RPC-BATCH-01", once: "RPC-BATCH-05", nothing: "RPC-BATCH-04" }),
+    together: Some(Together {
+        group: "batch",
+        frame: "array",
+        in_one: "RPC-BATCH-01",
+        once: "RPC-BATCH-05",
+        nothing: "RPC-BATCH-04",
+    }),
     ends_at_eof: "RPC-PROC-02",
     ends_at_term: "RPC-PROC-03",
     lives_on: "RPC-HTTP-10",
@@ -145,6 +151,11 @@ impl Face for Server {
         Err(Misfit { rank: misfit as u8, reason: misfit.reason(), repair })
     }
 
+    fn fits(&self, unit: &Unit, way: &Way, came: &[&Message]) -> bool {
+        let id = unit.extra.id.as_ref();
+        came.first().is_none_or(|message| way.misfit(id, &message.value).is_none())
+    }
+
     fn shows(&self, unit: &Unit, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
         let echoes = came.iter().any(|message| message.lone_surrogates);
         match unit.choice {
@@ -210,13 +221,17 @@ impl Face for Server {
 
 /// A message that is longer than a message may be.
 fn too_long(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    let is_long = |(_, output): &(usize, &judge::Output<Message>)| output.bytes > LINE_BYTES_MAX;
+    // A body in the words of HTTP is no message.
+    let is_message =
+        |output: &judge::Output<Message>| output.held.whole().is_some() || output.broken.is_some();
+    let is_long =
+        |(_, output): &(usize, &judge::Output<Message>)| output.bytes > LINE_BYTES_MAX && is_message(output);
     let mut long = heard.output.iter().enumerate().filter(is_long).map(|(at, output)| {
         let expected = format!("a message of at most {LINE_BYTES_MAX} bytes, or an error in its place");
         let got = format!("{} bytes: {}", output.bytes, shorten(&output.held.text(&Server), 80));
         let finding = Finding::new("RPC-SIZE-05", "message_too_large", expected, got);
         match heard.framing {
-            Framing::Bodies => finding.at(heard.exchanges[at].0.step),
+            Framing::Bodies => finding.at(heard.lines[at].step),
             _ => finding,
         }
     });

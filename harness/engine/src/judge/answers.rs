@@ -12,15 +12,31 @@ use crate::transcript::{Exit, Transcript};
 /// Most characters of an answer that is quoted for being there at all.
 const QUOTED_CHARS: usize = 200;
 
-/// Files a finding under the clause that its step is about.
-pub(super) fn filed<F: Face>(asked: &Asked<F>, mut finding: Finding) -> Finding {
-    if let Some(aim) = &asked.aim {
-        finding.clause.clone_from(&aim.clause);
-        if let Some(reason) = &aim.reason {
-            finding.reason.clone_from(reason);
-        }
+/// Whether what came for a part is right; then what it shows is noted.
+pub(super) fn is_right<F: Face>(
+    face: &F,
+    asked: &Asked<F>,
+    part: &Part<F>,
+    came: &[&F::Message],
+    own: &mut Judgement,
+) -> bool {
+    let Some(allowed) = fitting(face, part, came) else { return false };
+    if let Some(why) = face.leaves_open(part, asked.aim.as_ref(), came) {
+        own.untestable = Some(why);
     }
-    finding.at(asked.step)
+    own.canaries_answered += usize::from(asked.canary);
+    note(asked, part, face.shows(part, allowed, came), own);
+    true
+}
+
+/// Notes what the peer chose, where the step is about that.
+pub(super) fn note<F: Face>(asked: &Asked<F>, part: &Part<F>, shows: Option<&str>, own: &mut Judgement) {
+    if asked.aim.as_ref().is_none_or(|aim| aim.clause.0 != part.clause) {
+        return;
+    }
+    if let (Some(key), Some(value)) = (part.choice, shows) {
+        own.choice = Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
+    }
 }
 
 /// Judges what one session wrote.
@@ -65,7 +81,7 @@ impl<F: Face> Session<'_, '_, F> {
     }
 
     fn file(&mut self, asked: &Asked<F>, finding: Finding) {
-        self.own.findings.push(filed(asked, finding));
+        self.own.findings.push(asked.file(finding));
     }
 
     /// What is output and no message. One finding stands for all.
@@ -73,9 +89,8 @@ impl<F: Face> Session<'_, '_, F> {
         let rest = self.heard.rest;
         match self.framing {
             Framing::Bodies => {
-                let broken = self.heard.exchanges.iter().zip(self.heard.output);
-                let broken =
-                    broken.filter_map(|((asked, _), output)| Some(output.broken.clone()?.at(asked.step)));
+                let broken = self.heard.lines.iter().zip(self.heard.output);
+                let broken = broken.filter_map(|(line, output)| Some(output.broken.clone()?.at(line.step)));
                 self.own.findings.extend(broken);
             }
             _ => self.own.findings.extend(self.heard.output.iter().find_map(|output| output.broken.clone())),
@@ -93,14 +108,15 @@ impl<F: Face> Session<'_, '_, F> {
     /// An exchange over HTTP: its head first, and the body where that has not said it all.
     fn carried(&mut self, index: usize, others_answered_later: bool) {
         let (asked, came) = &self.heard.exchanges[index];
-        let exchange = self.heard.carriages[index];
+        let Some(line) = asked.line else { return self.exchange(asked, came, others_answered_later) };
+        let exchange = self.heard.carriages[line];
         let of_head = self.face.status(&Carried {
             transcript: self.transcript,
             asked,
-            line: &self.heard.lines[index],
+            line: &self.heard.lines[line],
             how: self.transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref()),
             exchange,
-            output: &self.heard.output[index],
+            output: &self.heard.output[line],
             is_over: self.over || self.heard.ending.exit.is_some(),
         });
         let is_said = !of_head.findings.is_empty();
@@ -131,7 +147,7 @@ impl<F: Face> Session<'_, '_, F> {
         if let (Some(part), Some(answer)) = (&asked.due.whole, came.whole)
             && let Some(allowed) = fitting(self.face, part, &[answer.message])
         {
-            self.note(asked, part, allowed.shows);
+            note(asked, part, allowed.shows, &mut self.own);
             return;
         }
         self.group(asked, came);
@@ -145,12 +161,14 @@ impl<F: Face> Session<'_, '_, F> {
                 Some(answer) => self.answer(asked, part, *answer),
                 None if part.may_be_silent() || silent => {
                     let allowed = part.allowed.iter().find(|allowed| allowed.is_silence());
-                    self.note(asked, part, allowed.and_then(|allowed| allowed.shows));
+                    note(asked, part, allowed.and_then(|allowed| allowed.shows), &mut self.own);
                 }
-                None if !came.apart.is_empty() => {}
+                None if came.is_garbled || !came.apart.is_empty() => {}
                 None if came.frame.is_some() => {
-                    let once = self.face.manners().together.map_or(part.clause, |clauses| clauses.once);
-                    let got = "no response in the array";
+                    let group = self.face.manners().together;
+                    let once = group.map_or(part.clause, |clauses| clauses.once);
+                    let got =
+                        format!("no response in the {}", group.map_or("frame", |clauses| clauses.frame));
                     let finding = Finding::new(once, "no_reply", phrase(self.face, part), got);
                     self.file(asked, finding.repaired_by(Repair::Send));
                 }
@@ -168,7 +186,7 @@ impl<F: Face> Session<'_, '_, F> {
         if asked.due.parts.iter().all(Part::<F>::must_be_silent)
             && let Some(got) = first
         {
-            let expected = "nothing comes back for a batch of notifications";
+            let expected = format!("nothing comes back for a {} that asks for nothing", clauses.group);
             let got = shorten(&got, QUOTED_CHARS).into_owned();
             self.file(
                 asked,
@@ -177,12 +195,12 @@ impl<F: Face> Session<'_, '_, F> {
             return;
         }
         for message in &came.apart {
-            let expected = "the responses to a batch come in one array";
+            let expected = format!("the responses to a {} come in one {}", clauses.group, clauses.frame);
             let finding = Finding::new(clauses.in_one, "no_array", expected, self.quoted(message));
             self.file(asked, finding.repaired_by(Repair::Wrap));
         }
         for message in &came.extra {
-            let expected = "one response for each request of the batch";
+            let expected = format!("one response for each request of the {}", clauses.group);
             let finding = Finding::new(clauses.once, "extra_reply", expected, self.quoted(message));
             self.file(asked, finding.repaired_by(Repair::Drop));
         }
@@ -190,20 +208,11 @@ impl<F: Face> Session<'_, '_, F> {
 
     fn answer(&mut self, asked: &Asked<F>, part: &Part<F>, answer: Answer<'_, F>) {
         let came = [answer.message];
-        match fitting(self.face, part, &came) {
-            Some(allowed) => {
-                if let Some(why) = self.face.leaves_open(part, asked.aim.as_ref(), &came) {
-                    self.own.untestable = Some(why);
-                }
-                self.own.canaries_answered += usize::from(asked.canary);
-                self.note(asked, part, self.face.shows(part, allowed, &came));
-            }
-            None => {
-                let misfit = misfit(self.face, part, &came);
-                let got = self.face.text(answer.message);
-                let finding = Finding::new(part.clause, misfit.reason, phrase(self.face, part), got);
-                self.file(asked, finding.repaired_by(misfit.repair));
-            }
+        if !is_right(self.face, asked, part, &came, &mut self.own) {
+            let misfit = misfit(self.face, part, &came);
+            let got = self.face.text(answer.message);
+            let finding = Finding::new(part.clause, misfit.reason, phrase(self.face, part), got);
+            self.file(asked, finding.repaired_by(misfit.repair));
         }
     }
 
@@ -265,7 +274,7 @@ impl<F: Face> Session<'_, '_, F> {
         let finding = Finding::new(self.face.manners().one_reply, "extra_reply", expected, got);
         let finding = finding.repaired_by(Repair::Drop);
         self.own.findings.push(match repeats {
-            Some(asked) => filed(asked, finding),
+            Some(asked) => asked.file(finding),
             None => finding,
         });
     }
@@ -342,17 +351,6 @@ impl<F: Face> Session<'_, '_, F> {
             };
             let finding = still_running(ending, manners.ends_at_term, manners.ends_at_eof, expected);
             self.own.findings.push(finding);
-        }
-    }
-
-    /// Notes what the peer chose, where the step is about that.
-    fn note(&mut self, asked: &Asked<F>, part: &Part<F>, shows: Option<&str>) {
-        if asked.aim.as_ref().is_none_or(|aim| aim.clause.0 != part.clause) {
-            return;
-        }
-        if let (Some(key), Some(value)) = (part.choice, shows) {
-            self.own.choice =
-                Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
         }
     }
 }

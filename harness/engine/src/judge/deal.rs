@@ -34,13 +34,22 @@ pub struct Came<'a, F: Face> {
     pub frame: Option<usize>,
     /// Messages of that frame that answer nothing.
     pub extra: Vec<&'a F::Message>,
+    /// What came in its turn is no message.
+    pub is_garbled: bool,
     /// Messages outside such a frame that answer parts of it, or refuse all of it.
     pub apart: Vec<&'a F::Message>,
 }
 
 impl<F: Face> Came<'_, F> {
     fn nothing(parts: usize) -> Self {
-        Self { answers: vec![None; parts], whole: None, frame: None, extra: Vec::new(), apart: Vec::new() }
+        Self {
+            answers: vec![None; parts],
+            whole: None,
+            frame: None,
+            extra: Vec::new(),
+            is_garbled: false,
+            apart: Vec::new(),
+        }
     }
 
     /// Whether anything came.
@@ -93,8 +102,10 @@ pub fn deal<'a, F: Face>(
     let mut of = groups_by_keys(face, asked, &groups);
     // The rest, so that as much as can be is answered: single requests and groups, by messages and frames.
     let free: Vec<usize> = (0..groups.len()).filter(|index| of[*index].is_none()).collect();
-    let mut open: Vec<Spotted> =
-        (0..places.len()).filter(|at| answers[*at].is_none()).map(Spotted::Alone).collect();
+    let mut open: Vec<Spotted> = (0..places.len())
+        .filter(|at| answers[*at].is_none() && !places[*at].part.is_of_thing())
+        .map(Spotted::Alone)
+        .collect();
     open.extend(
         (0..asked.len()).filter(|at| asked[*at].due.together && !of.contains(&Some(*at))).map(Spotted::Group),
     );
@@ -226,8 +237,10 @@ fn in_order<'a, F: Face>(
     output: &'a [Output<F::Message>],
     first: usize,
 ) -> (Vec<Came<'a, F>>, Vec<&'a F::Message>) {
-    let parts: Vec<(usize, usize)> =
-        (0..asked.len()).flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part))).collect();
+    let parts: Vec<(usize, usize)> = (0..asked.len())
+        .flat_map(|at| (0..asked[at].due.parts.len()).map(move |part| (at, part)))
+        .filter(|(at, part)| !asked[*at].due.parts[*part].is_of_thing())
+        .collect();
     let part = |turn: usize| &asked[parts[turn].0].due.parts[parts[turn].1];
     let turns: Vec<Turn> = (0..parts.len())
         .map(|turn| {
@@ -235,28 +248,32 @@ fn in_order<'a, F: Face>(
             Turn { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
         })
         .collect();
-    let things: Vec<(usize, &'a F::Message)> = (first..)
-        .zip(output)
-        .flat_map(|(number, frame)| frame.held.messages().iter().map(move |message| (number, message)))
-        .collect();
+    // What is no message has its turn as well, and fits nothing.
+    let mut things: Vec<(usize, Option<&'a F::Message>)> = Vec::new();
+    for (number, frame) in (first..).zip(output) {
+        things.extend(frame.held.messages().iter().map(|message| (number, Some(message))));
+        things.extend(frame.broken.is_some().then_some((number, None)));
+    }
     let can =
         |turn: usize, thing: usize| asked[parts[turn].0].spot.sent <= output[things[thing].0 - first].place;
-    let fits = |turn: usize, thing: usize| fitting(face, part(turn), &[things[thing].1]).is_some();
+    let fits = |turn: usize, thing: usize| {
+        things[thing].1.is_some_and(|message| fitting(face, part(turn), &[message]).is_some())
+    };
     let mut alignment = order::align(&turns, things.len(), &can, &fits);
     // What comes for nothing is taken for an answer to what must have none.
+    let mut silent: Vec<usize> = (0..turns.len()).filter(|turn| part(*turn).must_be_silent()).collect();
     alignment.extra.retain(|thing| {
-        let is_its = |turn: &usize| {
-            alignment.answers[*turn].is_none() && part(*turn).must_be_silent() && can(*turn, *thing)
-        };
-        let turn = (0..turns.len()).rev().find(is_its);
-        turn.map(|turn| alignment.answers[turn] = Some(*thing)).is_none()
+        let is_its = |turn: &usize| alignment.answers[*turn].is_none() && can(*turn, *thing);
+        let at = silent.iter().rposition(is_its);
+        at.map(|at| alignment.answers[silent.remove(at)] = Some(*thing)).is_none()
     });
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
-        came[at].answers[part] =
-            answer.map(|thing| Answer { message: things[thing].1, frame: things[thing].0 });
+        let Some((frame, message)) = answer.map(|thing| things[thing]) else { continue };
+        came[at].is_garbled |= message.is_none();
+        came[at].answers[part] = message.map(|message| Answer { message, frame });
     }
-    (came, alignment.extra.into_iter().map(|thing| things[thing].1).collect())
+    (came, alignment.extra.into_iter().filter_map(|thing| things[thing].1).collect())
 }
 
 /// Whether a frame of several messages is a right answer to a group.

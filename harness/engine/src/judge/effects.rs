@@ -4,26 +4,39 @@ use crate::face::{Asked, Effect, Face, Need, Sign};
 use crate::finding::{Finding, Judgement, Repair};
 use crate::transcript::{Found, Kind, Transcript};
 
-use super::answers::filed;
-
 /// What a transcript says of a sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
     Seen,
     /// It was looked for.
     Absent,
-    /// Nobody looked.
+    /// Nobody looked, or what was seen does not tell.
     Unknown,
 }
 
-/// Judges the effects of all that was asked.
+/// Judges the effects of all that was asked. What cannot be told counts only where the step is about it.
 pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
+    if asked.iter().all(|asked| asked.due.parts.iter().all(|part| part.effects.is_empty())) {
+        return;
+    }
+    let record = Record::of(transcript);
     for asked in asked {
         for effect in asked.due.parts.iter().flat_map(|part| &part.effects) {
-            match verdict(transcript, effect) {
+            let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == effect.clause);
+            match record.verdict(effect) {
                 Verdict::Fine => {}
-                Verdict::Open(why) => judgement.untestable = judgement.untestable.take().or(Some(why)),
-                Verdict::Broken(finding) => judgement.findings.push(filed(asked, finding)),
+                Verdict::Open(why) => {
+                    if aim.is_some() {
+                        judgement.untestable.get_or_insert(why);
+                    }
+                }
+                // It is about its own clause, whatever the step is about.
+                Verdict::Broken(mut finding) => {
+                    if let Some(reason) = aim.and_then(|aim| aim.reason.clone()) {
+                        finding.reason = reason;
+                    }
+                    judgement.findings.push(finding.at(asked.step));
+                }
             }
         }
     }
@@ -35,103 +48,146 @@ enum Verdict {
     Broken(Finding),
 }
 
-fn verdict(transcript: &Transcript, effect: &Effect) -> Verdict {
-    let sign = phrase(&effect.sign);
-    let finding = |expected: String, got: &str, repair| {
-        Verdict::Broken(Finding::new(effect.clause, effect.reason, expected, got).repaired_by(repair))
-    };
-    match (effect.need, evidence(transcript, &effect.sign)) {
-        (_, Evidence::Unknown) => Verdict::Open(format!("not_looked: nobody looked whether {sign}")),
-        (Need::Must, Evidence::Seen) => Verdict::Fine,
-        (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
-        (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "it was seen", Repair::Undo),
-        (Need::MustNot, Evidence::Absent) => match &effect.control {
-            Some(control) if evidence(transcript, control) != Evidence::Seen => Verdict::Open(format!(
-                "no_control: where it is allowed, it was not seen either that {}",
-                phrase(control)
-            )),
-            _ => Verdict::Fine,
-        },
+/// What a transcript holds of effects.
+struct Record<'a> {
+    transcript: &'a Transcript,
+    /// What was seen beside the conversations.
+    beside: Vec<&'a Kind>,
+    /// What each session wrote.
+    told: Vec<Vec<u8>>,
+}
+
+impl<'a> Record<'a> {
+    fn of(transcript: &'a Transcript) -> Self {
+        let is_beside = |kind: &&Kind| {
+            matches!(
+                kind,
+                Kind::Looked { .. }
+                    | Kind::ListenerHit { .. }
+                    | Kind::ActorStarted { .. }
+                    | Kind::ActorReceived { .. }
+            )
+        };
+        let beside = transcript.events.iter().map(|event| &event.kind).filter(is_beside).collect();
+        let told = (0..transcript.plan.sessions.len()).map(|session| transcript.stdout(session)).collect();
+        Self { transcript, beside, told }
+    }
+
+    fn verdict(&self, effect: &Effect) -> Verdict {
+        let sign = phrase(&effect.sign);
+        let finding = |expected: String, got: &str, repair| {
+            Verdict::Broken(Finding::new(effect.clause, effect.reason, expected, got).repaired_by(repair))
+        };
+        match (effect.need, self.evidence(&effect.sign)) {
+            (_, Evidence::Unknown) => Verdict::Open(format!("not_looked: it was not seen whether {sign}")),
+            (Need::Must, Evidence::Seen) => Verdict::Fine,
+            (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
+            (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "it was seen", Repair::Undo),
+            (Need::MustNot, Evidence::Absent) => {
+                let is_open = effect.control.as_ref().map(|control| self.evidence(control) == Evidence::Seen);
+                match is_open.unwrap_or(matches!(effect.sign, Sign::Told { .. })) {
+                    true => Verdict::Fine,
+                    false => Verdict::Open(format!(
+                        "no_control: not even where it is allowed was it seen that {}",
+                        phrase(effect.control.as_ref().unwrap_or(&effect.sign))
+                    )),
+                }
+            }
+        }
+    }
+
+    fn evidence(&self, sign: &Sign) -> Evidence {
+        let is_there =
+            |name: &str| self.transcript.plan.fixtures.iter().any(|fixture| fixture.name() == name);
+        match sign {
+            Sign::Found { label, holds } => self.found(label, holds.as_deref()),
+            Sign::Hit { listener, holds } => {
+                let is_hit = self.beside.iter().any(|kind| match kind {
+                    Kind::ListenerHit { listener: at, head, body } if at == listener => holds
+                        .as_ref()
+                        .is_none_or(|holds| holds_bytes(&head.0, holds) || holds_bytes(&body.0, holds)),
+                    _ => false,
+                });
+                told_apart(is_hit, is_there(listener))
+            }
+            Sign::Starts { actor, holds, times } => match self.starts(actor, holds) {
+                Some(count) => told_apart(times.contains(&count), is_there(actor)),
+                None => Evidence::Unknown,
+            },
+            Sign::Told { holds } => told_apart(self.told.iter().any(|out| holds_bytes(out, holds)), true),
+        }
+    }
+
+    /// Whether a look with this label found something that holds the bytes.
+    fn found(&self, label: &str, holds: Option<&[u8]>) -> Evidence {
+        let looks = self.beside.iter().filter_map(|kind| match kind {
+            Kind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
+            _ => None,
+        });
+        let (mut was_looked, mut is_certain) = (false, true);
+        for (found, cut) in looks {
+            (was_looked, is_certain) = (true, is_certain && !cut);
+            for one in found {
+                let Some(holds) = holds else { return Evidence::Seen };
+                match &one.bytes {
+                    Some(bytes) if holds_bytes(&bytes.0, holds) => return Evidence::Seen,
+                    bytes => is_certain &= is_whole(one, bytes.as_ref().map_or(0, |bytes| bytes.0.len())),
+                }
+            }
+        }
+        told_apart(false, was_looked && is_certain)
+    }
+
+    /// How often an actor was started with input or arguments that hold these bytes; `None` where several were under way
+    /// at once, so that nobody knows which was given what.
+    fn starts(&self, actor: &str, holds: &[u8]) -> Option<usize> {
+        let (mut count, mut given): (usize, Option<Vec<u8>>) = (0, None);
+        for kind in &self.beside {
+            match kind {
+                Kind::ActorStarted { actor: name, argv, .. } if name == actor => {
+                    count += usize::from(given.take().is_some_and(|given| holds_bytes(&given, holds)));
+                    match holds.is_empty() || argv.iter().any(|arg| holds_bytes(arg.as_bytes(), holds)) {
+                        true => count += 1,
+                        false => given = Some(Vec::new()),
+                    }
+                }
+                Kind::ActorReceived { actor: name, bytes } if name == actor => {
+                    given.as_mut().map(|given| given.extend_from_slice(&bytes.0));
+                }
+                _ => {}
+            }
+        }
+        count += usize::from(given.is_some_and(|given| holds_bytes(&given, holds)));
+        (holds.is_empty() || !self.overlap(actor)).then_some(count)
+    }
+
+    /// Whether an actor was started while an earlier start of it was under way.
+    fn overlap(&self, actor: &str) -> bool {
+        let mut under_way = 0_u32;
+        self.transcript.events.iter().any(|event| {
+            match &event.kind {
+                Kind::ActorStarted { actor: name, .. } if name == actor => under_way += 1,
+                Kind::ActorEnded { actor: name, .. } if name == actor => {
+                    under_way = under_way.saturating_sub(1);
+                }
+                _ => {}
+            }
+            under_way > 1
+        })
     }
 }
 
-fn evidence(transcript: &Transcript, sign: &Sign) -> Evidence {
-    let kinds = || transcript.events.iter().map(|event| &event.kind);
-    let seen = |is_seen: bool, was_looked: bool| match (is_seen, was_looked) {
+fn told_apart(is_seen: bool, was_looked: bool) -> Evidence {
+    match (is_seen, was_looked) {
         (true, _) => Evidence::Seen,
         (false, true) => Evidence::Absent,
         (false, false) => Evidence::Unknown,
-    };
-    let has = |fixture: &str| transcript.plan.fixtures.iter().any(|it| it.name() == fixture);
-    match sign {
-        Sign::Found { label, holds } => {
-            let look = kinds().find_map(|kind| match kind {
-                Kind::Looked { label: at, found, cut, .. } if at == label => Some((found, *cut)),
-                _ => None,
-            });
-            match look {
-                None => Evidence::Unknown,
-                Some((found, cut)) => {
-                    let holding = |found: &Found| {
-                        holds.as_ref().is_none_or(|holds| {
-                            found.bytes.as_ref().is_some_and(|bytes| holds_bytes(&bytes.0, holds))
-                        })
-                    };
-                    seen(found.iter().any(holding), !cut)
-                }
-            }
-        }
-        Sign::Hit { listener, holds } => {
-            let is_hit = kinds().any(|kind| match kind {
-                Kind::ListenerHit { listener: at, head, body } if at == listener => holds
-                    .as_ref()
-                    .is_none_or(|holds| holds_bytes(&head.0, holds) || holds_bytes(&body.0, holds)),
-                _ => false,
-            });
-            seen(is_hit, has(listener))
-        }
-        Sign::Starts { actor, holds, times } => {
-            let count = starts(transcript, actor, holds);
-            seen(times.contains(&count), has(actor))
-        }
-        Sign::Alive { label } => {
-            let is_alive =
-                kinds().any(|kind| matches!(kind, Kind::ActorAlive { label: at, .. } if at == label));
-            let was_probed = transcript.plan.steps.iter().any(
-                |step| matches!(&step.act, crate::plan::Act::ProbeActor { label: at, .. } if at == label),
-            );
-            seen(is_alive, was_probed)
-        }
-        Sign::Told { holds } => {
-            let sessions = 0..transcript.plan.sessions.len();
-            let is_told = sessions.into_iter().any(|session| holds_bytes(&transcript.stdout(session), holds));
-            seen(is_told, true)
-        }
     }
 }
 
-/// How often an actor was started with input or arguments that hold these bytes.
-fn starts(transcript: &Transcript, actor: &str, holds: &[u8]) -> usize {
-    let mut counts = 0;
-    // What an actor was given follows its start.
-    let mut open = false;
-    for event in &transcript.events {
-        match &event.kind {
-            Kind::ActorStarted { actor: name, argv, .. } if name == actor => {
-                let is_its = holds.is_empty() || argv.iter().any(|arg| holds_bytes(arg.as_bytes(), holds));
-                counts += usize::from(is_its);
-                open = !is_its;
-            }
-            Kind::ActorReceived { actor: name, bytes } if name == actor && open => {
-                if holds_bytes(&bytes.0, holds) {
-                    counts += 1;
-                    open = false;
-                }
-            }
-            _ => {}
-        }
-    }
-    counts
+/// Whether so many bytes are all of a file; of what is no file nothing can be held.
+fn is_whole(found: &Found, kept: usize) -> bool {
+    found.kind != crate::transcript::FoundKind::File || found.total_bytes == kept as u64
 }
 
 fn holds_bytes(bytes: &[u8], holds: &[u8]) -> bool {
@@ -141,7 +197,7 @@ fn holds_bytes(bytes: &[u8], holds: &[u8]) -> bool {
 fn phrase(sign: &Sign) -> String {
     match sign {
         Sign::Found { label, holds: None } => format!("there is something at {label}"),
-        Sign::Found { label, holds: Some(_) } => format!("what is at {label} holds what it must not lose"),
+        Sign::Found { label, holds: Some(_) } => format!("what is at {label} holds what was given"),
         Sign::Hit { listener, .. } => format!("the listener {listener} is contacted"),
         Sign::Starts { actor, times, .. } if times.start() == times.end() => {
             format!("{actor} is started {} times", times.start())
@@ -149,7 +205,6 @@ fn phrase(sign: &Sign) -> String {
         Sign::Starts { actor, times, .. } => {
             format!("{actor} is started {} to {} times", times.start(), times.end())
         }
-        Sign::Alive { label } => format!("a process lives at {label}"),
         Sign::Told { .. } => "the peer tells what it must not know".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! What a peer wrote, cut into frames and read by its face.
 
 use super::http::Exchange;
-use crate::face::{Asked, Face, Frame, Framing, Reading};
+use crate::face::{Face, Frame, Framing, Reading};
 use crate::finding::Finding;
 use crate::lines;
 use crate::transcript::{Kind, Transcript};
@@ -96,30 +96,38 @@ pub fn of<F: Face>(
                 .map_or(0, |(place, _)| place);
             let exit = transcript.exit(session);
             let is_over = exit.is_some() || !out.is_empty();
-            (is_over.then(|| read(&out, place, exit)).into_iter().collect(), Vec::new())
+            let mut frame = is_over.then(|| read(&out, place, exit));
+            // Whoever is stopped in the midst of an answer has not finished it.
+            let is_stopped = exit.is_none()
+                || transcript.of(session).any(|event| matches!(event.kind, Kind::Signalled { .. }));
+            if let Some(frame) = frame.as_mut().filter(|_| is_stopped) {
+                frame.broken = None;
+            }
+            (frame.into_iter().collect(), Vec::new())
         }
         Framing::Bodies | Framing::Silent => (Vec::new(), Vec::new()),
     }
 }
 
-/// What HTTP replies hold, one for each request.
+/// What HTTP replies hold, one for each request; `dues` says of each whether an answer is due.
 pub fn of_bodies<F: Face>(
     face: &F,
     session: usize,
-    asked: &[&Asked<F>],
+    dues: &[bool],
     exchanges: &[Exchange<'_>],
 ) -> Vec<Output<F::Message>> {
-    let each = asked.iter().zip(exchanges).map(|(asked, exchange)| {
+    let each = exchanges.iter().zip(dues).map(|(exchange, is_due)| {
         let bytes = exchange.body.unwrap_or_default();
-        let is_due = !asked.due.may_be_silent();
-        let frame = Frame { session, bytes, exit: None, status: exchange.status(), is_due };
+        let frame = Frame { session, bytes, exit: None, status: exchange.status(), is_due: *is_due };
         match exchange.reply {
-            // What is there for nobody is a matter of the status.
-            Some(_) => output(face, &frame, asked.spot.sent, exchange.at_us),
-            None => {
-                let (place, at_us) = (asked.spot.sent, exchange.at_us);
-                Output { place, at_us, bytes: 0, held: Held::Nothing, broken: None }
-            }
+            Some(_) => output(face, &frame, usize::MAX, exchange.at_us),
+            None => Output {
+                place: usize::MAX,
+                at_us: exchange.at_us,
+                bytes: 0,
+                held: Held::Nothing,
+                broken: None,
+            },
         }
     });
     each.collect()

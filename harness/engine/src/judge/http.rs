@@ -2,7 +2,7 @@
 //!
 //! The body of a reply answers the body of its own request and no other.
 
-use crate::face::{Asked, Face};
+use crate::lines::Line;
 use crate::transcript::{Kind, Transcript};
 
 /// What HTTP made of one request.
@@ -18,7 +18,7 @@ pub struct Exchange<'a> {
     pub was_dropped: bool,
     /// The body of the reply, without the line feed that ends it in the transcript.
     pub body: Option<&'a [u8]>,
-    /// How many replies came before this one; 1 for the first.
+    /// Its place among the replies of the session, from 1.
     pub place: usize,
     /// When the last of it came, microseconds.
     pub at_us: u64,
@@ -44,21 +44,17 @@ impl Exchange<'_> {
     }
 }
 
-/// The exchange of each request of a session, in the order of sending.
-pub(super) fn exchanges<'a, F: Face>(
-    transcript: &'a Transcript,
-    session: usize,
-    asked: &[&Asked<F>],
-) -> Vec<Exchange<'a>> {
+/// The exchange of each of `lines`, those of a session.
+pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &[Line]) -> Vec<Exchange<'a>> {
     // A request is known by its step and how many the step ended before.
     let mut of_step = 0;
-    let places: Vec<(usize, usize)> = (0..asked.len())
+    let places: Vec<(usize, usize)> = (0..lines.len())
         .map(|at| {
-            of_step = if at > 0 && asked[at - 1].step == asked[at].step { of_step + 1 } else { 0 };
-            (asked[at].step, of_step)
+            of_step = if at > 0 && lines[at - 1].step == lines[at].step { of_step + 1 } else { 0 };
+            (lines[at].step, of_step)
         })
         .collect();
-    let mut all: Vec<Exchange<'a>> = asked.iter().map(|_| Exchange::default()).collect();
+    let mut all: Vec<Exchange<'a>> = lines.iter().map(|_| Exchange::default()).collect();
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {

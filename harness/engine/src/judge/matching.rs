@@ -57,7 +57,8 @@ pub fn assign<F: Face>(face: &F, parts: &[Part<F>], messages: &[F::Message]) -> 
     let mut left = by_key(&places, &things, &mut answers);
     if left.len().saturating_mul(places.len()) <= PAIRS_MAX {
         // What must be answered comes first: what comes later may move an answer, and never takes one away.
-        let mut open: Vec<usize> = (0..places.len()).filter(|at| answers[*at].is_none()).collect();
+        let is_open = |at: &usize| answers[*at].is_none() && !places[*at].part.is_of_thing();
+        let mut open: Vec<usize> = (0..places.len()).filter(is_open).collect();
         open.sort_by_key(|at| !must[*at]);
         let fits = |place: usize, at: usize| {
             fitting(face, places[open[place]].part, &[things[left[at]].message]).is_some()
@@ -84,7 +85,7 @@ pub fn misfits<F: Face>(
     mut left: Vec<usize>,
     answers: &mut [Option<usize>],
 ) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..places.len()).collect();
+    let mut order: Vec<usize> = (0..places.len()).filter(|at| !places[*at].part.is_of_thing()).collect();
     order.sort_by_key(|at| (Reverse(places[*at].spot.round), places[*at].part.may_be_silent()));
     let has_key = |at: usize, thing: usize| {
         let key = things[thing].key.as_deref();

@@ -13,6 +13,8 @@ pub struct Placed<'a> {
     pub stimulus: Stimulus<'a>,
     /// Where it stands.
     pub spot: Spot,
+    /// Number of the line, among those of the session.
+    pub line: Option<usize>,
 }
 
 /// The lines of each session, or its one message.
@@ -35,6 +37,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
     let mut fences: Vec<Fence> = lines.iter().map(|_| Fence::default()).collect();
     let mut next = vec![0; lines.len()];
     let mut places = vec![0; lines.len()];
+    let mut acts = Acts::of_plan(plan);
     let mut all = Vec::new();
     for event in &transcript.events {
         let session = event.session;
@@ -49,6 +52,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
             let line = lines.get(session)?.get(*next)?;
             let is_its = match (written?, &event.kind) {
                 (usize::MAX, Kind::Exited { .. }) => transcript.plan.recorded,
+                (usize::MAX, Kind::StdinBroken { .. }) => !line.ended,
                 (usize::MAX, _) => true,
                 (step, _) => line.ended && line.step == step,
             };
@@ -67,6 +71,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
                     what: What::Said(line),
                 },
                 spot: Spot { sent: lines::sent(&begun[session], line), round },
+                line: Some(next[session] - 1),
             });
         }
         let place = places.get(session).copied().unwrap_or(0);
@@ -78,15 +83,45 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
                 session,
                 command,
                 at_us: event.at_us,
-                step: None,
+                step: acts.of(&event.kind),
                 fenced: false,
                 how: None,
                 what: What::Happened(&event.kind),
             },
             spot: Spot { sent: place, round: 0 },
+            line: None,
         });
     }
     all
+}
+
+/// The steps that put and move files: each has one event, in order.
+struct Acts {
+    puts: std::vec::IntoIter<usize>,
+    moves: std::vec::IntoIter<usize>,
+}
+
+impl Acts {
+    fn of_plan(plan: &Plan) -> Self {
+        let those = |is: fn(&Act) -> bool| {
+            let steps = plan.steps.iter().enumerate().filter(|(_, step)| is(&step.act));
+            steps.map(|(at, _)| at).collect::<Vec<_>>().into_iter()
+        };
+        let puts = those(|act| matches!(act, Act::Put { .. }));
+        Self { puts, moves: those(|act| matches!(act, Act::Move { .. })) }
+    }
+
+    /// The step that brought an event about.
+    fn of(&mut self, kind: &Kind) -> Option<usize> {
+        match kind {
+            Kind::FilePut { .. } => self.puts.next(),
+            Kind::FileMoved { .. } => self.moves.next(),
+            Kind::Sent { step, .. } | Kind::HttpReply { step, .. } | Kind::HttpFailed { step, .. } => {
+                Some(*step)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// How often the harness has waited for answers in a session.

@@ -96,14 +96,8 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
             && !carried.is_over
             && is_owed
         {
-            let mut finding =
-                Finding::new(NOTHING, "no_http_reply", "an HTTP reply to every request", reason)
-                    .at(asked.step);
-            if let Some(aim) = &asked.aim {
-                finding.clause.clone_from(&aim.clause);
-                finding.reason = aim.reason.clone().unwrap_or(finding.reason);
-            }
-            own.findings.push(finding);
+            let expected = "an HTTP reply to every request";
+            own.findings.push(asked.file(Finding::new(NOTHING, "no_http_reply", expected, reason)));
         }
         return own;
     };
@@ -177,8 +171,8 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
 pub fn connections(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
     let about = |asked: &Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == KEEP_ALIVE);
     let pairs = || {
-        let pairs = heard.exchanges.iter().zip(&heard.carriages);
-        pairs.filter(|((asked, _), _)| about(asked)).map(|((asked, _), exchange)| (asked, exchange))
+        let about = heard.exchanges.iter().filter(|(asked, _)| about(asked));
+        about.filter_map(|(asked, _)| Some((*asked, &heard.carriages[asked.line?])))
     };
     let dropped = pairs().find(|(_, exchange)| exchange.was_dropped);
     let closed = pairs().find(|(_, exchange)| exchange.reply.is_some_and(|reply| !reply.keeps_open));

@@ -61,11 +61,7 @@ pub fn twins(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
         })?;
         let got = shorten(&second.to_text(), 200).into_owned();
         let expected = "a nonce is accepted once, in one batch too";
-        let mut finding = Finding::new("RPC-AUTH-03", "nonce_accepted_twice", expected, got);
-        if let Some(aim) = &asked.aim {
-            finding.clause.clone_from(&aim.clause);
-        }
-        Some(finding.at(asked.step))
+        Some(asked.file(Finding::new("RPC-AUTH-03", "nonce_accepted_twice", expected, got)))
     };
     heard.exchanges.iter().filter_map(of_batch).collect()
 }
@@ -79,7 +75,7 @@ pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Find
     let asked = |at: usize| heard.exchanges[at].0;
     let place = |at: usize| {
         let answer = heard.exchanges[at].1.answers.first().copied().flatten()?;
-        Some(if over_http { heard.carriages[at].place } else { answer.frame })
+        Some(if over_http { heard.carriages[asked(at).line?].place } else { answer.frame })
     };
     // On one connection calls are carried one after the other.
     let connection = |at: usize| {

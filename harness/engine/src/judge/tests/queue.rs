@@ -11,17 +11,7 @@ use crate::payload::Payload;
 use crate::plan::{Act, ActorStep, Effect, Fixture, Placing, Plan, Step};
 use crate::transcript::{Event, FolderChange, Kind, Transcript};
 
-const MANNERS: Manners = Manners {
-    one_reply: "QUEUE-01",
-    flushed: "QUEUE-01",
-    protocol_only: "QUEUE-01",
-    together: None,
-    ends_at_eof: "QUEUE-01",
-    ends_at_term: "QUEUE-01",
-    lives_on: "QUEUE-01",
-    no_process_left: "QUEUE-01",
-    no_file_left: "QUEUE-01",
-};
+const MANNERS: Manners = Manners::all("QUEUE-01");
 
 struct Worker;
 

@@ -2,8 +2,8 @@
 
 use super::{python, said};
 use crate::face::{
-    Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign, Stimulus,
-    Subject, What,
+    Aim, Allowed, Due, Effect, Expected, Face, Frame, Framing, Manners, Misfit, Need, Reading, Sign,
+    Stimulus, Subject, What,
 };
 use crate::finding::{Finding, Repair};
 use crate::json::{self, DecodeLimits, Json};
@@ -12,17 +12,7 @@ use crate::payload::Payload;
 use crate::plan::{Act, Chunking, Step};
 use crate::transcript::{Exit, Transcript};
 
-const MANNERS: Manners = Manners {
-    one_reply: "TOOL-01",
-    flushed: "TOOL-01",
-    protocol_only: "TOOL-01",
-    together: None,
-    ends_at_eof: "TOOL-02",
-    ends_at_term: "TOOL-02",
-    lives_on: "TOOL-02",
-    no_process_left: "TOOL-03",
-    no_file_left: "TOOL-03",
-};
+const MANNERS: Manners = Manners::all("TOOL-01");
 
 struct Runner;
 
@@ -52,7 +42,7 @@ impl Face for Runner {
 
     fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
         let What::Said(line) = stimulus.what else { return None };
-        let part = |clause, way| Expected::new(clause, Subject::Process, vec![Allowed::answer(way)]);
+        let part = |clause, way| Expected::new(clause, Subject::Turn, vec![Allowed::answer(way)]);
         let request = json::decode(&line.bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value);
         let path = request.as_ref().and_then(|request| request.get("path")).and_then(Json::as_str);
         let Some((request, path)) = request.as_ref().zip(path) else {
@@ -134,20 +124,23 @@ if SAYS:
 reply(ok=False, reason_code="guarantee_blocked", error=dict(type="Blocked", message="no"))
 "#;
 
+/// A call that is about `clause`, and the end of its input.
+fn call(clause: &str, text: &str) -> [Step; 2] {
+    let aim = Aim { clause: clause.into(), reason: None };
+    let send = Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
+    [Step { expect: serde_json::to_value(aim).unwrap(), ..Step::new(send) }, Step::new(Act::Finish)]
+}
+
 /// What is said of a runner that says `says` and writes where `writes`, of an open call and a guarded one.
 fn of_runner(says: &str, writes: &str) -> Vec<String> {
     let program = RUNNER.replace("SAYS", says).replace("WRITES", writes);
-    let call = |session, text: &str| {
-        let payload = Payload::text(text);
-        let send = Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
-        [send, Step::new(Act::Finish)].map(|step| Step { session, ..step })
-    };
+    let call = |session, clause: &str, text: &str| call(clause, text).map(|step| Step { session, ..step });
     let look =
         |path: &str| Step::new(Act::Look { label: path.to_owned(), path: Payload::text(path), after_ms: 0 });
     let mut steps = Vec::new();
-    steps.extend(call(0, r#"{"path":"open"}"#));
-    steps.extend(call(1, r#"{"path":"guarded","guarantees":{"no_filesystem_write":true}}"#));
-    steps.extend(call(2, "no JSON"));
+    steps.extend(call(0, "TOOL-05", r#"{"path":"open"}"#));
+    steps.extend(call(1, "TOOL-06", r#"{"path":"guarded","guarantees":{"no_filesystem_write":true}}"#));
+    steps.extend(call(2, "TOOL-04", "no JSON"));
     steps.extend(["open", "guarded"].map(look));
     said(&Runner, &carry_out(&python(&program), Vec::new(), steps))
 }
@@ -171,14 +164,20 @@ fn what_never_works_proves_no_block() {
 }
 
 #[test]
+fn what_a_step_is_not_about_decides_nothing() {
+    let program = RUNNER.replace("SAYS", "not guarded").replace("WRITES", "not guarded");
+    let guarded = r#"{"path":"a","guarantees":{"no_filesystem_write":true}}"#;
+    let said_of = |clause: &str| {
+        said(&Runner, &carry_out(&python(&program), Vec::new(), call(clause, guarded).to_vec()))
+    };
+    assert_eq!(said_of("TOOL-06"), ["not_looked"]);
+    assert_eq!(said_of("TOOL-01"), [""; 0]);
+}
+
+#[test]
 fn a_finding_says_what_would_have_been_right() {
     let program = RUNNER.replace("SAYS", "True").replace("WRITES", "False");
-    let send = Act::Send {
-        payload: Payload::text(r#"{"path":"a","guarantees":{"no_filesystem_write":true}}"#),
-        chunking: Chunking::Whole,
-        await_frames: 0,
-    };
-    let steps = vec![Step::new(send), Step::new(Act::Finish)];
+    let steps = call("TOOL-06", r#"{"path":"a","guarantees":{"no_filesystem_write":true}}"#).to_vec();
     let judgement = crate::judge::judge(&Runner, &carry_out(&python(&program), Vec::new(), steps));
     let repair = Repair::Set { at: "/ok".to_owned(), to: Some("false".to_owned()) };
     assert_eq!(judgement.findings[0].repair, Some(repair));
