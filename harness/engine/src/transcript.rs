@@ -113,11 +113,11 @@ pub enum Kind {
         /// Milliseconds since 1970; virtual where the clock of the peer is.
         unix_ms: u64,
     },
-    /// A step queued its payload for writing. Variables stay names: what they stood for may be secret.
+    /// A step queued its payload for writing.
     Sent {
         /// Index of the step in the plan.
         step: usize,
-        /// What was written.
+        /// What was written: each variable of the plan has its value, secrets have placeholders.
         payload: Payload,
     },
     /// Standard input was closed after everything queued was written.
@@ -549,7 +549,9 @@ impl Transcript {
                     let event = strict::read(&event, "").map_err(|error| {
                         format!("line {} is not an event of a transcript: {error}", index + 2)
                     })?;
-                    transcript.events.push(event);
+                    transcript
+                        .events
+                        .push(as_written(event).map_err(|error| format!("line {}: {error}", index + 2))?);
                 }
                 // Whoever ended a recorder in the middle of a line still has what stands before it.
                 Err(error) if error.is_eof() && transcript.plan.recorded && lines.peek().is_none() => {
@@ -569,6 +571,19 @@ impl Transcript {
             Arc::make_mut(&mut transcript.plan).steps = steps;
         }
         Ok(transcript)
+    }
+}
+
+/// Refuses an event of an earlier peerproof, which had the names of variables where bytes were written: what they stood for
+/// cannot be known.
+fn as_written(event: Event) -> Result<Event, String> {
+    match &event.kind {
+        Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
+            "it has the name of a variable in the place of what was written; judge it with the peerproof that wrote it, \
+             or record it anew"
+                .to_owned(),
+        ),
+        _ => Ok(event),
     }
 }
 
