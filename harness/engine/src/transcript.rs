@@ -132,8 +132,8 @@ pub enum Kind {
         /// Exact bytes of one read.
         bytes: Bytes,
     },
-    /// An HTTP reply came; its body, where it has one, is the line that is received next (line feeds in it as carriage
-    /// returns, which JSON takes for the same).
+    /// An HTTP reply came; its body, where it has one, is the line that is received next, with line feeds as carriage returns,
+    /// which JSON takes for the same, and without white space at its end. [`Transcript::body`] gives it to the byte.
     HttpReply {
         /// Step whose payload the request carried.
         step: usize,
@@ -149,6 +149,9 @@ pub enum Kind {
         content_type: Option<String>,
         /// Length of the body.
         body_bytes: u64,
+        /// The body, where the line that is received next says less.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Bytes>,
         /// Another request may follow on the connection.
         keeps_open: bool,
         /// From queueing to the last byte, microseconds.
@@ -472,6 +475,20 @@ impl Transcript {
         });
         // As large as it is, and no larger.
         received.collect::<Vec<_>>().concat()
+    }
+
+    /// The exact body of the HTTP reply that is the event of this number, if it is one.
+    pub fn body(&self, event: usize) -> Option<&[u8]> {
+        let reply = self.events.get(event)?;
+        let Kind::HttpReply { body, body_bytes, .. } = &reply.kind else { return None };
+        if let Some(body) = body {
+            return Some(&body.0);
+        }
+        let line = self.events[event + 1..].iter().find(|next| next.session == reply.session);
+        match line.map(|line| &line.kind) {
+            Some(Kind::Received { bytes }) if *body_bytes > 0 => bytes.0.strip_suffix(b"\n"),
+            _ => Some(&[]),
+        }
     }
 
     /// The events of one session.

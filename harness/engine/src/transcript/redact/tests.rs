@@ -70,6 +70,7 @@ fn every_kind() -> Vec<Kind> {
             status: 200,
             content_type: Some(text()),
             body_bytes: 0,
+            body: Some(bytes()),
             keeps_open: true,
             took_us: 0,
         },
