@@ -164,10 +164,10 @@ impl Lab<'_> {
             run.end(session);
             run.observe(session, fixtures.as_mut())?;
         }
-        if let Some(mut fixtures) = fixtures {
-            if let Some(session) = plan.sessions.len().checked_sub(1) {
-                run.note(session, fixtures.finish());
-            }
+        if let Some(mut fixtures) = fixtures
+            && let Some(session) = plan.sessions.len().checked_sub(1)
+        {
+            run.note(session, fixtures.finish());
         }
         outcome?;
         if self.budget.is_interrupted() {

@@ -1,13 +1,12 @@
 //! The lines of a conversation as they were really written.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::carriage::HTTP;
 use crate::payload::{Payload, Segment, Vars};
+use crate::plan::Act;
 use crate::transcript::{Kind, Transcript};
-
-/// Stands around the name of a variable: what it stood for is not in the transcript.
-pub const VARIABLE_MARK: char = '\u{10FFFD}';
 
 /// Bytes that are kept of a line. No contract lets a longer one through, so that its end tells nothing.
 const KEPT_BYTES: usize = 16 << 20;
@@ -21,23 +20,80 @@ pub struct Line {
     pub of_step: usize,
     /// Nothing else of the step's payload follows.
     pub last_of_step: bool,
-    /// Its bytes, without the line feed, 16 MiB at the most; variables stand as marked names.
+    /// Its bytes, without the line feed, 16 MiB at the most.
     pub bytes: Vec<u8>,
-    /// Holds a variable.
-    pub has_variable: bool,
+    /// What the variables of the plan stood for in it, in order.
+    pub filled: Vec<Filled>,
     /// A line feed ended it; else the input did.
     pub ended: bool,
     /// When its last byte was queued, microseconds.
     pub at_us: u64,
 }
 
-/// The bytes of a payload with a mark for each variable.
-fn expand(payload: &Payload) -> Vec<u8> {
-    let vars: Vars = payload
-        .variables()
-        .map(|name| (name.to_owned(), format!("{VARIABLE_MARK}{name}{VARIABLE_MARK}")))
-        .collect();
-    payload.expand(&vars).unwrap_or_default()
+/// What was written in the place of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// Name of the variable.
+    pub name: String,
+    /// What it stood for; a secret has its placeholder.
+    pub bytes: Vec<u8>,
+}
+
+/// What a step wrote, and where the variables of its plan stand in it.
+struct Written {
+    bytes: Vec<u8>,
+    variables: Vec<(Range<usize>, String)>,
+}
+
+impl Written {
+    fn of(transcript: &Transcript, step: usize, payload: &Payload) -> Self {
+        let bytes = payload.expand(&Vars::new()).unwrap_or_default();
+        let planned = match transcript.plan.steps.get(step).map(|step| &step.act) {
+            Some(Act::Send { payload, .. }) => payload,
+            _ => payload,
+        };
+        let variables = variables(planned, &bytes);
+        Self { bytes, variables }
+    }
+
+    /// What variables stood for in a part of it.
+    fn filled(&self, part: Range<usize>) -> impl Iterator<Item = Filled> {
+        let within = self
+            .variables
+            .iter()
+            .filter(move |(place, _)| place.start < part.end && part.start <= place.start);
+        within.map(|(place, name)| Filled { name: name.clone(), bytes: self.bytes[place.clone()].to_vec() })
+    }
+}
+
+/// Where the variables of a payload stand in what was written: between the texts around them. Where these are not found all
+/// of it may be the first one.
+fn variables(planned: &Payload, written: &[u8]) -> Vec<(Range<usize>, String)> {
+    let mut places: Vec<(Range<usize>, String)> = Vec::new();
+    let Some(first) = planned.variables().next() else { return places };
+    let (mut at, mut open) = (0, None);
+    for run in planned.0.chunk_by(|a, b| !is_variable(a) && !is_variable(b)) {
+        if let [Segment::Var(name)] = run {
+            // Of two in a row the second has it all.
+            places.extend(open.replace(name.clone()).map(|name| (at..at, name)));
+            continue;
+        }
+        let text = Payload(run.to_vec()).expand(&Vars::new()).unwrap_or_default();
+        let rest = written.get(at..).unwrap_or_default();
+        let found = match &open {
+            Some(_) => memchr::memmem::find(rest, &text),
+            None => rest.starts_with(&text).then_some(0),
+        };
+        let Some(length) = found else { return vec![(0..written.len(), first.to_owned())] };
+        places.extend(open.take().map(|name| (at..at + length, name)));
+        at += length + text.len();
+    }
+    places.extend(open.map(|name| (at..written.len(), name)));
+    places
+}
+
+fn is_variable(segment: &Segment) -> bool {
+    matches!(segment, Segment::Var(_))
 }
 
 /// Adds what there is room for to a line. Most have one piece, and doubling what is large would take as much again.
@@ -51,46 +107,44 @@ fn extend(line: &mut Vec<u8>, more: &[u8]) {
 pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut open: Vec<u8> = Vec::new();
-    let mut open_variable = false;
+    let mut open_filled: Vec<Filled> = Vec::new();
     let mut last = (0, 0);
     let over_http = transcript.plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
     for event in transcript.of(session) {
         match &event.kind {
             Kind::Sent { step, payload } => {
                 last = (*step, event.at_us);
-                let bytes = expand(payload);
-                let has_variables = payload.variables().next().is_some();
+                let written = Written::of(transcript, *step, payload);
+                let bytes = &written.bytes;
                 let how = transcript.plan.steps.get(*step).and_then(|step| step.http.as_ref());
                 if let Some(how) = how.filter(|_| over_http) {
                     // All of it is one body, or no message at all.
-                    let bytes = bytes.strip_suffix(b"\n").unwrap_or(&bytes).to_vec();
+                    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec();
                     let (step, at_us) = (*step, event.at_us);
                     lines.extend((!how.is_raw()).then(|| Line {
                         step,
                         of_step: 0,
                         last_of_step: true,
-                        has_variable: has_variables && marked(&bytes),
+                        filled: written.filled(0..usize::MAX).collect(),
                         bytes,
                         ended: true,
                         at_us,
                     }));
                     continue;
                 }
-                let mut rest: &[u8] = &bytes;
-                let mut of_step = 0;
-                while let Some(end) = memchr::memchr(b'\n', rest) {
-                    extend(&mut open, &rest[..end]);
-                    rest = &rest[end + 1..];
-                    let bytes = std::mem::take(&mut open);
-                    let has_variable = (has_variables || open_variable) && marked(&bytes);
-                    open_variable = false;
-                    let last_of_step = rest.is_empty();
+                let (mut begin, mut of_step) = (0, 0);
+                for feed in memchr::memchr_iter(b'\n', bytes) {
+                    extend(&mut open, &bytes[begin..feed]);
+                    open_filled.extend(written.filled(begin..feed));
+                    begin = feed + 1;
+                    let (bytes, filled) = (std::mem::take(&mut open), std::mem::take(&mut open_filled));
+                    let last_of_step = begin == written.bytes.len();
                     let (step, at_us) = (*step, event.at_us);
-                    lines.push(Line { step, of_step, last_of_step, bytes, has_variable, ended: true, at_us });
+                    lines.push(Line { step, of_step, last_of_step, bytes, filled, ended: true, at_us });
                     of_step += 1;
                 }
-                extend(&mut open, rest);
-                open_variable |= has_variables && marked(&open);
+                extend(&mut open, &bytes[begin..]);
+                open_filled.extend(written.filled(begin..usize::MAX));
             }
             // Over HTTP what no line feed ends is never sent.
             Kind::StdinClosed if !open.is_empty() && !over_http => {
@@ -100,7 +154,7 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
                     step,
                     of_step: usize::MAX,
                     last_of_step: true,
-                    has_variable: open_variable,
+                    filled: std::mem::take(&mut open_filled),
                     bytes,
                     ended: false,
                     at_us,
@@ -157,7 +211,7 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
         of_step: 0,
         last_of_step: true,
         bytes: Vec::new(),
-        has_variable: false,
+        filled: Vec::new(),
         ended: false,
         at_us: 0,
     };
@@ -168,8 +222,9 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
         match &event.kind {
             Kind::Sent { step, payload } => {
                 line.step = if sent { line.step } else { *step };
-                line.bytes.extend(expand(payload));
-                line.has_variable |= payload.variables().next().is_some();
+                let written = Written::of(transcript, *step, payload);
+                line.filled.extend(written.filled(0..usize::MAX));
+                line.bytes.extend(written.bytes);
                 line.at_us = event.at_us;
                 sent = true;
             }
@@ -183,11 +238,6 @@ pub fn of_run(transcript: &Transcript, session: usize) -> Option<Line> {
     (closed && (sent || transcript.plan.recorded)).then_some(line)
 }
 
-fn marked(bytes: &[u8]) -> bool {
-    let mut mark = [0; 4];
-    memchr::memmem::find(bytes, VARIABLE_MARK.encode_utf8(&mut mark).as_bytes()).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -195,8 +245,43 @@ mod tests {
     use super::*;
     use crate::clause::Side;
     use crate::facts::Facts;
-    use crate::plan::Plan;
+    use crate::plan::{Chunking, Plan, Step};
     use crate::transcript::Event;
+
+    #[test]
+    fn what_a_variable_stood_for_is_found_in_what_was_written() {
+        let planned = Payload::text("{\"a\":\"").var("a").then(Payload::text("\"}\n{\"b\":")).var("b");
+        let planned = planned.var("c").then(Payload::text("}\n"));
+        let found = |written: &str| {
+            let payload = Payload::text(written);
+            let steps = vec![Step::new(Act::Send {
+                payload: planned.clone(),
+                chunking: Chunking::Whole,
+                await_frames: 0,
+            })];
+            let transcript = Transcript {
+                boundary: "toy".to_owned(),
+                check: "by-hand".to_owned(),
+                facts: Arc::new(Facts::new(Side::Provider)),
+                plan: Arc::new(Plan { steps, ..Plan::default() }),
+                timeout_scale: 1.0,
+                events: vec![Event { at_us: 0, session: 0, kind: Kind::Sent { step: 0, payload } }],
+            };
+            let lines = of_session(&transcript, 0).into_iter();
+            lines
+                .map(|line| {
+                    line.filled
+                        .into_iter()
+                        .map(|filled| format!("{}={}", filled.name, String::from_utf8_lossy(&filled.bytes)))
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found("{\"a\":\"x-y\"}\n{\"b\":12}\n"), ["a=x-y", "b= c=12"]);
+        assert_eq!(found("{\"a\":\"\"}\n{\"b\":}\n"), ["a=", "b= c="]);
+        assert_eq!(found("sealed\n"), ["a=sealed\n"], "all of it may be one");
+    }
 
     #[test]
     fn a_line_longer_than_any_contract_allows_is_kept_in_part() {

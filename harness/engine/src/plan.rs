@@ -314,6 +314,7 @@ fn is_none(number: &u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::strict;
 
     #[test]
     fn a_plan_survives_storage() {
@@ -344,6 +345,19 @@ mod tests {
         };
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan, "{text}");
+        let stored = serde_json::to_value(&plan).unwrap();
+        assert_eq!(strict::read::<Plan>(&stored, "").unwrap(), plan);
+        for (at, step) in plan.steps.iter().enumerate() {
+            let act = serde_json::to_value(&step.act).unwrap();
+            let Some((name, _)) =
+                act.as_object().and_then(|act| act.iter().find(|(_, what)| what.is_object()))
+            else {
+                continue;
+            };
+            let mut misspelt = stored.clone();
+            misspelt["steps"][at][name]["unheard_of"] = Value::from(1);
+            assert!(strict::read::<Plan>(&misspelt, "").unwrap_err().contains("unheard_of"), "{name}");
+        }
     }
 
     #[test]

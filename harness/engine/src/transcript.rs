@@ -113,11 +113,11 @@ pub enum Kind {
         /// Milliseconds since 1970; virtual where the clock of the peer is.
         unix_ms: u64,
     },
-    /// A step queued its payload for writing. Variables stay names: what they stood for may be secret.
+    /// A step queued its payload for writing.
     Sent {
         /// Index of the step in the plan.
         step: usize,
-        /// What was written.
+        /// What was written: each variable of the plan has its value, secrets have placeholders.
         payload: Payload,
     },
     /// Standard input was closed after everything queued was written.
@@ -132,8 +132,8 @@ pub enum Kind {
         /// Exact bytes of one read.
         bytes: Bytes,
     },
-    /// An HTTP reply came; its body, where it has one, is the line that is received next (line feeds in it as carriage
-    /// returns, which JSON takes for the same).
+    /// An HTTP reply came; its body, where it has one, is the line that is received next, with line feeds as carriage returns,
+    /// which JSON takes for the same, and without white space at its end. [`Transcript::body`] gives it to the byte.
     HttpReply {
         /// Step whose payload the request carried.
         step: usize,
@@ -149,6 +149,9 @@ pub enum Kind {
         content_type: Option<String>,
         /// Length of the body.
         body_bytes: u64,
+        /// The body, where the line that is received next says less.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Bytes>,
         /// Another request may follow on the connection.
         keeps_open: bool,
         /// From queueing to the last byte, microseconds.
@@ -474,6 +477,20 @@ impl Transcript {
         received.collect::<Vec<_>>().concat()
     }
 
+    /// The exact body of the HTTP reply that is the event of this number, if it is one.
+    pub fn body(&self, event: usize) -> Option<&[u8]> {
+        let reply = self.events.get(event)?;
+        let Kind::HttpReply { body, body_bytes, .. } = &reply.kind else { return None };
+        if let Some(body) = body {
+            return Some(&body.0);
+        }
+        let line = self.events[event + 1..].iter().find(|next| next.session == reply.session);
+        match line.map(|line| &line.kind) {
+            Some(Kind::Received { bytes }) if *body_bytes > 0 => bytes.0.strip_suffix(b"\n"),
+            _ => Some(&[]),
+        }
+    }
+
     /// The events of one session.
     pub fn of(&self, session: usize) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(move |event| event.session == session)
@@ -549,7 +566,9 @@ impl Transcript {
                     let event = strict::read(&event, "").map_err(|error| {
                         format!("line {} is not an event of a transcript: {error}", index + 2)
                     })?;
-                    transcript.events.push(event);
+                    transcript
+                        .events
+                        .push(as_written(event).map_err(|error| format!("line {}: {error}", index + 2))?);
                 }
                 // Whoever ended a recorder in the middle of a line still has what stands before it.
                 Err(error) if error.is_eof() && transcript.plan.recorded && lines.peek().is_none() => {
@@ -569,6 +588,19 @@ impl Transcript {
             Arc::make_mut(&mut transcript.plan).steps = steps;
         }
         Ok(transcript)
+    }
+}
+
+/// Refuses an event of an earlier peerproof, which had the names of variables where bytes were written: what they stood for
+/// cannot be known.
+fn as_written(event: Event) -> Result<Event, String> {
+    match &event.kind {
+        Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
+            "it has the name of a variable in the place of what was written; judge it with the peerproof that wrote it, \
+             or record it anew"
+                .to_owned(),
+        ),
+        _ => Ok(event),
     }
 }
 

@@ -188,7 +188,7 @@ pub fn frames_due(facts: &peerproof_engine::facts::Facts, bytes: &[u8]) -> u32 {
             of_step: 0,
             last_of_step: true,
             bytes: bytes.to_vec(),
-            has_variable: false,
+            filled: Vec::new(),
             ended: true,
             at_us: 0,
         };

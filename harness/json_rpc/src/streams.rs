@@ -366,7 +366,7 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","method":"execute_task","params":{{"options":{{"stream":true}}}},"id":"t{n}"}}"#
             )
             .into_bytes(),
-            has_variable: false,
+            filled: Vec::new(),
             ended: true,
             at_us: 0,
         }
@@ -409,7 +409,7 @@ mod tests {
                 of_step: 0,
                 last_of_step: true,
                 bytes: text.as_bytes().to_vec(),
-                has_variable: false,
+                filled: Vec::new(),
                 ended: true,
                 at_us: 0,
             };

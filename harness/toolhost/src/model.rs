@@ -112,7 +112,7 @@ pub fn may_be_silent(line: &[u8]) -> bool {
         of_step: 0,
         last_of_step: true,
         bytes: line.to_vec(),
-        has_variable: false,
+        filled: Vec::new(),
         ended: true,
         at_us: 0,
     };
@@ -303,7 +303,7 @@ fn serve(transcript: &Transcript, session: usize, frames: &[Frame], pins: &Pins)
             && pins.issue_aid.as_deref() == Some(request.aid.as_str())
         {
             issued(&mut world, transcript, line, request, reply, span);
-        } else if line.has_variable && judged.is_refusal() {
+        } else if !line.filled.is_empty() && judged.is_refusal() {
             world.doubt_leases();
         }
         expected.asked.push(asked(transcript, line, window.0, judged));

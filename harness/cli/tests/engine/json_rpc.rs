@@ -169,6 +169,7 @@ fn replied(body: &str) -> Vec<Kind> {
         status: 200,
         content_type: None,
         body_bytes: body.len() as u64,
+        body: None,
         keeps_open: true,
         took_us: 1,
     };

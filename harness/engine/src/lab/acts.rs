@@ -30,7 +30,7 @@ impl Run<'_> {
                     return Ok(());
                 }
                 let mut bytes = payload.expand(&self.vars)?;
-                let mut written = payload.clone();
+                let mut written = payload.filled(&self.vars)?;
                 let is_one_body = step.http.as_ref().is_some_and(|how| !how.is_raw());
                 let moment = Moment { is_one_body, ..self.moment(session, index) };
                 if let Some(sealed) = self.lab.peer.boundary.seal(&self.lab.peer.facts, &bytes, &moment) {

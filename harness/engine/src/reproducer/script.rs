@@ -23,7 +23,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// The one session whose input, written at once, is the whole stimulus; `None` where more is needed than `< stdin.bin`:
-/// fixtures, captured values, signals, time, chunks, HTTP.
+/// fixtures, captured values, signals, time, chunks, files that are put or awaited, HTTP.
 pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
     let spec = plan.sessions.get(session)?;
     let still = plan.steps.iter().filter(|step| step.session == session).all(|step| match &step.act {
@@ -126,7 +126,7 @@ pub fn live_script(check: &str, failure: &Failure, lab: &Lab<'_>, peer_args: &[S
     let mut text = head(
         check,
         &failure.finding,
-        &["The conversation depends on replies, time, signatures or processes, so peerproof carries it out again."
+        &["The conversation depends on replies, time, signatures, files or processes, so peerproof carries it out again."
             .to_owned()],
     );
     go_to(std::env::current_dir().ok().as_deref(), &mut text);

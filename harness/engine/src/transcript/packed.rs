@@ -64,6 +64,7 @@ fn large_bytes(event: &mut Event) -> impl Iterator<Item = &mut Vec<u8>> {
         Kind::Received { bytes }
         | Kind::ActorReceived { bytes, .. }
         | Kind::FileHeld { bytes, .. }
+        | Kind::HttpReply { body: Some(bytes), .. }
         | Kind::ListenerHit { body: bytes, .. } => (Some(bytes), None),
         Kind::Looked { found, .. } => (None, Some(found)),
         _ => (None, None),

@@ -274,9 +274,13 @@ impl Kind {
                 status: _,
                 content_type,
                 body_bytes: _,
+                body,
                 keeps_open: _,
                 took_us: _,
-            } => content_type.iter_mut().map(Made::Text).collect(),
+            } => {
+                let body = body.iter_mut().map(|body| Made::Bytes(&mut body.0));
+                content_type.iter_mut().map(Made::Text).chain(body).collect()
+            }
             Self::HttpFailed {
                 step: _,
                 of_step: _,

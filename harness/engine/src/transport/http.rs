@@ -269,6 +269,7 @@ impl HttpConnection {
                     status,
                     content_type,
                     body_bytes: body.len() as u64,
+                    body: (!is_line(&body)).then(|| Bytes(body.clone())),
                     keeps_open,
                     took_us: at_us.saturating_sub(exchange.queued_at_us),
                 };
@@ -429,6 +430,11 @@ struct Silent;
 
 impl Log for Silent {
     fn record(&mut self, _at_us: u64, _kind: Kind) {}
+}
+
+/// Whether a line says all of a body.
+fn is_line(body: &[u8]) -> bool {
+    memchr::memchr(b'\n', body).is_none() && !body.last().is_some_and(u8::is_ascii_whitespace)
 }
 
 /// A body as a line: line feeds in it become carriage returns, which mean the same to JSON wherever they stand. A body of

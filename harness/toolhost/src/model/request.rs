@@ -2,7 +2,7 @@
 
 use super::pins::Pins;
 use peerproof_engine::json::{self, DecodeError, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::lines::{Line, VARIABLE_MARK};
+use peerproof_engine::lines::{Filled, Line};
 use peerproof_engine::near_miss;
 
 /// Largest request (`ipc` §7 `MAX_STDIN_BYTES`), bytes without the line feed.
@@ -108,7 +108,7 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
         Ok(decoded) => decoded,
         Err(error) if matches!(error.kind, DecodeErrorKind::TooDeep { .. }) => return Reading::Anything,
         // What a variable stood for may have been anything.
-        Err(_) if line.has_variable => return Reading::Anything,
+        Err(_) if !line.filled.is_empty() => return Reading::Anything,
         Err(error) => return Reading::Malformed(clause_of(&error, text)),
     };
     let facts = decoded.facts;
@@ -199,16 +199,10 @@ pub(super) fn read(line: &Line, pins: &Pins, serve: bool) -> Reading {
         return Reading::Anything;
     }
     request.key = key;
-    request.token = token.map_or(Token::Absent, token_of);
-    if line.has_variable {
-        let marks = whole.to_text().matches(VARIABLE_MARK).count();
-        let own = match &request.token {
-            Token::Captured(_) | Token::Altered => marks == 2,
-            _ => false,
-        };
-        if !own {
-            return Reading::Anything;
-        }
+    request.token = token.map_or(Token::Absent, |token| token_of(token, &line.filled));
+    let is_own = line.filled.len() == 1 && matches!(request.token, Token::Captured(_) | Token::Altered);
+    if !is_own && !line.filled.is_empty() {
+        return Reading::Anything;
     }
     if pins.issue_aid.as_deref() == Some(request.aid.as_str()) {
         request.whole = whole.clone();
@@ -253,20 +247,22 @@ fn finish<'a>(
     Reading::Request(Box::new(request))
 }
 
-fn token_of(text: String) -> Token {
-    if text.is_empty() {
-        return Token::Empty;
-    }
-    if text.contains(VARIABLE_MARK) {
-        let inner = text.strip_prefix(VARIABLE_MARK).and_then(|text| text.strip_suffix(VARIABLE_MARK));
-        return match inner {
-            Some(name) if !name.contains(VARIABLE_MARK) && !name.contains(near_miss::MARK) => {
-                Token::Captured(name.to_owned())
+/// What a token is where variables stood for these texts in the line.
+fn token_of(text: String, filled: &[Filled]) -> Token {
+    if let [Filled { name, bytes }] = filled {
+        let quoted = [b"\"", bytes.as_slice(), b"\""].concat();
+        let issued = json::decode(&quoted, &DecodeLimits::default()).ok();
+        let issued = issued.as_ref().and_then(|it| it.value.as_str());
+        let is_near = name.contains(near_miss::MARK);
+        match issued {
+            Some(issued) if issued == text && !is_near => return Token::Captured(name.clone()),
+            Some(issued) if text.contains(issued) && (is_near || !issued.is_empty()) => {
+                return Token::Altered;
             }
-            _ => Token::Altered,
-        };
+            _ => {}
+        }
     }
-    Token::Literal(text)
+    if text.is_empty() { Token::Empty } else { Token::Literal(text) }
 }
 
 fn read_input(text: Option<String>, surrogates: bool) -> Input {

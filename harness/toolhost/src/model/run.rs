@@ -26,7 +26,7 @@ pub(super) fn expected(transcript: &Transcript, session: usize, frames: &[Frame]
         Reading::Blank { .. } => (Expect::refused("TH-RUN-01"), None),
         Reading::TooLong => (Expect::refused("TH-LIMIT-02"), None),
         // What a variable stood for in a run is not known.
-        Reading::Request(request) if !line.has_variable => of_request(&request, aid, pins, enforced),
+        Reading::Request(request) if line.filled.is_empty() => of_request(&request, aid, pins, enforced),
         _ => (Expect::new("TH-RUN-04", Allowed::of(Outcome::Any)), None),
     };
     let reply = frames.first().and_then(|frame| frame.value.as_ref().ok());

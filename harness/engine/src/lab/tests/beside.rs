@@ -183,3 +183,46 @@ fn nothing_is_done_outside_the_folder_of_the_fixtures() {
     let Kind::Looked { path, found, .. } = fixtures.look("", &whole).unwrap() else { panic!() };
     assert_eq!((&path.0[..], found.len()), (&b"queue/inbox/\xff"[..], 1));
 }
+
+#[test]
+fn what_is_sent_is_told_as_it_was_written_with_placeholders_for_secrets() {
+    let token = crate::plan::Capture { pointer: "/t".to_owned(), var: "token".to_owned(), secret: true };
+    let send = |payload: Payload| Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
+    let transcript = carry_out(
+        "read -r line; echo '{{\"t\":\"s3cr3t-word\"}}'; cat",
+        vec![directory("d")],
+        vec![
+            Step { capture: Some(token), ..hello(1) },
+            step(send(
+                Payload::text("<")
+                    .var("token")
+                    .then(Payload::text("|"))
+                    .var("d.path")
+                    .then(Payload::text(">\n")),
+            )),
+            step(Act::Finish),
+        ],
+    );
+    let sent = those(&transcript, |kind| match kind {
+        Kind::Sent { step: 1, payload } => Some(payload.clone()),
+        _ => None,
+    });
+    let text = sent[0].summary(1_000);
+    assert!(text.starts_with("<REDACTED1_x|/") && text.ends_with("/d>"), "{text}");
+    assert_eq!(sent[0].variables().count(), 0);
+    let echoed = transcript.stdout(0);
+    assert!(echoed.ends_with(format!("{text}\n").as_bytes()), "what came back reads the same: {text}");
+    let filled = &crate::lines::of_session(&transcript, 0)[1].filled;
+    let names: Vec<(&str, &[u8])> = filled.iter().map(|one| (one.name.as_str(), &one.bytes[..])).collect();
+    assert!(matches!(names[..], [("token", b"REDACTED1_x"), ("d.path", _)]), "{filled:?}");
+    let earlier = Kind::Sent { step: 1, payload: Payload::default().var("token") };
+    let mut stored = Vec::new();
+    Transcript {
+        events: vec![crate::transcript::Event { at_us: 0, session: 0, kind: earlier }],
+        ..transcript
+    }
+    .store(&mut stored)
+    .unwrap();
+    let refused = Transcript::load(stored.as_slice()).unwrap_err();
+    assert!(refused.starts_with("line 2: ") && refused.contains("name of a variable"), "{refused}");
+}

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::super::{Awaited, Bytes, Event, Exit, FolderChange, FoundKind, StdinState};
+use super::super::{Awaited, Bytes, Event, Exit, FolderChange, FoundKind, StdinState, strict};
 use super::*;
 use crate::clause::Side;
 use crate::facts::Facts;
@@ -70,6 +70,7 @@ fn every_kind() -> Vec<Kind> {
             status: 200,
             content_type: Some(text()),
             body_bytes: 0,
+            body: Some(bytes()),
             keeps_open: true,
             took_us: 0,
         },
@@ -140,6 +141,21 @@ fn no_event_is_stored_with_a_secret() {
     let names = known.split('`').skip(3).step_by(2);
     for name in names {
         assert!(after.contains(&format!("\"what\":\"{name}\"")), "{name} is missing in this test");
+    }
+}
+
+#[test]
+fn every_event_is_read_strictly() {
+    for event in transcript(every_kind()).events {
+        let mut stored = serde_json::to_value(&event).unwrap();
+        assert_eq!(strict::read::<Event>(&stored, "").unwrap(), event);
+        stored["unheard_of"] = serde_json::Value::from(1);
+        assert!(strict::read::<Event>(&stored, "").unwrap_err().contains("unheard_of"), "{stored}");
+        if let Some(found) = stored.pointer_mut("/found/0") {
+            found["unheard_of"] = serde_json::Value::from(1);
+            stored.as_object_mut().unwrap().remove("unheard_of");
+            assert!(strict::read::<Event>(&stored, "").unwrap_err().contains("unheard_of"), "{stored}");
+        }
     }
 }
 

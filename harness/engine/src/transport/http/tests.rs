@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::fixture::spawn_guard;
+use crate::transcript::{Event, Transcript};
 
 #[derive(Default)]
 struct Tape(Vec<Kind>);
@@ -100,6 +101,33 @@ fn lines_are_posted_in_order_and_bodies_are_lines() {
         })
         .collect();
     assert_eq!(places, [(3, 0, false), (3, 1, true), (4, 0, true)]);
+}
+
+#[test]
+fn bodies_are_told_to_the_byte() {
+    let bodies = ["plain", "", " \n", "[\r\n1]\n", "\ttabs ", "x\ny"];
+    let answers = move |mut stream: TcpStream| {
+        for body in bodies {
+            request(&mut stream).unwrap();
+            stream.write_all(&reply(body)).unwrap();
+        }
+    };
+    let mut connection = connect(answers, &Budget::default());
+    let mut tape = Tape::default();
+    connection.queue_step(0, b"1\n2\n3\n4\n5\n6\n".to_vec(), Chunking::Whole, None);
+    assert_eq!(connection.pump(Until::Frames(4), LONG, &mut tape), Pumped::Reached);
+    let transcript = Transcript {
+        boundary: "toy".to_owned(),
+        check: "by-hand".to_owned(),
+        facts: std::sync::Arc::new(crate::facts::Facts::new(crate::clause::Side::Provider)),
+        plan: std::sync::Arc::default(),
+        timeout_scale: 1.0,
+        events: tape.0.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+    };
+    let told: Vec<&[u8]> = (0..transcript.events.len()).filter_map(|event| transcript.body(event)).collect();
+    assert_eq!(told, bodies.map(str::as_bytes));
+    let is_twice = |event: &&Event| matches!(event.kind, Kind::HttpReply { body: Some(_), .. });
+    assert_eq!(transcript.events.iter().filter(is_twice).count(), 4, "what a line says is stored once");
 }
 
 #[test]
