@@ -397,7 +397,9 @@ impl Run<'_> {
         let since_us = self.now_us(session);
         let live = &self.live[session];
         let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
-        let asks_canary = canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames;
+        let is_needed = step.capture.is_some();
+        let asks_canary =
+            canary_follows && !is_needed && step.allow_ms == 0 && !self.live[session].short_of_frames;
         if !asks_canary {
             self.await_start(session);
         }
