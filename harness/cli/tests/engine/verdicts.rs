@@ -12,10 +12,11 @@ use peerproof_engine::check::Check;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
 use peerproof_engine::payload::Payload;
-use peerproof_engine::peer::{Origin, Peer};
+use peerproof_engine::peer::{MakeMachine, Origin, Peer};
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::played::Reference;
 use peerproof_engine::runner::{self, Options, Surroundings};
+use peerproof_engine::selftest::presentation::{self, Harmless};
 use peerproof_engine::verdict::{CheckResult, Verdict};
 use peerproof_toolhost::expect::{Allowed, Expect, Outcome};
 use peerproof_toolhost::talk::{Request, Talk, refused};
@@ -81,6 +82,19 @@ fn what_was_not_carried_out_is_not_proved() {
     let Verdict::Untestable(why) = &found.verdict else { panic!("{:?}", found.verdict) };
     assert!(why.starts_with("step_left_out: "), "{why}");
     assert!(why.ends_with("the peer had ended (exit status 0)"), "{why}");
+}
+
+/// Without the token that a reply brings the conversation could not go on, and only a canary would follow.
+#[test]
+fn a_reply_that_is_needed_is_waited_for_although_a_canary_follows() {
+    const ID: &str = "toolhost/serve/lease/issued-as-configured";
+    for how in [Harmless::SlowStart, Harmless::LateReplies] {
+        let mut peer = toolhost(&[]);
+        let Origin::InProcess(make) = peer.origin.clone() else { panic!("a process") };
+        let slow: MakeMachine = Arc::new(move |args, env| Some(presentation::wrap(make(args, env)?, how)));
+        peer.origin = Origin::InProcess(slow);
+        assert_eq!(run(&peer, &[check(ID)])[ID].verdict, Verdict::Pass, "{}", how.name());
+    }
 }
 
 #[test]

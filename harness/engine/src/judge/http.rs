@@ -16,7 +16,7 @@ pub struct Exchange<'a> {
     pub wholly_sent: bool,
     /// Its connection ended without a word about it, and it was sent again.
     pub was_dropped: bool,
-    /// The body of the reply, without the line feed that ends it in the transcript.
+    /// The body of the reply.
     pub body: Option<&'a [u8]>,
     /// Its place among the replies of the session, from 1.
     pub place: usize,
@@ -58,7 +58,7 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, .. } => {
+            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, body, .. } => {
                 current = places.binary_search(&(*step, *of_step)).ok();
                 place += 1;
                 if let Some(at) = current {
@@ -66,6 +66,7 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
                     let content_type = content_type.as_deref();
                     all[at].reply = Some(Reply { status, content_type, body_bytes, keeps_open });
                     (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
+                    all[at].body = body.as_ref().map(|body| body.0.as_slice());
                 }
             }
             Kind::HttpFailed { step, of_step, reason, wholly_sent, will_retry, .. } => {
@@ -80,7 +81,7 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
             Kind::Received { bytes } => {
                 if let Some(at) = current.take() {
                     let end = memchr::memchr(b'\n', &bytes.0).unwrap_or(bytes.0.len());
-                    all[at].body = Some(&bytes.0[..end]);
+                    all[at].body.get_or_insert(&bytes.0[..end]);
                 }
             }
             _ => {}

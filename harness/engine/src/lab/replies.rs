@@ -19,8 +19,8 @@ impl Run<'_> {
         let since_us = self.now_us(session);
         let live = &self.live[session];
         let shows_latency = live.first_us.is_some() && live.lines_pending <= 1 && is_plain(step);
-        // In a hurry patience is too short for a value without which the conversation is over.
-        let is_needed = self.lab.budget.hurries && step.capture.is_some();
+        // Without its value the conversation is over.
+        let is_needed = step.capture.is_some();
         let asks_canary =
             canary_follows && step.allow_ms == 0 && !self.live[session].short_of_frames && !is_needed;
         if !asks_canary {
