@@ -58,6 +58,9 @@ impl<F: Face> Came<'_, F> {
     }
 }
 
+/// A frame of several messages: its number, itself, and they.
+type Group<'a, F> = (usize, &'a Output<<F as Face>::Message>, &'a [<F as Face>::Message]);
+
 /// What can be answered: a part that stands alone, or a group.
 #[derive(Clone, Copy)]
 enum Spotted {
@@ -79,7 +82,7 @@ pub fn deal<'a, F: Face>(
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     let mut things: Vec<Thing<'a, F>> = Vec::new();
     let mut frame_of: Vec<usize> = Vec::new();
-    let mut groups: Vec<(usize, &Output<F::Message>, &[F::Message])> = Vec::new();
+    let mut groups: Vec<Group<'a, F>> = Vec::new();
     for (number, frame) in (first..).zip(output) {
         match &frame.held {
             Held::Message(message) => {
@@ -291,11 +294,7 @@ fn group_fits<F: Face>(face: &F, group: &Asked<F>, messages: &[F::Message]) -> b
 const COMPARED_MAX: usize = 64;
 
 /// For each frame of several messages the group that has most of its keys, where there is one.
-fn groups_by_keys<F: Face>(
-    face: &F,
-    asked: &[&Asked<F>],
-    groups: &[(usize, &Output<F::Message>, &[F::Message])],
-) -> Vec<Option<usize>> {
+fn groups_by_keys<F: Face>(face: &F, asked: &[&Asked<F>], groups: &[Group<'_, F>]) -> Vec<Option<usize>> {
     let mut of: Vec<Option<usize>> = vec![None; groups.len()];
     let mut taken = vec![false; asked.len()];
     for (index, (_, frame, messages)) in groups.iter().enumerate() {

@@ -152,7 +152,9 @@ impl<'a> Record<'a> {
                     }
                 }
                 Kind::ActorReceived { actor: name, bytes } if name == actor => {
-                    given.as_mut().map(|given| given.extend_from_slice(&bytes.0));
+                    if let Some(given) = &mut given {
+                        given.extend_from_slice(&bytes.0);
+                    }
                 }
                 _ => {}
             }
