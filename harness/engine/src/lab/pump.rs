@@ -25,8 +25,9 @@ impl Run<'_> {
     ) -> Option<Pumped> {
         let began = Instant::now();
         let Some(mut connection) = self.live[session].connection.take() else { return Some(Pumped::Gone) };
+        // Time that is virtual passes in one piece.
+        let mut passed = Duration::ZERO;
         let pumped = loop {
-            let passed = began.elapsed();
             let until = match until {
                 Until::Elapsed(time) => Until::Elapsed(time.saturating_sub(passed)),
                 other => other,
@@ -50,6 +51,7 @@ impl Run<'_> {
                 break pumped;
             }
             self.attend();
+            passed = began.elapsed();
         };
         self.live[session].connection = Some(connection);
         pumped
