@@ -2,7 +2,7 @@
 //!
 //! A step writes something, or does something else; what may come back follows from the bytes. A step with `raw` has a
 //! canary behind it, one with `send` has none. The conversation ends with the end of input unless a step ends it.
-//! Placeholders are listed in [`super::words`].
+//! Placeholders are listed in `words.rs`.
 
 use std::sync::OnceLock;
 
