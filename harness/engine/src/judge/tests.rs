@@ -1,7 +1,9 @@
-//! Two toys of faces whose peers are judged by what they do beside their words: a runner of tools and a queue of jobs.
+//! Three toys of faces whose peers are judged by what they do beside their words: a dispatcher, a runner of tools and a queue
+//! of jobs.
 //! The peers are real processes, right ones and wrong ones.
 
 mod queue;
+mod relay;
 mod tool;
 
 use crate::face::Face;
