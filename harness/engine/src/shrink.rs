@@ -42,6 +42,9 @@ mod turns;
 use reference::ReferenceLab;
 pub use structure::variants as simpler;
 
+/// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
+const PROPOSED_BYTES_MAX: usize = 256 << 10;
+
 /// A shrunk failure.
 #[derive(Debug, Clone)]
 pub struct Shrunk {
@@ -269,6 +272,14 @@ impl<'a> Shrinker<'a> {
     /// The boundary of the peer.
     pub(crate) fn boundary(&self) -> &'static dyn Boundary {
         self.lab.peer.boundary
+    }
+
+    /// What the boundary proposes for a step. They are all made at once, so that large plans have none.
+    fn proposals(&self, index: usize) -> Vec<Plan> {
+        match self.best.plan.bytes() {
+            0..=PROPOSED_BYTES_MAX => self.boundary().shrink_payload(&self.best.plan, index),
+            _ => Vec::new(),
+        }
     }
 
     /// See [`await_what_is_due`].

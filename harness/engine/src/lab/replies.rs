@@ -7,6 +7,9 @@ use crate::plan::{Act, Step};
 use crate::transcript::{Awaited, Kind};
 use crate::transport::{Pumped, Until};
 
+/// Frames among which answers are looked for: more than any stream that the harness asks for has.
+const FRAMES_MAX: u64 = 1 << 16;
+
 impl Run<'_> {
     /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
     /// the canary's answer tells whether the reply was lost or the peer is dead.
@@ -74,9 +77,10 @@ impl Run<'_> {
             .collect();
         let (deadline, since_us) = (self.deadline(session, step), self.now_us(session));
         self.await_start(session);
-        let mut next = self.live[session].frames_answered;
+        let first = self.live[session].frames_answered;
+        let (mut next, last) = (first, first.saturating_add(FRAMES_MAX));
         loop {
-            while next < self.frame_count(session) {
+            while next < self.frame_count(session).min(last) && !self.lab.budget.is_interrupted() {
                 let frame = self.frame(session, next).unwrap_or_default();
                 open.retain(|step| !self.lab.peer.boundary.answers_canary(step, &frame));
                 next += 1;
@@ -85,6 +89,11 @@ impl Run<'_> {
                 let live = &mut self.live[session];
                 (live.frames_awaited, live.frames_answered) = (next, next);
                 (live.bytes_pending, live.lines_pending) = (0, 0);
+                return;
+            }
+            if next == last || self.lab.budget.is_interrupted() {
+                // It says more than anybody asked for.
+                self.live[session].over = true;
                 return;
             }
             match self.pump_replies(session, Until::Frames(next + 1), deadline) {

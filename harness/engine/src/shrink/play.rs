@@ -21,7 +21,7 @@ pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
 
 /// One accepted simplification; false when there is none left.
 fn is_simpler(shrinker: &mut Shrinker<'_>, index: usize, tried: &mut BTreeSet<String>) -> bool {
-    for plan in shrinker.boundary().shrink_payload(&shrinker.best.plan, index) {
+    for plan in shrinker.proposals(index) {
         if !shrinker.goes_on() {
             return false;
         }

@@ -77,8 +77,7 @@ pub(super) fn accepts_payload(
 
 /// What the boundary itself proposes.
 fn by_boundary(shrinker: &mut Shrinker<'_>, index: usize) -> bool {
-    let plans = shrinker.boundary().shrink_payload(&shrinker.best.plan, index);
-    for plan in plans {
+    for plan in shrinker.proposals(index) {
         if !shrinker.goes_on() {
             return false;
         }
