@@ -35,7 +35,13 @@ pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
 }
 
 fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
-    if let Some(exit) = transcript.exit(session) {
+    // Every session ends, once its input has.
+    let before_end = transcript.of(session).take_while(|event| event.kind != Kind::StdinClosed);
+    let ended = before_end.filter_map(|event| match event.kind {
+        Kind::Exited { exit } => Some(exit),
+        _ => None,
+    });
+    if let Some(exit) = ended.last() {
         return format!("the peer had ended ({exit})");
     }
     if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
@@ -68,5 +74,31 @@ impl Round<'_> {
         let full = (check.planner)(&facts, &mut rng).ok()?;
         any(&full)
             .then(|| "nothing_to_try: what the roles of this peer offer leaves no message to try".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clause::Side;
+    use crate::toy;
+    use crate::transcript::{Event, Exit};
+
+    #[test]
+    fn an_end_of_the_input_that_the_harness_made_is_no_reason() {
+        let exited = Kind::Exited { exit: Exit::Code(0) };
+        let why_of = |kinds: [Kind; 2]| {
+            let transcript = Transcript {
+                boundary: "toy".to_owned(),
+                check: "toy".to_owned(),
+                facts: Facts::new(Side::Provider).into(),
+                plan: toy::plan().into(),
+                timeout_scale: 1.0,
+                events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).to_vec(),
+            };
+            left_out(&transcript).unwrap()
+        };
+        assert!(why_of([Kind::StdinClosed, exited.clone()]).ends_with("longer than it may"));
+        assert!(why_of([exited, Kind::StdinClosed]).ends_with("had ended (exit status 0)"));
     }
 }
