@@ -1,5 +1,7 @@
 //! When a client asks again, and how long it waits before.
 
+use std::collections::BTreeSet;
+
 use super::super::seen::{From, Line};
 use super::{Asked, Client, LATE_MS, clause};
 use peerproof_engine::json::Json;
@@ -44,17 +46,31 @@ impl Client<'_> {
     /// Judges every request that repeats another.
     pub(super) fn retries(&mut self, lines: &[Line], asked: &[Asked]) {
         let mut quotients = Vec::new();
+        let reaction_ms = self.reaction_us(lines, asked) / 1_000;
         for at in 0..self.scenario.calls.len() {
             let of_call: Vec<&Asked> = asked.iter().filter(|asked| asked.call == at).collect();
-            quotients.extend(self.retries_of(at, &of_call, lines));
+            quotients.extend(self.retries_of(at, &of_call, lines, reaction_ms));
         }
         if self.expect.delays {
             self.jitter(quotients);
         }
     }
 
+    /// The longest time from an answer to the first request that waited for it: how slow the client is at everything,
+    /// microseconds.
+    fn reaction_us(&self, lines: &[Line], asked: &[Asked]) -> u64 {
+        let mut seen = BTreeSet::new();
+        let waited = asked.iter().filter(|asked| seen.insert(asked.call));
+        let waited = waited.filter(|asked| !self.scenario.calls[asked.call].after.is_empty());
+        let reactions = waited.filter_map(|asked| {
+            let answer = lines[..asked.place].iter().rev().find(|line| line.from == From::Server)?;
+            Some(asked.at_us.saturating_sub(answer.at_us))
+        });
+        reactions.max().unwrap_or(0)
+    }
+
     /// Judges the retries of one call; gives their delays as parts of their middles.
-    fn retries_of(&mut self, at: usize, requests: &[&Asked], lines: &[Line]) -> Vec<f64> {
+    fn retries_of(&mut self, at: usize, requests: &[&Asked], lines: &[Line], reaction_ms: u64) -> Vec<f64> {
         let call = self.scenario.calls[at].clone();
         let name = call.name.clone();
         let told = self.scenario.retry_of(&call);
@@ -96,8 +112,11 @@ impl Client<'_> {
             let Some(base_ms) = base_ms else { continue };
             let middle_ms = base_ms.saturating_mul(1 << k.min(32));
             let least_ms = middle_ms / 2;
-            let slack_ms =
-                if self.expect.delays { self.transcript.stretched_ms(MEASURED_LATE_MS) } else { late_ms };
+            // Whoever is slow at everything has not waited for longer before he asks again.
+            let slack_ms = match self.expect.delays {
+                true => self.transcript.stretched_ms(MEASURED_LATE_MS) + 2 * reaction_ms,
+                false => late_ms,
+            };
             let most_ms = middle_ms + middle_ms / 2 + refusal.retry_after_ms.unwrap_or_default() + slack_ms;
             if delay_ms + ROUND_MS < least_ms || delay_ms > most_ms {
                 let got = format!("{name:?}: {delay_ms} ms before attempt {}", k + 2);

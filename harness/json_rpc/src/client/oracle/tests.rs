@@ -245,3 +245,39 @@ fn a_client_that_sleeps_over_its_times_is_late_whatever_it_says() {
     assert!(!is_late(10, 1_800) && !is_late(20_000, 1_800));
     assert!(is_late(10, 2_000) && is_late(20_000, 2_000));
 }
+
+#[test]
+fn a_client_that_is_slow_at_everything_keeps_its_delays() {
+    let object = r#"{"code":-32000,"message":"x","data":{"type":"TIMEOUT"}}"#;
+    let plan = || {
+        let mut scene = Scene::about("RPC-CLIENT-14");
+        scene.measures_delays().without_canary();
+        scene.call(Call::new("a").retry(2, 1_000), [Allowed::result("1").attempts(2)]);
+        scene.on_attempt("a", 1, [Deed::line(&error(object))]).on("a", [Deed::line(&result("1"))]);
+        scene.usual(Call::new("b").after("a"));
+        scene.plan()
+    };
+    let found = |delay_ms: u64, reaction_ms: u64| {
+        let refusal = format!("→ {{\"jsonrpc\":\"2.0\",\"error\":{object},\"id\":7}}");
+        let next = ASKED.replace("\"a\"", "\"b\"").replace("call.a", "call.b").replace("7", "8");
+        let answer = ANSWER.replace("1,\"id\":7", "{\"answer\":\"b\"},\"id\":8");
+        let noted = |name: &str, value: &str, attempts: u32| {
+            format!(
+                "= {{\"ref\":\"{name}\",\"outcome\":\"result\",\"result\":{value},\"attempts\":{attempts},\"elapsed_ms\":1}}"
+            )
+        };
+        let lines = [
+            (0, ASKED.to_owned()),
+            (0, refusal),
+            (delay_ms, ASKED.to_owned()),
+            (delay_ms, ANSWER.to_owned()),
+            (delay_ms + reaction_ms, next),
+            (delay_ms + reaction_ms, answer),
+            (delay_ms + reaction_ms, noted("a", "1", 2)),
+            (delay_ms + reaction_ms, noted("b", "{\"answer\":\"b\"}", 1)),
+        ];
+        reasons(plan(), &lines.each_ref().map(|(at_ms, line)| (*at_ms, line.as_str())))
+    };
+    assert_eq!(found(2_400, 1_000), [""; 0]);
+    assert_eq!(found(2_400, 10), ["other_delay"]);
+}
