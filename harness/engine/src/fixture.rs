@@ -26,7 +26,7 @@ use crate::plan::{FOLDER, Fixture};
 use crate::transcript::{Bytes, Kind};
 
 use self::cast::{Actor, Told, process_of};
-use self::files::{check_names, make_actor, make_file, make_folders, make_path, name_of};
+use self::files::{check_names, make_actor, make_file, make_folders, make_path};
 use self::listener::{Listeners, Reply};
 use self::log::Entry;
 pub use self::log::now_us;
@@ -98,7 +98,7 @@ impl Fixtures {
         let mut vars = Vars::from([(FOLDER.to_owned(), text_of(&dir)?)]);
         let mut bound = Vec::new();
         for fixture in fixtures {
-            let name = name_of(fixture);
+            let name = fixture.name();
             if let Fixture::Listener { .. } = fixture {
                 let (socket, address) = listener::bind().map_err(|error| {
                     format!(
@@ -125,7 +125,7 @@ impl Fixtures {
         let mut watched = Vec::new();
         let mut sockets = bound.into_iter();
         for fixture in fixtures {
-            let path = dir.join(name_of(fixture));
+            let path = dir.join(fixture.name());
             match fixture {
                 Fixture::Listener { name, status, location, body, manner } => {
                     let location = location.as_deref().map(|text| substitute(text, &vars)).transpose()?;
@@ -244,11 +244,7 @@ impl Fixtures {
     /// # Errors
     /// One sentence: there is no such actor, or its record cannot be read.
     pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<Kind>, String> {
-        let actor = self
-            .actors
-            .iter()
-            .find(|actor| actor.name == name)
-            .ok_or_else(|| format!("there is no actor {name:?} to probe"))?;
+        let actor = self.actor(name)?;
         let mut found = Vec::new();
         let mut given = None;
         for line in actor.log.read_all()? {
@@ -273,13 +269,23 @@ impl Fixtures {
         Ok(found)
     }
 
+    fn actor(&self, name: &str) -> Result<&Actor, String> {
+        let actor = self.actors.iter().find(|actor| actor.name == name);
+        actor.ok_or_else(|| format!("there is no actor {name:?}"))
+    }
+
+    /// The path of the fixture `name`.
+    fn path_of(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.vars.get(&format!("{name}.path")).map(PathBuf::from);
+        path.ok_or_else(|| format!("there is no fixture {name:?} with a path"))
+    }
+
     /// Takes what lies at the path of the fixture `name` away, or puts it back.
     ///
     /// # Errors
     /// One sentence: there is no such path, or what the operating system refused.
     pub fn hide(&self, name: &str, hidden: bool) -> Result<(), String> {
-        let path = self.vars.get(&format!("{name}.path")).map(PathBuf::from);
-        let path = path.ok_or_else(|| format!("there is no fixture {name:?} with a path"))?;
+        let path = self.path_of(name)?;
         let mut aside = path.clone().into_os_string();
         aside.push(".hidden");
         let aside = PathBuf::from(aside);
