@@ -24,6 +24,7 @@ use crate::payload::Vars;
 use crate::peer::Peer;
 use crate::plan::{Act, Fixture, Plan, Step};
 use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
+use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log};
 
 /// Input of this size can keep a slow peer busy for long, bytes.
@@ -370,10 +371,6 @@ impl Run<'_> {
 /// Whether the step asks for nothing but a quick answer. The end of a one-shot peer is the answer to its input.
 fn is_plain(step: &Step) -> bool {
     step.canary && (step.allow_ms == 0 || step.act == Act::Finish)
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Replaces `{{name}}` by the variable of that name; unknown ones stay as they are.

@@ -6,7 +6,7 @@
 pub mod child;
 pub mod http;
 pub mod in_process;
-mod inbox;
+pub(crate) mod inbox;
 mod outbox;
 
 use std::os::fd::BorrowedFd;
@@ -75,6 +75,30 @@ pub(crate) fn wait_for(sources: &[Source<'_>], timeout: Duration) -> Vec<bool> {
     set.iter().map(|source| found > 0 && !source.revents().is_empty()).collect()
 }
 
+/// What a connection is asked to wait for, and for how long.
+#[derive(Clone, Copy)]
+pub struct Waiting<'a> {
+    /// What for.
+    pub until: Until,
+    /// For how long at the most.
+    pub deadline: Duration,
+    /// What ends the wait as well, as soon as there is something to do about it.
+    pub beside: &'a [Source<'a>],
+}
+
+impl Waiting<'_> {
+    /// A wait with nothing beside it.
+    pub fn of(until: Until, deadline: Duration) -> Self {
+        Self { until, deadline, beside: &[] }
+    }
+
+    /// How long it may take: time that is to pass has no deadline, and no wait outlasts the connection.
+    fn patience(&self, life_left: Duration) -> Duration {
+        let wanted = if let Until::Elapsed(time) = self.until { time } else { self.deadline };
+        wanted.min(life_left)
+    }
+}
+
 /// One running peer. Every method returns within its deadline; reading goes on while writing waits.
 pub trait Connection {
     /// Queues bytes for standard input.
@@ -96,17 +120,11 @@ pub trait Connection {
 
     /// Moves bytes both ways until `until` holds, the peer is gone, or `deadline` has passed.
     fn pump(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
-        self.pump_beside(until, deadline, &[], log).unwrap_or_else(|| gave_up(until))
+        self.pump_beside(Waiting::of(until, deadline), log).unwrap_or_else(|| gave_up(until))
     }
 
-    /// As [`Connection::pump`]; `None` as soon as there is something to do about one of `beside`.
-    fn pump_beside(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped>;
+    /// As [`Connection::pump`]; `None` as soon as there is something to do about what is beside it.
+    fn pump_beside(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Option<Pumped>;
 
     /// What has to be waited for by whoever waits for this connection and others; nothing where nothing comes by itself.
     fn sources(&self) -> Vec<Source<'_>> {

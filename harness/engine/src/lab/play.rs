@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Run, micros};
+use super::Run;
 use crate::counterpart::Doing;
 use crate::payload::Vars;
 use crate::transcript::{Awaited, Kind};
+use crate::transport::inbox::micros;
 use crate::transport::{Pumped, Until};
 
 /// More frames than a script can be about are not handed over; the bytes are kept and bounded all the same.

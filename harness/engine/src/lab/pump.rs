@@ -7,7 +7,7 @@ use rustix::event::PollFlags;
 
 use super::{Live, Recorder, Run};
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
-use crate::transport::{Pumped, Source, Until, wait_for};
+use crate::transport::{Pumped, Source, Until, Waiting, wait_for};
 
 impl Run<'_> {
     /// Waits on a session. What other sessions have to say is taken meanwhile.
@@ -42,8 +42,8 @@ impl Run<'_> {
                 frames: &mut frames,
                 first_us: &mut first_us,
             };
-            let left = deadline.saturating_sub(passed);
-            let pumped = connection.pump_beside(until, left, &sources, &mut recorder);
+            let waiting = Waiting { until, deadline: deadline.saturating_sub(passed), beside: &sources };
+            let pumped = connection.pump_beside(waiting, &mut recorder);
             let is_seen = pumped.is_none() && is_eye && wait_for(&sources[..1], Duration::ZERO)[0];
             drop(sources);
             (self.live[session].frames, self.live[session].first_us) = (frames, first_us);

@@ -29,7 +29,7 @@ use rustix::thread::CpuSet;
 
 use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
-use super::{Connection, Log, Pumped, Source, Until};
+use super::{Connection, Log, Pumped, Source, Waiting};
 use crate::budget::Budget;
 use crate::plan::Chunking;
 use crate::transcript::{Exit, Kind};
@@ -410,14 +410,8 @@ impl Connection for ChildConnection {
         self.stdout = None;
     }
 
-    fn pump_beside(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped> {
-        let pumped = self.pump_until(until, deadline, beside, log);
+    fn pump_beside(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Option<Pumped> {
+        let pumped = self.pump_until(waiting, log);
         self.inbox.record_held(log);
         pumped
     }

@@ -13,7 +13,7 @@ use self::start::Place;
 pub use self::start::{FreeAddress, Start, StartFault, URL_PREFIX, free_address, placeholders, start};
 use super::child::ChildConnection;
 use super::inbox::micros;
-use super::{Connection, Log, Pumped, Source, Until, gave_up, wait_for};
+use super::{Connection, Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 use crate::budget::Budget;
 use crate::carriage::{Carriage, Framing};
 use crate::plan::Chunking;
@@ -338,45 +338,6 @@ impl HttpConnection {
         })
     }
 
-    fn pump_until(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped> {
-        let began = Instant::now();
-        let patience = if let Until::Elapsed(time) = until { time } else { deadline };
-        let life_left = self.budget.connection.saturating_sub(self.started.elapsed());
-        let end = began + patience.min(life_left);
-        let mut called = false;
-        loop {
-            self.advance(end, log);
-            if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
-                self.look(log);
-            }
-            if until == Until::Exited && self.close_requested && self.is_idle() {
-                self.dismiss(log);
-            }
-            if self.budget.is_interrupted() {
-                return Some(Pumped::Interrupted);
-            }
-            if let Some(pumped) = self.settled(until) {
-                return Some(pumped);
-            }
-            let now = Instant::now();
-            if now >= end {
-                return Some(self.give_up(until, log));
-            }
-            if called {
-                return None;
-            }
-            let own = self.links();
-            let ready = wait_for(&[&own, beside].concat(), (end - now).min(LOOK_EVERY));
-            called = ready.into_iter().skip(own.len()).any(|is_ready| is_ready);
-        }
-    }
-
     fn give_up(&mut self, until: Until, log: &mut dyn Log) -> Pumped {
         match until {
             Until::Frames(_) => {
@@ -471,14 +432,36 @@ impl Connection for HttpConnection {
         self.close_requested = true;
     }
 
-    fn pump_beside(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped> {
-        self.pump_until(until, deadline, beside, log)
+    fn pump_beside(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Option<Pumped> {
+        let Waiting { until, beside, .. } = waiting;
+        let life_left = self.budget.connection.saturating_sub(self.started.elapsed());
+        let end = Instant::now() + waiting.patience(life_left);
+        let mut called = false;
+        loop {
+            self.advance(end, log);
+            if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
+                self.look(log);
+            }
+            if until == Until::Exited && self.close_requested && self.is_idle() {
+                self.dismiss(log);
+            }
+            if self.budget.is_interrupted() {
+                return Some(Pumped::Interrupted);
+            }
+            if let Some(pumped) = self.settled(until) {
+                return Some(pumped);
+            }
+            let now = Instant::now();
+            if now >= end {
+                return Some(self.give_up(until, log));
+            }
+            if called {
+                return None;
+            }
+            let own = self.links();
+            let ready = wait_for(&[&own, beside].concat(), (end - now).min(LOOK_EVERY));
+            called = ready.into_iter().skip(own.len()).any(|is_ready| is_ready);
+        }
     }
 
     fn sources(&self) -> Vec<Source<'_>> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
-use super::{Connection, Log, Pumped, Source, Until, gave_up};
+use super::{Connection, Log, Pumped, Until, Waiting, gave_up};
 use crate::budget::Budget;
 use crate::machine::{Action, Event, Fetched, Machine, Millis};
 use crate::plan::Chunking;
@@ -188,15 +188,15 @@ impl InProcessConnection {
         }
     }
 
-    fn pump_until(&mut self, until: Until, deadline: Duration, log: &mut dyn Log) -> Pumped {
+    fn pump_until(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Pumped {
+        let until = waiting.until;
         let began_us = self.now_us;
         if !std::mem::replace(&mut self.begun, true) {
             self.machine.begin(began_us / 1_000, &mut self.actions);
             self.act(log);
         }
-        let patience = if let Until::Elapsed(time) = until { time } else { deadline };
-        let life_left_us = micros(self.budget.connection).saturating_sub(began_us);
-        let end_us = began_us.saturating_add(micros(patience).min(life_left_us));
+        let life_left = self.budget.connection.saturating_sub(Duration::from_micros(began_us));
+        let end_us = began_us.saturating_add(micros(waiting.patience(life_left)));
         loop {
             if self.budget.is_interrupted() {
                 return Pumped::Interrupted;
@@ -231,14 +231,8 @@ impl Connection for InProcessConnection {
         self.close_requested = true;
     }
 
-    fn pump_beside(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        _beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped> {
-        let pumped = self.pump_until(until, deadline, log);
+    fn pump_beside(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Option<Pumped> {
+        let pumped = self.pump_until(waiting, log);
         self.inbox.record_held(log);
         Some(pumped)
     }

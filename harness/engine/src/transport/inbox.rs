@@ -105,6 +105,6 @@ impl Inbox {
 }
 
 /// A time as transcripts have it.
-pub(super) fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

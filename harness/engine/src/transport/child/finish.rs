@@ -12,7 +12,7 @@ use super::ChildConnection;
 use super::pump::DRAIN_GRACE;
 use super::tree::{self, Process};
 use crate::transcript::Kind;
-use crate::transport::{Connection, Log, Until};
+use crate::transport::{Connection, Log, Until, Waiting};
 
 /// How long descendants may take to vanish after the peer ended by itself, before they count as left behind.
 const LEAK_GRACE: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ impl ChildConnection {
         self.read_stderr();
         self.read_stdout(now, log);
         if self.ended.is_some() && !self.exit_recorded {
-            self.pump_until(Until::Exited, DRAIN_GRACE, &[], log);
+            self.pump_until(Waiting::of(Until::Exited, DRAIN_GRACE), log);
         }
         let by_itself = self.exit_recorded && !self.killed && !self.kill_sent;
         if self.ended.is_none() {

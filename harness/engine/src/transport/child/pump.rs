@@ -10,7 +10,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 use super::{ChildConnection, Ended, tree};
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transcript::{Exit, Kind};
-use crate::transport::{Log, Pumped, Source, Until, gave_up, wait_for};
+use crate::transport::{Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 
 /// How long standard output is read on after the peer ended while somebody else holds it open, and how long the end
 /// of a peer is waited for that closed a pipe.
@@ -42,17 +42,11 @@ struct Ready {
 }
 
 impl ChildConnection {
-    pub(super) fn pump_until(
-        &mut self,
-        until: Until,
-        deadline: Duration,
-        beside: &[Source<'_>],
-        log: &mut dyn Log,
-    ) -> Option<Pumped> {
+    pub(super) fn pump_until(&mut self, waiting: Waiting<'_>, log: &mut dyn Log) -> Option<Pumped> {
+        let Waiting { until, beside, .. } = waiting;
         let began = Instant::now();
-        let patience = if let Until::Elapsed(time) = until { time } else { deadline };
         let life_left = self.budget.connection.saturating_sub(began.saturating_duration_since(self.started));
-        let end = began + patience.min(life_left);
+        let end = began + waiting.patience(life_left);
         let mut now = began;
         let mut called = false;
         loop {

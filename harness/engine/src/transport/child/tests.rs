@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::transcript::{Awaited, Bytes};
+use crate::transport::Until;
 
 const LONG: Duration = Duration::from_secs(20);
 /// For waits that are meant to fail.
