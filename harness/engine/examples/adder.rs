@@ -203,10 +203,6 @@ impl Boundary for Sums {
         vec![(Side::Provider, vec!["command"])]
     }
 
-    fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
-        ("command", Side::Provider)
-    }
-
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
         peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
     }
@@ -217,10 +213,6 @@ impl Boundary for Sums {
 
     fn generate(&self, _facts: &Facts, rng: &mut Rng) -> Plan {
         plan("ADD-02", &[&format!("add {} {}", rng.below(1_000), rng.below(1_000))])
-    }
-
-    fn usual_facts(&self, side: Side) -> Facts {
-        Facts { commands: ["command".to_owned()].into(), ..Facts::new(side) }
     }
 }
 

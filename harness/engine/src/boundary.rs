@@ -165,8 +165,11 @@ pub trait Boundary: Sync {
     /// The commands of each side, provider first.
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)>;
 
-    /// Command that `-- COMMAND` stands for.
-    fn main_command(&self, argv: &[String]) -> (&'static str, Side);
+    /// Command that `-- COMMAND` stands for; by default the first of all.
+    fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
+        let first = self.commands().into_iter().find_map(|(side, names)| Some((*names.first()?, side)));
+        first.unwrap_or_else(|| unreachable!("a boundary without a command"))
+    }
 
     /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
     /// in their places.
@@ -284,7 +287,11 @@ pub trait Boundary: Sync {
 
     /// What a configuration would say of a peer of `side` that plays every role and has every usual feature, under the
     /// names that the roles usually have.
-    fn usual_facts(&self, side: Side) -> Facts;
+    fn usual_facts(&self, side: Side) -> Facts {
+        let own = self.commands().into_iter().filter(|(other, _)| *other == side);
+        let commands = own.flat_map(|(_, names)| names).map(str::to_owned).collect();
+        Facts { commands, ..Facts::new(side) }
+    }
 
     /// What a benchmark sends to a peer of which this is known, the smallest first. Rows are made of them.
     ///

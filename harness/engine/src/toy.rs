@@ -77,10 +77,6 @@ impl Boundary for Toy {
         vec![(Side::Provider, vec![COMMAND])]
     }
 
-    fn main_command(&self, _argv: &[String]) -> (&'static str, Side) {
-        (COMMAND, Side::Provider)
-    }
-
     fn admit(&self, _transcript: &Transcript) -> Result<(), String> {
         Ok(())
     }
@@ -108,12 +104,6 @@ impl Boundary for Toy {
 
     fn generate(&self, _facts: &Facts, _rng: &mut Rng) -> Plan {
         plan()
-    }
-
-    fn usual_facts(&self, side: Side) -> Facts {
-        let mut facts = Facts::new(side);
-        facts.commands.insert(COMMAND.to_owned());
-        facts
     }
 }
 

@@ -121,10 +121,6 @@ impl Boundary for JsonRpc {
         }
     }
 
-    fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
-        self.judge(transcript)
-    }
-
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
         consumer::judge(transcript)
     }

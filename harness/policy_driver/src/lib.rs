@@ -171,10 +171,6 @@ impl Boundary for PolicyDriver {
         bench::workloads(facts)
     }
 
-    fn small_exchanges(&self, _facts: &Facts, _exchanges: usize) -> Option<Plan> {
-        None
-    }
-
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
