@@ -93,27 +93,6 @@ impl Allowed {
         self
     }
 
-    /// Not sooner than this.
-    #[must_use]
-    pub fn after_ms(mut self, ms: u64) -> Self {
-        self.elapsed_ms_min = Some(ms);
-        self
-    }
-
-    /// With such a stream on the way.
-    #[must_use]
-    pub fn streamed(mut self, chunks: u64, whole: bool) -> Self {
-        (self.chunks, self.stream_ok) = (Some(chunks), Some(whole));
-        self
-    }
-
-    /// A stream on the way that was not whole, however its chunks are counted.
-    #[must_use]
-    pub fn stream_broken(mut self) -> Self {
-        self.stream_ok = Some(false);
-        self
-    }
-
     /// Shows this value of the choice.
     #[must_use]
     pub fn shows(mut self, value: &str) -> Self {

@@ -85,11 +85,6 @@ impl Scene {
         self.rule(On::Call { name: name.to_owned(), attempt: Some(attempt) }, deeds)
     }
 
-    /// What the server does when all of these have come.
-    pub fn on_all(&mut self, names: &[&str], deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
-        self.rule(On::All(names.iter().map(|name| (*name).to_owned()).collect()), deeds)
-    }
-
     /// What the server does when something happens.
     pub fn rule(&mut self, on: On, deeds: impl IntoIterator<Item = Deed>) -> &mut Self {
         self.script.rules.push(Rule { on, deeds: deeds.into_iter().collect() });
