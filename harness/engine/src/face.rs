@@ -154,12 +154,17 @@ impl<W, X> Expected<W, X> {
 
     /// Whether no message is one of the right outcomes.
     pub fn may_be_silent(&self) -> bool {
-        self.is_of_thing() || self.allowed.iter().any(Allowed::is_silence)
+        self.is_of_thing() || self.silence().is_some()
     }
 
     /// Whether no message is the only right outcome.
     pub fn must_be_silent(&self) -> bool {
         self.is_of_thing() || self.allowed.iter().all(Allowed::is_silence)
+    }
+
+    /// The outcome that no message is, where that is allowed.
+    pub fn silence(&self) -> Option<&Allowed<W>> {
+        self.allowed.iter().find(|allowed| allowed.is_silence())
     }
 
     /// The answers that are allowed, each with the alternative that it is.
@@ -195,6 +200,11 @@ impl<W, X> Due<W, X> {
     pub fn may_be_silent(&self) -> bool {
         self.parts.iter().all(Expected::may_be_silent)
             || self.whole.as_ref().is_some_and(Expected::may_be_silent)
+    }
+
+    /// Whether nothing may come.
+    pub fn must_be_silent(&self) -> bool {
+        self.parts.iter().all(Expected::must_be_silent)
     }
 
     /// One answer.
@@ -264,8 +274,6 @@ pub enum Sign {
 /// A frame: what was delimited on the way from the peer.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Session of the plan.
-    pub session: usize,
     /// Exact bytes, without what delimits them.
     pub bytes: &'a [u8],
     /// How the process ended by itself, for [`Framing::Whole`]; what that is worth is the face's to judge.
@@ -300,8 +308,6 @@ pub enum Reading<M> {
 pub struct Stimulus<'a> {
     /// Session of the plan.
     pub session: usize,
-    /// Command of the session.
-    pub command: &'a str,
     /// When, microseconds.
     pub at_us: u64,
     /// The step of the plan that it belongs to, where one brought it about.

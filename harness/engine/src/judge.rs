@@ -45,7 +45,7 @@ pub struct Heard<'a, F: Face> {
     /// What it was asked, each with what came.
     pub exchanges: Vec<(&'a Asked<F>, Came<'a, F>)>,
     /// Over HTTP, what became of each of `lines`.
-    pub carriages: Vec<Exchange<'a>>,
+    pub carriages: &'a [Exchange<'a>],
     /// Messages that answer nothing; over HTTP each with the number of the exchange that it came in.
     pub extra: Vec<(usize, &'a F::Message)>,
     /// What follows the last line feed.
@@ -74,8 +74,6 @@ pub struct Carried<'a, F: Face> {
 
 /// A transcript with what was asked and what came.
 pub struct Trace<'a, F: Face> {
-    /// The face that reads it.
-    pub face: &'a F,
     /// The transcript.
     pub transcript: &'a Transcript,
     /// What was asked, in all sessions.
@@ -88,9 +86,8 @@ impl<'a, F: Face> Heard<'a, F> {
     /// The requests that were answered, with their answers, in the order of sending. A group that must have none is told of
     /// as one.
     pub fn answers(&self) -> impl Iterator<Item = (&'a Asked<F>, &'a Part<F>, Answer<'a, F>)> {
-        let has_some = |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| {
-            !asked.due.together || !asked.due.parts.iter().all(Part::<F>::must_be_silent)
-        };
+        let has_some =
+            |(asked, _): &&(&'a Asked<F>, Came<'a, F>)| !asked.due.together || !asked.due.must_be_silent();
         self.exchanges.iter().filter(has_some).flat_map(|(asked, came)| {
             let asked: &'a Asked<F> = asked;
             let answers = asked.due.parts.iter().zip(&came.answers);
@@ -141,7 +138,7 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
         .collect();
     let heard = |written| Written::heard(written, face, transcript, &lines, &asked);
     let sessions = written.iter().map(heard).collect();
-    with(&Trace { face, transcript, asked: &asked, sessions })
+    with(&Trace { transcript, asked: &asked, sessions })
 }
 
 /// Adds what is said of one session. What is wrong with no step is wrong with its end.
@@ -193,7 +190,7 @@ impl<'a, M> Written<'a, M> {
             face.carried(asked, &lines[line], how, &carriages[line]);
             dues[line] = !asked.due.may_be_silent();
         }
-        let output = frames::of_bodies(face, session, &dues, &carriages);
+        let output = frames::of_bodies(face, &dues, &carriages);
         Self { session, framing, output, rest: Vec::new(), carriages }
     }
 
@@ -236,7 +233,7 @@ impl<'a, M> Written<'a, M> {
             lines: &lines[session],
             output: &self.output,
             exchanges: own.into_iter().zip(came).collect(),
-            carriages: self.carriages.clone(),
+            carriages: &self.carriages,
             extra,
             rest: &self.rest,
             ending: Ending::of(transcript, session),
@@ -284,7 +281,7 @@ fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], jud
         let Subject::Thing(thing) = &part.subject else { continue };
         let history: Vec<&F::Message> = seen.get(thing).map(|seen| seen.iter().collect()).unwrap_or_default();
         if history.is_empty()
-            && let Some(silence) = part.allowed.iter().find(|allowed| allowed.is_silence())
+            && let Some(silence) = part.silence()
         {
             answers::note(asked, part, silence.shows, judgement);
             continue;

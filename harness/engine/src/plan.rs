@@ -284,6 +284,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether it waits for answers: what was sent before it had its chance.
+    pub fn awaits_answers(&self) -> bool {
+        matches!(self.act, Act::Send { await_frames, .. } if await_frames > 0)
+    }
+
     /// A step on the first session that expects nothing.
     pub fn new(act: Act) -> Self {
         Self {

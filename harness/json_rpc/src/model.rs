@@ -11,7 +11,7 @@ use peerproof_engine::face::{Asked, Due, Outcome, Stimulus};
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::lines::Line;
 use peerproof_engine::packing::Packing;
-use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::plan::Step;
 use peerproof_engine::transcript::{Event, Kind, Transcript};
 
 pub mod allowed;
@@ -385,6 +385,15 @@ fn unended(asked: &mut Asking, complete: bool, pins: &Pins) {
     }
 }
 
+/// Lines that may be worked on at once: all that was sent until somebody waited for answers.
+fn bursts<'s, 'a>(
+    steps: &'s [Step],
+    all: &'s mut [&'a mut Asked<Server>],
+) -> impl Iterator<Item = &'s mut [&'a mut Asked<Server>]> {
+    let waits = |step: usize| steps.get(step).is_some_and(Step::awaits_answers);
+    all.chunk_by_mut(move |one, next| one.step == next.step || !waits(one.step))
+}
+
 /// How often the counting method has run by when: bounds, as requests may be worked on at once.
 #[derive(Debug, Default)]
 struct Runs {
@@ -409,26 +418,13 @@ impl Runs {
     }
 
     /// Puts the bounds into the results of counting requests.
-    fn settle(&self, steps: &[peerproof_engine::plan::Step], all: &mut [&mut Asked<Server>]) {
+    fn settle(&self, steps: &[Step], all: &mut [&mut Asked<Server>]) {
+        let mut before = self.before.iter();
         let mut most = 0;
-        let mut at = 0;
-        while at < all.len() {
-            // What was sent until somebody waited may have run before any of it was answered.
-            let mut end = at;
-            loop {
-                most += all[end].due.parts.iter().map(|unit| unit.extra.counts.1).sum::<u64>();
-                end += 1;
-                let waits = |index: usize| {
-                    steps.get(index).is_some_and(
-                        |step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0),
-                    )
-                };
-                let same_step = end < all.len() && all[end].step == all[end - 1].step;
-                if end == all.len() || (!same_step && waits(all[end - 1].step)) {
-                    break;
-                }
-            }
-            for (asked, before) in all[at..end].iter_mut().zip(&self.before[at..end]) {
+        for burst in bursts(steps, all) {
+            let units = burst.iter().flat_map(|asked| &asked.due.parts);
+            most += units.map(|unit| unit.extra.counts.1).sum::<u64>();
+            for (asked, before) in burst.iter_mut().zip(&mut before) {
                 let low = before + 1;
                 for unit in &mut asked.due.parts {
                     for allowed in &mut unit.allowed {
@@ -440,7 +436,6 @@ impl Runs {
                     }
                 }
             }
-            at = end;
         }
     }
 }

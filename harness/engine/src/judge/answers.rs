@@ -151,8 +151,10 @@ impl<F: Face> Session<'_, '_, F> {
             return;
         }
         self.group(asked, came);
-        let nothing_due = asked.due.parts.iter().all(Part::<F>::must_be_silent);
-        if asked.due.together && nothing_due && (came.frame.is_some() || !came.apart.is_empty()) {
+        if asked.due.together
+            && asked.due.must_be_silent()
+            && (came.frame.is_some() || !came.apart.is_empty())
+        {
             return;
         }
         let silent = came.frame.is_none() && asked.due.whole.as_ref().is_some_and(Part::<F>::may_be_silent);
@@ -160,8 +162,7 @@ impl<F: Face> Session<'_, '_, F> {
             match answer {
                 Some(answer) => self.answer(asked, part, *answer),
                 None if part.may_be_silent() || silent => {
-                    let allowed = part.allowed.iter().find(|allowed| allowed.is_silence());
-                    note(asked, part, allowed.and_then(|allowed| allowed.shows), &mut self.own);
+                    note(asked, part, part.silence().and_then(|silence| silence.shows), &mut self.own);
                 }
                 None if came.is_garbled || !came.apart.is_empty() => {}
                 None if came.frame.is_some() => {
@@ -183,7 +184,7 @@ impl<F: Face> Session<'_, '_, F> {
         let in_frame = came.frame.map(|frame| &self.heard.output[frame].held);
         let first =
             in_frame.map(|held| held.text(self.face)).or_else(|| Some(self.face.text(came.apart.first()?)));
-        if asked.due.parts.iter().all(Part::<F>::must_be_silent)
+        if asked.due.must_be_silent()
             && let Some(got) = first
         {
             let expected = format!("nothing comes back for a {} that asks for nothing", clauses.group);

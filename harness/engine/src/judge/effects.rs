@@ -79,7 +79,9 @@ impl<'a> Record<'a> {
             Verdict::Broken(Finding::new(effect.clause, effect.reason, expected, got).repaired_by(repair))
         };
         match (effect.need, self.evidence(&effect.sign)) {
-            (_, Evidence::Unknown) => Verdict::Open(format!("not_looked: it was not seen whether {sign}")),
+            (_, Evidence::Unknown) => {
+                Verdict::Open(format!("not_looked: the transcript does not show whether {sign}"))
+            }
             (Need::Must, Evidence::Seen) => Verdict::Fine,
             (Need::Must, Evidence::Absent) => finding(sign, "it was looked for and not seen", Repair::Do),
             (Need::MustNot, Evidence::Seen) => finding(format!("never: {sign}"), "it was seen", Repair::Undo),
@@ -88,7 +90,7 @@ impl<'a> Record<'a> {
                 match is_open.unwrap_or(matches!(effect.sign, Sign::Told { .. })) {
                     true => Verdict::Fine,
                     false => Verdict::Open(format!(
-                        "no_control: not even where it is allowed was it seen that {}",
+                        "no_control: nor was it seen where it is allowed that {}",
                         phrase(effect.control.as_ref().unwrap_or(&effect.sign))
                     )),
                 }
@@ -198,8 +200,8 @@ fn holds_bytes(bytes: &[u8], holds: &[u8]) -> bool {
 
 fn phrase(sign: &Sign) -> String {
     match sign {
-        Sign::Found { label, holds: None } => format!("there is something at {label}"),
-        Sign::Found { label, holds: Some(_) } => format!("what is at {label} holds what was given"),
+        Sign::Found { label, holds: None } => format!("there is something at {label:?}"),
+        Sign::Found { label, holds: Some(_) } => format!("what is at {label:?} holds what was given"),
         Sign::Hit { listener, .. } => format!("the listener {listener} is contacted"),
         Sign::Starts { actor, times, .. } if times.start() == times.end() => {
             format!("{actor} is started {} times", times.start())

@@ -75,7 +75,7 @@ pub fn of<F: Face>(
     let times: Vec<u64> = transcript.of(session).map(|event| event.at_us).collect();
     let read = |bytes: &[u8], place: usize, exit| {
         let at_us = times.get(place).or(times.last()).copied().unwrap_or(0);
-        output(face, &Frame { session, bytes, exit, status: None, is_due: true }, place, at_us)
+        output(face, &Frame { bytes, exit, status: None, is_due: true }, place, at_us)
     };
     match framing {
         Framing::Lines => {
@@ -110,15 +110,10 @@ pub fn of<F: Face>(
 }
 
 /// What HTTP replies hold, one for each request; `dues` says of each whether an answer is due.
-pub fn of_bodies<F: Face>(
-    face: &F,
-    session: usize,
-    dues: &[bool],
-    exchanges: &[Exchange<'_>],
-) -> Vec<Output<F::Message>> {
+pub fn of_bodies<F: Face>(face: &F, dues: &[bool], exchanges: &[Exchange<'_>]) -> Vec<Output<F::Message>> {
     let each = exchanges.iter().zip(dues).map(|(exchange, is_due)| {
         let bytes = exchange.body.unwrap_or_default();
-        let frame = Frame { session, bytes, exit: None, status: exchange.status(), is_due: *is_due };
+        let frame = Frame { bytes, exit: None, status: exchange.status(), is_due: *is_due };
         match exchange.reply {
             Some(_) => output(face, &frame, usize::MAX, exchange.at_us),
             None => Output {

@@ -9,7 +9,7 @@ use crate::transcript::{Kind, Transcript};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exchange<'a> {
     /// The reply, where one came.
-    pub reply: Option<Reply<'a>>,
+    pub reply: Option<Reply>,
     /// Why there was no reply.
     pub failure: Option<&'a str>,
     /// All of the request was sent.
@@ -26,11 +26,9 @@ pub struct Exchange<'a> {
 
 /// The head of a reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Reply<'a> {
+pub struct Reply {
     /// Status code.
     pub status: u16,
-    /// `Content-Type`.
-    pub content_type: Option<&'a str>,
     /// Length of the body.
     pub body_bytes: u64,
     /// Another request may follow on the connection.
@@ -58,13 +56,12 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, body, .. } => {
+            Kind::HttpReply { step, of_step, status, body_bytes, keeps_open, body, .. } => {
                 current = places.binary_search(&(*step, *of_step)).ok();
                 place += 1;
                 if let Some(at) = current {
                     let (status, body_bytes, keeps_open) = (*status, *body_bytes, *keeps_open);
-                    let content_type = content_type.as_deref();
-                    all[at].reply = Some(Reply { status, content_type, body_bytes, keeps_open });
+                    all[at].reply = Some(Reply { status, body_bytes, keeps_open });
                     (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
                     all[at].body = body.as_ref().map(|body| body.0.as_slice());
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::face::{Face, Framing, Spot, Stimulus, What};
 use crate::lines::{self, Line};
-use crate::plan::{Act, Plan};
+use crate::plan::{Act, Plan, Step};
 use crate::transcript::{Kind, Transcript};
 
 /// A stimulus with what the judge wants to know of it.
@@ -41,7 +41,6 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
     let mut all = Vec::new();
     for event in &transcript.events {
         let session = event.session;
-        let command = plan.sessions.get(session).map_or("", |spec| spec.command.as_str());
         let written = match &event.kind {
             Kind::Sent { step, .. } => Some(*step),
             // What no line feed ended, and the one message of a process, are complete at the end of input.
@@ -63,7 +62,6 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
             all.push(Placed {
                 stimulus: Stimulus {
                     session,
-                    command,
                     at_us: line.at_us,
                     step: Some(line.step),
                     fenced,
@@ -81,7 +79,6 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
         all.push(Placed {
             stimulus: Stimulus {
                 session,
-                command,
                 at_us: event.at_us,
                 step: acts.of(&event.kind),
                 fenced: false,
@@ -138,11 +135,27 @@ impl Fence {
         if step == self.step {
             return (self.round, false);
         }
-        let steps = &plan.steps[self.step.min(plan.steps.len())..step.min(plan.steps.len())];
-        let waited =
-            steps.iter().any(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0));
+        // A stored transcript may go back.
+        let passed = plan.steps.get(self.step..step.min(plan.steps.len())).unwrap_or_default();
+        let waited = passed.iter().any(Step::awaits_answers);
         self.step = step;
         self.round += usize::from(waited);
         (self.round, waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toy;
+
+    #[test]
+    fn a_transcript_that_goes_back_passes_no_fence() {
+        let plan = toy::plan();
+        let mut fence = Fence::default();
+        assert_eq!(
+            [1, 0, 9, 1].map(|step| fence.pass(&plan, step)),
+            [(1, true), (1, false), (2, true), (2, false)]
+        );
     }
 }

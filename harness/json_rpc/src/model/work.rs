@@ -7,11 +7,11 @@ use super::allowed;
 use super::methods::NOT_FROM_METHODS_OF_THE_PROFILE;
 use super::{
     Allowed, Asking, Codes, Demand, ErrorRule, IdRule, LINE_BYTES_CERTAIN, LINE_BYTES_MAX, Pins, Unit, What,
-    code,
+    bursts, code,
 };
 use peerproof_engine::face::Asked;
 use peerproof_engine::json::Json;
-use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::plan::Step;
 
 /// Time for a call that asks for none, ms (RPC Performance "Default timeout 30s").
 pub const TIMEOUT_DEFAULT_MS: u64 = 30_000;
@@ -148,18 +148,7 @@ pub fn give_way(asked: &mut Asking) {
 
 /// What follows for calls from work that was under way when they were sent, and from the end of input behind them.
 pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
-    let waits = |index: usize| {
-        steps
-            .get(index)
-            .is_some_and(|step| matches!(step.act, Act::Send { await_frames, .. } if await_frames > 0))
-    };
-    let mut at = 0;
-    while at < all.len() {
-        let mut end = at + 1;
-        while end < all.len() && (all[end].step == all[end - 1].step || !waits(all[end - 1].step)) {
-            end += 1;
-        }
-        let burst = &mut all[at..end];
+    for burst in bursts(steps, all) {
         let total_ms: u64 = burst
             .iter()
             .flat_map(|asked| &asked.due.parts)
@@ -167,7 +156,8 @@ pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
             .fold(0, |total, work| total + work.busy_ms.min(work.timeout_ms + TIMEOUT_SLACK_MS));
         for asked in burst.iter_mut() {
             // Nobody waits for it, so that the input may end before it is done.
-            let may_be_cut = !waits(asked.step) && total_ms > FINISHED_AT_EOF_MS;
+            let is_awaited = steps.get(asked.step).is_some_and(Step::awaits_answers);
+            let may_be_cut = !is_awaited && total_ms > FINISHED_AT_EOF_MS;
             for unit in &mut asked.due.parts {
                 let Some(work) = unit.extra.work else { continue };
                 if total_ms > work.busy_ms && total_ms + EARLY_MS > work.timeout_ms {
@@ -181,6 +171,5 @@ pub fn settle(steps: &[Step], all: &mut [&mut Asked<Server>]) {
                 }
             }
         }
-        at = end;
     }
 }
