@@ -3,6 +3,7 @@
 use super::beside::{job, look, looked, put, queue, step};
 use super::stage::{carry_out, those};
 use super::*;
+use crate::fixture::{ActorExe, Fixtures};
 use crate::plan::{ActorStep, Effect, Placing};
 use crate::transcript::Exit;
 
@@ -53,9 +54,9 @@ fn waits_until_an_effect_is_seen_or_a_deadline_has_passed() {
 }
 
 #[test]
-fn a_process_is_killed_once_something_is_seen_that_is_gone_again() {
+fn a_process_is_killed_once_something_is_seen() {
     let script = "cd \"$ROOT/queue\"; until [ -e inbox/a ]; do sleep 0.01; done; mv inbox/a processing/; \
-        mv processing/a done/; sleep 60; mv done/a failed/";
+        sleep 60; mv processing/a done/";
     let kill = |glob: &str, within_ms: u64| {
         step(Act::SignalWhen { signal: "KILL".to_owned(), what: path(glob), within_ms })
     };
@@ -67,14 +68,27 @@ fn a_process_is_killed_once_something_is_seen_that_is_gone_again() {
             kill("none", 30),
             put("queue/inbox/a", Placing::Rename),
             kill("processing/a", 20_000),
-            look("queue/done/a"),
+            look("queue/processing/a"),
         ],
     );
     assert_eq!(missed(&transcript), [Awaited::Effect], "{:?}", transcript.events);
     assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
     let signals = those(&transcript, |kind| matches!(kind, Kind::Signalled { .. }).then_some(()));
     assert_eq!(signals.len(), 1, "none is sent where nothing was seen");
-    assert_eq!(looked(&transcript, "queue/done/a").len(), 1);
+    assert_eq!(looked(&transcript, "queue/processing/a").len(), 1);
+}
+
+#[test]
+fn what_is_gone_again_before_anybody_looks_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join("queue").join(path);
+    let fixtures = Fixtures::start(&[queue()], dir.path(), &ActorExe::new("/nowhere")).unwrap();
+    std::fs::write(at("inbox/a"), "").unwrap();
+    let mut eye = fixtures.eye(&path("processing/a")).unwrap();
+    assert!(!eye.sees().unwrap());
+    std::fs::rename(at("inbox/a"), at("processing/a")).unwrap();
+    std::fs::rename(at("processing/a"), at("done/a")).unwrap();
+    assert!(eye.sees().unwrap());
 }
 
 #[test]
