@@ -99,6 +99,8 @@ struct Live {
     lines_pending: usize,
     /// A wait was cut short: the next canary has to tell whether a reply was lost.
     short_of_frames: bool,
+    /// Steps in a row whose reply had not come when their canary was answered.
+    silences: u32,
     temp_dir: Option<PathBuf>,
 }
 

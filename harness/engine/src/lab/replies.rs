@@ -37,6 +37,7 @@ impl Run<'_> {
                 self.live[session].short_of_frames = true;
                 return;
             }
+            self.live[session].silences = 0;
             pumped
         } else {
             self.pump_replies(session, target, deadline)
@@ -116,10 +117,13 @@ impl Run<'_> {
         let session = step.session;
         let due = self.live[session].frames_awaited;
         let pumped = self.await_canary(step, due, deadline);
-        if pumped == Pumped::Reached && self.lab.budget.hurries && self.frame_count(session) < due {
+        let is_lost = pumped == Pumped::Reached && self.frame_count(session) < due;
+        if is_lost && self.lab.budget.hurries {
             self.pump(session, Until::Frames(due), self.least_patience(session));
             self.live[session].frames_awaited = self.frame_count(session);
         }
+        let live = &mut self.live[session];
+        live.silences = if is_lost { live.silences + 1 } else { 0 };
         pumped
     }
 

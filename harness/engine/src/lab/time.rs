@@ -13,6 +13,11 @@ use crate::transport::{Pumped, Until};
 /// budget: peers that are started for each call can be slow on a busy machine.
 const LATENCIES_PER_REPLY: u32 = 6;
 
+/// A peer whose reply had not come behind so many steps in a row is taken to be silent to them.
+const SILENCES: u32 = 2;
+/// The next one is waited for by this part of the time before its canary is sent.
+const SILENT_SHARE: u32 = 6;
+
 /// How much longer a busy peer may take over large input, as a part of the time it has anyway.
 const BUSY_FACTOR: f64 = 1.5;
 /// How often it is looked at whether the peer still works, at least.
@@ -104,6 +109,9 @@ impl Run<'_> {
         let budget = &self.lab.budget;
         let patience =
             (usual_latency.unwrap_or_default() * budget.latencies_per_patience).max(budget.patience);
+        // What a canary overtakes still counts, and a peer that is silent to one thing after the other is not late.
+        let is_silent = self.live[session].silences >= SILENCES;
+        let patience = if is_silent { patience / SILENT_SHARE } else { patience };
         let is_starting = self.live[session].first_us.is_none() && !budget.hurries;
         let starts = start_up.filter(|_| is_starting).unwrap_or_default();
         patience.mul_f64(self.lab.timeout_scale).min(budget.reply)
