@@ -263,8 +263,8 @@ impl Args {
 /// The peer of a configuration, with what it shows of itself.
 fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
     let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
-    let probes = runner::prepare(&mut peer, &Options::default(), around)
-        .map_err(|error| Stop::usage(format!("{}: {error}", peer.name)))?;
+    let probes =
+        runner::prepare(&mut peer, &Options::default(), around).map_err(|error| error.of(&peer.name))?;
     if around.interrupted.load(Ordering::Relaxed) {
         let message = "interrupted before anything was measured".to_owned();
         return Err(Stop { exit: Exit::Interrupted, message });

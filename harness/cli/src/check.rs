@@ -267,7 +267,7 @@ impl Work<'_> {
         let prepared = runner::prepare(&mut peer, self.options, self.around);
         if let Err(error) = prepared {
             progress.clear();
-            return Err(Stop::usage(format!("{}: {error}", peer.name)));
+            return Err(error.of(&peer.name).into());
         }
         let header = header(&peer, &checks, self.options, &self.args.filter, self.args.shard);
         lock(&self.sink).begin(&header);

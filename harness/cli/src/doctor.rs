@@ -47,7 +47,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let said = peer.facts.clone();
-    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let probes = runner::prepare(&mut peer, &options, around)?;
     if context.interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }

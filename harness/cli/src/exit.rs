@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use peerproof_engine::runner::Unprepared;
+
 /// Status of the process; never a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -85,6 +87,15 @@ impl Stop {
     /// A fault of the harness or its machine.
     pub fn harness(message: impl Into<String>) -> Self {
         Self { exit: Exit::HarnessFault, message: message.into() }
+    }
+}
+
+impl From<Unprepared> for Stop {
+    fn from(error: Unprepared) -> Self {
+        match error {
+            Unprepared::Peer(message) => Self::usage(message),
+            Unprepared::Machine(message) => Self::harness(message),
+        }
     }
 }
 

@@ -64,8 +64,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-    runner::prepare(&mut peer, &options, around)
-        .map_err(|error| Stop::usage(format!("{}: {error}", peer.name)))?;
+    runner::prepare(&mut peer, &options, around).map_err(|error| error.of(&peer.name))?;
     let lab = runner::lab(&peer, &options, around);
     let settings = Settings {
         time: args.time,

@@ -54,7 +54,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-    let probes = runner::prepare(&mut peer, &options, around).map_err(Stop::usage)?;
+    let probes = runner::prepare(&mut peer, &options, around)?;
     let tried = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
     if context.interrupted.load(Ordering::Relaxed) {
         context.printer.note("interrupted; nothing was written");

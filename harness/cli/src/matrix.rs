@@ -119,8 +119,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let prepared = parallel::each(options.jobs, &mut listed, |one| {
-        runner::prepare(&mut one.peer, &options, around)
-            .map_err(|error| Stop::usage(format!("{}: {error}", one.peer.name)))
+        runner::prepare(&mut one.peer, &options, around).map_err(|error| error.of(&one.peer.name))
     });
     prepared.into_iter().try_for_each(|probes| probes.map(drop))?;
     let named = args.out.clone().or_else(|| context.setting("OUT").map(PathBuf::from));
@@ -335,7 +334,7 @@ impl Entry {
             let cannot = |error: String| Stop::usage(format!("{}: {error}", path.display()));
             let text = std::fs::read_to_string(&path).map_err(|error| cannot(error.to_string()))?;
             let expectations = Expectations::parse(&text).map_err(cannot)?;
-            Ok((path, expectations))
+            Ok::<_, Stop>((path, expectations))
         });
         Ok(Listed { peer, expectations: expectations.transpose()? })
     }

@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A start may take this many times as long as the slowest that was measured.
 const MEASURED_STARTS: u32 = 4;
 
 /// What was measured of one command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     /// From the start of a process to its first answer, the slowest.
     pub start_up: Option<Duration>,
@@ -71,6 +73,11 @@ impl Pace {
     /// Everything that was measured.
     pub fn all(&self) -> BTreeMap<String, Measured> {
         self.lock().clone()
+    }
+
+    /// Takes over what was measured of the same peer elsewhere.
+    pub fn restore(&self, measured: BTreeMap<String, Measured>) {
+        *self.lock() = measured;
     }
 
     /// Takes note of a first answer.

@@ -33,6 +33,14 @@ pub fn create_new(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
+/// Opens a file to read and to write, and makes it where it is not there.
+///
+/// # Errors
+/// Those of [`OpenOptions::open`].
+pub fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(path)
+}
+
 /// Writes a file.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ mod ambient;
 mod confirm;
 mod first_look;
 mod isolate;
+mod prepare;
 pub mod probe;
 mod room;
 pub(crate) mod silence;
@@ -32,6 +33,7 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 use ambient::{Held, Routed, Told};
 use confirm::Aside;
 use first_look::{Later, Looked};
+pub use prepare::{Unprepared, learn, prepare, probe, try_roles};
 use room::Room;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;
@@ -125,85 +127,6 @@ pub fn lab<'a>(peer: &'a Peer, options: &Options, around: Surroundings<'a>) -> L
         scratch: around.scratch,
         timeout_scale: options.timeout_scale,
     }
-}
-
-/// Asks the peer which roles and features it has and completes its facts.
-///
-/// # Errors
-/// One sentence where the peer cannot be started or the harness cannot work; the caller reports a configuration fault.
-pub fn prepare(
-    peer: &mut Peer,
-    options: &Options,
-    around: Surroundings<'_>,
-) -> Result<Vec<Transcript>, String> {
-    /// Nothing that probes ask for is larger.
-    const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
-    let mut probes = Vec::new();
-    for mut plan in peer.boundary.probes(&peer.facts) {
-        if let Some(first) = plan.steps.first_mut() {
-            // Its answer shows how long the peer takes to start, whatever it is.
-            first.canary = true;
-        }
-        let mut lab = lab(peer, options, around);
-        lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
-        let transcript = match lab.execute("probe", &plan) {
-            // What comes next is not run either, and says so.
-            Err(_) if lab.budget.is_interrupted() => break,
-            executed => executed?,
-        };
-        for event in &transcript.events {
-            if let Kind::StartFailed { error } = &event.kind {
-                return Err(error.clone());
-            }
-        }
-        let is_over = is_mute(&transcript);
-        probes.push(transcript);
-        if is_over {
-            break;
-        }
-    }
-    let features_given = peer.features_given;
-    peer.boundary.complete(&mut peer.facts, features_given, &probes);
-    Ok(probes)
-}
-
-/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came instead of what a role says, or
-/// nothing where it is played, by role.
-///
-/// # Errors
-/// A fault of this machine.
-pub fn try_roles(
-    peer: &Peer,
-    probes: &[Transcript],
-    options: &Options,
-    around: Surroundings<'_>,
-) -> Result<BTreeMap<String, Option<String>>, String> {
-    let facts = &peer.facts;
-    if !probes.is_empty() && probes.iter().all(is_mute) {
-        return Ok(BTreeMap::new());
-    }
-    let Some(trials) = peer.boundary.trials(facts) else {
-        let seen = |role: &String| (role.clone(), facts.misfits.get(role).cloned());
-        return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
-    };
-    let mut tried = BTreeMap::new();
-    for (role, plan) in trials {
-        let lab = lab(peer, options, around);
-        let transcript = match lab.execute("trial", &plan) {
-            Err(_) if lab.budget.is_interrupted() => break,
-            executed => executed?,
-        };
-        tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
-        if is_mute(&transcript) {
-            break;
-        }
-    }
-    Ok(tried)
-}
-
-/// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.
-fn is_mute(transcript: &Transcript) -> bool {
-    !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
 }
 
 /// Runs `checks` against `peer` and reports each outcome through `done`, in no fixed order; those that watch every

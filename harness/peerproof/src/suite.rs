@@ -13,6 +13,8 @@
 //! `--include-ignored` asks for them. A check that cannot decide anything is ignored with its reason; where the test
 //! runner cannot show that a test was ignored while it ran (nextest), it fails instead. It never passes in silence.
 
+mod once;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -33,7 +35,7 @@ use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::peer::{MakeMachine, Peer};
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings, Unprepared};
 use peerproof_engine::transport::child::guardian;
 use peerproof_engine::verdict::Verdict;
 
@@ -77,6 +79,15 @@ impl fmt::Debug for SuiteError {
 }
 
 impl std::error::Error for SuiteError {}
+
+impl From<Unprepared> for SuiteError {
+    fn from(error: Unprepared) -> Self {
+        match error {
+            Unprepared::Peer(sentence) => Self::Configuration(sentence),
+            Unprepared::Machine(sentence) => Self::Machine(sentence),
+        }
+    }
+}
 
 impl SuiteError {
     /// Prints the sentence and ends the process with the status that the command line has for it.
@@ -243,8 +254,13 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
         }
         let around =
             Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &interrupted };
-        runner::prepare(&mut peer, &options, around)
-            .map_err(|error| SuiteError::Configuration(format!("{}: {error}", peer.name)))?;
+        let ask = || runner::probe(&peer, &options, around).map_err(|error| error.of(&peer.name));
+        let run = suite.variables.get("NEXTEST_RUN_ID").and_then(|id| id.to_str());
+        let probes = match run.filter(|_| peer.is_process()) {
+            Some(run) => once::asked(&once::file(&actor_exe.program, &peer), run, &peer, ask),
+            None => ask(),
+        }?;
+        runner::learn(&mut peer, &probes);
     }
     let shared = Arc::new(Shared {
         peer,
@@ -403,6 +419,33 @@ mod tests {
         assert!(passed > 5 && failed == 0, "{passed} passed, {failed} failed");
         let (passed, failed) = tally(suite(|_| Box::new(Replies(|_: &[u8]| b"no\n".to_vec()))));
         assert!(passed == 0 && failed > 5, "{passed} passed, {failed} failed");
+    }
+
+    #[test]
+    fn one_run_of_nextest_asks_a_peer_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let starts = dir.path().join("starts");
+        let script = format!("echo >> {}; exec cat", starts.display());
+        let config = format!("[peer]\nboundary = \"toolhost\"\nserve = [\"/bin/sh\", \"-c\", {script:?}]\n");
+        let known = Config::parse(&config, "peerproof.toml", Path::new("."), &table::all()).unwrap();
+        let peer = || known.clone().peer(&BTreeMap::new()).unwrap();
+        let file = once::file(&dir.path().join("tests"), &peer());
+        let interrupted = Arc::default();
+        let actor_exe = ActorExe::new("/nowhere");
+        let around = Surroundings { actor_exe: &actor_exe, scratch: dir.path(), interrupted: &interrupted };
+        let asked = |run: &str| {
+            let peer = peer();
+            let ask = || runner::probe(&peer, &Options::default(), around);
+            let probes = once::asked(&file, run, &peer, ask).unwrap();
+            let told: Vec<_> = probes.into_iter().map(|probe| (probe.plan, probe.events)).collect();
+            (told, peer.pace.all(), std::fs::read_to_string(&starts).unwrap().len())
+        };
+        let first = asked("a");
+        assert!(first.2 > 0 && !first.0.is_empty());
+        assert_eq!(asked("a"), first, "nobody asks again");
+        assert!(asked("b").2 > first.2, "another run asks");
+        std::fs::write(&file, "cut").unwrap();
+        assert!(asked("b").2 > 2 * first.2, "what was cut is not believed");
     }
 
     #[test]

@@ -1,0 +1,135 @@
+//! What is asked of a peer before its checks: which roles and features it has.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Options, Surroundings, lab};
+use crate::peer::Peer;
+use crate::transcript::{Kind, Transcript};
+
+/// Why a peer could not be asked, by whose doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unprepared {
+    /// It cannot be started as it is configured.
+    Peer(String),
+    /// This machine does not give what the harness needs.
+    Machine(String),
+}
+
+impl Unprepared {
+    /// The same with the name of the peer before it.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
+        match self {
+            Self::Peer(sentence) => Self::Peer(format!("{name}: {sentence}")),
+            Self::Machine(sentence) => Self::Machine(format!("{name}: {sentence}")),
+        }
+    }
+}
+
+impl fmt::Display for Unprepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer(sentence) | Self::Machine(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for Unprepared {}
+
+/// Asks the peer which roles and features it has and completes its facts.
+///
+/// # Errors
+/// [`Unprepared`], one sentence.
+pub fn prepare(
+    peer: &mut Peer,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, Unprepared> {
+    let probes = probe(peer, options, around)?;
+    learn(peer, &probes);
+    Ok(probes)
+}
+
+/// Completes the facts of a peer with what it said to [`probe`].
+pub fn learn(peer: &mut Peer, probes: &[Transcript]) {
+    let features_given = peer.features_given;
+    peer.boundary.complete(&mut peer.facts, features_given, probes);
+}
+
+/// Asks the peer which roles and features it has.
+///
+/// # Errors
+/// [`Unprepared`], one sentence.
+pub fn probe(
+    peer: &Peer,
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<Vec<Transcript>, Unprepared> {
+    /// Nothing that probes ask for is larger.
+    const PROBE_STDOUT_BYTES_MAX: usize = 4 << 20;
+    let mut probes = Vec::new();
+    for mut plan in peer.boundary.probes(&peer.facts) {
+        if let Some(first) = plan.steps.first_mut() {
+            // Its answer shows how long the peer takes to start, whatever it is.
+            first.canary = true;
+        }
+        let mut lab = lab(peer, options, around);
+        lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
+        let transcript = match lab.execute("probe", &plan) {
+            // What comes next is not run either, and says so.
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => executed.map_err(Unprepared::Machine)?,
+        };
+        for event in &transcript.events {
+            if let Kind::StartFailed { error } = &event.kind {
+                return Err(Unprepared::Peer(error.clone()));
+            }
+        }
+        let is_over = is_mute(&transcript);
+        probes.push(transcript);
+        if is_over {
+            break;
+        }
+    }
+    Ok(probes)
+}
+
+/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came instead of what a role says, or
+/// nothing where it is played, by role.
+///
+/// # Errors
+/// A fault of this machine.
+pub fn try_roles(
+    peer: &Peer,
+    probes: &[Transcript],
+    options: &Options,
+    around: Surroundings<'_>,
+) -> Result<BTreeMap<String, Option<String>>, String> {
+    let facts = &peer.facts;
+    if !probes.is_empty() && probes.iter().all(is_mute) {
+        return Ok(BTreeMap::new());
+    }
+    let Some(trials) = peer.boundary.trials(facts) else {
+        let seen = |role: &String| (role.clone(), facts.misfits.get(role).cloned());
+        return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
+    };
+    let mut tried = BTreeMap::new();
+    for (role, plan) in trials {
+        let lab = lab(peer, options, around);
+        let transcript = match lab.execute("trial", &plan) {
+            Err(_) if lab.budget.is_interrupted() => break,
+            executed => executed?,
+        };
+        tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
+        if is_mute(&transcript) {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// Whether a peer said nothing at all. It is not asked again: each question would cost a deadline.
+fn is_mute(transcript: &Transcript) -> bool {
+    !transcript.events.iter().any(|event| matches!(event.kind, Kind::Received { .. }))
+}

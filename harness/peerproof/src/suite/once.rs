@@ -1,0 +1,70 @@
+//! What a peer was asked before its checks, asked once in a run of nextest, which starts a process for each test.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use peerproof_engine::pace::Measured;
+use peerproof_engine::peer::Peer;
+use peerproof_engine::private;
+use peerproof_engine::transcript::Transcript;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// What is kept beside the binary of the tests until the next run.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// The run of nextest that it belongs to.
+    run: String,
+    /// What was measured meanwhile.
+    pace: BTreeMap<String, Measured>,
+    /// The conversations, each in its stored form.
+    probes: Vec<String>,
+}
+
+/// Where it is kept for `peer` by the tests in `program`.
+pub(super) fn file(program: &Path, peer: &Peer) -> PathBuf {
+    let mut hash = Sha256::new();
+    hash.update(format!("{:?}", (&peer.commands, &peer.env, &peer.facts, peer.features_given)));
+    let name = hash.finalize().iter().take(8).fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
+    program.with_file_name(format!(".peerproof-asked-{name}"))
+}
+
+/// What `ask` gives, or gave to another process of the same run. A `file` that cannot be used keeps nothing.
+pub(super) fn asked<E>(
+    file: &Path,
+    run: &str,
+    peer: &Peer,
+    ask: impl FnOnce() -> Result<Vec<Transcript>, E>,
+) -> Result<Vec<Transcript>, E> {
+    // The others wait here for the one that asks; the lock goes with its process.
+    let locked = private::open(file).ok().filter(|held| flock(held, FlockOperation::LockExclusive).is_ok());
+    let Some(mut held) = locked else { return ask() };
+    if let Some((pace, probes)) = kept(&mut held, run) {
+        peer.pace.restore(pace);
+        return Ok(probes);
+    }
+    let probes = ask()?;
+    let stored = probes.iter().map(|probe| {
+        let mut bytes = Vec::new();
+        probe.store(&mut bytes).ok()?;
+        String::from_utf8(bytes).ok()
+    });
+    if let Some(probes) = stored.collect() {
+        let kept = Kept { run: run.to_owned(), pace: peer.pace.all(), probes };
+        // What cannot be written is asked again.
+        let _asked_again = serde_json::to_string(&kept).is_ok_and(|text| private::write(file, &text).is_ok());
+    }
+    Ok(probes)
+}
+
+/// What is kept of this run, if anything is.
+fn kept(held: &mut File, run: &str) -> Option<(BTreeMap<String, Measured>, Vec<Transcript>)> {
+    let mut text = String::new();
+    held.read_to_string(&mut text).ok()?;
+    let kept: Kept = serde_json::from_str(&text).ok()?;
+    let probes = kept.probes.iter().map(|stored| Transcript::load(stored.as_bytes()).ok());
+    (kept.run == run).then_some((kept.pace, probes.collect::<Option<_>>()?))
+}
