@@ -10,9 +10,9 @@ use globset::{Glob, GlobMatcher};
 use serde_json::Value;
 
 use super::check::scratch;
-use super::peer_args::{PeerArgs, reference_peer};
+use super::peer_args::{PeerArgs, provider};
 use super::run_args::{Format, duration, setting};
-use super::{Context, Done, Exit, Stop, boundary_named};
+use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::bench::{self as report, Header};
 use peerproof::report::printer::Printer;
@@ -223,12 +223,7 @@ impl Args {
                  them)",
             ));
         };
-        let boundary = boundary_named(name)?;
-        let references = table::played(boundary).references();
-        let provider = references.iter().find(|reference| reference.side == Side::Provider);
-        let provider =
-            provider.ok_or_else(|| Stop::usage(format!("{name} has no reference peer to measure")))?;
-        reference_peer(boundary, provider, &[], context)
+        provider(name, context)
     }
 
     fn second_peer(

@@ -19,6 +19,7 @@ use peerproof_engine::runner::{self, Surroundings};
 /// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
 ///
 /// Every conversation runs in a process of its own. One of each sort of finding is shrunk and written as a reproducer.
+/// Without a command and a configuration the built-in reference peer of the boundary is fuzzed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 nothing new, 8 something new was found, 2 usage or configuration,
 70 harness fault, 130 interrupted.")]
@@ -52,7 +53,7 @@ pub struct Args {
 /// Usage, configuration, a corpus that cannot be read or written, or a peer that cannot be started.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
-    let mut peer = args.peer.peer(args.boundary.as_deref(), context)?;
+    let mut peer = args.peer.peer_or_reference(args.boundary.as_deref(), context)?;
     let corpus = match &args.corpus {
         Some(folder) => Corpus::load(folder).map_err(Stop::usage)?,
         None => Corpus::default(),

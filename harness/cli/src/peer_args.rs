@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Context, Stop, boundary_named};
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::clause::Side;
 use peerproof_engine::config::{Config, DEFAULT_FILE};
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::Reference;
@@ -56,6 +57,17 @@ impl PeerArgs {
                 "which peer? give its command line behind `--`, or --config FILE (`peerproof init` writes one)",
             )),
         }
+    }
+
+    /// The peer that is meant; without a command and a configuration the reference peer that answers for `boundary`.
+    ///
+    /// # Errors
+    /// Nothing names a peer or a boundary, or the configuration is wrong.
+    pub fn peer_or_reference(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
+        let (None, Some(name)) = (self.config(boundary, context)?, boundary) else {
+            return self.peer(boundary, context);
+        };
+        provider(name, context)
     }
 
     /// The peers that are meant; without a command and a configuration the reference peers of `boundary` or of all.
@@ -244,6 +256,19 @@ fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str),
     text.split_once('=')
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| format!("{flag} takes {form}, not {text:?}"))
+}
+
+/// The reference peer that answers, for the boundary of this name.
+///
+/// # Errors
+/// There is no such boundary, or nobody answers in it.
+pub fn provider(name: &str, context: &Context) -> Result<Peer, Stop> {
+    let boundary = boundary_named(name)?;
+    let references = table::played(boundary).references();
+    let provider = references.iter().find(|reference| reference.side == Side::Provider);
+    let provider =
+        provider.ok_or_else(|| Stop::usage(format!("{name} has no reference peer that answers")))?;
+    reference_peer(boundary, provider, &[], context)
 }
 
 /// A reference peer as child processes of our own binary, with `extra` arguments such as `--choice key=value`.

@@ -43,6 +43,14 @@ fn no_command_shows_the_usage() {
 }
 
 #[test]
+fn the_reference_is_fuzzed_where_no_peer_is_named() {
+    let folder = empty();
+    let args = ["fuzz", "toolhost", "--conversations", "3"];
+    peerproof(folder.path()).args(args).assert().code(0).stdout(contains("3 conversations"));
+    refused(&["fuzz"], &["which peer?"]);
+}
+
+#[test]
 fn a_program_that_cannot_be_started_is_named_with_what_is_in_its_place() {
     let folder = empty();
     fs::create_dir(folder.path().join("dir")).unwrap();
