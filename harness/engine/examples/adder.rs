@@ -99,7 +99,11 @@ impl Face for Adder {
     fn fit(&self, _: &Expected<String>, way: &String, came: &[&String]) -> Result<(), Misfit> {
         let repair = || Repair::Set { at: String::new(), to: Some(way.clone()) };
         let fits = came.iter().all(|answer| *answer == way);
-        if fits { Ok(()) } else { Err(Misfit { rank: 0, reason: "wrong_answer", repair: repair() }) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Misfit { rank: 0, clause: None, reason: "wrong_answer", repair: repair() })
+        }
     }
 
     fn phrase(&self, _: &Expected<String>, way: &String) -> String {

@@ -46,6 +46,9 @@ pub enum Framing {
     Whole,
     /// A server: each body of an HTTP request is a message, the body of its reply the answer.
     Bodies,
+    /// The process asks and the harness answers, a message a line both ways, until it has nothing more to ask. What becomes of
+    /// its calls is the history of things.
+    Asks,
     /// The process is not spoken to. What it does shows in its effects.
     Silent,
 }
@@ -323,6 +326,8 @@ pub struct Stimulus<'a> {
 /// What a stimulus is.
 #[derive(Debug, Clone, Copy)]
 pub enum What<'a> {
+    /// The session begins: its peer has what the plan gives it.
+    Begun,
     /// A message to the peer, as it was written.
     Said(&'a Line),
     /// Anything else that was recorded: the end of a process, a file that was put, what an actor wrote.
@@ -334,6 +339,8 @@ pub enum What<'a> {
 pub struct Misfit {
     /// How far it is from fitting; of several the least counts.
     pub rank: u8,
+    /// The clause that is broken, whatever its step is about; `None`: that of the part.
+    pub clause: Option<&'static str>,
     /// Reason code.
     pub reason: &'static str,
     /// The smallest edit that would make it fit.
@@ -446,9 +453,9 @@ pub trait Face: Sync + Sized {
     /// What a frame holds.
     fn read(&self, frame: &Frame<'_>) -> Reading<Self::Message>;
 
-    /// What is seen of a thing outside conversations: the thing, and what it went through.
-    fn observe(&self, _event: &Event) -> Option<(String, Self::Message)> {
-        None
+    /// What an event shows of things outside conversations: each with what it went through.
+    fn observe(&self, _event: &Event) -> Vec<(String, Self::Message)> {
+        Vec::new()
     }
 
     /// The key of the request that a message answers.
@@ -490,6 +497,11 @@ pub trait Face: Sync + Sized {
         _came: &[&Self::Message],
     ) -> Option<String> {
         None
+    }
+
+    /// Whether a right answer shows that the peer still works.
+    fn is_canary(&self, asked: &Asked<Self>, _part: &Part<Self>) -> bool {
+        asked.canary
     }
 
     /// A way, in one phrase.
@@ -579,7 +591,7 @@ pub fn fitting<'a, F: Face>(
 /// What is wrong with what fits no alternative: of the one that comes closest. Where nothing may come, that it came.
 pub fn misfit<F: Face>(face: &F, part: &Part<F>, came: &[&F::Message]) -> Misfit {
     let misfits = part.ways().filter_map(|(_, way)| face.fit(part, way, came).err());
-    let unasked = Misfit { rank: u8::MAX, reason: "answered", repair: Repair::Drop };
+    let unasked = Misfit { rank: u8::MAX, clause: None, reason: "answered", repair: Repair::Drop };
     misfits.min_by_key(|misfit| misfit.rank).unwrap_or(unasked)
 }
 

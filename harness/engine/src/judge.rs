@@ -2,7 +2,7 @@
 //!
 //! The judge collects what a peer had to react to (`stimuli.rs`), asks the face what may come of it, cuts what the peer
 //! wrote into frames (`frames.rs`), gives each message to what it answers (`deal.rs`, `matching.rs`), looks for effects
-//! (`effects.rs`), and files every difference (`answers.rs`). Pure: the same transcript gives the same judgement for ever.
+//! (`effects.rs`), and files every difference (`answers.rs`, `things.rs`). Pure: the same transcript gives the same judgement for ever.
 
 mod answers;
 mod deal;
@@ -14,16 +14,15 @@ pub mod order;
 mod stimuli;
 #[cfg(test)]
 mod tests;
-
-use std::collections::BTreeMap;
+mod things;
 
 use crate::carriage::Carriage;
 use crate::ending::{Ending, left_behind};
-use crate::face::{Aim, Asked, Face, Framing, Part, Subject, misfit, phrase};
+use crate::face::{Aim, Asked, Face, Framing, Part};
 use crate::finding::{Finding, Judgement};
 use crate::lines::Line;
 use crate::plan::Act;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::Transcript;
 
 pub use deal::{Answer, Came};
 pub use frames::{Held, Output};
@@ -78,6 +77,8 @@ pub struct Trace<'a, F: Face> {
     pub transcript: &'a Transcript,
     /// What was asked, in all sessions.
     pub asked: &'a [Asked<F>],
+    /// What the model remembered when all stimuli were known.
+    pub state: &'a F::State,
     /// Its sessions with peers of the face.
     pub sessions: Vec<Heard<'a, F>>,
 }
@@ -107,7 +108,7 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
             found.findings.extend(left_behind(transcript, heard.session, no_process, no_file));
             gather(transcript, heard.session, found, &mut judgement);
         }
-        histories(face, transcript, trace.asked, &mut judgement);
+        things::judge(face, trace, &mut judgement);
         effects::judge(transcript, trace.asked, &mut judgement);
         for rule in face.rules() {
             for heard in &trace.sessions {
@@ -127,7 +128,7 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
 /// Matches what came with what was asked, and hands it to `with`.
 pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&Trace<'_, F>) -> R) -> R {
     let lines = stimuli::lines(face, transcript);
-    let mut asked = asked(face, transcript, &lines);
+    let (mut asked, state) = asked(face, transcript, &lines);
     let sessions = (0..)
         .zip(&transcript.plan.sessions)
         .filter_map(|(session, spec)| Some((session, face.framing(&spec.command)?)));
@@ -138,16 +139,14 @@ pub fn listen<F: Face, R>(face: &F, transcript: &Transcript, with: impl FnOnce(&
         .collect();
     let heard = |written| Written::heard(written, face, transcript, &lines, &asked);
     let sessions = written.iter().map(heard).collect();
-    with(&Trace { transcript, asked: &asked, sessions })
+    with(&Trace { transcript, asked: &asked, state: &state, sessions })
 }
 
 /// Adds what is said of one session. What is wrong with no step is wrong with its end.
 fn gather(transcript: &Transcript, session: usize, found: Judgement, judgement: &mut Judgement) {
-    let finish = transcript
-        .plan
-        .steps
-        .iter()
-        .position(|step| step.session == session && matches!(step.act, Act::Finish | Act::Signal(_)));
+    let finish = transcript.plan.steps.iter().position(|step| {
+        step.session == session && matches!(step.act, Act::Finish | Act::Signal(_) | Act::Play { .. })
+    });
     judgement.findings.extend(
         found.findings.into_iter().map(|finding| Finding { step: finding.step.or(finish), ..finding }),
     );
@@ -241,8 +240,8 @@ impl<'a, M> Written<'a, M> {
     }
 }
 
-/// What a transcript asks for, in order.
-fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> Vec<Asked<F>> {
+/// What a transcript asks for, in order, and what the model remembers of it.
+fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> (Vec<Asked<F>>, F::State) {
     let mut state = face.begin(transcript);
     let mut all = Vec::new();
     let steps = &transcript.plan.steps;
@@ -264,43 +263,5 @@ fn asked<F: Face>(face: &F, transcript: &Transcript, lines: &[Vec<Line>]) -> Vec
         });
     }
     face.complete(&mut state, &transcript.plan, &mut all);
-    all
-}
-
-/// Judges what became of things outside conversations.
-fn histories<F: Face>(face: &F, transcript: &Transcript, asked: &[Asked<F>], judgement: &mut Judgement) {
-    let mut seen: BTreeMap<String, Vec<F::Message>> = BTreeMap::new();
-    for event in &transcript.events {
-        if let Some((thing, message)) = face.observe(event) {
-            seen.entry(thing).or_default().push(message);
-        }
-    }
-    let is_lost = transcript.events.iter().any(|event| event.kind == Kind::WatchOverflow);
-    for (asked, part) in asked.iter().flat_map(|asked| asked.due.parts.iter().map(move |part| (asked, part)))
-    {
-        let Subject::Thing(thing) = &part.subject else { continue };
-        let history: Vec<&F::Message> = seen.get(thing).map(|seen| seen.iter().collect()).unwrap_or_default();
-        if history.is_empty()
-            && let Some(silence) = part.silence()
-        {
-            answers::note(asked, part, silence.shows, judgement);
-            continue;
-        }
-        if answers::is_right(face, asked, part, &history, judgement) {
-            continue;
-        }
-        if is_lost {
-            let why =
-                "watch_overflow: changes of the watched folder were lost, so that absence shows nothing";
-            judgement.untestable = Some(why.to_owned());
-            continue;
-        }
-        let misfit = misfit(face, part, &history);
-        let got = match history.as_slice() {
-            [] => "nothing was seen of it".to_owned(),
-            history => history.iter().map(|message| face.text(message)).collect::<Vec<_>>().join(", then "),
-        };
-        let finding = Finding::new(part.clause, misfit.reason, phrase(face, part), got);
-        judgement.findings.push(asked.file(finding.repaired_by(misfit.repair)));
-    }
+    (all, state)
 }

@@ -55,6 +55,7 @@ pub mod schema;
 pub mod selftest;
 pub mod shrink;
 pub mod sizes;
+pub mod talk;
 pub mod text;
 #[cfg(test)]
 mod toy;

@@ -1,5 +1,6 @@
 //! The lines of a conversation as they were really written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -28,6 +29,21 @@ pub struct Line {
     pub ended: bool,
     /// When its last byte was queued, microseconds.
     pub at_us: u64,
+}
+
+/// One line of a session, whoever wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// Step whose payload ended it; `None`: the peer wrote it.
+    pub step: Option<usize>,
+    /// Place of the event that completed it among those of its session.
+    pub place: usize,
+    /// When it was complete, microseconds.
+    pub at_us: u64,
+    /// Its bytes, without the line feed, 16 MiB at the most.
+    pub bytes: Vec<u8>,
+    /// A line feed ended it; else the input did.
+    pub ended: bool,
 }
 
 /// What was written in the place of a variable.
@@ -166,6 +182,36 @@ pub fn of_session(transcript: &Transcript, session: usize) -> Vec<Line> {
     lines
 }
 
+/// The lines of both sides in the order in which they were complete; of ours also what the end of input completed.
+pub fn spoken(transcript: &Transcript, session: usize) -> Vec<Spoken> {
+    let mut all = Vec::new();
+    let (mut ours, mut theirs, mut last) = (Vec::new(), Vec::new(), None);
+    for (place, event) in transcript.of(session).enumerate() {
+        let at_us = event.at_us;
+        let (step, open, bytes) = match &event.kind {
+            Kind::Received { bytes } => (None, &mut theirs, Cow::Borrowed(bytes.0.as_slice())),
+            Kind::Sent { step, payload } => {
+                last = Some(*step);
+                (last, &mut ours, Cow::Owned(payload.expand(&Vars::new()).unwrap_or_default()))
+            }
+            Kind::StdinClosed if !ours.is_empty() => {
+                let bytes = std::mem::take(&mut ours);
+                all.push(Spoken { step: last, place, at_us, bytes, ended: false });
+                continue;
+            }
+            _ => continue,
+        };
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let line = part.strip_suffix(b"\n");
+            extend(open, line.unwrap_or(part));
+            if line.is_some() {
+                all.push(Spoken { step, place, at_us, bytes: std::mem::take(open), ended: true });
+            }
+        }
+    }
+    all
+}
+
 /// For each step that was sent the places of the events that began its first line and its others, among those of the
 /// session: the first line may have begun in an earlier step. No frame that came before answers such a line.
 pub fn begun(transcript: &Transcript, session: usize) -> BTreeMap<usize, (usize, usize)> {
@@ -246,7 +292,7 @@ mod tests {
     use crate::clause::Side;
     use crate::facts::Facts;
     use crate::plan::{Chunking, Plan, Step};
-    use crate::transcript::Event;
+    use crate::transcript::{Bytes, Event};
 
     #[test]
     fn what_a_variable_stood_for_is_found_in_what_was_written() {
@@ -281,6 +327,40 @@ mod tests {
         assert_eq!(found("{\"a\":\"x-y\"}\n{\"b\":12}\n"), ["a=x-y", "b= c=12"]);
         assert_eq!(found("{\"a\":\"\"}\n{\"b\":}\n"), ["a=", "b= c="]);
         assert_eq!(found("sealed\n"), ["a=sealed\n"], "all of it may be one");
+    }
+
+    #[test]
+    fn lines_of_both_sides_stand_in_the_order_in_which_they_were_complete() {
+        let kinds = [
+            Kind::Sent { step: 4, payload: Payload::text("a\nb") },
+            Kind::Received { bytes: Bytes(b"1\n2\n3".to_vec()) },
+            Kind::Sent { step: 5, payload: Payload::text("c\nd") },
+            Kind::Received { bytes: Bytes(b"\n4".to_vec()) },
+            Kind::StdinClosed,
+        ];
+        let events = kinds.into_iter().map(|kind| Event { at_us: 0, session: 0, kind }).collect();
+        let transcript = Transcript {
+            boundary: "toy".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(Plan::default()),
+            timeout_scale: 1.0,
+            events,
+        };
+        let told = spoken(&transcript, 0).into_iter().map(|line| {
+            let text = String::from_utf8_lossy(&line.bytes).into_owned();
+            (line.place, line.step, text, line.ended)
+        });
+        let line = |place, step, text: &str, ended| (place, step, text.to_owned(), ended);
+        let expected = [
+            line(0, Some(4), "a", true),
+            line(1, None, "1", true),
+            line(1, None, "2", true),
+            line(2, Some(5), "bc", true),
+            line(3, None, "3", true),
+            line(4, Some(5), "d", false),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
     }
 
     #[test]

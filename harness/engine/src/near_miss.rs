@@ -4,6 +4,8 @@
 //! accepts one of them. Every boundary draws on this one list for tokens, signatures, nonces, methods, aids, SIDs and
 //! file names.
 
+use crate::json::Json;
+
 /// One text that differs from the right one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearMiss {
@@ -130,6 +132,41 @@ fn swapped(text: &str, pairs: &[(char, char)]) -> String {
     text.chars().map(other).collect()
 }
 
+/// Most near misses of an id that are made.
+pub const NEAR_IDS_MAX: usize = 32;
+
+/// Ids that a careless comparison takes for `id`, and that no small number is.
+pub fn near_ids(id: &Json) -> Vec<Json> {
+    let text = |text: &str| near_misses(text).into_iter().map(|miss| Json::from(miss.text.as_str()));
+    match id {
+        Json::String(id) => text(id).collect(),
+        // Where the number is small and counted up, its neighbours may be ids of others: these are not.
+        Json::Number(_) => id.as_i64().map_or_else(Vec::new, |number| {
+            let numbers =
+                [format!("{number}.5"), (number + (1 << 32)).to_string(), (-number - 1).to_string()];
+            let numbers = numbers.iter().filter_map(|number| number.parse().ok());
+            let number = number.to_string();
+            let texts = near_misses(&number).into_iter().map(|miss| miss.text);
+            // Without a blank it would be the number in text.
+            let texts = texts.filter(|text| text.trim() == number || text.parse::<i64>().is_err());
+            numbers.chain(texts.map(|text| Json::from(text.as_str()))).collect()
+        }),
+        _ => Vec::new(),
+    }
+}
+
+/// An id that who does not look at types takes for the same: an integer as text, the text of one as a number.
+pub fn of_the_other_type(id: &Json) -> Option<Json> {
+    match id {
+        Json::Number(_) => id.as_i64().map(|number| Json::from(number.to_string().as_str())),
+        Json::String(text) => {
+            let number: i64 = text.parse().ok()?;
+            (number.to_string() == *text).then(|| Json::from(number))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -173,6 +210,26 @@ mod tests {
             "full-width-letter",
         ] {
             assert!(kinds().contains(&kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn near_ids_are_others() {
+        for id in ["7", "0", "-3", "\"a-1\"", "\"7\""] {
+            let id: Json = id.parse().unwrap();
+            let near = near_ids(&id);
+            assert!((3..=NEAR_IDS_MAX).contains(&near.len()) && !near.contains(&id), "{near:?}");
+        }
+        assert_eq!(near_ids(&Json::Null), []);
+    }
+
+    #[test]
+    fn an_id_has_another_type_where_it_is_an_integer() {
+        let other = |text: &str| of_the_other_type(&text.parse().unwrap()).map(|id| id.to_text());
+        assert_eq!(other("7").as_deref(), Some("\"7\""));
+        assert_eq!(other("\"-7\"").as_deref(), Some("-7"));
+        for id in ["\"07\"", "\"a-1\"", "1.5", "null", "\"\""] {
+            assert_eq!(other(id), None, "{id}");
         }
     }
 }

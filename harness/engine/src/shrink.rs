@@ -32,6 +32,7 @@ use crate::transcript::{Awaited, Kind, Transcript};
 
 mod bytes;
 mod own;
+mod payloads;
 mod play;
 mod reference;
 mod spelling;
@@ -39,8 +40,9 @@ mod steps;
 mod structure;
 mod turns;
 
+pub use payloads::payloads;
 use reference::ReferenceLab;
-pub use structure::variants as simpler;
+pub use structure::{variants as simpler, without_pieces};
 
 /// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
 const PROPOSED_BYTES_MAX: usize = 256 << 10;

@@ -148,7 +148,7 @@ impl Face for Server {
             _ => None,
         };
         let repair = Repair::Set { at: misfit.place().to_owned(), to };
-        Err(Misfit { rank: misfit as u8, reason: misfit.reason(), repair })
+        Err(Misfit { rank: misfit as u8, clause: None, reason: misfit.reason(), repair })
     }
 
     fn fits(&self, unit: &Unit, way: &Way, came: &[&Message]) -> bool {

@@ -24,7 +24,7 @@ pub(super) fn is_right<F: Face>(
     if let Some(why) = face.leaves_open(part, asked.aim.as_ref(), came) {
         own.untestable = Some(why);
     }
-    own.canaries_answered += usize::from(asked.canary);
+    own.canaries_answered += usize::from(face.is_canary(asked, part));
     note(asked, part, face.shows(part, allowed, came), own);
     true
 }
@@ -61,6 +61,8 @@ pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_
         Framing::Lines => session.end(),
         Framing::Bodies => session.end_of_server(),
         Framing::Whole | Framing::Silent => session.end_of_one(),
+        // `things.rs` knows whether it had come to its end.
+        Framing::Asks => {}
     }
     session.own
 }
@@ -97,7 +99,12 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let ending = &self.heard.ending;
         let has_rest = !rest.iter().all(u8::is_ascii_whitespace);
-        if has_rest && !self.heard.exchanges.is_empty() && ending.exit.is_some() && !ending.cut {
+        let is_over = match self.framing {
+            // Whoever is left alone may give up what it writes.
+            Framing::Asks => ending.exit == Some(Exit::Code(0)) && !ending.input_ended,
+            _ => !self.heard.exchanges.is_empty() && ending.exit.is_some() && !ending.cut,
+        };
+        if has_rest && is_over {
             let got = shorten(&String::from_utf8_lossy(rest), QUOTED_CHARS).into_owned();
             let expected = "every message ends with a line feed";
             let clause = self.face.manners().protocol_only;
@@ -356,7 +363,7 @@ impl<F: Face> Session<'_, '_, F> {
     }
 }
 
-fn still_running(ending: &Ending, at_term: &str, at_eof: &str, expected: &str) -> Finding {
+pub(super) fn still_running(ending: &Ending, at_term: &str, at_eof: &str, expected: &str) -> Finding {
     let clause = if ending.signalled { at_term } else { at_eof };
     let finding = Finding::new(clause, "does_not_end", expected, "still running, killed");
     finding.of_nature(Nature::Hang).repaired_by(Repair::Sooner)

@@ -78,7 +78,7 @@ pub fn of<F: Face>(
         output(face, &Frame { bytes, exit, status: None, is_due: true }, place, at_us)
     };
     match framing {
-        Framing::Lines => {
+        Framing::Lines | Framing::Asks => {
             let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let frames = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
             let frames = frames.zip(lines::line_feeds(transcript, session)).map(|(line, place)| {

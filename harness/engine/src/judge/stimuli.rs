@@ -22,7 +22,7 @@ pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
     let sessions = transcript.plan.sessions.iter().enumerate();
     sessions
         .map(|(session, spec)| match face.framing(&spec.command) {
-            Some(Framing::Lines | Framing::Bodies) => lines::of_session(transcript, session),
+            Some(Framing::Lines | Framing::Bodies | Framing::Asks) => lines::of_session(transcript, session),
             Some(Framing::Whole) => lines::of_run(transcript, session).into_iter().collect(),
             Some(Framing::Silent) | None => Vec::new(),
         })
@@ -38,9 +38,19 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
     let mut next = vec![0; lines.len()];
     let mut places = vec![0; lines.len()];
     let mut acts = Acts::of_plan(plan);
+    let mut is_begun = vec![false; lines.len()];
     let mut all = Vec::new();
     for event in &transcript.events {
         let session = event.session;
+        if is_begun.get_mut(session).is_some_and(|is_begun| !std::mem::replace(is_begun, true)) {
+            let step = plan.steps.iter().position(|step| step.session == session);
+            let at_us = event.at_us;
+            all.push(Placed {
+                stimulus: Stimulus { session, at_us, step, fenced: false, how: None, what: What::Begun },
+                spot: Spot::default(),
+                line: None,
+            });
+        }
         let written = match &event.kind {
             Kind::Sent { step, .. } => Some(*step),
             // What no line feed ended, and the one message of a process, are complete at the end of input.
@@ -53,7 +63,7 @@ pub fn of<'a>(transcript: &'a Transcript, lines: &'a [Vec<Line>]) -> Vec<Placed<
                 (usize::MAX, Kind::Exited { .. }) => transcript.plan.recorded,
                 (usize::MAX, Kind::StdinBroken { .. }) => !line.ended,
                 (usize::MAX, _) => true,
-                (step, _) => line.ended && line.step == step,
+                (step, _) => line.ended && line.step == step && line.at_us <= event.at_us,
             };
             is_its.then(|| *next += 1).map(|()| line)
         };

@@ -1,7 +1,7 @@
-//! Three toys of faces whose peers are judged by what they do beside their words: a dispatcher, a runner of tools and a queue
-//! of jobs.
-//! The peers are real processes, right ones and wrong ones.
+//! Toys of faces whose peers are judged by what they do beside their words: a dispatcher, a runner of tools and a queue of jobs,
+//! real processes, right ones and wrong ones; and one that asks, by hand.
 
+mod asker;
 mod queue;
 mod relay;
 mod tool;

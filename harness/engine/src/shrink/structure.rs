@@ -307,7 +307,7 @@ fn simpler(node: &Json) -> Vec<Json> {
 const ONE_BY_ONE_MAX: usize = 24;
 
 /// `items` without everything, without its halves, its quarters, and without each one.
-fn without_pieces<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
+pub fn without_pieces<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     let mut out = Vec::new();
     let mut size = items.len();
     while size > 0 {

@@ -81,8 +81,8 @@ impl Face for Worker {
         Reading::Blank
     }
 
-    fn observe(&self, event: &Event) -> Option<(String, Seen)> {
-        match &event.kind {
+    fn observe(&self, event: &Event) -> Vec<(String, Seen)> {
+        let seen = || match &event.kind {
             Kind::FolderChanged { path, change, .. } => {
                 let folder = String::from_utf8_lossy(&path.0).split('/').next()?.to_owned();
                 let seen = match change {
@@ -94,7 +94,8 @@ impl Face for Worker {
             }
             Kind::ActorStarted { argv, .. } => Some((job_of(argv.last()?.as_bytes())?, Seen::Started)),
             _ => None,
-        }
+        };
+        seen().into_iter().collect()
     }
 
     fn fit(&self, _: &Expected<Life>, life: &Life, came: &[&Seen]) -> Result<(), Misfit> {
@@ -102,7 +103,7 @@ impl Face for Worker {
         let is_last = |folder: &String| matches!(folder.as_str(), "done" | "failed");
         let completed = count(&|seen| matches!(seen, Seen::MovedTo(folder) if is_last(folder)));
         let starts = count(&|seen| *seen == Seen::Started);
-        let wrong = |reason, repair| Err(Misfit { rank: 0, reason, repair });
+        let wrong = |reason, repair| Err(Misfit { rank: 0, clause: None, reason, repair });
         let is_end = |seen: &&&Seen| matches!(seen, Seen::MovedTo(folder) if is_last(folder));
         let ended = came.iter().position(|seen| is_end(&seen)).unwrap_or(came.len());
         match (completed, starts) {

@@ -83,7 +83,7 @@ impl Face for Dispatcher {
                 tool.wrote = bytes.expand(&Default::default()).unwrap_or_default();
             }
             What::Happened(Kind::ActorEnded { exit, .. }) => tool.exit = Some(*exit),
-            What::Happened(_) => {}
+            What::Begun | What::Happened(_) => {}
         }
         None
     }
@@ -108,7 +108,12 @@ impl Face for Dispatcher {
         let Some(printed) = came.first() else { return Ok(()) };
         let error = printed.get("error").and_then(Json::as_str);
         let wrong = |reason, at: &str, to: String| {
-            Err(Misfit { rank: 0, reason, repair: Repair::Set { at: at.to_owned(), to: Some(to) } })
+            Err(Misfit {
+                rank: 0,
+                clause: None,
+                reason,
+                repair: Repair::Set { at: at.to_owned(), to: Some(to) },
+            })
         };
         match (way, error) {
             (Way::Output(output), None) if output == *printed => Ok(()),

@@ -79,14 +79,18 @@ impl Face for Runner {
         let misfit = |reason, at: &str, to: &str| {
             Err(Misfit {
                 rank: 0,
+                clause: None,
                 reason,
                 repair: Repair::Set { at: at.to_owned(), to: Some(to.to_owned()) },
             })
         };
         match way {
-            _ if *exit != Exit::Code(0) => {
-                Err(Misfit { rank: 1, reason: "exit_status", repair: Repair::Exit(Exit::Code(0)) })
-            }
+            _ if *exit != Exit::Code(0) => Err(Misfit {
+                rank: 1,
+                clause: None,
+                reason: "exit_status",
+                repair: Repair::Exit(Exit::Code(0)),
+            }),
             Way::Done if ok != Some(true) => misfit("refused", "/ok", "true"),
             Way::Blocked | Way::Refused if ok != Some(false) => misfit("accepted", "/ok", "false"),
             Way::Blocked if code != Some("guarantee_blocked") => {
