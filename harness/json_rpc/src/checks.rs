@@ -5,7 +5,6 @@ use peerproof_engine::check::Check;
 use super::cases::{self, server};
 
 mod auth;
-mod client;
 pub mod computed;
 mod http;
 mod rate;

@@ -25,24 +25,15 @@ mod clause {
 /// Ids that are remembered as under way: a client whose requests are never answered must not cost more.
 const UNDER_WAY_MAX: usize = 4_096;
 
-/// Something that one of the two said, in the order of the recording.
-enum Said<'a> {
-    /// A line of the client's: step, text, whether a line feed ended it.
-    Client(usize, &'a [u8], bool),
-    /// A line of the server's.
-    Server(&'a [u8]),
-}
-
 /// Judges what the client of each session wrote.
 pub fn judge(transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for session in 0..transcript.plan.sessions.len() {
         let mut client = Client::default();
-        let (sent, received) = (lines::of_session(transcript, session), answers(transcript, session));
-        for said in in_order(transcript, session, &sent, &received) {
-            match said {
-                Said::Client(step, bytes, ended) => client.line(step, bytes, ended),
-                Said::Server(bytes) => client.hears(bytes),
+        for line in lines::spoken(transcript, session) {
+            match line.step {
+                Some(step) => client.line(step, &line.bytes, line.ended),
+                None => client.hears(&line.bytes),
             }
         }
         findings.extend(client.findings);
@@ -61,50 +52,6 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
 /// Whether somebody else may have sent such a signal: SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM.
 fn ended_from_outside(signal: i32) -> bool {
     matches!(signal, 1 | 2 | 9 | 13 | 15)
-}
-
-/// The server's lines, each with the number of the event that completed it.
-fn answers(transcript: &Transcript, session: usize) -> Vec<(usize, Vec<u8>)> {
-    let mut lines = Vec::new();
-    let mut open: Vec<u8> = Vec::new();
-    for (at, event) in transcript.events.iter().enumerate().filter(|(_, event)| event.session == session) {
-        let Kind::Received { bytes } = &event.kind else { continue };
-        for part in bytes.0.split_inclusive(|byte| *byte == b'\n') {
-            open.extend_from_slice(part);
-            if open.last() == Some(&b'\n') {
-                lines.push((at, std::mem::take(&mut open)));
-            }
-        }
-    }
-    lines
-}
-
-/// Both in the order in which they were complete.
-fn in_order<'a>(
-    transcript: &Transcript,
-    session: usize,
-    sent: &'a [lines::Line],
-    received: &'a [(usize, Vec<u8>)],
-) -> Vec<Said<'a>> {
-    let mut all = Vec::with_capacity(sent.len() + received.len());
-    let (mut sent, mut received) = (sent.iter().peekable(), received.iter().peekable());
-    for (at, event) in transcript.events.iter().enumerate().filter(|(_, event)| event.session == session) {
-        match &event.kind {
-            Kind::Sent { step, .. } => {
-                while let Some(line) = sent.next_if(|line| line.step == *step && line.ended) {
-                    all.push(Said::Client(line.step, &line.bytes, true));
-                }
-            }
-            Kind::Received { .. } => {
-                while let Some((_, line)) = received.next_if(|(place, _)| *place == at) {
-                    all.push(Said::Server(line));
-                }
-            }
-            _ => {}
-        }
-    }
-    all.extend(sent.map(|line| Said::Client(line.step, &line.bytes, line.ended)));
-    all
 }
 
 /// A client that is listened to.

@@ -107,16 +107,15 @@ impl Boundary for JsonRpc {
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
-        match transcript.plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. })) {
-            true => client::oracle::admit(&transcript.plan),
+        match is_played(&transcript.plan) {
+            true => client::face::admit(&transcript.plan),
             false => server::admit(&transcript.plan),
         }
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
-        let is_played = |step: &Step| matches!(step.act, Act::Play { .. });
-        match transcript.plan.steps.iter().any(is_played) {
-            true => client::oracle::judge(transcript),
+        match is_played(&transcript.plan) {
+            true => client::face::judge(transcript),
             false => server::judge(transcript),
         }
     }
@@ -212,6 +211,11 @@ impl Boundary for JsonRpc {
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
         redundant::CHECKS
     }
+}
+
+/// Whether the harness plays a server for a client.
+fn is_played(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }
 
 /// Whether a word of a command line is about a server that is spoken to over HTTP.

@@ -1,7 +1,7 @@
 //! Conversations with a peer that asks: the boundary makes what the peer is told, and what it is told back, smaller.
 //!
-//! What may come of such a conversation is not derived from bytes: it is a part of the plan. So a smaller one is
-//! carried out only where the correct peer, in each form that the contract leaves it, still has nothing to fear of it.
+//! A script is no message, and its plan may say what comes of it. So a smaller one is carried out only where the correct peer,
+//! in each form that the contract leaves it, still has nothing to fear of it.
 
 use std::collections::BTreeSet;
 

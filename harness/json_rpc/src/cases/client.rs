@@ -1,24 +1,22 @@
 //! Rows about a client: the harness plays the server.
 //!
 //! A step adds a call to the scenario (`call`), says what the server does when requests come (`on`, `on_all`), or says
-//! something of the whole conversation. A call that says nothing of its end is answered as usual.
+//! something of the whole conversation. How each call may end follows from that.
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::super::checks::computed;
 use super::super::client::COMMAND;
-use super::super::client::expect::Allowed;
+use super::super::client::generate::fill;
 use super::super::client::scenario::{Auth, Call};
 use super::super::client::scene::Scene;
 use super::super::client::script::{Deed, On, error, result, vars};
-use super::super::client::server::NEAR_IDS_MAX;
 use super::ended;
 use peerproof_engine::case::{Amount, Case, Loaded, Recipe, fill_in};
 use peerproof_engine::check::{Check, Untestable};
-use peerproof_engine::clause::ClauseId;
 use peerproof_engine::facts::Facts;
+use peerproof_engine::near_miss::NEAR_IDS_MAX;
 use peerproof_engine::payload::{Payload, Segment, Vars};
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::rng::Rng;
@@ -41,10 +39,6 @@ struct Row {
     batch: Option<String>,
     #[serde(default)]
     after: Vec<String>,
-    /// How the call may end, where it does not as usual.
-    allowed: Option<Vec<Allowed>>,
-    /// Clause that another end breaks; by default the case's first one.
-    clause: Option<ClauseId>,
     /// Ref of the call whose requests make the server do what `says` lists; by default that of `call`.
     on: Option<String>,
     /// Only the attempt with this number, from 1 on.
@@ -55,17 +49,13 @@ struct Row {
     /// The conversation takes so much longer, ms.
     #[serde(default)]
     takes_ms: u64,
-    /// Choice that the conversation shows.
-    choice: Option<String>,
     /// Requests are signed; the name of the key, if it has one.
     key_id: Option<String>,
     /// Whether a last call shows that the client still works.
     canary: Option<bool>,
-    /// The delays of all retries are measured together.
+    /// Calls of every kind are added, with what the server does about them.
     #[serde(default)]
-    measures_delays: bool,
-    /// The function that adds something.
-    computed: Option<String>,
+    generated: bool,
 }
 
 /// What the server does: one of `line`, `result`, `error`, `stream`, `hang_up` and `die`.
@@ -88,7 +78,7 @@ struct Said {
     stream: Option<String>,
     /// Id of the stream.
     id: Option<String>,
-    /// Time between the messages of the stream, ms.
+    /// Time between the messages, ms.
     #[serde(default)]
     every_ms: u64,
     #[serde(default)]
@@ -116,9 +106,8 @@ fn check(case: &Case<Row>) -> Check {
 fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
     let mut scene = Scene::about(&case.clauses[0].0);
     for row in &case.steps {
-        if let Some(name) = &row.computed {
-            let add = computed::client(name).ok_or_else(|| format!("nothing is called {name:?}"))?;
-            add(&mut scene, facts, rng);
+        if row.generated {
+            fill(&mut scene, facts, rng);
         }
         row.perform(&mut scene)?;
     }
@@ -128,16 +117,9 @@ fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestab
 impl Row {
     fn perform(&self, scene: &mut Scene) -> Result<(), String> {
         if let Some(name) = &self.call {
-            let call = self.call(name)?;
-            match &self.allowed {
-                Some(allowed) => scene.call(call, allowed.iter().cloned()),
-                None => scene.usual(call),
-            };
+            scene.call(self.call(name)?);
         } else if let Some((attempts, base_ms)) = self.retry {
-            scene.retry(attempts, base_ms);
-        }
-        if let Some(clause) = &self.clause {
-            scene.under(&clause.0);
+            scene.scenario.retry = Some((attempts, base_ms));
         }
         if let Some(says) = &self.says {
             let on = match (&self.on_all, self.on.as_ref().or(self.call.as_ref())) {
@@ -151,20 +133,14 @@ impl Row {
             }
             scene.rule(on, deeds);
         }
-        if let Some(choice) = &self.choice {
-            scene.choice(choice);
-        }
         if let Some(id) = &self.key_id {
             let key_id = Some(id.clone()).filter(|id| !id.is_empty());
-            scene.auth(Auth { key: "peerproof-test-key".to_owned(), key_id });
+            scene.scenario.auth = Some(Auth { key: "peerproof-test-key".to_owned(), key_id });
         }
         if self.canary == Some(false) {
             scene.without_canary();
         }
-        if self.measures_delays {
-            scene.measures_delays();
-        }
-        scene.takes_ms(self.takes_ms);
+        scene.extra_ms += self.takes_ms;
         Ok(())
     }
 
@@ -263,8 +239,6 @@ mod tests {
                     let of_calls = row.method.is_some()
                         || row.params.is_some()
                         || row.timeout_ms.is_some()
-                        || row.allowed.is_some()
-                        || row.clause.is_some()
                         || row.batch.is_some()
                         || row.notify
                         || !row.after.is_empty();

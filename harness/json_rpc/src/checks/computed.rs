@@ -3,14 +3,12 @@
 use base64::Engine as _;
 
 use super::super::cases::words::role_call;
-use super::super::client::generate::fill;
-use super::super::client::scene::Scene;
 use super::super::generate;
 use super::super::model::{DEPTH_CERTAIN, depth};
 use super::super::role::role;
 use super::super::server::MEMORY;
 use super::super::talk::{Talk, UNKNOWN_METHOD, call, good, quoted, wrapper};
-use super::{auth, client, rate, sizes};
+use super::{auth, rate, sizes};
 use peerproof_engine::carriage::Carriage;
 use peerproof_engine::check::Untestable;
 use peerproof_engine::facts::Facts;
@@ -23,9 +21,6 @@ use peerproof_engine::rng::Rng;
 
 /// Adds steps to a conversation with a server.
 pub type Server = fn(&mut Talk<'_>, &Facts, &mut Rng) -> Result<(), Untestable>;
-
-/// Adds something to a conversation with a client.
-pub type Client = fn(&mut Scene, &Facts, &mut Rng);
 
 const SERVER: &[(&str, Server)] = &[
     ("ambient/each-with-a-canary", each_with_a_canary),
@@ -58,20 +53,9 @@ const SERVER: &[(&str, Server)] = &[
     ("streams/mixture", mixture_of_streams),
 ];
 
-const CLIENT: &[(&str, Client)] = &[("chatter", client::chatter), ("generated", fill)];
-
 /// The steps of this name.
 pub fn server(name: &str) -> Option<Server> {
-    find(SERVER, name)
-}
-
-/// What is added under this name.
-pub fn client(name: &str) -> Option<Client> {
-    find(CLIENT, name)
-}
-
-fn find<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
-    all.iter().find(|(known, _)| *known == name).map(|(_, made)| *made)
+    SERVER.iter().find(|(known, _)| *known == name).map(|(_, made)| *made)
 }
 
 /// Ten requests and half of another in one write, then its rest.
@@ -264,8 +248,8 @@ mod tests {
 
     #[test]
     fn every_name_is_called_by_a_row() {
-        let texts: String = ["", "client"].into_iter().flat_map(files).map(|(_, text)| text).collect();
-        for name in SERVER.iter().map(|(name, _)| name).chain(CLIENT.iter().map(|(name, _)| name)) {
+        let texts: String = files("").into_iter().map(|(_, text)| text).collect();
+        for (name, _) in SERVER {
             assert!(texts.contains(&format!("\"{name}\"")), "{name}");
         }
     }

@@ -1,6 +1,5 @@
 //! Makes scenarios with servers for them: calls of every kind in any mixture, each with what may come of it.
 
-use super::expect::Allowed;
 use super::scenario::Call;
 use super::scene::{Scene, usual_result};
 use super::script::{Deed, error, result};
@@ -50,25 +49,27 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
 
 /// Adds any calls to a scenario, with what its server does about them.
 pub fn fill(scene: &mut Scene, facts: &Facts, rng: &mut Rng) {
+    scene.aim = None;
     let batches = rng.below(3);
     let count = rng.range(1..=CALLS_MAX);
     for n in 0..count {
         let name = format!("g{n}");
         let mut call = Call::new(&name);
         if n > 0 && rng.chance(1, 4) {
-            call = call.after(&format!("g{}", rng.below(n)));
+            call.after.push(format!("g{}", rng.below(n)));
         } else if batches > 0 && rng.chance(1, 4) {
             // What is in a batch has the usual answer; the array is made by the server.
-            call = call.batch(&format!("b{}", rng.below(batches)));
-            scene.usual(if rng.chance(1, 3) { call.notify() } else { call });
+            call.batch = Some(format!("b{}", rng.below(batches)));
+            call.notify = rng.chance(1, 3);
+            scene.call(call);
             continue;
         }
         if rng.chance(1, 8) {
-            call = call.params(None);
+            call.params = None;
         }
         one(scene, call, facts.claims("retry"), rng);
     }
-    scene.takes_ms(3_000);
+    scene.extra_ms += 3_000;
 }
 
 /// Adds one call with what the server does about it.
@@ -78,33 +79,28 @@ fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
     let later = |deed: Deed, rng: &mut Rng| deed.in_ms(if rng.chance(1, 2) { rng.below(60) } else { 0 });
     match rng.below(7) {
         0 => {
-            scene.usual(call.notify());
+            scene.call(Call { notify: true, ..call });
         }
         1 => {
-            scene.call(call.timeout_ms(150), [Allowed::timeout(150).attempts(1)]).under("RPC-CLIENT-11");
-            scene.on(&name, deeds);
+            scene.call(Call { timeout_ms: 150, ..call }).on(&name, deeds);
         }
         2 => {
-            let object = *rng.pick(&FINAL);
-            scene.call(call.retry(3, 10), [Allowed::error(object).attempts(1)]).under("RPC-CLIENT-10");
-            deeds.push(later(Deed::line(&error(object)), rng));
-            scene.on(&name, deeds);
+            deeds.push(later(Deed::line(&error(rng.pick::<&str>(&FINAL))), rng));
+            scene.call(Call { retry: Some((3, 10)), ..call }).on(&name, deeds);
         }
         3 if retries => {
             let object = *rng.pick(&TRANSIENT);
             let attempts = rng.range(2..=4);
-            scene.call(call.retry(4, 10), [Allowed::result("1").attempts(attempts)]).under("RPC-CLIENT-12");
+            scene.call(Call { retry: Some((4, 10)), ..call });
             scene.on_attempt(&name, u32::try_from(attempts).unwrap_or(2), [Deed::line(&result("1"))]);
             deeds.push(Deed::line(&error(object)));
             scene.on(&name, deeds);
         }
         4 => {
-            scene.call(call, [Allowed::of("invalid").attempts(1)]).under("RPC-CLIENT-17");
             deeds.push(later(Deed::line("{\"jsonrpc\":\"2.0\",\"id\":$id}"), rng));
-            scene.on(&name, deeds);
+            scene.call(call).on(&name, deeds);
         }
         5 => {
-            scene.call(call, [Allowed::result(&usual_result(&name)).attempts(1)]);
             let line = Deed::line(&result(&usual_result(&name)));
             deeds.push(line.clone().cut(if rng.chance(1, 2) {
                 Chunking::Dribble
@@ -113,13 +109,11 @@ fn one(scene: &mut Scene, call: Call, retries: bool, rng: &mut Rng) {
             }));
             // Once more: the first one counts.
             deeds.push(line);
-            scene.on(&name, deeds);
+            scene.call(call).on(&name, deeds);
         }
         _ => {
-            let value = *rng.pick(&VALUES);
-            scene.call(call, [Allowed::result(value).attempts(1)]);
-            deeds.push(later(Deed::line(&result(value)), rng));
-            scene.on(&name, deeds);
+            deeds.push(later(Deed::line(&result(rng.pick::<&str>(&VALUES))), rng));
+            scene.call(call).on(&name, deeds);
         }
     }
 }

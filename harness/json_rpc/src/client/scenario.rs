@@ -1,5 +1,7 @@
 //! Scenarios: what a client is told to do (contract §7 "Client").
 
+use std::ops::RangeInclusive;
+
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Fixture, Plan};
@@ -41,48 +43,6 @@ impl Call {
             batch: None,
             after: Vec::new(),
         }
-    }
-
-    /// With these params (JSON text), or none.
-    #[must_use]
-    pub fn params(mut self, text: Option<&str>) -> Self {
-        self.params = text.and_then(|text| text.parse().ok());
-        self
-    }
-
-    /// With this time.
-    #[must_use]
-    pub fn timeout_ms(mut self, ms: u64) -> Self {
-        self.timeout_ms = ms;
-        self
-    }
-
-    /// Tried so often, with this middle of the first delay in ms.
-    #[must_use]
-    pub fn retry(mut self, max_attempts: u64, base_ms: u64) -> Self {
-        self.retry = Some((max_attempts, base_ms));
-        self
-    }
-
-    /// A notification.
-    #[must_use]
-    pub fn notify(mut self) -> Self {
-        self.notify = true;
-        self
-    }
-
-    /// In an array with others.
-    #[must_use]
-    pub fn batch(mut self, name: &str) -> Self {
-        self.batch = Some(name.to_owned());
-        self
-    }
-
-    /// After another.
-    #[must_use]
-    pub fn after(mut self, name: &str) -> Self {
-        self.after.push(name.to_owned());
-        self
     }
 
     fn to_json(&self) -> Json {
@@ -186,6 +146,26 @@ impl Scenario {
         });
         let calls = value.get("calls")?.as_array()?.iter().map(Call::read).collect::<Option<_>>()?;
         Some(Self { auth, retry: read_retry(value.get("retry")), calls })
+    }
+
+    /// Bytes of the line in which a call goes out: of its request alone in the shortest spelling, and of all that goes out with
+    /// it in the longest that is usual.
+    pub fn request_bytes(&self, call: &Call) -> RangeInclusive<usize> {
+        /// Ids and signatures.
+        const MORE: usize = 512;
+        let text = |call: &Call| {
+            let method = Json::from(call.method.as_str());
+            let mut request =
+                Json::object([("jsonrpc", Json::from("2.0")), ("id", Json::from(0)), ("method", method)]);
+            call.params.iter().for_each(|params| request.set("params", params.clone()));
+            request.to_text()
+        };
+        let escaped = |sign: char| if sign.is_ascii() { 1 } else { 6 * sign.len_utf16() };
+        let together = self
+            .calls
+            .iter()
+            .filter(|other| other.name == call.name || call.batch.is_some() && other.batch == call.batch);
+        text(call).len()..=together.map(|call| MORE + text(call).chars().map(escaped).sum::<usize>()).sum()
     }
 
     /// Attempts in all and middle of the first delay in ms that hold for a call, where the scenario says.

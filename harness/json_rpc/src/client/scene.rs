@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::expect::{Allowed, CallExpect, Expect};
-use super::scenario::{Auth, Call, Scenario};
+use super::face::{Known, LATE_MS};
+use super::scenario::{Call, Scenario};
 use super::script::{Deed, On, Rule, Script};
-use super::{COMMAND, RESULTS, SCENARIO};
+use super::{COMMAND, RESULTS, SCENARIO, fate};
+use peerproof_engine::face::Aim;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Fixture, Plan, Session, Step};
@@ -15,58 +16,34 @@ use peerproof_engine::plan::{Act, Fixture, Plan, Session, Step};
 /// Name of the call that shows that the client still works.
 pub const CANARY: &str = "canary";
 
-/// A conversation in the making: a scenario, what the server does, and how each call may end.
+/// A conversation in the making: a scenario, and what the server does.
+#[derive(Clone)]
 pub struct Scene {
-    scenario: Scenario,
+    /// What the client is told.
+    pub scenario: Scenario,
     script: Script,
-    expect: Expect,
-    extra_ms: u64,
+    /// The clause that it is about; without one each call is judged under its own.
+    pub aim: Option<Aim>,
+    /// The conversation takes so much longer, ms.
+    pub extra_ms: u64,
     canary: bool,
 }
 
 impl Scene {
     /// A conversation about `clause`.
     pub fn about(clause: &str) -> Self {
-        let expect = Expect { clause: clause.into(), calls: BTreeMap::new(), delays: false, choice: None };
-        Self { scenario: Scenario::default(), script: Script::default(), expect, extra_ms: 0, canary: true }
-    }
-
-    /// Requests are signed.
-    pub fn auth(&mut self, auth: Auth) -> &mut Self {
-        self.scenario.auth = Some(auth);
-        self
-    }
-
-    /// Attempts in all and middle of the first delay, for calls that do not say themselves.
-    pub fn retry(&mut self, max_attempts: u64, base_ms: u64) -> &mut Self {
-        self.scenario.retry = Some((max_attempts, base_ms));
-        self
-    }
-
-    /// Adds a call that the server answers as usual.
-    pub fn usual(&mut self, call: Call) -> &mut Self {
-        let value = if call.notify {
-            Allowed::of("sent")
-        } else {
-            Allowed::result(&usual_result(&call.name)).attempts(1)
-        };
-        self.call(call, [value])
-    }
-
-    /// Adds a call that may end in one of these ways.
-    pub fn call(&mut self, call: Call, allowed: impl IntoIterator<Item = Allowed>) -> &mut Self {
-        self.expect.calls.insert(call.name.clone(), CallExpect::new(allowed));
-        self.scenario.calls.push(call);
-        self
-    }
-
-    /// The end of the last call is judged under another clause.
-    pub fn under(&mut self, clause: &str) -> &mut Self {
-        if let Some(call) = self.scenario.calls.last()
-            && let Some(expect) = self.expect.calls.get_mut(&call.name)
-        {
-            expect.clause = Some(clause.into());
+        Self {
+            scenario: Scenario::default(),
+            script: Script::default(),
+            aim: Some(Aim { clause: clause.into(), reason: None }),
+            extra_ms: 0,
+            canary: true,
         }
+    }
+
+    /// Adds a call. The server answers it as usual where no rule is about it.
+    pub fn call(&mut self, call: Call) -> &mut Self {
+        self.scenario.calls.push(call);
         self
     }
 
@@ -91,24 +68,6 @@ impl Scene {
         self
     }
 
-    /// The conversation takes so much longer, ms.
-    pub fn takes_ms(&mut self, ms: u64) -> &mut Self {
-        self.extra_ms += ms;
-        self
-    }
-
-    /// The delays of all retries are measured together.
-    pub fn measures_delays(&mut self) -> &mut Self {
-        self.expect.delays = true;
-        self
-    }
-
-    /// The conversation shows this choice.
-    pub fn choice(&mut self, key: &str) -> &mut Self {
-        self.expect.choice = Some(key.to_owned());
-        self
-    }
-
     /// Nothing is asked at the end.
     pub fn without_canary(&mut self) -> &mut Self {
         self.canary = false;
@@ -120,19 +79,14 @@ impl Scene {
         if std::mem::take(&mut self.canary) {
             let mut canary = Call::new(CANARY);
             canary.after = self.scenario.calls.iter().map(|call| call.name.clone()).collect();
-            self.usual(canary);
-            if let Some(expect) = self.expect.calls.get_mut(CANARY) {
-                expect.canary = true;
-            }
+            self.call(canary);
         }
+        let (scenario, script) = (self.scenario.clone(), self.script.clone());
+        let known = Known { scenario, script, late_ms: LATE_MS, ..Known::default() };
+        let waits = |at: &usize| fate::of(&known, *at).ways().any(|(_, way)| way.outcome == "timeout");
         // One after the other is a way to make calls, too.
-        let waits = |name: &str| {
-            self.expect.calls.get(name).is_some_and(|expect| {
-                expect.allowed.iter().any(|allowed| matches!(allowed.outcome.as_str(), "timeout"))
-            })
-        };
-        let waiting: u64 =
-            self.scenario.calls.iter().filter(|call| waits(&call.name)).map(|call| call.timeout_ms).sum();
+        let calls = &self.scenario.calls;
+        let waiting: u64 = (0..calls.len()).filter(waits).map(|at| calls[at].timeout_ms).sum();
         let file = |name: &str, content: Payload, kept: bool| Fixture::File {
             name: name.to_owned(),
             content,
@@ -155,7 +109,7 @@ impl Scene {
                 ..Session::default()
             }],
             steps: vec![Step {
-                expect: serde_json::to_value(&self.expect).unwrap_or(Value::Null),
+                expect: serde_json::to_value(&self.aim).unwrap_or(Value::Null),
                 ..Step::new(act)
             }],
             ..Plan::default()

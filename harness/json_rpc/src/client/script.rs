@@ -75,15 +75,25 @@ pub enum What {
 impl Script {
     /// Whether the server goes away at some time, in either way.
     pub fn goes_away(&self) -> bool {
-        self.rules
-            .iter()
-            .flat_map(|rule| &rule.deeds)
-            .any(|deed| matches!(deed.what, What::HangUp | What::Die))
+        self.dies() || self.deeds().any(|deed| deed.what == What::HangUp)
     }
 
     /// Whether the server goes away in such a way that what the client sends may be lost.
     pub fn dies(&self) -> bool {
-        self.rules.iter().flat_map(|rule| &rule.deeds).any(|deed| deed.what == What::Die)
+        self.deeds().any(|deed| deed.what == What::Die)
+    }
+
+    /// Refs of the calls that are answered together with this one.
+    pub fn answered_with(&self, call: &str) -> Vec<String> {
+        let together = self.rules.iter().filter_map(|rule| match &rule.on {
+            On::All(names) if names.iter().any(|name| name == call) => Some(names.clone()),
+            _ => None,
+        });
+        together.flatten().collect()
+    }
+
+    fn deeds(&self) -> impl Iterator<Item = &Deed> {
+        self.rules.iter().flat_map(|rule| &rule.deeds)
     }
 }
 

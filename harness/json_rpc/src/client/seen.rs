@@ -1,77 +1,162 @@
-//! What a conversation with a client shows: its lines, our lines, and what it wrote down.
+//! What a conversation with a client shows: its lines, our lines, its requests, and what it wrote down.
 
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::transcript::{Kind, Transcript};
+use super::super::model::DEPTH_CERTAIN;
+use super::super::signature::{Signable, signable};
+use super::scenario::Scenario;
+use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Decoded, Json};
+use peerproof_engine::lines::spoken;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::talk::Said;
+use peerproof_engine::transcript::{Event, Kind, Transcript};
 
 /// Lines of the client's that are looked at; one that prints without end must not cost more.
-const LINES_MAX: usize = 8_192;
+pub const LINES_MAX: usize = 8_192;
 
-/// Whose line it is.
+/// Longer lines may end a call as `too_large`.
+pub const LONG_BYTES: usize = 1_000_000;
+
+/// How much of a line has to be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
-    /// The client's.
-    Client,
-    /// Ours.
-    Server,
+pub enum Sense {
+    /// All of it.
+    Plain,
+    /// That it is a message, but not its value: names twice, halves of surrogate pairs, numbers that no double holds.
+    Odd,
+    /// Nothing: it is no UTF-8, too long, or too deep.
+    Wild,
 }
 
-/// One line of the conversation.
+/// How much of a line has to be understood.
+pub fn sense(line: &Said) -> Sense {
+    match &line.decoded {
+        _ if line.length > LONG_BYTES => Sense::Wild,
+        Err(error) if error.kind == DecodeErrorKind::InvalidUtf8 => Sense::Wild,
+        Err(_) => Sense::Plain,
+        Ok(Decoded { facts, .. }) if facts.depth > DEPTH_CERTAIN => Sense::Wild,
+        Ok(Decoded { facts, .. }) if facts.duplicate_keys || facts.lone_surrogates => Sense::Odd,
+        Ok(Decoded { value, .. }) if signable(value) != Signable::Yes => Sense::Odd,
+        Ok(_) => Sense::Plain,
+    }
+}
+
+/// A request or notification that the client sent.
 #[derive(Debug, Clone)]
-pub struct Line {
-    /// Who wrote it.
-    pub from: From,
-    /// When it was complete, microseconds.
+pub struct Request {
+    /// Which call.
+    pub call: usize,
+    /// When, microseconds.
     pub at_us: u64,
-    /// The value, or why it is none.
-    pub value: Result<Json, String>,
-    /// Its text, shortened.
-    pub text: String,
-    /// Bytes of it.
-    pub length: usize,
+    /// Its id.
+    pub id: Option<Json>,
+    /// Number of its line among those of both sides.
+    pub place: usize,
 }
 
-/// A line that ends at `at_us`.
-fn line(from: From, at_us: u64, bytes: &[u8]) -> Line {
-    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    let value = json::decode(bytes, &DecodeLimits::default());
-    Line {
-        from,
-        at_us,
-        value: value.map(|decoded| decoded.value).map_err(|error| error.to_string()),
-        text: shorten(&String::from_utf8_lossy(bytes), 240).into_owned(),
-        length: bytes.len(),
-    }
+/// When the server went away.
+#[derive(Debug, Clone)]
+pub struct Gone {
+    /// Number of the lines before.
+    pub place: usize,
+    /// When, microseconds.
+    pub at_us: u64,
 }
 
-/// The conversation of a session, in order, and what of the client's is no line.
-pub fn conversation(transcript: &Transcript, session: usize) -> (Vec<Line>, Vec<u8>) {
-    let mut lines = Vec::new();
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-    let mut count = 0;
-    for event in transcript.of(session) {
-        let (from, held, bytes) = match &event.kind {
-            Kind::Received { bytes } => (From::Client, &mut theirs, bytes.0.clone()),
-            Kind::Sent { payload, .. } => {
-                (From::Server, &mut ours, payload.expand(&Vars::new()).unwrap_or_default())
-            }
-            _ => continue,
-        };
-        let mut rest = bytes.as_slice();
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            held.extend_from_slice(&rest[..end]);
-            rest = &rest[end + 1..];
-            if !held.iter().all(u8::is_ascii_whitespace) {
-                count += usize::from(from == From::Client);
-                if from == From::Server || count < LINES_MAX {
-                    lines.push(line(from, event.at_us, held));
-                }
-            }
-            held.clear();
+/// What both sides said.
+#[derive(Debug, Clone, Default)]
+pub struct Talk {
+    /// Their lines, in the order in which they were complete.
+    pub lines: Vec<Said>,
+    /// The client's requests of known calls.
+    pub requests: Vec<Request>,
+    /// When the server went away, where it did.
+    pub gone: Option<Gone>,
+    /// The client answered something.
+    pub has_answered: bool,
+    /// When the last thing was recorded, microseconds.
+    pub end_us: u64,
+}
+
+impl Talk {
+    /// That of a session. The server may go away, or keeps the client's input open to the end.
+    pub fn of(transcript: &Transcript, session: usize, scenario: &Scenario, goes_away: bool) -> Self {
+        let mut spoken = spoken(transcript, session);
+        let mut count = 0;
+        spoken.retain(|line| {
+            count += usize::from(line.step.is_none());
+            let is_looked_at = line.step.is_some() || count < LINES_MAX;
+            is_looked_at && !line.bytes.iter().all(u8::is_ascii_whitespace)
+        });
+        let is_end = |kind: &Kind| matches!(kind, Kind::StdinClosed | Kind::StdinBroken { .. });
+        let closed = transcript.of(session).enumerate().find(|(_, event)| is_end(&event.kind));
+        let gone = closed.filter(|_| goes_away).map(|(closed, event)| Gone {
+            place: spoken.partition_point(|line| line.place < closed),
+            at_us: event.at_us,
+        });
+        let lines: Vec<Said> = spoken.iter().map(Said::of).collect();
+        let mut talk = Self { lines, gone, ..Self::default() };
+        talk.end_us = transcript.of(session).last().map_or(0, |event| event.at_us);
+        let mut requests = Vec::new();
+        for (place, line, messages) in talk.of_client() {
+            requests.extend(messages.iter().filter_map(|message| {
+                let method = message.get("method").and_then(Json::as_str)?;
+                let call = scenario.calls.iter().position(|call| call.method == method)?;
+                Some(Request { call, at_us: line.at_us, id: message.get("id").cloned(), place })
+            }));
         }
-        held.extend_from_slice(rest);
+        let has_answered = talk.of_client().any(|(_, _, messages)| messages.iter().any(is_response));
+        (talk.requests, talk.has_answered) = (requests, has_answered);
+        talk
     }
-    (lines, theirs)
+
+    /// The client's lines that hold JSON, each with its number and its messages.
+    pub fn of_client(&self) -> impl Iterator<Item = (usize, &Said, &[Json])> {
+        let lines = self.lines.iter().enumerate();
+        lines
+            .filter(|(_, line)| !line.is_ours && line.value().is_some())
+            .map(|(place, line)| (place, line, line.messages()))
+    }
+
+    /// Whether another call had a request with the same id under way.
+    pub fn is_doubtful(&self, request: &Request) -> bool {
+        self.requests.iter().any(|other| {
+            let (earlier, later) =
+                if other.place <= request.place { (other, request) } else { (request, other) };
+            other.call != request.call
+                && other.id.is_some()
+                && other.id == request.id
+                && !is_answered(&self.lines, earlier, later.place)
+        })
+    }
+
+    /// Whether a response in line `place` answers a request of ours.
+    pub fn was_asked(&self, place: usize, response: &Json) -> bool {
+        let ours = self.lines[..place].iter().filter(|line| line.is_ours);
+        ours.flat_map(Said::messages)
+            .any(|ours| ours.get("method").is_some() && ours.get("id") == response.get("id"))
+    }
+}
+
+/// Whether a message can only be meant as a response.
+pub fn is_response(value: &Json) -> bool {
+    value.get("method").is_none() && (value.get("result").is_some() || value.get("error").is_some())
+}
+
+/// Whether anything that may end `request` was written between it and line `place`: its answer, an error for nobody, or
+/// something too long to be read.
+pub fn is_answered(lines: &[Said], request: &Request, place: usize) -> bool {
+    let answers = |message: &Json| {
+        let id = message.get("id");
+        message.get("method").is_none() && (id == request.id.as_ref() || id.is_none_or(Json::is_null))
+    };
+    let ours = lines[request.place..place].iter().filter(|line| line.is_ours);
+    ours.into_iter().any(|line| line.length > LONG_BYTES || line.messages().iter().any(answers))
+}
+
+/// Whether the time of a call that was sent at `sent_us` may have been over at `now_us`. When it was read is all that is known
+/// of when a request went out, and on a busy machine that is a while later.
+pub fn is_over(sent_us: u64, now_us: u64, timeout_ms: u64) -> bool {
+    let late_ms = (timeout_ms / 2).max(50);
+    now_us.saturating_sub(sent_us) / 1_000 + late_ms >= timeout_ms
 }
 
 /// One line of the results file.
@@ -97,15 +182,24 @@ pub struct Noted {
 pub const OUTCOMES: [&str; 7] =
     ["result", "error", "timeout", "disconnected", "invalid", "sent", "too_large"];
 
-/// What the client wrote down, and what is wrong with its form.
-pub fn results(transcript: &Transcript, session: usize) -> (Vec<Noted>, Option<String>) {
-    let held = transcript.of(session).find_map(|event| match &event.kind {
-        Kind::FileHeld { file, bytes } if file == super::RESULTS => Some(bytes.0.as_slice()),
-        _ => None,
-    });
+impl Noted {
+    /// How the call ended, in one phrase.
+    pub fn phrase(&self) -> String {
+        let value = self.value.as_ref().map(|value| format!(": {}", value.to_text()));
+        let (name, outcome, value) = (&self.name, &self.outcome, value.unwrap_or_default());
+        format!("{name:?}: {outcome} after {} requests and {} ms{value}", self.attempts, self.elapsed_ms)
+    }
+}
+
+/// What the client wrote down, where an event shows its results file, and what is wrong with its form.
+pub fn results(event: &Event) -> (Vec<Noted>, Option<String>) {
+    let held = match &event.kind {
+        Kind::FileHeld { file, bytes } if file == super::RESULTS => bytes.0.as_slice(),
+        _ => &[],
+    };
     let mut noted = Vec::new();
     let mut fault = None;
-    for line in held.unwrap_or_default().split(|byte| *byte == b'\n').take(LINES_MAX) {
+    for line in held.split(|byte| *byte == b'\n').take(LINES_MAX) {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }

@@ -1,33 +1,23 @@
 //! Smaller conversations with a client: fewer calls, a server that says less, simpler params and lines.
 //!
-//! What may come of a call is not worked out anew: it goes with the call, and follows a value that gets simpler. Who
-//! shrinks has to ask the correct client whether it still holds.
+//! What may come of each call follows from what is left.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::SCENARIO;
-use super::expect::Expect;
 use super::scenario::Scenario;
 use super::script::{Deed, On, Script, What};
-use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::{Payload, Segment};
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Plan};
-use peerproof_engine::shrink::simpler;
+use peerproof_engine::shrink::{payloads, simpler, without_pieces};
 
-/// Longer lines lose runs, not members.
-const LINE_BYTES_MAX: usize = 16 << 10;
-/// Stands around the number of a variable in a line that is taken apart.
-const MARK: char = '\u{10FFFC}';
-
-/// A scenario, what the server does about it, and what may come of it.
+/// A scenario, and what the server does about it.
 #[derive(Clone)]
 struct Parts {
     scenario: Scenario,
     script: Script,
-    expect: Expect,
 }
 
 /// Smaller variants of the conversation that step `at` plays, most promising first.
@@ -46,7 +36,7 @@ impl Parts {
         let step = plan.steps.get(at)?;
         let Act::Play { script, .. } = &step.act else { return None };
         let script = Script::deserialize(script).ok()?;
-        Some(Self { scenario: Scenario::of(plan)?, script, expect: Expect::deserialize(&step.expect).ok()? })
+        Some(Self { scenario: Scenario::of(plan)?, script })
     }
 
     /// The plan with these parts.
@@ -55,7 +45,6 @@ impl Parts {
         let step = plan.steps.get_mut(at)?;
         let Act::Play { script, .. } = &mut step.act else { return None };
         *script = serde_json::to_value(&self.script).ok()?;
-        step.expect = serde_json::to_value(&self.expect).unwrap_or(Value::Null);
         let content = plan.fixtures.iter_mut().find_map(|fixture| match fixture {
             Fixture::File { name, content, .. } if name == SCENARIO => Some(content),
             _ => None,
@@ -67,15 +56,12 @@ impl Parts {
     /// Large groups of calls go first, then single ones.
     fn without_calls(&self, all: &mut Vec<Self>) {
         let names: Vec<&str> = self.scenario.calls.iter().map(|call| call.name.as_str()).collect();
-        let mut size = names.len().div_ceil(2);
-        while size > 0 && names.len() > 1 {
-            for gone in names.chunks(size) {
-                if gone.len() < names.len() {
-                    all.push(self.without(&gone.iter().copied().collect()));
-                }
-            }
-            size /= 2;
-        }
+        let fewer = without_pieces(&names).into_iter().filter(|kept| !kept.is_empty());
+        all.extend(
+            fewer.map(|kept| {
+                self.without(&names.iter().copied().filter(|name| !kept.contains(name)).collect())
+            }),
+        );
     }
 
     /// Without these calls and everything that is about them.
@@ -86,7 +72,6 @@ impl Parts {
         for call in &mut parts.scenario.calls {
             call.after.retain(|name| !is_gone(name));
         }
-        parts.expect.calls.retain(|name, _| !is_gone(name));
         for rule in &mut parts.script.rules {
             if let On::All(names) = &mut rule.on {
                 names.retain(|name| !is_gone(name));
@@ -114,14 +99,8 @@ impl Parts {
             all.push(self.changed(|parts| drop(parts.script.rules.remove(at))));
         }
         for (at, rule) in self.script.rules.iter().enumerate() {
-            let mut size = rule.deeds.len().div_ceil(2);
-            while size > 0 {
-                for from in (0..rule.deeds.len()).step_by(size) {
-                    let end = (from + size).min(rule.deeds.len());
-                    all.push(self.changed(|parts| drop(parts.script.rules[at].deeds.drain(from..end))));
-                }
-                size /= 2;
-            }
+            let fewer = without_pieces(&rule.deeds).into_iter();
+            all.extend(fewer.map(|deeds| self.changed(|parts| parts.script.rules[at].deeds = deeds)));
         }
     }
 
@@ -166,31 +145,7 @@ impl Parts {
                 if *chunking != Chunking::Whole {
                     all.push(with(write(payload.clone(), Chunking::Whole)));
                 }
-                for shorter in shorter_runs(payload) {
-                    all.push(with(write(shorter, *chunking)));
-                }
-                for (payload, old, new) in simpler_lines(payload) {
-                    let mut parts = with(write(payload, *chunking));
-                    if let On::Call { name, .. } = &rule.on {
-                        parts.follow(name, &old, &new);
-                    }
-                    all.push(parts);
-                }
-            }
-        }
-    }
-
-    /// What was expected of a call follows its answer.
-    fn follow(&mut self, name: &str, old: &Json, new: &Json) {
-        let Some(expect) = self.expect.calls.get_mut(name) else { return };
-        for allowed in &mut expect.allowed {
-            let value = allowed.value.as_ref().and_then(|text| text.parse::<Json>().ok());
-            for member in ["result", "error"] {
-                if let (Some(_), Some(new)) =
-                    (value.as_ref().filter(|value| old.get(member) == Some(value)), new.get(member))
-                {
-                    allowed.value = Some(new.to_text());
-                }
+                all.extend(payloads(payload).map(|payload| with(write(payload, *chunking))));
             }
         }
     }
@@ -202,61 +157,8 @@ impl Parts {
     }
 }
 
-/// With each long run cut off, to a half and to nine tenths.
-fn shorter_runs(payload: &Payload) -> Vec<Payload> {
-    let mut out = Vec::new();
-    for (at, segment) in payload.0.iter().enumerate() {
-        let Segment::Repeat { unit, times } = segment else { continue };
-        let fewer = [0, times / 2, times - times / 10];
-        for times in fewer.into_iter().filter(|fewer| fewer < times) {
-            let mut shorter = payload.clone();
-            shorter.0[at] = Segment::Repeat { unit: unit.clone(), times };
-            out.push(shorter);
-        }
-    }
-    out
-}
-
-/// Simpler lines that are one JSON value, each with the value as it was and as it is.
-fn simpler_lines(payload: &Payload) -> Vec<(Payload, Json, Json)> {
-    let mut text = String::new();
-    for (at, segment) in payload.0.iter().enumerate() {
-        match segment {
-            Segment::Text(part) => text.push_str(part),
-            Segment::Var(_) => text.push_str(&format!("\"{MARK}{at}{MARK}\"")),
-            Segment::Repeat { .. } | Segment::Hex(_) => return Vec::new(),
-        }
-    }
-    if text.len() > LINE_BYTES_MAX {
-        return Vec::new();
-    }
-    let body = text.trim_end_matches(['\n', '\r']);
-    let Ok(decoded) = json::decode(body.as_bytes(), &DecodeLimits::default()) else { return Vec::new() };
-    let ending = &text[body.len()..];
-    let back = |value: Json| {
-        let line = value.to_text() + ending;
-        let mut out = Payload::default();
-        for (n, part) in line.split(MARK).enumerate() {
-            match (n % 2, part.parse().ok().and_then(|at: usize| payload.0.get(at))) {
-                (0, _) => {
-                    // The quotes around a variable are not its own.
-                    let part = if n > 0 { part.strip_prefix('"').unwrap_or(part) } else { part };
-                    let is_last = line.split(MARK).count() == n + 1;
-                    let part = if is_last { part } else { part.strip_suffix('"').unwrap_or(part) };
-                    out = out.then(Payload::text(part));
-                }
-                (_, Some(variable)) => out.0.push(variable.clone()),
-                (_, None) => return None,
-            }
-        }
-        Some((out, decoded.value.clone(), value))
-    };
-    simpler(&decoded.value).into_iter().filter_map(back).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::expect::Allowed;
     use super::super::scenario::Call;
     use super::super::scene::Scene;
     use super::super::script::{error, result};
@@ -264,9 +166,9 @@ mod tests {
 
     fn plan() -> Plan {
         let mut scene = Scene::about("RPC-CLIENT-09");
-        scene.call(Call::new("a"), [Allowed::result("[1,{\"b\":2}]").attempts(1)]);
+        scene.call(Call::new("a"));
         scene.on("a", [Deed::line("noise"), Deed::line(&result("[1,{\"b\":2}]")).in_ms(5)]);
-        scene.call(Call::new("b").after("a"), [Allowed::error(r#"{"code":1,"message":"m"}"#)]);
+        scene.call(Call::new("b").after("a"));
         scene.on("b", [Deed::line(&error(r#"{"code":1,"message":"m"}"#)), Deed::line("{\"id\":$id:a}")]);
         scene.plan()
     }
@@ -285,24 +187,23 @@ mod tests {
             })
             .unwrap();
         assert!(alone.scenario.calls[0].after.is_empty());
-        assert_eq!(alone.expect.calls.keys().collect::<Vec<_>>(), ["b"]);
+        assert_eq!(alone.scenario.calls.len(), 1);
         assert_eq!((alone.script.rules.len(), alone.script.rules[0].deeds.len()), (1, 1));
         assert!(all.len() > 20, "{}", all.len());
     }
 
     #[test]
-    fn what_is_expected_follows_a_simpler_answer_and_ids_stay_ids() {
+    fn answers_get_simpler_and_ids_stay_ids() {
         let plan = plan();
         let simpler: Vec<Parts> = variants(&plan, 0).iter().filter_map(|plan| Parts::of(plan, 0)).collect();
         let found = simpler.iter().any(|parts| {
             let Some(rule) = parts.script.rules.first() else { return false };
-            let says = rule.deeds.iter().any(|deed| match &deed.what {
+            rule.deeds.iter().any(|deed| match &deed.what {
                 What::Write { payload, .. } => {
                     payload.summary(200).contains("\"result\":[1]") && payload.variables().eq(["id"])
                 }
                 _ => false,
-            });
-            says && parts.expect.calls["a"].allowed[0].value.as_deref() == Some("[1]")
+            })
         });
         assert!(found);
     }

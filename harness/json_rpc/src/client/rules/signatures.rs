@@ -1,9 +1,8 @@
 //! Signatures of what a client sends.
 
-use super::super::super::signature::signature;
-use super::super::scenario::Auth;
-use super::super::seen::Line;
-use super::{Client, clause};
+use super::Session;
+use crate::client::scenario::Auth;
+use crate::signature::signature;
 use peerproof_engine::json::Json;
 
 /// Seconds since 1970 that a clock of our time shows; milliseconds lie far beyond.
@@ -12,17 +11,16 @@ const SECONDS: std::ops::RangeInclusive<u64> = 1_600_000_000..=4_102_444_800;
 /// Characters of a nonce.
 const NONCE_CHARS_MAX: usize = 64;
 
-impl Client<'_> {
+impl Session<'_> {
     /// Judges the signature of every message, each by itself.
-    pub(super) fn signatures(&mut self, messages: &[(Json, Line)]) {
-        let Some(auth) = self.scenario.auth.clone() else { return };
+    pub(super) fn signatures(&mut self) {
+        let known = self.known;
+        let Some(auth) = &known.scenario.auth else { return };
         let mut nonces: Vec<&str> = Vec::new();
-        for (message, line) in messages {
-            match fault(&auth, message, &mut nonces) {
-                Ok(()) => {}
-                Err((reason, expected)) => {
-                    self.add(clause::SIGNED, reason, expected, line.text.clone());
-                    return;
+        for (_, line, messages) in known.talk.of_client() {
+            for message in messages.iter().filter(|message| message.get("method").is_some()) {
+                if let Err((reason, expected)) = fault(auth, message, &mut nonces) {
+                    return self.add("RPC-CLIENT-24", reason, expected, line.text.clone());
                 }
             }
         }

@@ -1,0 +1,158 @@
+//! The face of a client: what it is told and what it hears say how each of its calls may end.
+
+use serde::Deserialize as _;
+
+use super::scenario::Scenario;
+use super::scene::CANARY;
+use super::script::Script;
+use super::seen::{self, LINES_MAX, Noted, Talk};
+use super::way::Way;
+use super::{COMMAND, fate, rules};
+use peerproof_engine::face::{
+    Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+};
+use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits};
+use peerproof_engine::judge;
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::{Event, Transcript, strict};
+
+/// A call may last so much longer than its time, ms: a loaded machine. More with `--timeout-scale`.
+pub const LATE_MS: u64 = 1_500;
+
+const RESULTS: &str = "RPC-CLIENT-08";
+const LIVES_ON: &str = "RPC-CLIENT-23";
+const NOTHING_LEFT: &str = "RPC-CLIENT-25";
+
+const MANNERS: Manners = Manners {
+    protocol_only: "RPC-CLIENT-01",
+    lives_on: LIVES_ON,
+    no_process_left: NOTHING_LEFT,
+    no_file_left: NOTHING_LEFT,
+    ..Manners::all("RPC-CLIENT-22")
+};
+
+/// A JSON-RPC client.
+pub struct Client;
+
+/// What a client was told, what was played for it, and what was said.
+#[derive(Default)]
+pub struct Known {
+    /// Its scenario.
+    pub scenario: Scenario,
+    /// What the server does.
+    pub script: Script,
+    /// What both said.
+    pub talk: Talk,
+    /// How late a busy machine may be, ms.
+    pub late_ms: u64,
+}
+
+impl Known {
+    /// What a transcript holds.
+    pub fn of(transcript: &Transcript) -> Self {
+        let plan = &transcript.plan;
+        let scenario = Scenario::of(plan).unwrap_or_default();
+        let played = plan.steps.iter().find_map(|step| match &step.act {
+            Act::Play { script, .. } => Some((step.session, Script::deserialize(script).ok()?)),
+            _ => None,
+        });
+        let (session, script) = played.unwrap_or_default();
+        let talk = Talk::of(transcript, session, &scenario, script.goes_away());
+        Self { scenario, script, talk, late_ms: transcript.stretched_ms(LATE_MS) }
+    }
+}
+
+impl Face for Client {
+    type Message = Noted;
+    type Way = Way;
+    type Extra = ();
+    type State = Known;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == COMMAND).then_some(Framing::Asks)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> Known {
+        Known::of(transcript)
+    }
+
+    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way>> {
+        let What::Begun = stimulus.what else { return None };
+        let parts = (0..known.scenario.calls.len()).map(|at| fate::of(known, at)).collect();
+        Some(Due { parts, together: false, whole: None })
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Noted> {
+        if frame.bytes.iter().all(u8::is_ascii_whitespace) {
+            return Reading::Blank;
+        }
+        let Err(error) = json::check(frame.bytes, &DecodeLimits::default()) else { return Reading::Blank };
+        let got = format!("{error}: {}", String::from_utf8_lossy(frame.bytes));
+        let expected = "nothing but JSON-RPC messages";
+        Reading::Broken(Finding::new(MANNERS.protocol_only, "other_output", expected, got))
+    }
+
+    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
+        seen::results(event).0.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
+    }
+
+    fn fit(&self, _: &Expected<Way>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+        let (clause, reason, repair) = match came.first().map(|noted| way.misfit(noted)) {
+            None => (Some(RESULTS), "no_result_line", Repair::Do),
+            Some(None) => return Ok(()),
+            Some(Some(reason)) => (None, reason, Repair::Set { at: String::new(), to: None }),
+        };
+        // The misfit of what comes nearest says most.
+        Err(Misfit { rank: u8::from(reason == "wrong_outcome"), clause, reason, repair })
+    }
+
+    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way>) -> bool {
+        part.subject == Subject::Thing(CANARY.to_owned())
+    }
+
+    fn phrase(&self, _: &Expected<Way>, way: &Way) -> String {
+        way.phrase()
+    }
+
+    fn text(&self, noted: &Noted) -> String {
+        noted.phrase()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[rules::judge]
+    }
+
+    fn frames_spare(&self, _: &Transcript) -> usize {
+        LINES_MAX
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    judge::judge(&Client, transcript)
+}
+
+/// Refuses a plan whose aims, script or scenario are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    strict::expectations::<Aim>(plan)?;
+    let mut played = plan.steps.iter().enumerate().filter_map(|(at, step)| match &step.act {
+        Act::Play { script, .. } => Some((at, script)),
+        _ => None,
+    });
+    if let Some((at, script)) = played.next() {
+        strict::read::<Script>(script, &format!("plan/steps/{at}/play/script"))?;
+    }
+    if played.next().is_some() || plan.sessions.len() > 1 {
+        return Err("plan: one server is played for one client".to_owned());
+    }
+    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
+    Scenario::of(plan).map(drop).ok_or_else(|| unread.to_owned())
+}

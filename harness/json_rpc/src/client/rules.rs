@@ -1,0 +1,45 @@
+//! What holds of a whole conversation with a client: of what it sends and when, and of its results file.
+
+mod results;
+mod retries;
+mod signatures;
+mod wire;
+
+use super::face::{Client, Known};
+use super::way::Way;
+use peerproof_engine::face::Expected;
+use peerproof_engine::finding::Finding;
+use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::transcript::Transcript;
+
+/// Judges the conversation of one client.
+pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Finding> {
+    let of_session = trace.asked.iter().filter(|asked| asked.session == heard.session);
+    let mut session = Session {
+        transcript: trace.transcript,
+        known: trace.state,
+        parts: of_session.flat_map(|asked| &asked.due.parts).collect(),
+        found: Vec::new(),
+    };
+    session.wire();
+    session.signatures();
+    session.retries();
+    session.lateness();
+    session.results(heard.session);
+    session.found
+}
+
+/// One client under judgement.
+struct Session<'a> {
+    transcript: &'a Transcript,
+    known: &'a Known,
+    /// What may be told of each call.
+    parts: Vec<&'a Expected<Way>>,
+    found: Vec<Finding>,
+}
+
+impl Session<'_> {
+    fn add(&mut self, clause: &str, reason: &str, expected: impl Into<String>, got: impl Into<String>) {
+        self.found.push(Finding::new(clause, reason, expected, got));
+    }
+}

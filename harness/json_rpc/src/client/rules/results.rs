@@ -1,0 +1,74 @@
+//! What a client writes down, and how long its calls last.
+
+use super::Session;
+use crate::client::face::{Client, LATE_MS};
+use crate::client::seen;
+use peerproof_engine::face::fitting;
+use peerproof_engine::finding::Finding;
+
+impl Session<'_> {
+    /// Whether the client, whatever it says of its calls, did nothing when the times of all that it had sent were over.
+    ///
+    /// They count from the first request of each call: how long the client took to start is no part of them.
+    pub(super) fn lateness(&mut self) {
+        let calls = &self.known.scenario.calls;
+        let mut over_us: Vec<Option<u64>> = vec![None; calls.len()];
+        let late_us = self.transcript.stretched_ms(LATE_MS) * 1_000;
+        for request in &self.known.talk.requests {
+            let all_over_us = over_us.iter().flatten().max();
+            if let Some(over_us) = all_over_us.filter(|over_us| request.at_us > **over_us + late_us) {
+                let name = &calls[request.call].name;
+                let late_ms = (request.at_us - over_us) / 1_000;
+                let got =
+                    format!("nothing until {name:?} went out {late_ms} ms after the last of these times");
+                return self.too_long("no call is pending when its time is over", got);
+            }
+            let timeout_us = calls[request.call].timeout_ms * 1_000;
+            over_us[request.call].get_or_insert(request.at_us + timeout_us);
+        }
+    }
+
+    fn too_long(&mut self, expected: impl Into<String>, got: String) {
+        self.found.push(Finding::new("RPC-CLIENT-11", "pending_too_long", expected, got).timed());
+    }
+
+    /// What is wrong with the results beside how the calls ended.
+    pub(super) fn results(&mut self, session: usize) {
+        let (noted, faults): (Vec<_>, Vec<_>) = self.transcript.of(session).map(seen::results).unzip();
+        let noted = noted.concat();
+        if let Some(fault) = faults.into_iter().flatten().next() {
+            let expected = "each line of the results is an object with ref, outcome, attempts and elapsed_ms";
+            self.add("RPC-CLIENT-08", "bad_result_line", expected, fault);
+        }
+        let known = self.known;
+        let calls = &known.scenario.calls;
+        if let Some(unknown) = noted.iter().find(|noted| calls.iter().all(|call| call.name != noted.name)) {
+            self.add("RPC-CLIENT-08", "unknown_ref", "results of the scenario's calls", unknown.name.clone());
+        }
+        for (at, (call, part)) in calls.iter().zip(self.parts.clone()).enumerate() {
+            let mut of_call = noted.iter().filter(|noted| noted.name == call.name);
+            let Some(first) = of_call.next() else { continue };
+            if of_call.next().is_some() {
+                let got = format!("several lines for {:?}", call.name);
+                self.add("RPC-CLIENT-08", "second_result_line", "one line for each call", got);
+            }
+            if fitting(&Client, part, &[first]).is_none() {
+                continue;
+            }
+            let sent = known.talk.requests.iter().filter(|request| request.call == at).count() as u64;
+            // Of a server that reads no more not everything that is sent is seen.
+            if sent != first.attempts && !known.script.dies() {
+                let got =
+                    format!("{} attempts of {:?}, which sent {sent} requests", first.attempts, call.name);
+                let expected = "`attempts` is the number of requests that were written whole";
+                self.add("RPC-CLIENT-08", "other_attempts", expected, got);
+            }
+            // A call that comes after others may count from the beginning of all.
+            let late_ms = self.transcript.stretched_ms(LATE_MS);
+            if first.elapsed_ms > call.timeout_ms + late_ms && call.after.is_empty() {
+                let got = format!("{:?} lasted {} ms", call.name, first.elapsed_ms);
+                self.too_long(format!("no call is pending beyond its {} ms", call.timeout_ms), got);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! When a client asks again, and how long it waits before.
+
+use std::collections::BTreeSet;
+
+use super::Session;
+use crate::client::face::LATE_MS;
+use crate::client::fate::{TIME_MS_MAX, is_transient, retry_after_ms};
+use crate::client::seen::Request;
+use peerproof_engine::json::Json;
+
+/// Delays from this base on, ms, are measured: how they are spread, and to a fraction of a second whether they are too long.
+const MEASURED_BASE_MS: u64 = 1_000;
+
+/// Where delays are measured a request may come so much later than it should, ms: the longest of them are some seconds.
+const MEASURED_LATE_MS: u64 = 300;
+
+/// Timers round, in our favour and in theirs, ms.
+const ROUND_MS: u64 = 2;
+
+impl Session<'_> {
+    /// Judges every request that repeats another.
+    pub(super) fn retries(&mut self) {
+        let reaction_ms = self.reaction_us() / 1_000;
+        let mut quotients = Vec::new();
+        for at in 0..self.known.scenario.calls.len() {
+            let of_call = self.known.talk.requests.iter().filter(|request| request.call == at);
+            quotients.extend(self.retries_of(at, &of_call.collect::<Vec<_>>(), reaction_ms));
+        }
+        self.jitter(quotients);
+    }
+
+    /// The first answer to `request` before line `place`, and when it came; `None` where there was none, or no error that may
+    /// be tried again.
+    fn refusal(&self, request: &Request, place: usize) -> Option<(u64, &Json)> {
+        let lines = &self.known.talk.lines[request.place..place];
+        let ours = lines.iter().filter(|line| line.is_ours);
+        let mut messages = ours.flat_map(|line| line.messages().iter().map(|message| (line.at_us, message)));
+        let is_answer = |(_, message): &(u64, &Json)| {
+            let id = message.get("id");
+            message.get("method").is_none() && id.is_some() && id == request.id.as_ref()
+        };
+        let (at_us, answer) = messages.find(is_answer)?;
+        answer.get("error").filter(|error| is_transient(error)).map(|error| (at_us, error))
+    }
+
+    /// The longest time from an answer to the first request that waited for it: how slow the client is at everything,
+    /// microseconds.
+    fn reaction_us(&self) -> u64 {
+        let talk = &self.known.talk;
+        let mut seen = BTreeSet::new();
+        let waited = talk.requests.iter().filter(|request| seen.insert(request.call));
+        let waited = waited.filter(|request| !self.known.scenario.calls[request.call].after.is_empty());
+        let reactions = waited.filter_map(|request| {
+            let answer = talk.lines[..request.place].iter().rev().find(|line| line.is_ours)?;
+            Some(request.at_us.saturating_sub(answer.at_us))
+        });
+        reactions.max().unwrap_or(0)
+    }
+
+    /// Judges the retries of one call; gives their delays as parts of their middles.
+    fn retries_of(&mut self, at: usize, requests: &[&Request], reaction_ms: u64) -> Vec<f64> {
+        let known = self.known;
+        let call = &known.scenario.calls[at];
+        let name = &call.name;
+        let told = known.scenario.retry_of(call);
+        // Without a word about it nobody knows how often a client tries.
+        let (max_attempts, base_ms) = told.map_or((u64::MAX, None), |(max, base)| (max, Some(base)));
+        let late_ms = self.transcript.stretched_ms(LATE_MS);
+        let mut quotients = Vec::new();
+        for (k, pair) in requests.windows(2).enumerate() {
+            let (before, again) = (pair[0], pair[1]);
+            let refusal = self.refusal(before, again.place);
+            let Some((refused_us, wait_ms)) = refusal.map(|(at_us, error)| (at_us, retry_after_ms(error)))
+            else {
+                let expected = "only TIMEOUT, -32001 and -32002 are tried again";
+                self.add("RPC-CLIENT-13", "retried", expected, format!("{name:?} was sent again"));
+                continue;
+            };
+            if k as u64 + 2 > max_attempts {
+                let got = format!("{name:?} was sent {} times", k + 2);
+                self.add(
+                    "RPC-CLIENT-13",
+                    "too_many_attempts",
+                    format!("{max_attempts} attempts at most"),
+                    got,
+                );
+            }
+            let since_first_ms = again.at_us.saturating_sub(requests[0].at_us) / 1_000;
+            if since_first_ms > call.timeout_ms + late_ms / 3 {
+                let got = format!("{name:?} was sent again after {since_first_ms} ms");
+                let expected = format!("nothing is sent when its {} ms are over", call.timeout_ms);
+                self.add("RPC-CLIENT-11", "sent_after_timeout", expected, got);
+            }
+            let delay_us = again.at_us.saturating_sub(refused_us);
+            let delay_ms = delay_us / 1_000;
+            if let Some(wait_ms) = wait_ms.filter(|wait_ms| delay_ms + ROUND_MS < *wait_ms) {
+                let got = format!("{name:?} was sent again after {delay_ms} ms");
+                let expected = format!("not before retry_after_ms {wait_ms}");
+                self.add("RPC-CLIENT-16", "too_early", expected, got);
+            }
+            let Some(base_ms) = base_ms else { continue };
+            let middle_ms = base_ms.saturating_mul(1 << k.min(32)).min(TIME_MS_MAX);
+            let least_ms = middle_ms / 2;
+            // Whoever is slow at everything has not waited for longer before he asks again.
+            let is_measured = base_ms >= MEASURED_BASE_MS;
+            let slack_ms = match is_measured {
+                true => self.transcript.stretched_ms(MEASURED_LATE_MS) + 2 * reaction_ms,
+                false => late_ms,
+            };
+            let most_ms = middle_ms + middle_ms / 2 + wait_ms.unwrap_or_default() + slack_ms;
+            if delay_ms + ROUND_MS < least_ms || delay_ms > most_ms {
+                let got = format!("{name:?}: {delay_ms} ms before attempt {}", k + 2);
+                let expected = format!("0.5 to 1.5 times {middle_ms} ms");
+                self.add("RPC-CLIENT-14", "other_delay", expected, got);
+            }
+            // A wait that was asked for has no jitter.
+            if is_measured && wait_ms.is_none() {
+                quotients.push(delay_us as f64 / (middle_ms as f64 * 1_000.0));
+            }
+        }
+        quotients
+    }
+
+    /// No half of all delays differs in nothing but the power of two. Of delays without jitter a busy machine spreads a
+    /// few, and never so many.
+    fn jitter(&mut self, mut quotients: Vec<f64>) {
+        const COUNT_MIN: usize = 8;
+        const GRAIN: f64 = 0.01;
+        quotients.sort_by(f64::total_cmp);
+        let half = quotients.len().div_ceil(2);
+        if quotients.len() < COUNT_MIN {
+            return;
+        }
+        if let Some(same) = quotients.windows(half).find(|same| same[half - 1] - same[0] < GRAIN) {
+            let (least, most, all) = (same[0], same[half - 1], quotients.len());
+            let got = format!("{half} of {all} delays are {least:.3} to {most:.3} times base·2^k");
+            self.add("RPC-CLIENT-15", "no_jitter", "delays that are spread", got);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a client sends: well-formed, what its scenario says, in the order that it says.
+
+use super::Session;
+use crate::client::scenario::Call;
+use crate::client::seen::{Request, is_answered, is_over, is_response};
+use peerproof_engine::json::Json;
+use peerproof_engine::talk::Said;
+
+/// Whether the params that came are those of the call; empty ones are as good as none.
+fn are_params(call: &Call, came: Option<&Json>) -> bool {
+    match (&call.params, came) {
+        (None, None) => true,
+        (None, Some(Json::Array(items))) => items.is_empty(),
+        (None, Some(Json::Object(members))) => members.is_empty(),
+        (Some(params), Some(came)) => params == came,
+        _ => false,
+    }
+}
+
+impl Session<'_> {
+    /// Judges every line of the client's.
+    pub(super) fn wire(&mut self) {
+        let known = self.known;
+        let talk = &known.talk;
+        for (place, line, messages) in talk.of_client() {
+            let is_array = line.is_array();
+            if is_array && messages.is_empty() {
+                self.add("RPC-CLIENT-02", "empty_batch", "an array of requests", "[]");
+            }
+            let is_wanted = |value: &Json| !is_array && is_response(value) && talk.was_asked(place, value);
+            for message in messages.iter().filter(|message| !is_wanted(message)) {
+                self.message(message, line);
+            }
+            let before = talk.requests.partition_point(|request| request.place < place);
+            let behind = talk.requests.partition_point(|request| request.place <= place);
+            let (earlier, own) = (&talk.requests[..before], &talk.requests[before..behind]);
+            self.array(earlier, own, is_array, line);
+            for at in before..behind {
+                self.order(&talk.requests[..at], &talk.requests[at]);
+                self.id_in_flight(&talk.requests[..at], &talk.requests[at]);
+            }
+        }
+    }
+
+    fn message(&mut self, message: &Json, line: &Said) {
+        if message.as_object().is_none() {
+            return self.add("RPC-CLIENT-02", "not_an_object", "a request is an object", line.text.clone());
+        }
+        if message.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+            self.add("RPC-CLIENT-02", "wrong_version", "`jsonrpc` is \"2.0\"", line.text.clone());
+        }
+        let Some(method) = message.get("method").and_then(Json::as_str) else {
+            return self.add("RPC-CLIENT-02", "no_method", "`method` is a string", line.text.clone());
+        };
+        let known = self.known;
+        let Some(call) = known.scenario.calls.iter().find(|call| call.method == method) else {
+            let expected = "a call of the scenario";
+            return self.add("RPC-CLIENT-03", "unknown_method", expected, line.text.clone());
+        };
+        if !are_params(call, message.get("params")) {
+            let expected = call.params.as_ref().map_or("no params".to_owned(), Json::to_text);
+            self.add("RPC-CLIENT-03", "other_params", expected, line.text.clone());
+        }
+        match message.get("id") {
+            Some(_) if call.notify => {
+                self.add(
+                    "RPC-CLIENT-04",
+                    "notification_with_id",
+                    "a notification has no id",
+                    line.text.clone(),
+                );
+            }
+            None if !call.notify => {
+                self.add("RPC-CLIENT-02", "no_id", "a request has an id", line.text.clone());
+            }
+            None | Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
+            Some(_) => {
+                let expected = "an id is a string, a number or null";
+                self.add("RPC-CLIENT-02", "id_type", expected, line.text.clone());
+            }
+        }
+    }
+
+    /// The calls of a batch, and no others, come in one array; how a retry comes is left open.
+    fn array(&mut self, earlier: &[Request], own: &[Request], is_array: bool, line: &Said) {
+        let calls = &self.known.scenario.calls;
+        let is_first =
+            |at: &usize| !earlier.iter().chain(&own[..*at]).any(|other| other.call == own[*at].call);
+        let batches: Vec<&Option<String>> =
+            (0..own.len()).filter(is_first).map(|at| &calls[own[at].call].batch).collect();
+        let wrong = match batches.first() {
+            None => false,
+            Some(None) => is_array,
+            Some(batch) => {
+                let whole = calls.iter().filter(|call| call.batch == **batch).count();
+                !is_array || batches.len() != whole || batches.iter().any(|other| other != batch)
+            }
+        };
+        if wrong {
+            let expected = "the calls of one batch in one array, the others in none";
+            self.add("RPC-CLIENT-06", "other_batch", expected, line.text.clone());
+        }
+    }
+
+    /// A call goes out when those before it have finished.
+    fn order(&mut self, earlier: &[Request], request: &Request) {
+        let (calls, talk) = (&self.known.scenario.calls, &self.known.talk);
+        for name in &calls[request.call].after {
+            let Some(before) = calls.iter().position(|call| call.name == *name) else { continue };
+            // What is too large to send is finished unseen.
+            let is_unseen = self.parts[before].ways().any(|(_, way)| way.outcome == "too_large");
+            let of_it = || earlier.iter().filter(|earlier| earlier.call == before);
+            let is_finished = is_unseen
+                || of_it().next_back().is_some_and(|last| {
+                    calls[before].notify || is_answered(&talk.lines, last, request.place)
+                })
+                || of_it()
+                    .next()
+                    .is_some_and(|first| is_over(first.at_us, request.at_us, calls[before].timeout_ms))
+                || talk.gone.as_ref().is_some_and(|gone| gone.place <= request.place);
+            if !is_finished {
+                let got = format!("{:?} went out before {name:?} had finished", calls[request.call].name);
+                self.add("RPC-CLIENT-07", "too_early", "a call goes out after the calls it comes after", got);
+            }
+        }
+    }
+
+    /// The id of a request that still waits is not used again.
+    fn id_in_flight(&mut self, earlier: &[Request], request: &Request) {
+        let (calls, talk) = (&self.known.scenario.calls, &self.known.talk);
+        let still_waits = |earlier: &&Request| {
+            earlier.id == request.id
+                && !is_over(earlier.at_us, request.at_us, calls[earlier.call].timeout_ms)
+                && !is_answered(&talk.lines, earlier, request.place)
+        };
+        let Some(id) = &request.id else { return };
+        if let Some(earlier) = earlier.iter().find(still_waits) {
+            let names = (&calls[earlier.call].name, &calls[request.call].name);
+            let got = format!("{} of {:?} again for {:?}", id.to_text(), names.0, names.1);
+            self.add("RPC-CLIENT-05", "id_in_flight", "an id that no waiting request has", got);
+        }
+    }
+}
