@@ -27,6 +27,8 @@ use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log};
 
+pub(crate) use capture::ends;
+
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
 
@@ -148,6 +150,8 @@ impl Lab<'_> {
             vars: fixtures.as_ref().map(Fixtures::vars).unwrap_or_default(),
             secrets: self.peer.secrets(),
             live: Vec::new(),
+            captured: None,
+            complete: false,
             folder: folder.as_ref().map(tempfile::TempDir::path),
         };
         run.live.resize_with(plan.sessions.len(), Live::default);
@@ -162,6 +166,9 @@ impl Lab<'_> {
                 break;
             }
             run.observe(step.session, fixtures.as_mut())?;
+            if run.complete {
+                break;
+            }
         }
         for session in 0..plan.sessions.len() {
             run.end(session);
@@ -216,6 +223,10 @@ struct Run<'a> {
     vars: Vars,
     secrets: Secrets,
     live: Vec<Live>,
+    /// All that the last process wrote out of whose output a value was taken.
+    captured: Option<Vec<u8>>,
+    /// What follows needs a value that no reply has, or that nobody asks for any more.
+    complete: bool,
     folder: Option<&'a Path>,
 }
 

@@ -239,13 +239,17 @@ impl Act {
 /// Takes a value out of a reply for later payloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
-    /// JSON Pointer into the frame that answers this step.
+    /// JSON Pointer into the frame that answers this step; at [`Act::Finish`] into all of standard output.
     pub pointer: String,
     /// Variable that receives the value: the JSON text of it, without quotes where it is a string.
     pub var: String,
     /// A secret is replaced by a placeholder before anything is stored.
     #[serde(default)]
     pub secret: bool,
+    /// The conversation is complete, whatever steps follow, once the reply holds `true` at this pointer, holds no value to
+    /// take, or the same as the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// One step.

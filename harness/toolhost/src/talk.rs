@@ -356,7 +356,8 @@ impl<'a> Talk<'a> {
     /// Takes a value out of the reply of the last step.
     pub fn capture(&mut self, pointer: &str, var: &str, secret: bool) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {
-            step.capture = Some(Capture { pointer: pointer.to_owned(), var: var.to_owned(), secret });
+            step.capture =
+                Some(Capture { pointer: pointer.to_owned(), var: var.to_owned(), secret, until: None });
         }
         self
     }

@@ -68,6 +68,9 @@ impl Run<'_> {
                 let start = self.until_ready(session);
                 self.await_end(session, self.stretched(step.allow_ms), start);
                 self.end(session);
+                if let Some(capture) = &step.capture {
+                    self.complete = !self.capture_output(session, capture);
+                }
             }
             Act::CloseStdin => {
                 if let Some(connection) = self.live[session].connection.as_mut() {

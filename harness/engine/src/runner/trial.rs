@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Round, is_first_canary};
 use crate::check::Check;
 use crate::facts::Facts;
+use crate::lab::ends;
 use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
@@ -26,12 +27,25 @@ pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
         _ => !sessions.contains(&step.session),
     };
     let (first, step) = steps().find(is_left_out)?;
+    if is_complete(transcript, first) {
+        return None;
+    }
     let count = steps().filter(is_left_out).count();
     let of = steps().count();
     Some(format!(
         "step_left_out: {count} of {of} steps were not carried out, from step {first} on: {}",
         why(transcript, first, step.session, &sent)
     ))
+}
+
+/// Whether the reply before a step made the conversation complete.
+fn is_complete(transcript: &Transcript, step: usize) -> bool {
+    let finished = transcript.plan.steps[..step].iter().rev().filter(|step| step.act == Act::Finish);
+    let mut taken =
+        finished.filter_map(|step| Some((transcript.stdout(step.session), step.capture.as_ref()?)));
+    let Some((last, capture)) = taken.next() else { return false };
+    let before = taken.next().map(|(before, _)| before);
+    ends(&last, before.as_deref(), capture)
 }
 
 fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {

@@ -79,7 +79,7 @@ impl<'a> Weaver<'a> {
             if let Some(var) = made.issues {
                 let lease = self.facts.features.get("lease");
                 let pointer = lease.and_then(|lease| lease.get("token")?.as_str()).unwrap_or("/token_id");
-                capture = Some(Capture { pointer: pointer.to_owned(), var, secret: true });
+                capture = Some(Capture { pointer: pointer.to_owned(), var, secret: true, until: None });
             }
             segments.extend(made.payload.0);
             segments.push(Segment::Text("\n".to_owned()));

@@ -186,7 +186,8 @@ fn nothing_is_done_outside_the_folder_of_the_fixtures() {
 
 #[test]
 fn what_is_sent_is_told_as_it_was_written_with_placeholders_for_secrets() {
-    let token = crate::plan::Capture { pointer: "/t".to_owned(), var: "token".to_owned(), secret: true };
+    let token =
+        crate::plan::Capture { pointer: "/t".to_owned(), var: "token".to_owned(), secret: true, until: None };
     let send = |payload: Payload| Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
     let transcript = carry_out(
         "read -r line; echo '{{\"t\":\"s3cr3t-word\"}}'; cat",
