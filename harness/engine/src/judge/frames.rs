@@ -95,11 +95,11 @@ pub fn of<F: Face>(
                 .last()
                 .map_or(0, |(place, _)| place);
             let exit = transcript.exit(session);
-            let is_over = exit.is_some() || !out.is_empty();
-            let mut frame = is_over.then(|| read(&out, place, exit));
-            // Whoever is stopped in the midst of an answer has not finished it.
+            // Whoever is stopped in the midst of an answer has not finished it, and owes none.
             let is_stopped = exit.is_none()
                 || transcript.of(session).any(|event| matches!(event.kind, Kind::Signalled { .. }));
+            let is_over = !is_stopped || !out.is_empty();
+            let mut frame = is_over.then(|| read(&out, place, exit));
             if let Some(frame) = frame.as_mut().filter(|_| is_stopped) {
                 frame.broken = None;
             }
