@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Mutates the source of the reference peers of a boundary and judges every mutant.
 #
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver [LIST.TXT] [ARGUMENT…]
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver own-tests [LIST.TXT] [ARGUMENT…]
+#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope [LIST.TXT] [ARGUMENT…]
+#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope own-tests [LIST.TXT] [ARGUMENT…]
 #
 # The first form judges from outside, by the checks of a harness that is built first from the code as it is. The second
 # asks the reference's own tests, which take a second or two a mutant: what a method answers, beyond its shape, is no
@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver [own-tests] [LIST.TXT] [ARGUMENT...]" >&2
+    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope [own-tests] [LIST.TXT] [ARGUMENT...]" >&2
     exit 2
 }
 
@@ -29,6 +29,7 @@ toolhost) timeout_s=120 tests=(--test=toolhost --test=dispatch) ;;
 json_rpc) timeout_s=120 tests=(--test=json_rpc --test=json_rpc_client) ;;
 # All of its peers are processes: one that nothing is found about takes a minute or two.
 policy_driver) timeout_s=400 tests=(--test=policy) ;;
+envelope) timeout_s=120 tests=(--test=envelope) ;;
 *) usage ;;
 esac
 shift

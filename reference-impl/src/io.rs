@@ -1,6 +1,7 @@
 //! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
 
 pub mod dispatch;
+pub mod envelope;
 pub mod faults;
 pub mod fetch;
 pub mod http_faults;

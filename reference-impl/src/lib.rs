@@ -5,6 +5,7 @@
 
 pub mod choices;
 pub mod dispatcher;
+pub mod envelope;
 pub mod frame;
 pub mod http;
 pub mod io;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use peerproof_reference::io::toolhost::Command as Asked;
 use peerproof_reference::machine::{Action, Event, Machine};
-use peerproof_reference::{io, json_rpc, json_rpc_client, toolhost};
+use peerproof_reference::{envelope, io, json_rpc, json_rpc_client, toolhost};
 
 /// How the judge ends when it found a broken clause.
 const STATUS_BROKEN: i32 = 1;
@@ -41,6 +41,11 @@ fn start(text: &str, unix_ms: u64) -> Running {
             Asked::Host(config) => Running { machine: toolhost::machine(*config), results: None },
             Asked::List => panic!("{arguments:?} is no toolhost"),
         },
+        "envelope" => {
+            let config = io::envelope::parse(&arguments).unwrap();
+            let config = envelope::Config { started_unix_ms: unix_ms, id_seed: RNG_SEED, ..config };
+            Running { machine: envelope::machine(config), results: None }
+        }
         "json-rpc" => {
             let config = io::json_rpc::parse(&arguments).unwrap();
             let config = json_rpc::Config { started_unix_ms: unix_ms, ..config };

@@ -1,0 +1,106 @@
+//! The six agents: the shapes of their sections, and what the reference's own write.
+
+use super::Choices;
+use super::members::Kind;
+use super::validate::is_of_kind;
+use crate::json::Value;
+
+/// The agents in the order in which they run.
+pub const AGENTS: [&str; 6] = ["perception", "intent", "plan", "execution", "critic", "integration"];
+
+/// Members of each section.
+const SHAPES: &[(&str, &[(&str, Kind)])] = &[
+    (
+        "perception",
+        &[
+            ("normalized_input", Kind::Text),
+            ("detected_language", Kind::Text),
+            ("extracted_entities", Kind::Names),
+            ("context", Kind::Map),
+        ],
+    ),
+    (
+        "intent",
+        &[
+            ("intent", Kind::Text),
+            ("goals", Kind::Names),
+            ("confidence", Kind::Number),
+            ("clarification_needed", Kind::Flag),
+        ],
+    ),
+    ("plan", &[("plan_id", Kind::Text), ("steps", Kind::Records), ("estimated_complexity", Kind::Text)]),
+    (
+        "execution",
+        &[
+            ("status", Kind::OneOf(&["success", "partial", "error"])),
+            ("results", Kind::Records),
+            ("evidence", Kind::Records),
+        ],
+    ),
+    (
+        "critic",
+        &[
+            ("verdict", Kind::OneOf(&["approved", "reintent", "next_stage"])),
+            ("satisfied_goals", Kind::Names),
+            ("unsatisfied_goals", Kind::Names),
+            ("feedback", Kind::Text),
+            ("confidence", Kind::Number),
+        ],
+    ),
+    (
+        "integration",
+        &[
+            ("final_response", Kind::Text),
+            ("citations", Kind::Records),
+            ("follow_up_suggestions", Kind::Names),
+        ],
+    ),
+];
+
+/// Checks the sections of the named agents among `outputs`.
+///
+/// # Errors
+/// One sentence: the member that has another type than in the example.
+pub fn check(outputs: Option<&Value>) -> Result<(), String> {
+    for (agent, members) in SHAPES {
+        let Some(section) = outputs.and_then(|outputs| outputs.get(agent)) else { continue };
+        for (name, kind) in *members {
+            let is_right = |value| is_of_kind(value, *kind, &Choices::default());
+            if !section.get(name).is_none_or(is_right) {
+                return Err(format!("outputs.{agent}.{name} has another type"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What each writes: `$INPUT` is the user's message, `$GOALS` the goals that are left.
+const SECTIONS: [&str; 6] = [
+    r#"{"normalized_input":"$INPUT","detected_language":"und","extracted_entities":[],
+        "context":{"session_history":[],"user_preferences":{}}}"#,
+    r#"{"intent":"explain","goals":"$GOALS","confidence":0.5,"clarification_needed":false}"#,
+    r#"{"plan_id":"plan_1","estimated_complexity":"low",
+        "steps":[{"tool":"code_search","params":{"query":"$INPUT"},"expected_output":"places"}]}"#,
+    r#"{"status":"success","results":[{"step_index":0,"tool":"code_search","result":{},"duration_ms":0}],
+        "evidence":[{"location":"nowhere:1","content":"$INPUT","relevance":"the message itself"}]}"#,
+    r#"{"verdict":"approved","satisfied_goals":"$GOALS","unsatisfied_goals":[],"feedback":"","confidence":0.5}"#,
+    r#"{"final_response":"$INPUT","citations":[{"text":"$INPUT","location":"nowhere:1"}],"follow_up_suggestions":[]}"#,
+];
+
+/// What an agent writes; nothing for one that is not among the six.
+pub fn section(agent: &str, input: &str, goals: &[Value]) -> Option<Value> {
+    let text = SECTIONS.get(AGENTS.iter().position(|name| *name == agent)?)?;
+    let mut section = Value::parse(text.as_bytes(), 8, &crate::json::Policy::default()).ok()?;
+    fill(&mut section, input, goals);
+    Some(section)
+}
+
+fn fill(value: &mut Value, input: &str, goals: &[Value]) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, input, goals)),
+        Value::Object(members) => members.iter_mut().for_each(|(_, member)| fill(member, input, goals)),
+        value if value.as_str() == Some("$INPUT") => *value = Value::from(input),
+        value if value.as_str() == Some("$GOALS") => *value = Value::Array(goals.to_vec()),
+        _ => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! The engine of `process`: one envelope in, one envelope out.
+
+use super::advance::advance;
+use super::choices::{Bom, Kept, OverBound, OverSize, Pending, Process, TrailingText};
+use super::validate::{complete, is_inconsistent, over_bound};
+use super::{Config, Members, datetime, get};
+use crate::json::{self, ErrorKind, Value, write_value};
+use crate::machine::{Action, Event, Machine, Millis};
+
+/// Exit status when an envelope is refused.
+const STATUS_REFUSED: i32 = 1;
+
+/// A byte order mark.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What of standard input is kept: the object's text, without the white space around it.
+#[derive(Debug, Default)]
+struct Input {
+    bytes: Vec<u8>,
+    is_too_large: bool,
+}
+
+impl Input {
+    /// Adds what arrived; nothing is kept of an object that is too large.
+    fn add(&mut self, mut bytes: &[u8], bytes_max: usize) {
+        if self.bytes.is_empty() {
+            bytes = bytes.trim_ascii_start();
+        }
+        let room = bytes_max.saturating_sub(self.bytes.len());
+        let (kept, beyond) = bytes.split_at(bytes.len().min(room));
+        if self.is_too_large || !beyond.trim_ascii().is_empty() {
+            *self = Self { bytes: Vec::new(), is_too_large: true };
+        } else {
+            self.bytes.extend_from_slice(kept);
+        }
+    }
+}
+
+/// The engine.
+pub struct Engine {
+    config: Config,
+    input: Input,
+    ended: bool,
+}
+
+impl Engine {
+    /// An engine that has read nothing.
+    pub fn new(config: Config) -> Self {
+        Self { config, input: Input::default(), ended: false }
+    }
+
+    /// The reply to a whole input.
+    ///
+    /// # Errors
+    /// One sentence: why it is refused.
+    pub fn process(&self, input: &[u8], now: Millis) -> Result<Members, String> {
+        let choices = &self.config.choices;
+        let mut members = complete(self.read(input)?, &self.config)?;
+        let is = |name: &str, value: Value| get(&members, name) == Some(&value);
+        let is_pending = |pending, response| is(pending, Value::Bool(true)) && is(response, Value::Null);
+        let is_terminated = is("terminated", Value::Bool(true));
+        let waits = is_pending("clarification_pending", "clarification_response")
+            || is_pending("confirmation_pending", "confirmation_response");
+        for (is_so, refused, why) in [
+            (is_terminated, choices.terminated_input == Kept::Refuse, "it is terminated"),
+            (waits, choices.pending_input == Pending::Refuse, "it waits for a response"),
+            (
+                over_bound(&members).is_some(),
+                choices.over_bound == OverBound::Refuse,
+                "a counter is over its maximum",
+            ),
+            (
+                is_inconsistent(&members),
+                choices.inconsistent_input == Kept::Refuse,
+                "its members contradict each other",
+            ),
+        ] {
+            if is_so && refused {
+                return Err(why.to_owned());
+            }
+        }
+        if choices.process == Process::Advance {
+            advance(&mut members, &self.config, &datetime::written(self.config.started_unix_ms + now));
+        }
+        Ok(members)
+    }
+
+    fn read(&self, input: &[u8]) -> Result<Value, String> {
+        let choices = &self.config.choices;
+        let input = match input.strip_prefix(BOM) {
+            Some(rest) if choices.bom == Bom::Ignore => rest,
+            _ => input,
+        };
+        let parse = |text: &[u8]| Value::parse(text, self.config.limits.nesting_max, &choices.policy());
+        let read = parse(input).or_else(|error| match error.kind {
+            ErrorKind::Trailing | ErrorKind::Utf8 if choices.trailing_text == TrailingText::Ignore => {
+                first_value(&input[..error.at], error, &parse)
+            }
+            _ => Err(error),
+        });
+        read.map_err(|error| error.to_string())
+    }
+}
+
+/// The first value of a text that goes on behind it.
+fn first_value(
+    text: &[u8],
+    error: json::Error,
+    parse: &dyn Fn(&[u8]) -> Result<Value, json::Error>,
+) -> Result<Value, json::Error> {
+    parse(text).or_else(|again| match again.kind {
+        ErrorKind::Trailing if again.at < text.len() => parse(&text[..again.at]),
+        _ => Err(error),
+    })
+}
+
+/// What an engine writes when it refuses.
+pub fn refusal(why: &str) -> Vec<u8> {
+    let mut out = b"{\"error\":".to_vec();
+    json::write_str(&mut out, why);
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+impl Machine for Engine {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            _ if self.ended => {}
+            Event::Stdin(bytes) => {
+                let is_capped = self.config.choices.over_size == OverSize::Refuse;
+                let bytes_max = if is_capped { self.config.limits.stdin_bytes_max } else { usize::MAX };
+                self.input.add(bytes, bytes_max);
+            }
+            Event::StdinEof => {
+                self.ended = true;
+                let input = std::mem::take(&mut self.input);
+                let reply = match input.is_too_large {
+                    true => Err("an envelope has at most 10 MB".to_owned()),
+                    false => self.process(&input.bytes, now),
+                };
+                match reply {
+                    Ok(members) => {
+                        let mut out = Vec::with_capacity(input.bytes.len() + 1024);
+                        write_value(&mut out, &Value::Object(members));
+                        out.push(b'\n');
+                        actions.extend([Action::Stdout(out), Action::Exit(0)]);
+                    }
+                    Err(why) => actions.extend([Action::Stdout(refusal(&why)), Action::Exit(STATUS_REFUSED)]),
+                }
+            }
+            Event::Terminate => {
+                self.ended = true;
+                actions.push(Action::Exit(STATUS_REFUSED));
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        !self.ended
+    }
+}

@@ -1,0 +1,53 @@
+//! Mutants: the correct engine wrapped at a seam so that it breaks a clause on purpose.
+//!
+//! Most rewrite the envelope on its way in or out, so that the correct engine between them has no branch for any of them.
+//! Clauses are those of `corpora/envelope/clauses.toml`.
+
+/// Mutants that rewrite envelopes: id, clauses, fault, and what is done.
+macro_rules! table {
+    ($($id:literal [$($clause:literal),+] $fault:literal => $edit:expr;)*) => {
+        &[$($crate::envelope::mutants::Mutant::new($id, &[$($clause),+], $fault, $crate::mutant::Seam::Wire($edit))),*]
+    };
+}
+
+mod edit;
+mod incoming;
+mod outgoing;
+mod whole;
+
+use super::{Config, machine};
+use crate::machine::Machine;
+use crate::mutant;
+
+pub use edit::Edit;
+
+/// An engine that breaks clauses.
+pub type Mutant = mutant::Mutant<Config, (), Edit>;
+
+impl Mutant {
+    /// The mutant as a machine (a correct one where the fault lies around it).
+    pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
+        let rewire = |machine, edit| -> mutant::Inner { Box::new(edit::Edited::new(machine, edit)) };
+        self.build(config, |_| (), |config, ()| machine(config), rewire)
+    }
+}
+
+/// All mutants.
+pub fn all() -> Vec<Mutant> {
+    [incoming::MUTANTS, outgoing::MUTANTS, whole::MUTANTS].concat()
+}
+
+/// The mutant called `id`.
+pub fn find(id: &str) -> Option<Mutant> {
+    all().into_iter().find(|mutant| mutant.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        mutant::assert_sound(&all(), "ENV-");
+    }
+}

@@ -1,0 +1,171 @@
+//! The seam of envelopes: a wrapper that sees the input before the engine and the reply behind it.
+
+use super::super::members::{Kind, Member, STAGE_MEMBERS, find};
+use super::super::validate::{default, is_of_kind};
+use super::super::{Choices, Members, get, set, slot};
+use crate::json::{Policy, Value, write_value};
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::Inner;
+
+/// What a rewriting wrapper does.
+#[derive(Clone, Copy)]
+pub enum Edit {
+    /// Rewrites the text that comes in.
+    Text(fn(Vec<u8>) -> Vec<u8>),
+    /// Rewrites the envelope that comes in.
+    Given(fn(&mut Members)),
+    /// Rewrites the envelope that goes out, given the one that came in.
+    Reply(fn(&Members, &mut Members)),
+    /// The same where the engine went on by a stage.
+    Advanced(fn(&Members, &mut Members)),
+    /// The same where the engine ended it.
+    Ended(fn(&Members, &mut Members)),
+    /// Rewrites what comes in and what goes out.
+    Both(fn(&mut Members), fn(&Members, &mut Members)),
+    /// Takes what a member cannot be for its default.
+    Coerces(&'static str),
+    /// The same of a member of a completed stage.
+    CoercesInStage(&'static str),
+    /// Gives back the default of a member.
+    Loses(&'static str),
+}
+
+/// Levels of nesting that a wrapper looks into.
+const NESTING_MAX: usize = 512;
+
+/// A machine behind an [`Edit`].
+pub struct Edited {
+    inner: Inner,
+    edit: Edit,
+    input: Vec<u8>,
+}
+
+impl Edited {
+    pub fn new(inner: Inner, edit: Edit) -> Self {
+        Self { inner, edit, input: Vec::new() }
+    }
+}
+
+fn members(text: &[u8]) -> Option<Members> {
+    match Value::parse(text, NESTING_MAX, &Policy::default()) {
+        Ok(Value::Object(members)) => Some(members),
+        _ => None,
+    }
+}
+
+fn text(members: Members) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_value(&mut out, &Value::Object(members));
+    out.push(b'\n');
+    out
+}
+
+impl Edit {
+    fn incoming(self, input: &[u8]) -> Vec<u8> {
+        if let Self::Text(rewrite) = self {
+            return rewrite(input.to_vec());
+        }
+        let Some(mut envelope) = members(input) else { return input.to_vec() };
+        match self {
+            Self::Given(rewrite) | Self::Both(rewrite, _) => rewrite(&mut envelope),
+            Self::Coerces(name) => {
+                if let Some(row) = find(name) {
+                    coerce(&mut envelope, row);
+                }
+            }
+            Self::CoercesInStage(name) => {
+                let Value::Array(stages) = slot(&mut envelope, "completed_stages") else {
+                    return input.to_vec();
+                };
+                for stage in stages {
+                    if let (Value::Object(stage), Some(row)) =
+                        (stage, STAGE_MEMBERS.iter().find(|row| row.name == name))
+                    {
+                        coerce(stage, row);
+                    }
+                }
+            }
+            _ => return input.to_vec(),
+        }
+        text(envelope)
+    }
+
+    fn outgoing(self, input: &[u8], output: Vec<u8>) -> Vec<u8> {
+        let rewrite: &dyn Fn(&Members, &mut Members) = match &self {
+            Self::Reply(rewrite) | Self::Both(_, rewrite) => rewrite,
+            Self::Advanced(rewrite) => &|given, reply| {
+                if is_advanced(given, reply) {
+                    rewrite(given, reply);
+                }
+            },
+            Self::Ended(rewrite) => &|given, reply| {
+                if is_ended(given, reply) {
+                    rewrite(given, reply);
+                }
+            },
+            Self::Loses(name) => &|_, reply| {
+                if let Some(empty) = find(name).and_then(default) {
+                    set(reply, name, empty);
+                }
+            },
+            _ => return output,
+        };
+        let Some(mut reply) = members(&output).filter(|reply| get(reply, "current_stage").is_some()) else {
+            return output;
+        };
+        rewrite(&members(input).unwrap_or_default(), &mut reply);
+        text(reply)
+    }
+}
+
+/// Whether the engine went on by a stage.
+pub fn is_advanced(given: &Members, reply: &Members) -> bool {
+    get(given, "current_stage") != get(reply, "current_stage")
+}
+
+/// Whether the engine ended it.
+pub fn is_ended(given: &Members, reply: &Members) -> bool {
+    get(given, "terminated") != get(reply, "terminated")
+}
+
+/// Replaces a value that a member cannot have.
+fn coerce(members: &mut Members, row: &Member) {
+    let is_right = |value: &Value| {
+        *value == Value::Null || is_of_kind(value, row.kind, &Choices::default()) && row.kind != Kind::Stages
+    };
+    if get(members, row.name).is_none_or(is_right) {
+        return;
+    }
+    let id = |prefix: &str| Value::from(format!("{prefix}0123456789abcdef").as_str());
+    match (row.kind, default(row)) {
+        (Kind::Id(prefix), _) => set(members, row.name, id(prefix)),
+        (Kind::Stages, _) if get(members, row.name).is_some_and(all_objects) => {}
+        (_, Some(default)) => set(members, row.name, default),
+        (_, None) => members.retain(|(name, _)| *name != *row.name),
+    }
+}
+
+fn all_objects(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(|item| item.as_object().is_some()))
+}
+
+impl Machine for Edited {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) => self.input.extend_from_slice(bytes),
+            Event::StdinEof => {
+                let changed = self.edit.incoming(&self.input);
+                let mut asked = Vec::new();
+                if !changed.is_empty() {
+                    self.inner.handle(Event::Stdin(&changed), now, &mut asked);
+                }
+                self.inner.handle(Event::StdinEof, now, &mut asked);
+                actions.extend(asked.into_iter().map(|action| match action {
+                    Action::Stdout(output) => Action::Stdout(self.edit.outgoing(&self.input, output)),
+                    other => other,
+                }));
+            }
+            other => self.inner.handle(other, now, actions),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Mutants that read what they should not, or refuse what they should read.
+
+use super::super::{Members, get, set, slot};
+use super::Mutant;
+use super::edit::Edit::{Both, Coerces, CoercesInStage, Given, Text};
+use crate::json::{Policy, Value};
+use crate::mutant::Seam;
+use crate::mutant::text::{has, swap};
+
+/// A mutant that takes a wrong value of a member for its default.
+macro_rules! coerces {
+    ($($clause:literal $name:literal),* $(,)?) => {
+        &[$(Mutant::new(
+            concat!("coerces-", $name),
+            &[$clause],
+            concat!("What `", $name, "` cannot be is taken for its default."),
+            Seam::Wire(Coerces($name)),
+        )),*]
+    };
+}
+
+/// Makes an envelope one that is refused.
+fn refuse(envelope: &mut Members) {
+    set(envelope, "terminated", Value::from("no"));
+}
+
+fn is(envelope: &Members, name: &str, test: fn(&Value) -> bool) -> bool {
+    get(envelope, name).is_some_and(test)
+}
+
+fn lower_case(envelope: &mut Members) {
+    edit_ids(envelope, |id| id.to_lowercase());
+}
+
+fn edit_ids(envelope: &mut Members, edit: fn(&str) -> String) {
+    for name in ["envelope_id", "request_id", "session_id"] {
+        if let Some(id) = get(envelope, name).and_then(Value::as_str).map(edit) {
+            set(envelope, name, Value::from(id.as_str()));
+        }
+    }
+}
+
+const TIMES: [&str; 2] = ["received_at", "completed_at"];
+
+fn edit_times(envelope: &mut Members, edit: fn(&str) -> Option<String>) {
+    for name in TIMES {
+        if let Some(time) = get(envelope, name).and_then(Value::as_str).map(edit) {
+            match time {
+                Some(time) => set(envelope, name, Value::from(time.as_str())),
+                None => envelope.retain(|(key, _)| *key != *name),
+            }
+        }
+    }
+}
+
+const NAIVE: usize = "2025-12-10T10:00:00".len();
+
+/// Behind the first object of a text, where something is.
+fn behind_first(text: &[u8]) -> Option<Vec<u8>> {
+    let error = Value::parse(text, 256, &Policy::default()).err()?;
+    let rest = text.get(error.at..)?;
+    rest.starts_with(b"{").then(|| rest.to_vec())
+}
+
+const COERCING: &[Mutant] = coerces! {
+    "ENV-PROP-01" "envelope_id", "ENV-PROP-02" "request_id", "ENV-PROP-03" "user_id", "ENV-PROP-04" "session_id",
+    "ENV-PROP-05" "raw_input", "ENV-PROP-06" "received_at", "ENV-PROP-07" "outputs", "ENV-PROP-08" "current_stage",
+    "ENV-PROP-09" "stage_order", "ENV-PROP-10" "iteration", "ENV-PROP-11" "max_iterations",
+    "ENV-PROP-12" "llm_call_count", "ENV-PROP-13" "max_llm_calls", "ENV-PROP-14" "agent_hop_count",
+    "ENV-PROP-15" "max_agent_hops", "ENV-PROP-16" "terminal_reason", "ENV-PROP-17" "terminated",
+    "ENV-PROP-18" "termination_reason", "ENV-PROP-19" "clarification_pending", "ENV-PROP-20" "clarification_question",
+    "ENV-PROP-21" "clarification_response", "ENV-PROP-22" "confirmation_pending", "ENV-PROP-23" "confirmation_id",
+    "ENV-PROP-24" "confirmation_message", "ENV-PROP-25" "confirmation_response", "ENV-PROP-26" "completed_stages",
+    "ENV-PROP-27" "current_stage_number", "ENV-PROP-28" "max_stages", "ENV-PROP-29" "all_goals",
+    "ENV-PROP-30" "remaining_goals", "ENV-PROP-31" "goal_completion_status", "ENV-PROP-32" "prior_plans",
+    "ENV-PROP-33" "critic_feedback", "ENV-PROP-34" "errors", "ENV-PROP-35" "completed_at", "ENV-PROP-36" "metadata",
+};
+
+const READING: &[Mutant] = table! {
+    "coerces-stage-number" ["ENV-STAGE-01"] "A stage number that is no integer is dropped." =>
+        CoercesInStage("stage_number");
+    "coerces-satisfied-goals" ["ENV-STAGE-02"] "Satisfied goals that are no list of strings are taken for none." =>
+        CoercesInStage("satisfied_goals");
+    "coerces-summary" ["ENV-STAGE-03"] "A summary that is no object is taken for an empty one." =>
+        CoercesInStage("summary");
+    "coerces-plan-id" ["ENV-STAGE-04"] "A plan id that is no string is taken for null." =>
+        CoercesInStage("plan_id");
+    "reads-one-line" ["ENV-FRAME-02"] "Of several lines only the first that is not blank is read." =>
+        Text(|text| {
+            let lines = text.split(|byte| *byte == b'\n');
+            lines.into_iter().find(|line| !line.trim_ascii().is_empty()).unwrap_or_default().to_vec()
+        });
+    "takes-the-second-object" ["ENV-FRAME-04"] "Of two objects the second is processed." =>
+        Text(|text| behind_first(&text).unwrap_or(text));
+    "lenient-json" ["ENV-JSON-01"] "A comma in front of a closing brace is passed over." =>
+        Text(|text| swap(&swap(&text, ",}", "}"), ",]", "]"));
+    "replaces-what-is-no-utf8" ["ENV-JSON-02"] "Bytes that are no UTF-8 become U+FFFD." =>
+        Text(|text| String::from_utf8_lossy(&text).into_owned().into_bytes());
+    "unwraps-a-list" ["ENV-JSON-10"] "A list of one envelope is taken for the envelope." =>
+        Text(|text| match text.trim_ascii() {
+            [b'[', inner @ .., b']'] => inner.to_vec(),
+            _ => text,
+        });
+    "takes-escapes-for-text" ["ENV-JSON-11"] "Escapes in strings are not decoded." =>
+        Text(|text| String::from_utf8_lossy(&text).replace("\\u", "\\\\u").into_bytes());
+    "needs-an-order-of-keys" ["ENV-JSON-11"] "Of an envelope that does not begin with its id no counter is read." =>
+        Given(|envelope| {
+            if envelope.first().is_some_and(|(name, _)| *name != *"envelope_id") {
+                envelope.retain(|(name, _)| *name != *"agent_hop_count");
+            }
+        });
+    "needs-bounds" ["ENV-ACC-01"] "An envelope without counters is refused." =>
+        Given(|envelope| {
+            if get(envelope, "iteration").is_none() {
+                refuse(envelope);
+            }
+        });
+    "needs-goals-with-stages" ["ENV-ACC-02"] "Completed stages without the statuses of goals are refused." =>
+        Given(|envelope| {
+            if get(envelope, "completed_stages").is_some()
+                && get(envelope, "goal_completion_status").is_none()
+            {
+                refuse(envelope);
+            }
+        });
+    "starts-anew" ["ENV-ACC-06"] "Where a required member is missing, outputs are emptied." =>
+        Given(|envelope| {
+            if get(envelope, "user_id").is_none() {
+                set(envelope, "outputs", Value::Object(Vec::new()));
+            }
+        });
+    "needs-a-known-stage" ["ENV-ACC-07"] "A current stage outside the pipeline is refused." =>
+        Given(|envelope| {
+            let known = |value: &Value| {
+                value.as_str().is_some_and(|stage| {
+                    ["start", "end"].contains(&stage) || super::super::agents::AGENTS.contains(&stage)
+                })
+            };
+            if get(envelope, "current_stage").is_some_and(|stage| !known(stage)) {
+                refuse(envelope);
+            }
+        });
+    "names-nobody" ["ENV-KEEP-01"] "An empty user id becomes that of the anonymous user." =>
+        Given(|envelope| {
+            if is(envelope, "user_id", |user| *user == Value::from("")) {
+                set(envelope, "user_id", Value::from("anonymous"));
+            }
+        });
+    "knows-six-agents" ["ENV-ACC-08"] "Outputs of an unknown agent are refused." =>
+        Given(|envelope| {
+            let known = |name: &str| super::super::agents::AGENTS.contains(&name);
+            let outputs = get(envelope, "outputs").and_then(Value::as_object).unwrap_or_default();
+            if !outputs.iter().all(|(name, _)| name.as_str().is_some_and(known)) {
+                refuse(envelope);
+            }
+        });
+    "needs-whole-errors" ["ENV-ACC-09"] "An error record without an agent is refused." =>
+        Given(|envelope| {
+            let errors = get(envelope, "errors").and_then(Value::as_array).unwrap_or_default();
+            if errors.iter().any(|error| error.get("agent").is_none()) {
+                refuse(envelope);
+            }
+        });
+    "needs-a-pattern-of-confirmations" ["ENV-ACC-12"] "A confirmation id of another form than an id of the envelope is refused." =>
+        Given(|envelope| {
+            if get(envelope, "confirmation_id").and_then(Value::as_str).is_some_and(|id| id.len() < 20) {
+                refuse(envelope);
+            }
+        });
+    "takes-upper-case-ids" ["ENV-ID-01"] "Ids in upper case are lowered." =>
+        Given(lower_case);
+    "cuts-long-ids" ["ENV-ID-01"] "What an id has beyond 16 digits is cut." =>
+        Given(|envelope| {
+            edit_ids(envelope, |id| match id.split_once('_') {
+                Some((prefix, digits)) => format!("{prefix}_{}", digits.chars().take(16).collect::<String>()),
+                None => id.to_owned(),
+            });
+        });
+    "takes-a-line-feed-behind-ids" ["ENV-ID-02"] "A line feed behind an id is passed over, as `$` of many engines does." =>
+        Given(|envelope| edit_ids(envelope, |id| id.strip_suffix('\n').unwrap_or(id).to_owned()));
+    "needs-few-digits" ["ENV-TIME-01"] "A time with more than six digits behind the second is refused." =>
+        Given(|envelope| {
+            let digits = |time: &Value| {
+                let fraction = time.as_str().and_then(|time| time.split_once('.'));
+                fraction.is_some_and(|(_, it)| it.bytes().take_while(u8::is_ascii_digit).count() > 6)
+            };
+            if TIMES.iter().any(|name| get(envelope, name).is_some_and(digits)) {
+                refuse(envelope);
+            }
+        });
+    "refuses-lower-case-times" ["ENV-TIME-02"] "A lower-case `t` or `z` in a time is refused." =>
+        Given(|envelope| edit_times(envelope, |time| Some(time.replace(['t', 'z'], "?"))));
+    "takes-naive-times" ["ENV-TIME-05"] "A time without an offset is taken for one in UTC." =>
+        Given(|envelope| {
+            edit_times(envelope, |time| {
+                Some(if time.len() == NAIVE { format!("{time}Z") } else { time.to_owned() })
+            });
+        });
+    "gives-naive-times-back" ["ENV-TIME-10"] "A time without an offset is taken, and comes back without one." =>
+        Both(
+            |envelope| {
+                edit_times(envelope, |time| {
+                    Some(if time.len() == NAIVE { format!("{time}Z") } else { time.to_owned() })
+                });
+            },
+            |given, reply| {
+                let naive = get(given, "received_at")
+                    .filter(|time| time.as_str().is_some_and(|time| time.len() == NAIVE));
+                if let Some(naive) = naive {
+                    set(reply, "received_at", naive.clone());
+                }
+            },
+        );
+    "forgets-impossible-times" ["ENV-TIME-06"] "An impossible time is taken for none." =>
+        Given(|envelope| {
+            edit_times(envelope, |time| super::super::datetime::read(time).map(|_| time.to_owned()));
+        });
+    "takes-a-date-alone" ["ENV-TIME-06"] "A date alone is its midnight." =>
+        Given(|envelope| {
+            edit_times(envelope, |time| {
+                Some(if time.len() == 10 { format!("{time}T00:00:00Z") } else { time.to_owned() })
+            });
+        });
+    "takes-iso-8601" ["ENV-TIME-07"] "A comma stands for the point of a time, and a minute for its first second." =>
+        Given(|envelope| edit_times(envelope, |time| Some(time.replace(',', "."))));
+    "needs-plain-integers" ["ENV-TYPE-02"] "An integer with a point or an exponent is refused." =>
+        Text(|text| match has(&text, "\"iteration\":1.0") || has(&text, "\"iteration\":1e0") {
+            true => b"{}".to_vec(),
+            false => text,
+        });
+    "refuses-null-lists" ["ENV-TYPE-03"] "`null` for a list or a map is refused." =>
+        Given(|envelope| {
+            let lists = ["errors", "outputs", "metadata", "all_goals", "stage_order", "prior_plans"];
+            if lists.iter().any(|name| get(envelope, name) == Some(&Value::Null)) {
+                refuse(envelope);
+            }
+        });
+    "takes-ids-in-any-case" ["ENV-KEEP-04"] "`Envelope_Id` counts as `envelope_id`." =>
+        Given(|envelope| {
+            if let Some(id) = get(envelope, "Envelope_Id").cloned() {
+                set(envelope, "envelope_id", id);
+            }
+        });
+    "goes-past-bounds" ["ENV-BOUND-01"] "No bound stops it." =>
+        Both(raise_bounds, restore_bounds);
+    "knows-the-usual-bounds-alone" ["ENV-BOUND-02"] "Whatever bounds the envelope carries, the defaults count." =>
+        Both(
+            |envelope| {
+                for name in ["max_iterations", "max_llm_calls", "max_agent_hops"] {
+                    envelope.retain(|(key, _)| *key != *name);
+                }
+            },
+            restore_bounds,
+        );
+    "goes-on-beyond-bounds" ["ENV-BOUND-04"] "An envelope whose counter is over its maximum is advanced all the same." =>
+        Both(
+            |envelope| {
+                if super::super::validate::over_bound(envelope).is_some() {
+                    raise_bounds(envelope);
+                }
+            },
+            restore_bounds,
+        );
+    "wakes-the-terminated" ["ENV-TERM-06"] "A terminated envelope is processed further." =>
+        Given(|envelope| {
+            set(envelope, "terminated", Value::Bool(false));
+            for name in ["terminal_reason", "termination_reason", "completed_at"] {
+                set(envelope, name, Value::Null);
+            }
+        });
+    "waits-for-nobody" ["ENV-PEND-02"] "An envelope that waits for a response is advanced." =>
+        Given(|envelope| {
+            for name in ["clarification_pending", "confirmation_pending"] {
+                set(envelope, name, Value::Bool(false));
+            }
+        });
+    "overhears-a-denial" ["ENV-PEND-05"] "A denied confirmation counts as one that was given." =>
+        Both(
+            |envelope| {
+                if is(envelope, "confirmation_response", |it| *it == Value::Bool(false)) {
+                    set(envelope, "confirmation_response", Value::Bool(true));
+                }
+            },
+            |given, reply| {
+                if let Some(response) = get(given, "confirmation_response") {
+                    *slot(reply, "confirmation_response") = response.clone();
+                }
+            },
+        );
+};
+
+fn raise_bounds(envelope: &mut Members) {
+    for name in ["max_iterations", "max_llm_calls", "max_agent_hops"] {
+        set(envelope, name, super::super::number(1_000_000));
+    }
+}
+
+fn restore_bounds(given: &Members, reply: &mut Members) {
+    for (name, usual) in [("max_iterations", 3), ("max_llm_calls", 10), ("max_agent_hops", 21)] {
+        set(reply, name, get(given, name).cloned().unwrap_or(super::super::number(usual)));
+    }
+}
+
+/// All of them.
+pub const MUTANTS: &[Mutant] = &{
+    let mut all = [COERCING[0]; COERCING.len() + READING.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < COERCING.len() { COERCING[at] } else { READING[at - COERCING.len()] };
+        at += 1;
+    }
+    all
+};

@@ -1,0 +1,288 @@
+//! Mutants that give back something else than they should.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::super::{Members, get, number, object, set, slot};
+use super::Mutant;
+use super::edit::Edit::{Advanced, Ended, Loses, Reply};
+use super::edit::{is_advanced, is_ended};
+use crate::json::Value;
+
+/// Changes every value in free data, the containers behind what is in them.
+fn each(value: &mut Value, change: fn(&mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each(item, change)),
+        Value::Object(members) => members.iter_mut().for_each(|(_, member)| each(member, change)),
+        _ => {}
+    }
+    change(value);
+}
+
+/// Changes every value in the free data of a reply.
+fn in_free_data(reply: &mut Members, change: fn(&mut Value)) {
+    for name in ["outputs", "metadata", "prior_plans", "errors"] {
+        match slot(reply, name) {
+            Value::Array(items) => items.iter_mut().for_each(|item| each(item, change)),
+            Value::Object(members) => members.iter_mut().for_each(|(_, member)| each(member, change)),
+            _ => {}
+        }
+    }
+}
+
+fn edit_string(value: &mut Value, edit: fn(&str) -> String) {
+    if let Some(text) = value.as_str().map(edit) {
+        *value = Value::from(text.as_str());
+    }
+}
+
+/// A member without which a reply goes out.
+fn drop_key(value: &mut Value, key: &str) {
+    if let Value::Object(members) = value {
+        members.retain(|(name, _)| *name != *key);
+    }
+}
+
+static CALLS: AtomicI64 = AtomicI64::new(0);
+
+/// All of them.
+pub const MUTANTS: &[Mutant] = table! {
+    "loses-metadata" ["ENV-KEEP-02"] "Metadata is lost." =>
+        Loses("metadata");
+    "loses-feedback" ["ENV-KEEP-01", "ENV-ADV-04"] "The critic's feedback is lost." =>
+        Loses("critic_feedback");
+    "loses-the-reason" ["ENV-KEEP-01"] "The human-readable reason is lost." =>
+        Loses("termination_reason");
+    "loses-the-history" ["ENV-PROP-37"] "The processing history is lost." =>
+        Loses("processing_history");
+    "fills-missing-with-nothing" ["ENV-ACC-04"] "A missing user id becomes the empty string." =>
+        Reply(|given, reply| {
+            if get(given, "user_id").is_none() {
+                set(reply, "user_id", Value::from(""));
+            }
+        });
+    "other-default" ["ENV-DEF-01"] "Without a word at most five iterations are allowed." =>
+        Reply(|given, reply| {
+            if get(given, "max_iterations").is_none() {
+                set(reply, "max_iterations", number(5));
+            }
+        });
+    "receives-at-null" ["ENV-DEF-02"] "An absent time of receipt comes back as null." =>
+        Reply(|given, reply| {
+            if get(given, "received_at").is_none() {
+                set(reply, "received_at", Value::Null);
+            }
+        });
+    "null-for-empty" ["ENV-OUT-02"] "Empty lists of errors are given back as null." =>
+        Reply(|_, reply| {
+            if matches!(slot(reply, "errors"), Value::Array(errors) if errors.is_empty()) {
+                set(reply, "errors", Value::Null);
+            }
+        });
+    "counts-in-strings" ["ENV-OUT-01"] "The number of the current stage comes back as a string." =>
+        Reply(|_, reply| set(reply, "current_stage_number", Value::from("1")));
+    "cuts-times-to-seconds" ["ENV-TIME-09"] "Times lose what is behind the second, as `time.RFC3339` does." =>
+        Reply(|_, reply| {
+            edit_string(slot(reply, "received_at"), |time| match time.split_once('.') {
+                Some((head, tail)) => {
+                    format!("{head}{}", tail.trim_start_matches(|digit: char| digit.is_ascii_digit()))
+                }
+                None => time.to_owned(),
+            });
+            if get(reply, "received_at") == Some(&Value::Null) {
+                reply.retain(|(name, _)| *name != *"received_at");
+            }
+        });
+    "respells-times-in-free-data" ["ENV-TIME-11"] "Times in free data are respelled." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| edit_string(value, |text| text.replace("+00:00", "Z")));
+        });
+    "halves-precision" ["ENV-JSON-08", "ENV-KEEP-06"] "Numbers in free data go through single precision." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                if let Value::Number(given) = value {
+                    let text = format!("{:e}", given.as_f64() as f32);
+                    let parsed = Value::parse(text.as_bytes(), 1, &crate::json::Policy::default());
+                    *value = parsed.unwrap_or(Value::Null);
+                }
+            });
+        });
+    "wraps-counters" ["ENV-TYPE-05"] "A counter that does not fit becomes the largest that does." =>
+        Reply(|_, reply| {
+            for name in ["max_iterations", "max_llm_calls", "max_agent_hops", "max_stages"] {
+                let most = i64::from(i32::MAX);
+                if slot(reply, name).as_i64().is_none_or(|count| count > most) {
+                    set(reply, name, number(most));
+                }
+            }
+        });
+    "drops-nulls" ["ENV-KEEP-02"] "Members of free data that are null are dropped." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                if let Value::Object(members) = value {
+                    members.retain(|(_, value)| *value != Value::Null);
+                }
+            });
+        });
+    "lists-for-maps" ["ENV-KEEP-02"] "Empty objects in free data come back as empty lists." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                if matches!(value, Value::Object(members) if members.is_empty()) {
+                    *value = Value::Array(Vec::new());
+                }
+            });
+            if let Value::Object(outputs) = slot(reply, "outputs") {
+                outputs
+                    .iter_mut()
+                    .filter(|(_, it)| it.as_array().is_some())
+                    .for_each(|(_, it)| *it = object([]));
+            }
+        });
+    "drops-the-undocumented" ["ENV-KEEP-03"] "Members that are not documented are dropped." =>
+        Reply(|_, reply| {
+            reply
+                .retain(|(name, _)| name.as_str().is_some_and(|it| super::super::members::find(it).is_some()))
+        });
+    "drops-the-undocumented-in-stages" ["ENV-KEEP-03"] "Members of completed stages that are not documented are dropped." =>
+        Reply(|_, reply| {
+            let known = ["stage_number", "satisfied_goals", "summary", "plan_id"];
+            if let Value::Array(stages) = slot(reply, "completed_stages") {
+                for stage in stages {
+                    if let Value::Object(members) = stage {
+                        members.retain(|(name, _)| name.as_str().is_some_and(|it| known.contains(&it)));
+                    }
+                }
+            }
+        });
+    "takes-no-for-silence" ["ENV-KEEP-05"] "A confirmation that was denied comes back without a response." =>
+        Reply(|_, reply| {
+            if get(reply, "confirmation_response") == Some(&Value::Bool(false)) {
+                set(reply, "confirmation_response", Value::Null);
+            }
+        });
+    "takes-empty-for-null" ["ENV-KEEP-05"] "Empty strings come back as null." =>
+        Reply(|_, reply| {
+            for name in
+                ["termination_reason", "confirmation_id", "confirmation_message", "clarification_question"]
+            {
+                if get(reply, name) == Some(&Value::from("")) {
+                    set(reply, name, Value::Null);
+                }
+            }
+        });
+    "composes-characters" ["ENV-KEEP-07"] "Strings are normalised." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| edit_string(value, |text| text.replace("e\u{301}", "é")));
+        });
+    "loses-proto" ["ENV-KEEP-08"] "Members called `__proto__` are lost." =>
+        Reply(|_, reply| in_free_data(reply, |value| drop_key(value, "__proto__")));
+    "renews-the-request" ["ENV-ADV-01"] "Each stage makes a request of its own." =>
+        Advanced(|_, reply| set(reply, "request_id", Value::from("req_0000000000000000")));
+    "keeps-the-last-output" ["ENV-ADV-02"] "Outputs of earlier agents are dropped by the next." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Object(outputs) = slot(reply, "outputs")
+            {
+                outputs.drain(..outputs.len().saturating_sub(1));
+            }
+        });
+    "keeps-the-last-record" ["ENV-ADV-03"] "The processing history holds the last record alone." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Array(history) = slot(reply, "processing_history")
+            {
+                history.drain(..history.len().saturating_sub(1));
+            }
+        });
+    "clears-errors" ["ENV-ADV-03"] "Errors are cleared when the pipeline goes on." =>
+        Advanced(|_, reply| set(reply, "errors", Value::Array(Vec::new())));
+    "counts-hops-anew" ["ENV-ADV-05"] "The number of hops is that of one call." =>
+        Advanced(|_, reply| set(reply, "agent_hop_count", number(1)));
+    "forgets-retries" ["ENV-ADV-06"] "The number of the retry is lost though the stage stays." =>
+        Advanced(|given, reply| {
+            set(reply, "iteration", number(0));
+            set(reply, "current_stage", get(given, "current_stage").cloned().unwrap_or(Value::Null));
+        });
+    "owns-the-metadata" ["ENV-ADV-07"] "Metadata is replaced by the engine's own." =>
+        Advanced(|_, reply| set(reply, "metadata", object([("engine", Value::from("mine"))])));
+    "gives-another-reason" ["ENV-BOUND-03"] "Whatever bound is reached, the reason is that of iterations." =>
+        Reply(|given, reply| {
+            if is_ended(given, reply)
+                && get(reply, "terminal_reason") != Some(&Value::from("completed_successfully"))
+            {
+                set(reply, "terminal_reason", Value::from("max_iterations_exceeded"));
+            }
+        });
+    "ends-without-a-reason" ["ENV-TERM-01"] "An envelope is terminated without a reason." =>
+        Ended(|_, reply| set(reply, "terminal_reason", Value::Null));
+    "ends-without-a-word" ["ENV-TERM-02"] "An envelope is terminated without a reason for people." =>
+        Ended(|_, reply| set(reply, "termination_reason", Value::Null));
+    "completes-every-stage" ["ENV-TERM-04"] "The time of completion is set with every stage." =>
+        Advanced(|_, reply| set(reply, "completed_at", Value::from("2025-12-10T10:00:00Z")));
+    "completes-before-it-began" ["ENV-TERM-04"] "The time of completion lies before that of receipt." =>
+        Ended(|_, reply| set(reply, "completed_at", Value::from("1970-01-01T00:00:00Z")));
+    "asks-nothing" ["ENV-PEND-03"] "It waits for a clarification of nothing." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply) && get(reply, "terminated") == Some(&Value::Bool(false)) {
+                set(reply, "clarification_pending", Value::Bool(true));
+            }
+        });
+    "keeps-waiting" ["ENV-PEND-04"] "The flag stays though the response has come." =>
+        Reply(|given, reply| {
+            for name in ["clarification_pending", "confirmation_pending"] {
+                if get(given, name) == Some(&Value::Bool(true)) {
+                    set(reply, name, Value::Bool(true));
+                }
+            }
+        });
+    "invents-goals" ["ENV-GOAL-01"] "A goal remains that is none of all goals." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Array(goals) = slot(reply, "remaining_goals")
+                && !goals.is_empty()
+            {
+                goals.push(Value::from("a goal of its own"));
+            }
+        });
+    "is-sure-in-words" ["ENV-SHAPE-01"] "The confidence of the intent is a word." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Object(outputs) = slot(reply, "outputs")
+                && let Value::Object(intent) = slot(outputs, "intent")
+            {
+                set(intent, "confidence", Value::from("high"));
+            }
+            drop_nulls(slot(reply, "outputs"));
+        });
+    "is-surer-than-sure" ["ENV-SHAPE-02"] "The confidence of the intent is 7." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Object(outputs) = slot(reply, "outputs")
+                && let Value::Object(intent) = slot(outputs, "intent")
+            {
+                set(intent, "confidence", number(7));
+            }
+            drop_nulls(slot(reply, "outputs"));
+        });
+    "numbers-its-calls" ["ENV-DET-01"] "Each reply has a number of its own." =>
+        Reply(|given, reply| {
+            if is_advanced(given, reply)
+                && let Value::Object(metadata) = slot(reply, "metadata")
+            {
+                set(metadata, "call", number(CALLS.fetch_add(1, Ordering::Relaxed)));
+            }
+        });
+    "cuts-long-strings" ["ENV-SIZE-03"] "Strings in free data are cut behind 4 MiB." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                if value.as_text().is_some_and(|text| text.as_bytes().len() > 4 << 20) {
+                    *value = Value::from("…");
+                }
+            });
+        });
+};
+
+fn drop_nulls(outputs: &mut Value) {
+    if let Value::Object(outputs) = outputs {
+        outputs.retain(|(_, section)| *section != Value::Null);
+    }
+}

@@ -1,0 +1,178 @@
+//! What is accepted as an envelope, and its defaults.
+
+use super::choices::{Kept, Lenient, Missing, NullMember};
+use super::members::{BOUNDS, GOAL_STATUSES, Kind, MEMBERS, Member, STAGE_MEMBERS};
+use super::{Choices, Config, Members, agents, datetime, get};
+use crate::json::{Number, Text, Value};
+
+/// Checks an envelope and completes it: every documented member is there, in the order of the document, and undocumented
+/// ones behind them.
+///
+/// # Errors
+/// One sentence: the member that is not as it must be.
+pub fn complete(envelope: Value, config: &Config) -> Result<Members, String> {
+    let Value::Object(mut given) = envelope else { return Err("an envelope is an object".to_owned()) };
+    let choices = &config.choices;
+    let mut members = taken(&mut given, MEMBERS, choices, "")?;
+    for (at, row) in MEMBERS.iter().filter(|row| row.core).enumerate() {
+        if get(&members, row.name).is_none() {
+            if choices.missing_required == Missing::Refuse {
+                return Err(format!("{} is missing", row.name));
+            }
+            members.push((row.name.into(), missing(row, config.id_seed.wrapping_add(at as u64))));
+        }
+    }
+    let place = |name: &Text| MEMBERS.iter().position(|row| *name == *row.name);
+    members.sort_by_key(|(name, _)| place(name));
+    members.append(&mut given);
+    if choices.agent_shapes == Kept::Refuse {
+        agents::check(get(&members, "outputs"))?;
+    }
+    Ok(members)
+}
+
+/// The documented members among `given`, checked and with their defaults; undocumented ones stay.
+fn taken(given: &mut Members, rows: &[Member], choices: &Choices, at: &str) -> Result<Members, String> {
+    let mut members = Vec::new();
+    for row in rows {
+        let place = given.iter().position(|(name, _)| *name == *row.name);
+        let value = place.map(|place| given.remove(place).1);
+        let value = match value {
+            Some(Value::Null) if !row.nullable => match default(row) {
+                Some(empty @ (Value::Array(_) | Value::Object(_))) => Some(empty),
+                _ if choices.null_member == NullMember::Absent => None,
+                _ => return Err(format!("{at}{} is null", row.name)),
+            },
+            Some(mut value) => {
+                check(&mut value, row, choices, at)?;
+                Some(value)
+            }
+            None => None,
+        };
+        let absent = || default(row).filter(|_| !row.core);
+        members.extend(value.or_else(absent).map(|value| (row.name.into(), value)));
+    }
+    Ok(members)
+}
+
+/// The default of a member.
+pub fn default(row: &Member) -> Option<Value> {
+    Value::parse(row.default.as_bytes(), 2, &crate::json::Policy::default()).ok()
+}
+
+/// What stands in for a required member that is missing: an id of its own, or the default.
+fn missing(row: &Member, seed: u64) -> Value {
+    match row.kind {
+        Kind::Id(prefix) => Value::from(format!("{prefix}{:016x}", mixed(seed)).as_str()),
+        _ => default(row).unwrap_or(Value::Null),
+    }
+}
+
+/// Another number for each number (splitmix64).
+fn mixed(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Checks a value that is not missing, and completes what is in it.
+fn check(value: &mut Value, row: &Member, choices: &Choices, at: &str) -> Result<(), String> {
+    let is_right = match (row.kind, &mut *value) {
+        (_, Value::Null) => row.nullable,
+        (Kind::Stages, Value::Array(stages)) => {
+            for (index, stage) in stages.iter_mut().enumerate() {
+                let Value::Object(given) = stage else {
+                    return Err(format!("{}[{index}] is no object", row.name));
+                };
+                let mut members = taken(given, STAGE_MEMBERS, choices, "completed_stages: ")?;
+                members.append(given);
+                *given = members;
+            }
+            true
+        }
+        (kind, value) => is_of_kind(value, kind, choices),
+    };
+    is_right.then_some(()).ok_or_else(|| format!("{at}{} has a value that it cannot have", row.name))
+}
+
+/// Whether a value is of a kind.
+pub fn is_of_kind(value: &Value, kind: Kind, choices: &Choices) -> bool {
+    let all = |items: &[Value], is: fn(&Value) -> bool| items.iter().all(is);
+    match (kind, value) {
+        (Kind::Id(prefix), Value::String(text)) => is_id(text, prefix),
+        (Kind::Time, Value::String(text)) => text.as_str().is_some_and(|text| is_time(text, choices)),
+        (Kind::OneOf(names), Value::String(text)) => names.iter().any(|name| *text == **name),
+        (Kind::Count(least), Value::Number(number)) => is_whole(number) && number.as_f64() >= least as f64,
+        (Kind::Whole, Value::Number(number)) => is_whole(number),
+        (Kind::Names, Value::Array(items)) => all(items, |item| matches!(item, Value::String(_))),
+        (Kind::Records | Kind::Stages, Value::Array(items)) => {
+            all(items, |item| matches!(item, Value::Object(_)))
+        }
+        (Kind::Maps, Value::Object(members)) => {
+            members.iter().all(|(_, member)| matches!(member, Value::Object(_)))
+        }
+        (Kind::Goals, Value::Object(goals)) => {
+            goals.iter().all(|(_, status)| is_of_kind(status, Kind::OneOf(GOAL_STATUSES), choices))
+        }
+        (Kind::Text, Value::String(_))
+        | (Kind::Number, Value::Number(_))
+        | (Kind::Flag, Value::Bool(_))
+        | (Kind::Map, Value::Object(_))
+        | (Kind::Free, _) => true,
+        _ => false,
+    }
+}
+
+/// Whether a text is an id with this prefix.
+pub fn is_id(text: &Text, prefix: &str) -> bool {
+    let digits = text.as_bytes().strip_prefix(prefix.as_bytes());
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+fn is_time(text: &str, choices: &Choices) -> bool {
+    let takes = |is_so: bool, choice: Lenient| !is_so || choice == Lenient::Accept;
+    datetime::read(text).is_some_and(|time| {
+        takes(time.leap_second, choices.leap_second) && takes(time.space_for_t, choices.space_for_t)
+    })
+}
+
+/// Whether a number is whole. Every double from 2^63 on is.
+fn is_whole(number: &Number) -> bool {
+    number.as_i64().is_some() || number.as_f64().abs() >= 9_223_372_036_854_775_808.0
+}
+
+/// The number of a complete envelope's counter.
+pub fn count(members: &Members, name: &str) -> f64 {
+    match get(members, name) {
+        Some(Value::Number(number)) => number.as_f64(),
+        _ => 0.0,
+    }
+}
+
+/// The reason of the first bound that a complete envelope is over.
+pub fn over_bound(members: &Members) -> Option<&'static str> {
+    let is_over = |(counter, most, _): &&(&str, &str, &str)| count(members, counter) > count(members, most);
+    BOUNDS.iter().find(is_over).map(|(_, _, reason)| *reason)
+}
+
+/// Whether members of a complete envelope contradict each other.
+pub fn is_inconsistent(members: &Members) -> bool {
+    let of = |name: &str| get(members, name).unwrap_or(&Value::Null);
+    let time = |name: &str| of(name).as_str().and_then(datetime::read).map(|time| time.unix_us);
+    let is_terminated = *of("terminated") == Value::Bool(true);
+    let is_early = time("completed_at").zip(time("received_at")).is_some_and(|(end, begin)| end < begin);
+    let (all, left) = (of("all_goals"), of("remaining_goals"));
+    let (all, left) = (all.as_array().unwrap_or_default(), left.as_array().unwrap_or_default());
+    let is_satisfied = |goal: &Value| {
+        let statuses = of("goal_completion_status").as_object().unwrap_or_default();
+        statuses
+            .iter()
+            .any(|(name, status)| Some(name) == goal.as_text() && status.as_str() == Some("satisfied"))
+    };
+    is_terminated != (*of("terminal_reason") != Value::Null)
+        || *of("completed_at") != Value::Null && (!is_terminated || is_early)
+        || left.iter().any(|goal| !all.is_empty() && !all.contains(goal) || is_satisfied(goal))
+}
