@@ -3,6 +3,7 @@
 //! A file a boundary; what they share is here. The engine knows them as [`Played`](peerproof_engine::played::Played).
 
 pub mod arguments;
+pub mod envelope;
 mod inside;
 pub mod json_rpc;
 pub mod policy_driver;

@@ -103,6 +103,11 @@ fn python_json_rpc_http_server_with_every_feature() {
 }
 
 #[test]
+fn python_envelope_engine() {
+    holds_the_contract("python/envelope_engine.toml", &[]);
+}
+
+#[test]
 fn python_policy_selector() {
     holds_the_contract("python/policy_select.toml", &[]);
 }

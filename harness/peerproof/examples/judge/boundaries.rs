@@ -96,4 +96,11 @@ pub const ALL: &[Judged] = &[
             Form { name: "without-merged-inputs", without: &["merged_inputs"], ..CONSUMER },
         ],
     },
+    Judged {
+        boundary: "envelope",
+        sides: &[Side::Provider],
+        words: &[("", "envelope")],
+        untold: &[],
+        forms: &[],
+    },
 ];

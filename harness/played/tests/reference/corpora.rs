@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use peerproof_engine::rng::Rng;
+use peerproof_played::envelope::properties as envelope;
 use peerproof_played::json_rpc::properties as json_rpc;
 use peerproof_played::policy_driver::properties as policy_driver;
 use peerproof_played::toolhost::properties;
@@ -85,6 +86,14 @@ fn spelled_conversations() {
 /// Bytes that spell something, most of them small.
 fn spelled(rng: &mut Rng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| (rng.next_u64() % 40) as u8).collect()
+}
+
+#[test]
+fn envelopes() {
+    replay_of("envelope", envelope::process);
+    for seed in 0..300_u32 {
+        envelope::generated(&seed.to_le_bytes());
+    }
 }
 
 #[test]

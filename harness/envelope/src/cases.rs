@@ -1,0 +1,295 @@
+//! Checks of the envelope boundary: rows of the files below `corpora/envelope/cases`, and one for each documented member.
+//!
+//! A step sends an envelope to a process of its own: a base with other members. What may come follows from the bytes.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{Json, Presentation, present};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::sizes::padded;
+
+use super::face::COMMAND;
+use super::model::BYTES_MAX;
+use super::shape;
+use super::talk::{self, CHAIN_MAX, Talk};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// Limits by name, for recipes.
+fn limit(facts: &Facts, name: &str) -> Option<u64> {
+    match name {
+        "bytes_max" => Some(BYTES_MAX as u64),
+        "nesting_max" => Some(facts.limits.get(name).copied().unwrap_or(64)),
+        _ => None,
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Row {
+    /// Envelopes to begin with; by default `plain`.
+    base: Option<Vec<String>>,
+    /// Members as JSON texts; an empty one takes the member away.
+    with: BTreeMap<String, String>,
+    /// The text itself, in the place of an envelope; `$PLAIN` stands for a plain one, `$OPEN` for it without its last brace.
+    raw: Option<Recipe>,
+    /// It is made so many bytes long by a first member of padding.
+    pad_to: Option<Amount>,
+    /// What the padding repeats; by default `x`.
+    pad_with: Option<String>,
+    chunking: Chunking,
+    /// It is written in every other presentation as well.
+    presented: bool,
+    /// So often.
+    times: Option<usize>,
+    /// Its output is fed back until it is terminated.
+    chain: bool,
+    /// What is done instead.
+    acts: Vec<Act>,
+    /// Clause that the step is about; by default the case's first one.
+    clause: Option<ClauseId>,
+}
+
+/// All rows; the data is embedded and a test shows that it loads.
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let mut files: Vec<(&str, &str)> = FILES
+            .files()
+            .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
+            .collect();
+        files.sort_unstable();
+        case::load(files)
+            .unwrap_or_else(|error| unreachable!("corpora/envelope/cases does not load: {error}"))
+    })
+}
+
+/// All checks, in the order in which they run.
+pub fn checks() -> Vec<Check> {
+    all().iter().map(|loaded| of_case(&loaded.case)).chain(of_members()).collect()
+}
+
+fn of_case(case: &Case<Row>) -> Check {
+    let own = case.clone();
+    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, facts, rng);
+    case.check(format!("envelope/process/{}", case.id), COMMAND, planner)
+}
+
+fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+    let mut talk = Talk::new();
+    for row in &case.steps {
+        row.perform(&case.clauses[0].0, facts, &mut talk, rng)?;
+    }
+    Ok(talk.plan())
+}
+
+impl Row {
+    fn perform(&self, clause: &str, facts: &Facts, talk: &mut Talk, rng: &mut Rng) -> Result<(), Untestable> {
+        let clause = self.clause.as_ref().map_or(clause, |clause| &clause.0);
+        if !self.acts.is_empty() {
+            talk.acts(clause, &self.acts);
+            return Ok(());
+        }
+        let plain = vec!["plain".to_owned()];
+        let bases = if self.raw.is_some() { &plain } else { self.base.as_ref().unwrap_or(&plain) };
+        for base in bases {
+            let text = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
+            let text = talk::with(&text, self.with.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+            let payload = self.payload(&text, facts)?;
+            for _ in 0..self.times.unwrap_or(1) {
+                if self.chain {
+                    talk.chain(clause, payload.clone(), CHAIN_MAX);
+                } else {
+                    talk.send(clause, payload.clone(), self.chunking);
+                }
+            }
+            if self.presented {
+                let value: Json = text.parse().map_err(|error| format!("the base is no JSON: {error}"))?;
+                for how in Presentation::ALL.into_iter().filter(|how| *how != Presentation::ExtraMembers) {
+                    let text = present(&value, how, &mut || rng.next_u64());
+                    // That a counter may be spelled 1.0 binds a careful peer only.
+                    let is_number = how == Presentation::NumberSpelling;
+                    let clause = if is_number { "ENV-TYPE-02" } else { clause };
+                    talk.send(clause, Payload::text(text), self.chunking);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn payload(&self, text: &str, facts: &Facts) -> Result<Payload, Untestable> {
+        let limits = |name: &str| limit(facts, name);
+        let filled = |recipe: &str| {
+            Ok(recipe.replace("$PLAIN", text).replace("$OPEN", text.strip_suffix('}').unwrap_or(text)))
+        };
+        let payload = match &self.raw {
+            Some(recipe) => recipe.payload(&limits, &filled)?,
+            None => Payload::text(text),
+        };
+        Ok(match &self.pad_to {
+            Some(bytes) => {
+                let bytes = usize::try_from(bytes.resolve(&limits)?).unwrap_or(usize::MAX);
+                padded(payload, self.pad_with.as_deref().unwrap_or("x"), bytes)
+            }
+            None => payload,
+        })
+    }
+}
+
+/// A check for each documented member: its right values come back, and every wrong one is refused.
+fn of_members() -> Vec<Check> {
+    let mut checks = Vec::new();
+    let kebab = |name: &str| name.replace('_', "-");
+    for (name, shape) in shape::envelope().members().iter().filter(|(name, _)| name != "processing_history") {
+        let title = format!("`{name}`: right values come back, and each wrong one is refused.");
+        let clause = shape::clause_of(name);
+        let planner = move |_: &Facts, _: &mut Rng| {
+            let mut talk = Talk::new();
+            let mut send = |base: &str, text: &str| {
+                let base = talk::base(base).unwrap_or_default();
+                talk.send(clause, Payload::text(talk::with(&base, [(name.as_str(), text)])), Chunking::Whole);
+            };
+            for text in shape.samples() {
+                send("plain", &text);
+                send("done", &text);
+            }
+            for text in shape.wrong() {
+                send("plain", &text);
+            }
+            Ok(talk.plan())
+        };
+        let id = format!("envelope/process/member/{}", kebab(name));
+        checks.push(Check::new(id, title, [clause], COMMAND, planner));
+    }
+    let stage = shape::envelope().member("completed_stages");
+    let stage = stage.and_then(|it| if let shape::What::List(item) = &it.what { Some(item) } else { None });
+    for (at, (name, shape)) in stage.iter().flat_map(|it| it.members()).enumerate() {
+        let title =
+            format!("`{name}` of a completed stage: right values come back, and each wrong one is refused.");
+        let clause = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"][at.min(3)];
+        let planner = move |_: &Facts, _: &mut Rng| {
+            let mut talk = Talk::new();
+            for text in shape.samples().into_iter().chain(shape.wrong()) {
+                let stages = format!("[{{\"stage_number\":1}},{{{name:?}:{text}}}]");
+                let text = talk::with(talk::PLAIN, [("completed_stages", stages.as_str())]);
+                talk.send(clause, Payload::text(text), Chunking::Whole);
+            }
+            Ok(talk.plan())
+        };
+        let id = format!("envelope/process/stage/{}", kebab(name));
+        checks.push(Check::new(id, title, [clause], COMMAND, planner));
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::{Input, Stand};
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::payload::Vars;
+
+    /// What a row is about: the words in its topic are what the model says of its bytes.
+    #[test]
+    fn the_model_says_of_every_row_what_its_topic_says() {
+        let facts = Facts::new(Side::Provider);
+        let checks = checks();
+        for check in &checks {
+            let plan = (check.planner)(&facts, &mut Rng::new(1))
+                .unwrap_or_else(|error| panic!("{}: {error}", check.id));
+            let stored = serde_json::to_string(&plan).unwrap().len();
+            assert!(stored < 1 << 20, "{} is {stored} bytes", check.id);
+            let mut refused = Vec::new();
+            for step in plan.steps.iter().filter(|step| !step.canary) {
+                let Act::Send { payload, .. } = &step.act else { continue };
+                if payload.variables().next().is_some() || payload.len(&Vars::new()) > 1 << 20 {
+                    continue;
+                }
+                let input = Input::read(&facts, &payload.expand(&Vars::new()).unwrap());
+                let is = |stand: fn(&Stand) -> bool| input.traits.iter().any(|it| stand(&it.stand));
+                refused.push(is(|it| matches!(it, Stand::Refuse | Stand::Doubt)));
+                let text = payload.summary(200);
+                match check.id.split('/').nth(2).unwrap() {
+                    "accepted" => {
+                        assert!(!is(|it| matches!(it, Stand::Refuse | Stand::Doubt)), "{}: {text}", check.id)
+                    }
+                    "refused" => {}
+                    "open" => {
+                        assert!(
+                            is(|it| matches!(it, Stand::Open(..))) || !refused.contains(&true),
+                            "{}: {text}",
+                            check.id
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            if check.id.starts_with("envelope/process/refused/") {
+                assert!(refused.contains(&false), "{} has no twin that is accepted", check.id);
+                assert!(refused.iter().filter(|it| !**it).count() <= 2, "{}: {refused:?}", check.id);
+            }
+            if check.id.contains("/member/") || check.id.contains("/stage/") {
+                assert!(refused.contains(&false), "{}", check.id);
+                assert!(refused.iter().filter(|it| **it).count() >= 3, "{}: {refused:?}", check.id);
+            }
+        }
+    }
+
+    /// Once a chain is complete, so is its conversation.
+    #[test]
+    fn a_chain_is_the_last_of_its_conversation() {
+        for Loaded { case, .. } in all() {
+            let chains = case.steps.iter().position(|row| row.chain);
+            assert!(chains.is_none_or(|at| at + 1 == case.steps.len()), "{}", case.id);
+            let is_one = |row: &Row| row.base.as_ref().is_none_or(|it| it.len() == 1) && row.times.is_none();
+            assert!(case.steps.iter().all(|row| !row.chain || is_one(row)), "{}", case.id);
+        }
+    }
+
+    #[test]
+    fn right_values_are_right_and_wrong_ones_wrong() {
+        let facts = Facts::new(Side::Provider);
+        for (name, shape) in
+            shape::envelope().members().iter().filter(|(name, _)| name != "processing_history")
+        {
+            let of = |text: &str| {
+                let text = talk::with(talk::PLAIN, [(name.as_str(), text)]);
+                let at = format!("/{name}");
+                let traits = Input::read(&facts, text.as_bytes()).traits;
+                traits.into_iter().any(|it| it.at.starts_with(&at) && it.stand == Stand::Refuse)
+            };
+            for text in shape.samples() {
+                assert!(!of(&text), "{name}: {text}");
+            }
+            for text in shape.wrong() {
+                assert!(of(&text), "{name}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn bases_are_envelopes_by_model_and_schema() {
+        for name in ["plain", "done", "full", "full-done"] {
+            let text = talk::base(name).unwrap();
+            let input = Input::read(&Facts::new(Side::Provider), text.as_bytes());
+            assert!(input.traits.iter().all(|it| it.clause == "ENV-TERM-05"), "{name}: {:?}", input.traits);
+            assert_eq!(shape::objection("envelope", &text.parse().unwrap()), None, "{name}");
+            let missing = shape::envelope()
+                .members()
+                .iter()
+                .filter(|(member, _)| !text.contains(&format!("{member:?}")));
+            assert!(!name.starts_with("full") || missing.count() == 0, "{text}");
+        }
+    }
+}

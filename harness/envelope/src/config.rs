@@ -1,0 +1,57 @@
+//! The configuration vocabulary of the envelope boundary.
+
+use peerproof_engine::boundary::ConfigKey;
+
+const REFUSE: &[&str] = &["same", "refuse"];
+const KEEP: &[&str] = &["keep", "refuse"];
+const ACCEPT: &[&str] = &["accept", "refuse"];
+
+/// Every key that a configuration for an engine may hold.
+pub const KEYS: &[ConfigKey] = &[
+    ConfigKey::command(
+        "command",
+        &[],
+        "argv of an engine that reads one envelope and writes one, `process` included",
+    ),
+    ConfigKey::feature(
+        "deterministic",
+        "the same envelope gets the same reply, generated ids and times aside",
+    ),
+    ConfigKey::choice("process", &["identity", "advance"], "what an engine does with an envelope"),
+    ConfigKey::choice(
+        "missing_required",
+        &["default", "refuse"],
+        "what becomes of an envelope without a required member",
+    ),
+    ConfigKey::choice(
+        "null_member",
+        &["absent", "refuse"],
+        "what `null` is for a member whose type lacks it",
+    ),
+    ConfigKey::choice("trailing_text", &["refuse", "ignore"], "what becomes of text behind the envelope"),
+    ConfigKey::choice("terminated_input", REFUSE, "what becomes of an envelope that is terminated already"),
+    ConfigKey::choice(
+        "pending_input",
+        &["same", "terminate", "refuse"],
+        "what becomes of an envelope that waits for a response",
+    ),
+    ConfigKey::choice(
+        "over_bound",
+        &["terminate", "refuse", "same"],
+        "what becomes of an envelope whose counter is over its maximum",
+    ),
+    ConfigKey::choice("inconsistent_input", KEEP, "what becomes of members that contradict each other"),
+    ConfigKey::choice(
+        "agent_shapes",
+        KEEP,
+        "what becomes of a named agent's section that is not like its example",
+    ),
+    ConfigKey::choice("leap_second", ACCEPT, "what becomes of a time with the second 60"),
+    ConfigKey::choice("space_for_t", ACCEPT, "what becomes of a time with a space for the T"),
+    ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of an envelope of more than 10 MB"),
+    ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
+    ConfigKey::DUPLICATE_KEYS,
+    ConfigKey::LONE_SURROGATES,
+    ConfigKey::BIG_INTEGERS,
+    ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that are certainly read"),
+];

@@ -1,0 +1,327 @@
+//! The face of an engine: what a process that was given one envelope may answer.
+
+use std::sync::Arc;
+
+use peerproof_engine::face::{
+    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, What,
+};
+use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{self, Answer, Heard, Trace};
+use peerproof_engine::lines;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Exit, Transcript};
+
+use super::kept::{self, Mode, differences, is_same};
+use super::model::{Input, Sent, Stand, is_terminated};
+
+/// The command of an engine on standard streams.
+pub const COMMAND: &str = "command";
+
+/// Most bytes of a reply that a finding quotes.
+const QUOTED_CHARS: usize = 200;
+
+const MANNERS: Manners = Manners {
+    protocol_only: "ENV-FRAME-07",
+    ends_at_eof: "ENV-FRAME-08",
+    ends_at_term: "ENV-FRAME-10",
+    no_process_left: "ENV-FRAME-11",
+    no_file_left: "ENV-FRAME-12",
+    ..Manners::all("ENV-FRAME-01")
+};
+
+/// An engine.
+pub struct Engine;
+
+/// What an engine answers.
+pub enum Message {
+    /// An envelope, or an object in the place of one.
+    Envelope {
+        /// What it says.
+        value: Json,
+        /// Some string in it holds a surrogate escape without its other half.
+        lone_surrogates: bool,
+    },
+    /// A refusal, in one phrase.
+    Refused(String),
+}
+
+/// How an input may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By an envelope.
+    Processed,
+    /// By a refusal.
+    Refused,
+}
+
+/// What the face remembers while it reads a conversation.
+pub struct State {
+    facts: Arc<peerproof_engine::facts::Facts>,
+    mode: Mode,
+}
+
+/// What an answer is compared with.
+#[derive(Debug, Clone)]
+pub struct Extra {
+    /// The envelope.
+    pub sent: Option<Arc<Sent>>,
+    /// What the engine does with envelopes.
+    pub mode: Mode,
+}
+
+impl Face for Engine {
+    type Message = Message;
+    type Way = Way;
+    type Extra = Extra;
+    type State = State;
+
+    fn framing(&self, _command: &str) -> Option<Framing> {
+        Some(Framing::Whole)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> State {
+        State { facts: Arc::clone(&transcript.facts), mode: mode(transcript) }
+    }
+
+    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
+        let What::Said(line) = stimulus.what else { return None };
+        let input = Input::read(&state.facts, &line.bytes);
+        let (clause, allowed, choice) = allowed(&input);
+        let extra = Extra { sent: input.sent.map(Arc::new), mode: state.mode };
+        let part = Expected { clause, subject: Subject::Turn, allowed, choice, effects: Vec::new(), extra };
+        Some(Due::one(part))
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
+        let quoted = || shorten(&String::from_utf8_lossy(frame.bytes), QUOTED_CHARS).into_owned();
+        let broken = |clause, reason, expected: &str, got: String| {
+            Reading::Broken(Finding::new(clause, reason, expected, got))
+        };
+        let text = frame.bytes.trim_ascii();
+        let decoded = json::decode(text, &DecodeLimits::default());
+        let is_error = |value: &Json| {
+            value.get("error").is_some_and(is_truthy)
+                && value.get("current_stage").is_none()
+                && value.get("outputs").is_none()
+        };
+        match (frame.exit.unwrap_or(Exit::Code(0)), decoded) {
+            // Nothing came; how it ended is told by the judge.
+            (Exit::Signal(_), _) => Reading::Blank,
+            (Exit::Code(0), _) if text.is_empty() => Reading::Blank,
+            (Exit::Code(0), Ok(decoded)) if is_error(&decoded.value) => broken(
+                "ENV-FRAME-06",
+                "error_with_status_0",
+                "an error comes with exit status 1 to 255",
+                quoted(),
+            ),
+            (Exit::Code(0), Ok(decoded)) if decoded.value.as_object().is_some() => {
+                Reading::Message(Message::Envelope {
+                    lone_surrogates: decoded.facts.lone_surrogates,
+                    value: decoded.value,
+                })
+            }
+            (Exit::Code(0), Ok(_)) => broken("ENV-FRAME-07", "no_object", "one JSON object", quoted()),
+            (Exit::Code(0), Err(error)) => broken(
+                "ENV-FRAME-07",
+                "no_json",
+                "one JSON object and nothing else",
+                format!("{error}: {}", quoted()),
+            ),
+            (exit, _) if text.is_empty() => Reading::Message(Message::Refused(format!("{exit}, no output"))),
+            (exit, Ok(decoded)) if is_error(&decoded.value) => {
+                Reading::Message(Message::Refused(format!("{exit}, {}", quoted())))
+            }
+            (exit, _) => {
+                let expected = "a failure writes nothing, or one object with `error` and without `current_stage` and `outputs`";
+                broken("ENV-FRAME-06", "output_with_failure", expected, format!("{exit}, {}", quoted()))
+            }
+        }
+    }
+
+    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+        let misfit = |reason, repair| Err(Misfit { rank: 0, clause: None, reason, repair });
+        match (way, came.first()) {
+            (Way::Processed, Some(Message::Refused(_))) => misfit("refused", Repair::Exit(Exit::Code(0))),
+            (Way::Refused, Some(Message::Envelope { .. })) => misfit("accepted", Repair::Exit(Exit::Code(1))),
+            _ => Ok(()),
+        }
+    }
+
+    fn shows(&self, part: &Part<Self>, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
+        let (Some(Message::Envelope { value, lone_surrogates }), Some(sent)) =
+            (came.first(), &part.extra.sent)
+        else {
+            return allowed.shows;
+        };
+        let normal = sent.normal.first()?;
+        match part.choice? {
+            "process" => Some(if is_same(sent, value) { "identity" } else { "advance" }),
+            "pending_input" | "over_bound" if is_terminated(value) && !is_terminated(normal) => {
+                Some("terminate")
+            }
+            "lone_surrogates" => Some(if *lone_surrogates { "echo" } else { "replace" }),
+            "big_integers" => Some(if holds_all_of(value, normal) { "exact" } else { "round" }),
+            "duplicate_keys" => {
+                let fits = |at: usize| {
+                    let normal = sent.normal.get(at).map(|it| vec![it.clone()]).unwrap_or_default();
+                    differences(&Sent { normal, ..(**sent).clone() }, value, part.extra.mode).is_empty()
+                };
+                Some(if fits(0) { "last" } else { "first" })
+            }
+            _ => allowed.shows,
+        }
+    }
+
+    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+        match way {
+            Way::Processed => "an envelope with exit status 0",
+            Way::Refused => "a refusal with exit status 1 to 255",
+        }
+        .to_owned()
+    }
+
+    fn text(&self, message: &Message) -> String {
+        match message {
+            Message::Envelope { value, .. } => value.to_text(),
+            Message::Refused(how) => how.clone(),
+        }
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[what_is_kept, twins]
+    }
+}
+
+/// What may come for an input: the clause that says so, and the choice that shows.
+fn allowed(input: &Input) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
+    let of = |stand: fn(&Stand) -> bool| input.traits.iter().find(move |it| stand(&it.stand));
+    let refused = || vec![Allowed::answer(Way::Refused)];
+    let processed = || vec![Allowed::answer(Way::Processed)];
+    if let Some(wrong) = of(|it| *it == Stand::Refuse).or_else(|| of(|it| *it == Stand::Doubt)) {
+        return (wrong.clause, refused(), None);
+    }
+    let open: Vec<_> = input.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..))).collect();
+    if let Some(first) = open.first() {
+        let either = |taken, refused| {
+            vec![Allowed::answer(Way::Processed).shows(taken), Allowed::answer(Way::Refused).shows(refused)]
+        };
+        // Two questions at once are answered by one word: it does not tell which.
+        return match first.stand {
+            Stand::Open(Some(key), taken, refused) if open.iter().all(|it| it.stand == first.stand) => {
+                (first.clause, either(taken, refused), Some(key))
+            }
+            _ => (first.clause, [processed(), refused()].concat(), None),
+        };
+    }
+    match of(|it| *it == Stand::Accept) {
+        Some(unusual) => (unusual.clause, processed(), None),
+        None => ("ENV-PROC-01", processed(), Some("process")),
+    }
+}
+
+fn is_truthy(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => false,
+        Json::Number(number) => number.as_f64() != Some(0.0),
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        Json::Object(members) => !members.is_empty(),
+        Json::Bool(true) => true,
+    }
+}
+
+/// Whether every member of `old` is in `new` to the digit.
+fn holds_all_of(new: &Json, old: &Json) -> bool {
+    ["metadata", "outputs"].iter().all(|name| {
+        let members = old.get(name).and_then(Json::as_object).unwrap_or_default();
+        members.iter().all(|(key, value)| new.get(name).and_then(|it| it.get(key)) == Some(value))
+    })
+}
+
+/// What the engine does with envelopes: as it is configured, or as the canaries of the conversation show.
+fn mode(transcript: &Transcript) -> Mode {
+    match transcript.facts.choices.get("process").map(String::as_str) {
+        Some("identity") => return Mode::Identity,
+        Some(_) => return Mode::Advance,
+        None => {}
+    }
+    let canaries = transcript.plan.steps.iter().filter(|step| step.canary).map(|step| step.session);
+    let gave_back = |session: usize| {
+        let line = lines::of_run(transcript, session)?;
+        let sent = Input::read(&transcript.facts, &line.bytes).sent?;
+        let reply = json::decode(transcript.stdout(session).trim_ascii(), &DecodeLimits::default()).ok()?;
+        Some(is_same(&sent, &reply.value))
+    };
+    let mut seen = canaries.filter_map(gave_back).peekable();
+    if seen.peek().is_some() && seen.all(|same| same) { Mode::Identity } else { Mode::Advance }
+}
+
+/// The envelopes that came, each with what was sent.
+fn envelopes<'a>(
+    heard: &Heard<'a, Engine>,
+) -> impl Iterator<Item = (&'a Asked<Engine>, &'a Extra, &'a Json)> {
+    heard.answers().filter_map(|(asked, part, Answer { message, .. })| match message {
+        Message::Envelope { value, .. } => Some((asked, &part.extra, value)),
+        Message::Refused(_) => None,
+    })
+}
+
+/// What was sent is in the reply, but for what may have changed.
+fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (asked, extra, reply) in envelopes(heard) {
+        let Some(sent) = &extra.sent else { continue };
+        // Wherever it was accepted against the rules there is nothing to compare with.
+        let must_refuse = sent.traits.iter().any(|it| it.stand == Stand::Refuse);
+        if must_refuse {
+            continue;
+        }
+        for it in differences(sent, reply, extra.mode) {
+            let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < 1_000);
+            let finding = Finding::new(it.clause, it.reason, it.expected, it.got);
+            findings.push(finding.repaired_by(Repair::Set { at: it.at, to }).at(asked.step));
+        }
+    }
+    findings
+}
+
+/// The same envelope gets the same reply, however it is written; but generated ids are never the same.
+fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+    let Some((asked, extra, reply)) = envelopes(heard).next() else { return Vec::new() };
+    let Some(sent) = &extra.sent else { return Vec::new() };
+    let earlier = trace.sessions.iter().filter(|other| other.session < heard.session);
+    let is_twin = |other: &Extra| other.sent.as_ref().is_some_and(|it| it.normal == sent.normal);
+    let twin = earlier.flat_map(|other| envelopes(other)).find(|(_, other, _)| is_twin(other));
+    let Some((_, _, other)) = twin else { return Vec::new() };
+    let mut findings = Vec::new();
+    for name in ["envelope_id", "request_id", "session_id"] {
+        if sent.raw.get(name).is_none() && reply.get(name) == other.get(name) {
+            let expected = format!("/{name}: an id of its own at each call");
+            findings.push(asked.file(Finding::new("ENV-ACC-05", "same_id", expected, reply.to_text())));
+        }
+    }
+    let is_deterministic = extra.mode == Mode::Identity || trace.transcript.facts.claims("deterministic");
+    if let Some(it) = kept::parted(sent, other, reply).filter(|_| is_deterministic) {
+        findings.push(asked.file(Finding::new(it.clause, it.reason, it.expected, it.got)));
+    }
+    findings
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    judge::judge(&Engine, transcript)
+}
+
+/// Refuses a plan whose aims are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(transcript: &Transcript) -> Result<(), String> {
+    peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
+}

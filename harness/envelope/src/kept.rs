@@ -1,0 +1,711 @@
+//! What must be the same in a reply, and what may have changed.
+
+use peerproof_engine::json::{Json, Number};
+
+use super::model::{self, Sent, Stand, Trait, count, of_envelope, strings, token};
+use super::shape::{self, AGENTS, Advance, BOUNDS, Shape, What};
+use super::time::{Spelling, spelling};
+
+/// Levels of free data that are compared member by member.
+const LEVELS: usize = 200;
+
+/// Members whose values hold free data.
+const FREE: [&str; 6] =
+    ["outputs", "metadata", "prior_plans", "errors", "completed_stages", "processing_history"];
+
+/// Strings of this length are hardly ever cut but for their length.
+const LONG_BYTES: usize = 1 << 20;
+
+/// A difference between what was sent and what came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The clause that it breaks.
+    pub clause: &'static str,
+    /// Reason code.
+    pub reason: &'static str,
+    /// JSON Pointer to it.
+    pub at: String,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub got: String,
+}
+
+/// What an engine does with envelopes, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It gives back what it is given.
+    Identity,
+    /// It runs stages, or may do so.
+    Advance,
+}
+
+/// The differences between an envelope that was sent and the reply to it.
+pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
+    let each = sent.normal.iter().map(|normal| Comparison::of(sent, normal, reply, mode));
+    let mut found = each.min_by_key(Vec::len).unwrap_or_default();
+    // Where another object stands behind the first, what differs was taken from it.
+    if sent.traits.iter().any(|it| it.clause == "ENV-FRAME-03") {
+        found.iter_mut().for_each(|it| it.clause = "ENV-FRAME-04");
+    }
+    found
+}
+
+/// Whether the reply is the envelope that was sent.
+pub fn is_same(sent: &Sent, reply: &Json) -> bool {
+    differences(sent, reply, Mode::Identity).is_empty()
+}
+
+/// Where a reply parts from another one to the same envelope, ids and times aside.
+pub fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<Difference> {
+    let other = model::normal(other);
+    let mut own = Comparison { sent, old: &other, new: model::normal(reply), found: Vec::new() };
+    own.value("", &other, &own.new.clone(), Some("ENV-DET-01"));
+    let may = |at: &str| ["_id", "_at", "timestamp", "_ms"].iter().any(|end| at.ends_with(end));
+    own.found.into_iter().find(|it| !may(&it.at))
+}
+
+struct Comparison<'a> {
+    sent: &'a Sent,
+    /// Normal forms.
+    old: &'a Json,
+    new: Json,
+    found: Vec<Difference>,
+}
+
+impl<'a> Comparison<'a> {
+    fn of(sent: &'a Sent, old: &'a Json, reply: &Json, mode: Mode) -> Vec<Difference> {
+        let mut own = Self { sent, old, new: model::normal(reply), found: Vec::new() };
+        own.is_valid(reply);
+        // What is no envelope is not compared member by member: one fault would be told many times.
+        if own.found.is_empty() {
+            own.compare(mode);
+        }
+        own.found
+    }
+
+    fn add(&mut self, clause: &'static str, reason: &'static str, at: &str, expected: impl Into<String>) {
+        let got = self.new.pointer(at).map_or("nothing".to_owned(), Json::to_text);
+        let expected = format!("{at}: {}", expected.into());
+        self.found.push(Difference { clause, reason, at: at.to_owned(), expected, got });
+    }
+
+    /// What an emitted envelope must be.
+    fn is_valid(&mut self, reply: &Json) {
+        let given = |at: &str| self.sent.traits.iter().any(|it: &Trait| it.at == at);
+        let wrong = of_envelope(reply).into_iter().filter(|it| !it.at.is_empty());
+        let wrong: Vec<(Trait, bool)> =
+            wrong.map(|it| (given(&it.at), it)).map(|(was, it)| (it, was)).collect();
+        for (it, was_given) in wrong {
+            let value = reply.pointer(&it.at);
+            let got = value.map_or("nothing".to_owned(), Json::to_text);
+            let (clause, reason, expected) = match (it.stand, it.clause) {
+                (_, "ENV-TYPE-04")
+                    if it.at == "/received_at" && self.sent.raw.get("received_at").is_none() =>
+                {
+                    ("ENV-DEF-02", "null_emitted", "nothing, or the time of the call")
+                }
+                (_, "ENV-TYPE-03" | "ENV-TYPE-04") => {
+                    ("ENV-OUT-02", "null_emitted", "null only where the schema has it")
+                }
+                (_, "ENV-ACC-03") => ("ENV-OUT-01", "member_missing", "a member that is required"),
+                (_, "ENV-ACC-10" | "ENV-ACC-11" | "ENV-TYPE-02" | "ENV-TYPE-05") => continue,
+                (_, "ENV-TIME-05" | "ENV-TIME-06" | "ENV-TIME-07") if was_given => {
+                    ("ENV-TIME-10", "no_date_time", "a date-time of RFC 3339")
+                }
+                (Stand::Open(..), _) if was_given => continue,
+                (Stand::Accept, _) => continue,
+                _ => ("ENV-OUT-01", "invalid", "a value that the schema allows"),
+            };
+            let expected = format!("{}: {expected}", it.at);
+            self.found.push(Difference { clause, reason, at: it.at, expected, got });
+        }
+        // The schema is a second opinion: it speaks up only where no rule has, and not about what is open.
+        if self.found.is_empty()
+            && let Some((at, message)) = shape::objection("envelope", reply)
+            && !of_envelope(reply).iter().any(|it| it.at == at)
+        {
+            let expected = format!("{at}: what the JSON Schema `envelope` describes");
+            self.found.push(Difference {
+                clause: "ENV-OUT-01",
+                reason: "schema",
+                at,
+                expected,
+                got: message,
+            });
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.new.get(name).and_then(Json::as_bool) == Some(true)
+    }
+
+    /// Whether the engine terminated it.
+    fn is_ended(&self) -> bool {
+        self.flag("terminated") && !model::is_terminated(self.old)
+    }
+
+    /// Whether something shows that a stage was run; where it shows.
+    fn ran(&self) -> Option<&'static str> {
+        let differs = |name: &&str| self.old.get(name) != self.new.get(name);
+        let rose = |name: &&str| count(&self.new, name) > count(self.old, name);
+        let longer = |name: &&str| length(&self.new, name) > length(self.old, name);
+        let first = ["current_stage"].into_iter().find(differs);
+        let first = first.or(["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"]
+            .into_iter()
+            .find(rose));
+        first.or(["outputs", "completed_stages", "processing_history"].into_iter().find(longer))
+    }
+
+    fn compare(&mut self, mode: Mode) {
+        let over = model::is_over_bound(self.old);
+        let pending = model::pending(self.old);
+        let frozen = match () {
+            () if model::is_terminated(self.old) => Some("ENV-TERM-06"),
+            () if pending.is_some() => Some("ENV-PEND-02"),
+            () if over => Some("ENV-BOUND-04"),
+            () if mode == Mode::Identity => Some("ENV-PROC-02"),
+            () => None,
+        };
+        let is_woken = model::is_terminated(self.old) && !self.flag("terminated");
+        let may_end = frozen.is_none() || frozen == Some("ENV-PEND-02") || frozen == Some("ENV-BOUND-04");
+        if let Some(clause) = frozen {
+            let ran = self.ran().or(is_woken.then_some("terminated"));
+            let ran = ran.or((self.is_ended() && !may_end).then_some("terminated"));
+            // The stage may be called the end when it has come.
+            let ran = ran.filter(|name| !(self.is_ended() && may_end && *name == "current_stage"));
+            if let Some(name) = ran {
+                return self.add(
+                    clause,
+                    "advanced",
+                    &format!("/{name}"),
+                    "as it was sent, for nothing is run",
+                );
+            }
+        }
+        let is_fixed = frozen.is_some() && !(self.is_ended() && may_end);
+        for (name, shape) in shape::envelope().members() {
+            self.member(name, shape, is_fixed);
+        }
+        self.undocumented("", self.old, &self.new.clone(), shape::envelope());
+        if !is_fixed {
+            self.ending(pending, over);
+            self.advanced();
+        }
+    }
+
+    /// What of a documented member must be the same.
+    fn member(&mut self, name: &str, shape: &Shape, is_fixed: bool) {
+        let at = format!("/{name}");
+        let (old, new) = (self.old.get(name), self.new.get(name).cloned());
+        let (Some(old), Some(new)) = (old, &new) else {
+            if let (Some(old), None) = (old, &new) {
+                self.add("ENV-KEEP-01", "lost", &at, old.to_text());
+            }
+            // Only ids and the time of receipt have no default.
+            return;
+        };
+        // Whether a history that is no list is kept or read as empty is open.
+        if old == new || name == "processing_history" && old.as_array().is_none() {
+            return;
+        }
+        let was_sent = self.sent.raw.get(name).is_some_and(|value| !value.is_null());
+        let is_huge = |it: &Trait| it.at == at && it.clause == "ENV-TYPE-05";
+        if self.sent.traits.iter().any(is_huge) {
+            return self.value(&at, old, new, Some("ENV-TYPE-05"));
+        }
+        let may_add =
+            !is_fixed && matches!(shape.advance, Advance::Append | Advance::Feedback | Advance::Add);
+        match shape.advance {
+            Advance::Free if !is_fixed => {}
+            _ if shape.what_is_time() => self.time(&at, old, new),
+            Advance::Fixed if !was_sent => {
+                let clause = if shape.core { "ENV-ACC-04" } else { "ENV-DEF-01" };
+                self.add(clause, "default", &at, old.to_text());
+            }
+            Advance::Fixed if !is_fixed => self.value(&at, old, new, Some("ENV-ADV-01")),
+            Advance::Rise | Advance::Retry if !is_fixed => self.counter(name, shape.advance, old),
+            Advance::Outputs => self.outputs(old, new, is_fixed),
+            Advance::Append | Advance::Feedback | Advance::Add if may_add => {
+                let (lost, all) = match shape.advance {
+                    Advance::Append => ("ENV-ADV-03", None),
+                    Advance::Feedback => ("ENV-ADV-04", Some("ENV-ADV-04")),
+                    _ => ("ENV-ADV-07", None),
+                };
+                self.kept_within(&at, old, new, lost, all);
+            }
+            _ => self.fixed(name, old, new, was_sent),
+        }
+    }
+
+    /// A member of an envelope that is not advanced.
+    fn fixed(&mut self, name: &str, old: &Json, new: &Json, was_sent: bool) {
+        let at = format!("/{name}");
+        let is_no = old == &Json::from("") || old == &Json::from(false);
+        match () {
+            () if !was_sent => self.add("ENV-DEF-01", "default", &at, old.to_text()),
+            () if is_no && new.is_null() => self.add("ENV-KEEP-05", "lost", &at, old.to_text()),
+            () if name == "processing_history" && length(&self.new, name) < length(self.old, name) => {
+                self.add("ENV-PROP-37", "lost", &at, old.to_text());
+            }
+            () if FREE.contains(&name) => self.value(&at, old, new, None),
+            () => self.value(&at, old, new, Some("ENV-KEEP-01")),
+        }
+    }
+
+    fn time(&mut self, at: &str, old: &Json, new: &Json) {
+        let us = |value: &Json| value.as_str().map(spelling).and_then(Spelling::unix_us);
+        match (us(old), us(new)) {
+            (Some(old_us), Some(new_us)) if (old_us - new_us).abs() > 1 => {
+                let is_cut = (old_us - new_us).abs() < 1_000_000;
+                self.add(if is_cut { "ENV-TIME-09" } else { "ENV-KEEP-01" }, "changed", at, old.to_text());
+            }
+            (Some(_), None) => self.add("ENV-KEEP-01", "lost", at, old.to_text()),
+            (None, None) if old.is_null() != new.is_null() => {
+                self.add("ENV-KEEP-01", "lost", at, old.to_text())
+            }
+            (None, Some(_)) if old.is_null() => self.add("ENV-DEF-01", "default", at, "null"),
+            // Whatever instant a time without an offset was taken for is right.
+            _ => {}
+        }
+    }
+
+    fn counter(&mut self, name: &str, advance: Advance, old: &Json) {
+        let at = format!("/{name}");
+        let is_lower = count(&self.new, name) < count(self.old, name);
+        let stays = |name: &str| self.old.get(name) == self.new.get(name);
+        if advance == Advance::Rise && is_lower {
+            self.add("ENV-ADV-05", "lowered", &at, format!("at least {}", old.to_text()));
+        } else if is_lower && stays("current_stage") && stays("current_stage_number") {
+            self.add(
+                "ENV-ADV-06",
+                "lowered",
+                &at,
+                format!("at least {}, for the stage is the same", old.to_text()),
+            );
+        }
+    }
+
+    /// Sections of agents: none is lost, and those of agents that are not run are the same.
+    fn outputs(&mut self, old: &Json, new: &Json, is_fixed: bool) {
+        let mut run: Vec<String> = AGENTS.map(str::to_owned).to_vec();
+        run.extend(
+            [self.old, &self.new].into_iter().flat_map(|it| strings(it, "stage_order")).map(str::to_owned),
+        );
+        for (agent, section) in old.as_object().unwrap_or_default() {
+            let at = format!("/outputs/{}", token(agent));
+            match new.get(agent) {
+                None if self.sent.traits.iter().any(|it| it.clause == "ENV-ACC-03") => {
+                    self.add("ENV-ACC-06", "replaced", &at, section.to_text());
+                }
+                None if is_fixed => self.add("ENV-KEEP-02", "lost", &at, section.to_text()),
+                None => self.add("ENV-ADV-02", "lost", &at, section.to_text()),
+                Some(_) if !is_fixed && run.contains(agent) => {}
+                Some(new) => self.value(&at, section, new, None),
+            }
+        }
+    }
+
+    /// What was there is there still; more may be.
+    fn kept_within(
+        &mut self,
+        at: &str,
+        old: &Json,
+        new: &Json,
+        lost: &'static str,
+        all: Option<&'static str>,
+    ) {
+        match (old, new) {
+            (Json::Array(old), Json::Array(new)) => {
+                for (index, old) in old.iter().enumerate() {
+                    let at = format!("{at}/{index}");
+                    match new.get(index) {
+                        Some(new) => self.value(&at, old, new, all),
+                        None => return self.add(lost, "lost", &at, old.to_text()),
+                    }
+                }
+            }
+            (Json::Object(members), new) => {
+                for (name, old) in members {
+                    let at = format!("{at}/{}", token(name));
+                    match new.get(name) {
+                        Some(new) => self.value(&at, old, new, all),
+                        None => return self.add(lost, "lost", &at, old.to_text()),
+                    }
+                }
+            }
+            _ => self.value(at, old, new, all),
+        }
+    }
+
+    /// Free data is the same; `clause` where one other than that of its type is broken.
+    fn value(&mut self, at: &str, old: &Json, new: &Json, clause: Option<&'static str>) {
+        self.value_within(at, old, new, clause, LEVELS);
+    }
+
+    fn value_within(
+        &mut self,
+        at: &str,
+        old: &Json,
+        new: &Json,
+        clause: Option<&'static str>,
+        levels: usize,
+    ) {
+        if old == new {
+            return;
+        }
+        match (old, new) {
+            (Json::Number(old), Json::Number(new)) if is_near(old, new) => {}
+            (Json::Array(old), Json::Array(new)) if old.len() == new.len() && levels > 0 => {
+                for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                    self.value_within(&format!("{at}/{index}"), old, new, clause, levels - 1);
+                }
+            }
+            (Json::Object(members), Json::Object(others)) if levels > 0 => {
+                for (name, _) in members {
+                    let at = format!("{at}/{}", token(name));
+                    let old = old.get(name);
+                    match new.get(name) {
+                        Some(new) => {
+                            old.into_iter()
+                                .for_each(|old| self.value_within(&at, old, new, clause, levels - 1));
+                        }
+                        None => {
+                            let special =
+                                ["", "__proto__", "constructor", "prototype", "a.b"].contains(&name.as_str());
+                            let own = if special { "ENV-KEEP-08" } else { "ENV-KEEP-02" };
+                            self.add(
+                                clause.unwrap_or(own),
+                                "lost",
+                                &at,
+                                old.map_or(String::new(), Json::to_text),
+                            );
+                        }
+                    }
+                }
+                // A record of the document may be completed; other objects of free data are what they were.
+                let more = others.iter().find(|(name, _)| old.get(name).is_none());
+                if let Some((name, _)) = more.filter(|_| !at.starts_with("/completed_stages")) {
+                    self.add(
+                        clause.unwrap_or("ENV-KEEP-02"),
+                        "added",
+                        &format!("{at}/{}", token(name)),
+                        "nothing",
+                    );
+                }
+            }
+            _ => {
+                let own = match old {
+                    Json::Number(number) if model::is_safe(number) => "ENV-JSON-08",
+                    Json::Number(_) => "ENV-KEEP-06",
+                    Json::String(text) if text.len() > LONG_BYTES => "ENV-SIZE-03",
+                    Json::String(text) if !matches!(spelling(text), Spelling::Wrong) => "ENV-TIME-11",
+                    Json::String(_) => "ENV-KEEP-07",
+                    _ => "ENV-KEEP-02",
+                };
+                self.add(clause.unwrap_or(own), "changed", at, old.to_text());
+            }
+        }
+    }
+
+    /// Members that are not documented: kept by a careful peer.
+    fn undocumented(&mut self, at: &str, old: &Json, new: &Json, shape: &Shape) {
+        for (name, value) in old.as_object().unwrap_or_default() {
+            let at = format!("{at}/{}", token(name));
+            if shape.member(name).is_some() {
+                continue;
+            }
+            match new.get(name) {
+                Some(new) => self.value(&at, value, new, Some("ENV-KEEP-03")),
+                None => self.add("ENV-KEEP-03", "lost", &at, value.to_text()),
+            }
+        }
+        if at.is_empty() && shape.member("completed_stages").is_some() {
+            // The items of completed stages are compared as free data: what they lose that is not documented is told here.
+            self.found.iter_mut().filter(|it| it.at.starts_with("/completed_stages/")).for_each(|it| {
+                let name = it.at.split('/').nth(3).unwrap_or_default();
+                let known = ["stage_number", "satisfied_goals", "summary", "plan_id", ""];
+                if !known.contains(&name) {
+                    it.clause = "ENV-KEEP-03";
+                }
+            });
+        }
+    }
+
+    /// How the engine ended it, where it did.
+    fn ending(&mut self, pending: Option<&'static str>, over: bool) {
+        let null = Json::Null;
+        let reason = self.new.get("terminal_reason").unwrap_or(&null).as_str().map(str::to_owned);
+        if self.is_ended() {
+            match &reason {
+                None => self.add(
+                    "ENV-TERM-01",
+                    "no_reason",
+                    "/terminal_reason",
+                    "a reason, for it was terminated",
+                ),
+                Some(reason) => self.reason(reason, pending, over),
+            }
+            if self.new.get("termination_reason").and_then(Json::as_str).is_none_or(str::is_empty) {
+                self.add(
+                    "ENV-TERM-02",
+                    "no_words",
+                    "/termination_reason",
+                    "a reason for people, for it was terminated",
+                );
+            }
+        }
+        for (counter, most, usual, own) in BOUNDS {
+            let (before, after, bound) =
+                (count(self.old, counter), count(&self.new, counter), count(self.old, most));
+            let clause = if bound == usual as f64 { "ENV-BOUND-01" } else { "ENV-BOUND-02" };
+            let is_last = after <= bound + 1.0 && self.flag("terminated") && reason.as_deref() == Some(own);
+            if before <= bound && after > bound && !is_last {
+                let expected = format!("at most {bound}, or one more and terminated with {own}");
+                self.add(clause, "over_bound", &format!("/{counter}"), expected);
+            }
+        }
+        let time =
+            |value: Option<&Json>| value.and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
+        let completed = time(self.new.get("completed_at"));
+        if self.old.get("completed_at").is_none_or(Json::is_null) && completed.is_some() {
+            if !self.flag("terminated") {
+                self.add("ENV-TERM-04", "completed", "/completed_at", "null, for it is not terminated");
+            } else if completed < time(self.new.get("received_at")) {
+                let received = self.new.get("received_at").map(Json::to_text).unwrap_or_default();
+                self.add("ENV-TERM-04", "early", "/completed_at", format!("not before {received}"));
+            }
+        }
+    }
+
+    /// Whether the reason for ending is one that applies.
+    fn reason(&mut self, reason: &str, pending: Option<&'static str>, over: bool) {
+        if let Some((counter, most, usual, _)) = BOUNDS.iter().find(|(.., own)| *own == reason) {
+            let (after, bound) = (count(&self.new, counter), count(self.old, most));
+            if after < bound {
+                let clause = if bound == *usual as f64 { "ENV-BOUND-03" } else { "ENV-BOUND-02" };
+                let expected = format!("the reason of a bound that was reached; {counter} is below {bound}");
+                self.add(clause, "wrong_reason", "/terminal_reason", expected);
+            }
+        } else if let Some(own) = pending.filter(|_| !over) {
+            let both = model::PENDINGS.iter().any(|(.., other)| *other == reason);
+            if !both {
+                self.add("ENV-PEND-02", "wrong_reason", "/terminal_reason", own);
+            }
+        } else if over {
+            self.add(
+                "ENV-BOUND-03",
+                "wrong_reason",
+                "/terminal_reason",
+                "the reason of a bound that was reached",
+            );
+        }
+    }
+
+    /// What an engine that runs stages writes.
+    fn advanced(&mut self) {
+        for (flag, response, question, _) in model::PENDINGS {
+            let was = self.old.get(flag).and_then(Json::as_bool) == Some(true);
+            let answer = self.old.get(response).cloned().unwrap_or_default();
+            if self.flag(flag)
+                && !was
+                && self.new.get(question).and_then(Json::as_str).is_none_or(str::is_empty)
+            {
+                self.add(
+                    "ENV-PEND-03",
+                    "no_question",
+                    &format!("/{question}"),
+                    format!("what is asked, for {flag} is set"),
+                );
+            }
+            if was
+                && self.flag(flag)
+                && !answer.is_null()
+                && answer != Json::from("")
+                && !self.flag("terminated")
+            {
+                self.add(
+                    "ENV-PEND-04",
+                    "still_pending",
+                    &format!("/{flag}"),
+                    "false, for the response has come",
+                );
+            }
+            let execution = |it: &Json| it.pointer("/outputs/execution").cloned();
+            if was && answer == Json::from(false) && execution(self.old) != execution(&self.new) {
+                self.add(
+                    "ENV-PEND-05",
+                    "executed",
+                    "/outputs/execution",
+                    "as it was sent, for it was denied",
+                );
+            }
+        }
+        if !model::are_goals_wrong(self.old) && model::are_goals_wrong(&self.new) {
+            self.add("ENV-GOAL-01", "goals", "/remaining_goals", "goals of all goals that are not satisfied");
+        }
+        for agent in AGENTS {
+            let at = format!("/outputs/{agent}");
+            let section = self.new.pointer(&at).cloned();
+            if let (Some(section), Some(shape)) = (section, shape::named(agent))
+                && self.old.pointer(&at) != Some(&section)
+            {
+                self.section(&at, shape, &section);
+            }
+        }
+        for (list, name) in [("processing_history", "processing_record"), ("errors", "error_record")] {
+            let items = self.new.get(list).and_then(Json::as_array).unwrap_or_default().to_vec();
+            for (index, item) in items.iter().enumerate().skip(length(self.old, list)) {
+                if let Some(shape) = shape::named(name) {
+                    self.section(&format!("/{list}/{index}"), shape, item);
+                }
+            }
+        }
+    }
+
+    /// What an engine itself added has the shape of its example.
+    fn section(&mut self, at: &str, shape: &Shape, section: &Json) {
+        let mut traits = Vec::new();
+        model::of_value(at, "ENV-SHAPE-01", shape, section, true, &mut traits);
+        // null is as good as nothing, and a time without an offset is still one.
+        let wrong = |stand: fn(&Stand) -> bool| traits.iter().find(|it| stand(&it.stand));
+        if let Some(wrong) = wrong(|it| *it == Stand::Refuse) {
+            return self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value as in the example");
+        }
+        if let Some(doubtful) = wrong(|it| *it != Stand::Accept) {
+            return self.add("ENV-SHAPE-02", "shape", &doubtful.at, "a value as in the example");
+        }
+        let lacks = shape.members().iter().find(|(name, _)| section.get(name).is_none());
+        if let Some((name, _)) = lacks {
+            return self.add(
+                "ENV-SHAPE-02",
+                "member_missing",
+                &format!("{at}/{name}"),
+                "a member as in the example",
+            );
+        }
+        let number = |name: &str| section.get(name).and_then(Json::as_f64);
+        let time =
+            |name: &str| section.get(name).and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
+        let is_backward =
+            time("completed_at").zip(time("started_at")).is_some_and(|(end, begin)| end < begin);
+        if number("confidence").is_some_and(|it| !(0.0..=1.0).contains(&it)) {
+            self.add("ENV-SHAPE-02", "range", &format!("{at}/confidence"), "a number from 0 to 1");
+        } else if number("duration_ms").is_some_and(|it| it < 0.0) {
+            self.add("ENV-SHAPE-02", "range", &format!("{at}/duration_ms"), "a number from 0 on");
+        } else if is_backward {
+            self.add("ENV-SHAPE-02", "range", &format!("{at}/completed_at"), "not before `started_at`");
+        }
+    }
+}
+
+impl Shape {
+    fn what_is_time(&self) -> bool {
+        matches!(self.what, What::Time)
+    }
+}
+
+/// Items or members of a member.
+fn length(envelope: &Json, name: &str) -> usize {
+    match envelope.get(name) {
+        Some(Json::Array(items)) => items.len(),
+        Some(Json::Object(members)) => members.len(),
+        _ => 0,
+    }
+}
+
+/// Whether a number is another one to the nearest double, where only that is asked for.
+fn is_near(old: &Number, new: &Number) -> bool {
+    if model::is_safe(old) {
+        return false;
+    }
+    match (old.as_f64(), new.as_f64()) {
+        (Some(old), Some(new)) => old == new,
+        // Beyond a double: the nearest is the largest.
+        (None, new) => new.is_none_or(|new| new.abs() == f64::MAX),
+        (Some(_), None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Input;
+    use super::super::talk;
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+
+    /// Clause and JSON Pointer of each difference between an envelope and a reply, both changed as given.
+    fn said(base: &str, sent: &[(&str, &str)], reply: &[(&str, &str)], mode: Mode) -> Vec<String> {
+        let sent = talk::with(&talk::base(base).unwrap(), sent.iter().copied());
+        let reply = talk::with(&sent, reply.iter().copied()).parse().unwrap();
+        let input = Input::read(&Facts::new(Side::Provider), sent.as_bytes());
+        let found = differences(&input.sent.unwrap(), &reply, mode);
+        found.into_iter().map(|it| format!("{} {}", it.clause, it.at)).collect()
+    }
+
+    #[test]
+    fn what_may_change_is_no_difference() {
+        for (sent, reply) in [
+            (&[][..], &[][..]),
+            (&[], &[("iteration", "0"), ("errors", "[]"), ("completed_at", "null"), ("more", "1")]),
+            (
+                &[("received_at", "\"2025-12-10T10:00:00.1234567Z\"")],
+                &[("received_at", "\"2025-12-10T11:00:00.123457+01:00\"")],
+            ),
+            (
+                &[("metadata", "{\"a\":1e2,\"b\":12345678901234567890}")],
+                &[("metadata", "{\"b\":1.2345678901234567e19,\"a\":100}")],
+            ),
+        ] {
+            for mode in [Mode::Identity, Mode::Advance] {
+                assert_eq!(said("plain", sent, reply, mode), [""; 0], "{sent:?} {reply:?}");
+            }
+        }
+        let advanced = [
+            ("current_stage", "\"intent\""),
+            ("agent_hop_count", "1"),
+            ("metadata", "{\"a\":1,\"b\":2}"),
+            (
+                "errors",
+                "[{\"x\":1},{\"agent\":\"a\",\"error_type\":\"e\",\"message\":\"m\",\"timestamp\":\"2025-12-10T10:00:00Z\",\"recoverable\":true,\"details\":{}}]",
+            ),
+        ];
+        let sent = [("metadata", "{\"a\":1}"), ("errors", "[{\"x\":1}]")];
+        assert_eq!(said("plain", &sent, &advanced, Mode::Advance), [""; 0]);
+        assert_eq!(said("plain", &sent, &advanced, Mode::Identity), ["ENV-PROC-02 /current_stage"]);
+        assert_eq!(said("done", &sent, &advanced, Mode::Advance), ["ENV-TERM-06 /current_stage"]);
+    }
+
+    #[test]
+    fn each_difference_names_its_clause_and_its_place() {
+        for (base, sent, reply, told) in [
+            (
+                "done",
+                ("metadata", "{\"a\":{\"b\":null}}"),
+                ("metadata", "{\"a\":{}}"),
+                "ENV-KEEP-02 /metadata/a/b",
+            ),
+            ("done", ("metadata", "{\"a\":\"é\"}"), ("metadata", "{\"a\":\"e\"}"), "ENV-KEEP-07 /metadata/a"),
+            ("done", ("metadata", "{\"a\":0.5}"), ("metadata", "{\"a\":0.25}"), "ENV-KEEP-06 /metadata/a"),
+            (
+                "done",
+                ("confirmation_response", "false"),
+                ("confirmation_response", "null"),
+                "ENV-KEEP-05 /confirmation_response",
+            ),
+            ("done", ("x", "1"), ("x", ""), "ENV-KEEP-03 /x"),
+            ("plain", ("outputs", "{\"o\":{}}"), ("outputs", "{}"), "ENV-ADV-02 /outputs/o"),
+            ("plain", ("errors", "[{}]"), ("errors", "[]"), "ENV-ADV-03 /errors/0"),
+            ("plain", ("llm_call_count", "3"), ("llm_call_count", "2"), "ENV-ADV-05 /llm_call_count"),
+            ("plain", ("iteration", "2"), ("iteration", "0"), "ENV-ADV-06 /iteration"),
+            ("plain", ("llm_call_count", "10"), ("llm_call_count", "11"), "ENV-BOUND-01 /llm_call_count"),
+            ("plain", ("errors", "[]"), ("errors", "null"), "ENV-OUT-02 /errors"),
+            ("plain", ("errors", "[]"), ("iteration", "-1"), "ENV-OUT-01 /iteration"),
+            ("plain", ("metadata", "{}"), ("max_stages", "6"), "ENV-DEF-01 /max_stages"),
+            ("plain", ("max_stages", "7"), ("max_stages", "6"), "ENV-ADV-01 /max_stages"),
+        ] {
+            assert_eq!(said(base, &[sent], &[reply], Mode::Advance), [told]);
+        }
+    }
+}

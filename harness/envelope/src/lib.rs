@@ -1,0 +1,92 @@
+//! The envelope boundary: an engine that takes one envelope and gives one back.
+
+use std::sync::OnceLock;
+
+use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::Transcript;
+
+pub mod cases;
+pub mod config;
+pub mod face;
+pub mod generate;
+pub mod kept;
+pub mod model;
+pub mod shape;
+pub mod talk;
+pub mod time;
+
+/// The envelope boundary. Its data is loaded when it is asked for.
+struct Envelope {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static ENVELOPE: Envelope = Envelope { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &ENVELOPE
+}
+
+impl Boundary for Envelope {
+    fn name(&self) -> &'static str {
+        "envelope"
+    }
+
+    fn summary(&self) -> &'static str {
+        "takes the envelope of an agent pipeline and gives it back, processed"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/envelope/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(cases::checks)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![face::COMMAND])]
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        face::admit(transcript)
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        face::judge(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        let mut facts = Facts::new(side);
+        facts.commands.insert(face::COMMAND.to_owned());
+        facts.features.insert("deterministic".to_owned(), true.into());
+        facts
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "the plain envelope",
+                "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
+            ),
+            ("cat", "exec cat"),
+        ]
+    }
+}

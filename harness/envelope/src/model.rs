@@ -1,0 +1,418 @@
+//! What may come of an input, and its normal form.
+
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
+
+use super::shape::{self, AGENTS, BOUNDS, Shape, What};
+use super::time::{Spelling, spelling};
+
+/// Bytes of an envelope that are certainly accepted (document readings: 10 MB).
+pub const BYTES_MAX: usize = 10 << 20;
+
+/// Levels of nesting that every peer takes.
+const NESTING_MAX: u64 = 64;
+
+/// Largest integer that every peer keeps exactly.
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
+/// How something about an input bears on whether it is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    /// It is refused.
+    Refuse,
+    /// It is refused by a careful peer.
+    Doubt,
+    /// It is accepted, though not by every peer.
+    Accept,
+    /// Either; with the choice and its values where it is accepted and refused.
+    Open(Option<&'static str>, &'static str, &'static str),
+}
+
+/// Something about an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trait {
+    /// JSON Pointer to it.
+    pub at: String,
+    /// What it means.
+    pub stand: Stand,
+    /// The clause that says so.
+    pub clause: &'static str,
+}
+
+/// An envelope that was sent.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// As it was written, where that is an object.
+    pub raw: Json,
+    /// Its normal form; the second is that with the first of members with one name, where such are there.
+    pub normal: Vec<Json>,
+    /// Nothing about it is unusual.
+    pub traits: Vec<Trait>,
+}
+
+/// An input as the model sees it.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// What bears on whether it is accepted.
+    pub traits: Vec<Trait>,
+    /// What it holds, where it is an object.
+    pub sent: Option<Sent>,
+}
+
+fn refuse(clause: &'static str) -> Trait {
+    Trait { at: String::new(), stand: Stand::Refuse, clause }
+}
+
+fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &'static str) -> Trait {
+    Trait { at: String::new(), stand: Stand::Open((!key.is_empty()).then_some(key), taken, refused), clause }
+}
+
+impl Input {
+    /// Reads the bytes of an input.
+    pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
+        let mut traits = Vec::new();
+        let mut text = bytes.trim_ascii();
+        if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
+            traits.push(open("ENV-JSON-09", "bom", "ignore", "refuse"));
+            text = rest;
+        }
+        if text.len() > BYTES_MAX {
+            traits.push(open("ENV-SIZE-02", "over_size", "process", "refuse"));
+        } else if bytes.len() > BYTES_MAX {
+            traits.push(open("ENV-SIZE-02", "", "", ""));
+        }
+        let decode = |text: &[u8]| json::decode(text, &DecodeLimits::default());
+        let decoded = decode(text).or_else(|error| {
+            let head = &text[..error.offset.min(text.len())];
+            let is_whole =
+                matches!(error.kind, DecodeErrorKind::TrailingBytes | DecodeErrorKind::InvalidUtf8);
+            let first = || match decode(head) {
+                Err(again) if again.kind == DecodeErrorKind::TrailingBytes => decode(&head[..again.offset]),
+                decoded => decoded,
+            };
+            match is_whole.then(first) {
+                Some(Ok(decoded)) if decoded.value.as_object().is_some() => {
+                    traits.push(open("ENV-FRAME-03", "trailing_text", "ignore", "refuse"));
+                    Ok(decoded)
+                }
+                _ => Err(error),
+            }
+        });
+        let decoded = match decoded {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                let is_text = error.kind != DecodeErrorKind::InvalidUtf8;
+                return Self {
+                    traits: vec![refuse(if is_text { "ENV-JSON-01" } else { "ENV-JSON-02" })],
+                    sent: None,
+                };
+            }
+        };
+        if decoded.value.as_object().is_none() {
+            return Self { traits: vec![refuse("ENV-JSON-10")], sent: None };
+        }
+        let nesting_max = facts.limits.get("nesting_max").copied().unwrap_or(NESTING_MAX);
+        if decoded.facts.depth as u64 > nesting_max {
+            traits.push(open("ENV-JSON-04", "", "", ""));
+        }
+        if decoded.facts.duplicate_keys {
+            traits.push(open("ENV-JSON-05", "duplicate_keys", "last", "refuse"));
+        }
+        if decoded.facts.lone_surrogates {
+            traits.push(open("ENV-JSON-06", "lone_surrogates", "echo", "refuse"));
+        }
+        if has_big_number(&decoded.value) {
+            traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
+        }
+        traits.extend(of_envelope(&decoded.value));
+        let mut normal = vec![normal(&decoded.value)];
+        if decoded.facts.duplicate_keys {
+            let mut first = decoded.value.clone();
+            keep_first(&mut first);
+            normal.push(self::normal(&first));
+        }
+        Self { sent: Some(Sent { raw: decoded.value, normal, traits: traits.clone() }), traits }
+    }
+}
+
+/// What bears on whether an object is accepted as an envelope.
+pub fn of_envelope(envelope: &Json) -> Vec<Trait> {
+    let mut traits = Vec::new();
+    for (name, shape) in shape::envelope().members() {
+        match envelope.get(name) {
+            Some(value) => of_member(name, shape, value, &mut traits),
+            None if shape.core => traits.push(Trait {
+                at: format!("/{name}"),
+                ..open("ENV-ACC-03", "missing_required", "default", "refuse")
+            }),
+            None => {}
+        }
+    }
+    of_states(&normal(envelope), &mut traits);
+    traits
+}
+
+/// What bears on whether a member is accepted.
+fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
+    let (at, clause) = (format!("/{name}"), shape::clause_of(name));
+    if name == "processing_history" {
+        if value.as_array().is_none() {
+            traits.push(Trait { at, ..open("ENV-ACC-11", "", "", "") });
+        }
+        return;
+    }
+    let here = traits.len();
+    of_value(&at, clause, shape, value, true, traits);
+    if let What::List(stage) = &shape.what
+        && let (Some(stages), false) = (value.as_array(), stage.members().is_empty())
+    {
+        traits.truncate(here);
+        for (index, item) in stages.iter().enumerate() {
+            let at = format!("{at}/{index}");
+            if item.as_object().is_none() {
+                traits.push(Trait { at, ..refuse(clause) });
+                continue;
+            }
+            const CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
+            for ((name, shape), clause) in stage.members().iter().zip(CLAUSES) {
+                if let Some(value) = item.get(name) {
+                    of_value(&format!("{at}/{name}"), clause, shape, value, true, traits);
+                }
+            }
+        }
+    }
+    if name == "outputs" {
+        for agent in AGENTS {
+            if let (Some(section), Some(shape)) = (value.get(agent), shape::named(agent)) {
+                let mut inner = Vec::new();
+                of_value(&format!("{at}/{agent}"), clause, shape, section, true, &mut inner);
+                inner.retain(|it| it.at.matches('/').count() > 2 && it.stand != Stand::Accept);
+                if let Some(first) = inner.into_iter().next() {
+                    traits
+                        .push(Trait { at: first.at, ..open("ENV-ACC-10", "agent_shapes", "keep", "refuse") });
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong or unusual about a value and what is in it.
+pub fn of_value(
+    at: &str,
+    clause: &'static str,
+    shape: &Shape,
+    value: &Json,
+    is_member: bool,
+    traits: &mut Vec<Trait>,
+) {
+    let add =
+        |traits: &mut Vec<Trait>, stand, clause| traits.push(Trait { at: at.to_owned(), stand, clause });
+    match (&shape.what, value) {
+        (What::Any, _) => {}
+        (_, Json::Null) if shape.nullable => {}
+        (_, Json::Null) if is_member && shape.is_container() => add(traits, Stand::Accept, "ENV-TYPE-03"),
+        (_, Json::Null) if is_member => {
+            add(traits, Stand::Open(Some("null_member"), "absent", "refuse"), "ENV-TYPE-04");
+        }
+        (What::Text, Json::String(text)) => {
+            if !shape.one_of.is_empty() && !shape.one_of.contains(text) {
+                add(traits, Stand::Refuse, clause);
+            }
+        }
+        (What::Id(prefix), Json::String(text)) => {
+            if !is_id(text, prefix) {
+                let line_feed = text.strip_suffix('\n').is_some_and(|text| is_id(text, prefix));
+                add(traits, Stand::Refuse, if line_feed { "ENV-ID-02" } else { "ENV-ID-01" });
+            }
+        }
+        (What::Time, Json::String(text)) => match spelling(text) {
+            Spelling::Right(_) => {}
+            Spelling::LowerCase(_) => add(traits, Stand::Accept, "ENV-TIME-02"),
+            Spelling::LeapSecond(_) => {
+                add(traits, Stand::Open(Some("leap_second"), "accept", "refuse"), "ENV-TIME-03");
+            }
+            Spelling::Space(_) => {
+                add(traits, Stand::Open(Some("space_for_t"), "accept", "refuse"), "ENV-TIME-04");
+            }
+            Spelling::Naive => add(traits, Stand::Doubt, "ENV-TIME-05"),
+            Spelling::Wrong => add(traits, Stand::Refuse, "ENV-TIME-06"),
+            Spelling::Lenient => add(traits, Stand::Doubt, "ENV-TIME-07"),
+            Spelling::Far(_) => add(traits, Stand::Open(None, "", ""), "ENV-TIME-08"),
+        },
+        (What::Whole(least), Json::Number(number)) if number.is_integral() => {
+            let value = number.as_f64().unwrap_or(f64::INFINITY);
+            if least.is_some_and(|least| value < least as f64) {
+                add(traits, Stand::Refuse, clause);
+            } else if value.abs() > SAFE {
+                add(traits, Stand::Open(None, "", ""), "ENV-TYPE-05");
+            } else if number.text().contains(['.', 'e', 'E']) {
+                add(traits, Stand::Accept, "ENV-TYPE-02");
+            }
+        }
+        (What::Number, Json::Number(_)) | (What::Flag, Json::Bool(_)) => {}
+        (What::List(item), Json::Array(items)) => {
+            for (index, value) in items.iter().enumerate() {
+                of_value(&format!("{at}/{index}"), clause, item, value, false, traits);
+            }
+        }
+        (What::Map(item), Json::Object(members)) => {
+            for (name, value) in members {
+                of_value(&format!("{at}/{}", token(name)), clause, item, value, false, traits);
+            }
+        }
+        (What::Record(members), Json::Object(_)) => {
+            for (name, shape) in members {
+                if let Some(value) = value.get(name) {
+                    of_value(&format!("{at}/{name}"), clause, shape, value, true, traits);
+                }
+            }
+        }
+        _ => add(traits, Stand::Refuse, clause),
+    }
+}
+
+/// What states of an envelope mean: an engine may refuse some.
+fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
+    if is_terminated(normal) {
+        traits.push(open("ENV-TERM-05", "terminated_input", "same", "refuse"));
+    }
+    if pending(normal).is_some() {
+        traits.push(open("ENV-PEND-01", "pending_input", "same", "refuse"));
+    }
+    if is_over_bound(normal) {
+        traits.push(open("ENV-BOUND-05", "over_bound", "same", "refuse"));
+    }
+    if is_inconsistent(normal) {
+        traits.push(open("ENV-TERM-03", "inconsistent_input", "keep", "refuse"));
+    }
+}
+
+/// Whether it is terminated.
+pub fn is_terminated(normal: &Json) -> bool {
+    normal.get("terminated").and_then(Json::as_bool) == Some(true)
+}
+
+/// Flags with their responses and the reasons for ending at them.
+pub const PENDINGS: [(&str, &str, &str, &str); 2] = [
+    ("clarification_pending", "clarification_response", "clarification_question", "clarification_required"),
+    ("confirmation_pending", "confirmation_response", "confirmation_message", "confirmation_required"),
+];
+
+/// The reason for ending where it waits for a response that is not there.
+pub fn pending(normal: &Json) -> Option<&'static str> {
+    let waits = |(flag, response, _, _): &&(&str, &str, &str, &str)| {
+        normal.get(flag).and_then(Json::as_bool) == Some(true)
+            && normal.get(response).is_none_or(Json::is_null)
+    };
+    PENDINGS.iter().find(waits).map(|(.., reason)| *reason)
+}
+
+/// The value of a counter.
+pub fn count(envelope: &Json, name: &str) -> f64 {
+    envelope.get(name).and_then(Json::as_f64).unwrap_or(0.0)
+}
+
+/// Whether a counter is over its maximum.
+pub fn is_over_bound(normal: &Json) -> bool {
+    BOUNDS.iter().any(|(counter, most, ..)| count(normal, counter) > count(normal, most))
+}
+
+/// The strings of a list.
+pub fn strings<'a>(envelope: &'a Json, name: &str) -> Vec<&'a str> {
+    let items = envelope.get(name).and_then(Json::as_array).unwrap_or_default();
+    items.iter().filter_map(Json::as_str).collect()
+}
+
+/// Whether goals remain that are none of all goals, or that are satisfied.
+pub fn are_goals_wrong(normal: &Json) -> bool {
+    let (all, left) = (strings(normal, "all_goals"), strings(normal, "remaining_goals"));
+    let status = |goal: &str| normal.get("goal_completion_status")?.get(goal)?.as_str();
+    left.iter().any(|goal| !all.is_empty() && !all.contains(goal) || status(goal) == Some("satisfied"))
+}
+
+fn is_inconsistent(normal: &Json) -> bool {
+    let is_null = |name: &str| normal.get(name).is_none_or(Json::is_null);
+    let time = |name: &str| spelling(normal.get(name)?.as_str()?).unix_us();
+    let is_early = time("completed_at").zip(time("received_at")).is_some_and(|(end, begin)| end < begin);
+    is_terminated(normal) == is_null("terminal_reason")
+        || !is_null("completed_at") && (!is_terminated(normal) || is_early)
+        || are_goals_wrong(normal)
+}
+
+fn is_id(text: &str, prefix: &str) -> bool {
+    let digits = text.strip_prefix(prefix).unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A name as a token of a JSON Pointer.
+pub fn token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// The envelope with absent members filled by their defaults, and `null` for members without it as if they were absent.
+pub fn normal(envelope: &Json) -> Json {
+    filled(shape::envelope(), envelope)
+}
+
+fn filled(shape: &Shape, value: &Json) -> Json {
+    let mut filled = value.clone();
+    for (name, shape) in shape.members() {
+        let is_absent = match filled.get(name) {
+            None => true,
+            Some(value) => value.is_null() && !shape.nullable && !matches!(shape.what, What::Any),
+        };
+        match (&shape.default, &shape.what) {
+            (Some(default), _) if is_absent => filled.set(name, default.clone()),
+            (None, _) if is_absent => {
+                filled.remove(name);
+            }
+            (_, What::List(item)) if !item.members().is_empty() => {
+                let items = filled.get_mut(name).and_then(Json::as_array_mut);
+                for one in items.into_iter().flatten().filter(|one| one.as_object().is_some()) {
+                    *one = self::filled(item, one);
+                }
+            }
+            _ => {}
+        }
+    }
+    filled
+}
+
+/// Of members with one name the first is kept.
+fn keep_first(value: &mut Json) {
+    match value {
+        Json::Array(items) => items.iter_mut().for_each(keep_first),
+        Json::Object(members) => {
+            let mut seen = std::collections::BTreeSet::new();
+            members.retain(|(name, _)| seen.insert(name.clone()));
+            members.iter_mut().for_each(|(_, value)| keep_first(value));
+        }
+        _ => {}
+    }
+}
+
+/// Whether some number is an integer beyond ±(2^53−1), or beyond a double.
+fn has_big_number(value: &Json) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Json::Number(number) if is_big(number) => return true,
+            Json::Array(items) => open.extend(items),
+            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_big(number: &Number) -> bool {
+    match number.as_f64() {
+        None => true,
+        Some(value) => value.abs() >= SAFE && number.is_integral() && !is_safe(number),
+    }
+}
+
+/// Whether a number is an integer within ±(2^53−1).
+pub fn is_safe(number: &Number) -> bool {
+    number.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53)
+}

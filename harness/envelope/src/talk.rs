@@ -1,0 +1,160 @@
+//! Builds conversations: a process for each envelope.
+
+use peerproof_engine::face::Aim;
+use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
+
+use super::face::COMMAND;
+use super::shape;
+
+/// Calls of a chain at the most.
+pub const CHAIN_MAX: usize = 50;
+
+/// A plain envelope: the eight that are required, before anything was run.
+pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"Analyze the authentication flow","outputs":{},"current_stage":"start","terminated":false}"#;
+
+/// A conversation in the making.
+#[derive(Default)]
+pub struct Talk {
+    plan: Plan,
+}
+
+impl Talk {
+    /// A conversation that begins with a canary.
+    pub fn new() -> Self {
+        let mut talk = Self { plan: Plan { by_model: true, ..Plan::default() } };
+        talk.canary();
+        talk
+    }
+
+    fn aimed(&self, clause: &str, reason: Option<&str>, act: Act) -> Step {
+        let aim = Aim { clause: clause.into(), reason: reason.map(str::to_owned) };
+        let session = self.plan.sessions.len() - 1;
+        Step { session, expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }
+    }
+
+    fn open(&mut self) {
+        self.plan.sessions.push(Session { command: COMMAND.to_owned(), ..Session::default() });
+    }
+
+    /// A plain envelope whose answer shows that the peer works.
+    pub fn canary(&mut self) -> &mut Self {
+        self.open();
+        let act = Act::Send { payload: Payload::text(PLAIN), chunking: Chunking::Whole, await_frames: 0 };
+        let send = Step { canary: true, ..self.aimed("ENV-FRAME-01", Some(CANARY_FAILED), act) };
+        let finish = Step { canary: true, session: send.session, ..Step::new(Act::Finish) };
+        self.plan.steps.extend([send, finish]);
+        self
+    }
+
+    /// An input that is about `clause`, to a process of its own.
+    pub fn send(&mut self, clause: &str, payload: Payload, chunking: Chunking) -> &mut Self {
+        self.open();
+        let send = self.aimed(clause, None, Act::Send { payload, chunking, await_frames: 0 });
+        let finish = Step { session: send.session, ..Step::new(Act::Finish) };
+        self.plan.steps.extend([send, finish]);
+        self
+    }
+
+    /// The output is fed back until it is terminated, so many calls at the most.
+    pub fn chain(&mut self, clause: &str, first: Payload, calls: usize) -> &mut Self {
+        for call in 0..calls {
+            let payload = if call == 0 { first.clone() } else { Payload::default().var("envelope") };
+            self.send(clause, payload, Chunking::Whole);
+            if let Some(finish) = self.plan.steps.last_mut().filter(|_| call + 1 < calls) {
+                finish.capture = Some(Capture {
+                    pointer: String::new(),
+                    var: "envelope".to_owned(),
+                    secret: false,
+                    until: Some("/terminated".to_owned()),
+                });
+            }
+        }
+        self
+    }
+
+    /// Anything else that is done to a process of its own.
+    pub fn acts(&mut self, clause: &str, acts: &[Act]) -> &mut Self {
+        self.open();
+        for act in acts {
+            let step = self.aimed(clause, None, act.clone());
+            self.plan.steps.push(step);
+        }
+        self
+    }
+
+    /// The conversation.
+    pub fn plan(self) -> Plan {
+        self.plan
+    }
+}
+
+/// A plain envelope with other members, each a pointer with a JSON text; an empty one takes the member away.
+pub fn with<'a>(base: &str, changes: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut members = split(base);
+    for (name, text) in changes {
+        let name = format!("{name:?}");
+        let place = members.iter().position(|(known, _)| *known == name);
+        match place {
+            Some(place) if text.is_empty() => {
+                members.remove(place);
+            }
+            Some(place) => members[place].1 = text.to_owned(),
+            None if text.is_empty() => {}
+            None => members.push((name, text.to_owned())),
+        }
+    }
+    let members: Vec<String> = members.iter().map(|(name, text)| format!("{name}:{text}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// The members of a base, as JSON texts.
+fn split(base: &str) -> Vec<(String, String)> {
+    let parsed: peerproof_engine::json::Json = base.parse().unwrap_or_default();
+    let members = parsed.as_object().unwrap_or_default();
+    members.iter().map(|(name, value)| (format!("{name:?}"), value.to_text())).collect()
+}
+
+/// An envelope to begin with: `plain`, `done` (terminated), or `full` and `full-done` with every documented member.
+pub fn base(name: &str) -> Option<String> {
+    let done = [("terminated", "true"), ("terminal_reason", "\"completed_successfully\"")];
+    match name {
+        "plain" => Some(PLAIN.to_owned()),
+        "done" => Some(with(PLAIN, done)),
+        "full" => Some(full()),
+        "full-done" => {
+            Some(with(&full(), [("completed_at", "\"2025-12-10T10:00:05.5Z\"")].into_iter().chain(done)))
+        }
+        _ => None,
+    }
+}
+
+/// An envelope with every documented member, none of them its default where another value contradicts nothing.
+fn full() -> String {
+    let own = [
+        ("received_at", "\"2025-12-10T10:00:00.123456Z\""),
+        ("outputs", "{\"perception\":{\"normalized_input\":\"x\"},\"other\":{\"a\":[1,null,{}]}}"),
+        ("current_stage", "\"perception\""),
+        ("iteration", "1"),
+        ("max_iterations", "4"),
+        ("llm_call_count", "2"),
+        ("max_llm_calls", "11"),
+        ("agent_hop_count", "3"),
+        ("max_agent_hops", "22"),
+        ("all_goals", "[\"a\",\"b\"]"),
+        ("remaining_goals", "[\"b\"]"),
+        ("goal_completion_status", "{\"a\":\"satisfied\",\"b\":\"pending\"}"),
+        ("stage_order", "[\"perception\",\"intent\",\"plan\",\"execution\",\"critic\",\"integration\"]"),
+        ("terminal_reason", "null"),
+        ("completed_at", "null"),
+        ("terminated", "false"),
+        ("clarification_pending", "false"),
+        ("confirmation_pending", "false"),
+    ];
+    let samples =
+        shape::envelope().members().iter().map(|(name, shape)| (name.clone(), shape.samples()[0].clone()));
+    let samples: Vec<(String, String)> = samples.collect();
+    let samples = samples.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    with(PLAIN, samples.filter(|(name, _)| !PLAIN.contains(&format!("\"{name}\""))).chain(own))
+}
