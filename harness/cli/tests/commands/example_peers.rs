@@ -154,6 +154,7 @@ fn every_example_peer_is_checked() {
     let checked = [
         "node/policy_driver.toml",
         "python/dispatcher.toml",
+        "python/envelope_engine.toml",
         "python/json_rpc_client.toml",
         "python/json_rpc_http_server.toml",
         "python/json_rpc_http_server_features.toml",
