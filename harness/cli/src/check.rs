@@ -62,7 +62,7 @@ pub struct Args {
     /// Known failures [default: peerproof-expected.toml beside the configuration, where it is there].
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
-    /// Time for shrinking all failures together, such as 10s; 0 for none [default: a third of the time that the checks
+    /// Time for shrinking all failures together, such as 10s; 0 for none [default: a quarter of the time that the checks
     /// took, 3s to 10s].
     #[arg(long, value_name = "TIME")]
     shrink_time: Option<String>,
@@ -162,7 +162,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
 /// Least and most time for shrinking all failures of a run, where nothing else is said.
 const SHRINK_BUDGET: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_secs(10);
 /// What shrinking takes of the time that the checks took.
-const SHRINK_SHARE: u32 = 3;
+const SHRINK_SHARE: u32 = 4;
 
 /// Time for shrinking after checks that took so long.
 fn shrink_budget(checks: Duration) -> Duration {
