@@ -33,7 +33,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
         for line in lines::spoken(transcript, session) {
             match line.step {
                 Some(step) => client.line(step, &line.bytes, line.ended),
-                None => client.hears(&line.bytes),
+                None => client.hears(&[line.bytes.as_slice(), b"\n"].concat()),
             }
         }
         findings.extend(client.findings);
@@ -168,7 +168,7 @@ impl Client {
         }
     }
 
-    /// What the server says ends requests, and may begin some of its own.
+    /// A whole line of the server's, with its line feed, ends requests, and may begin some of the server's own.
     fn hears(&mut self, bytes: &[u8]) {
         for value in frames::messages(bytes, 1) {
             match &value {
