@@ -174,10 +174,9 @@ fn of_members() -> Vec<Check> {
     }
     let stage = shape::envelope().member("completed_stages");
     let stage = stage.and_then(|it| if let shape::What::List(item) = &it.what { Some(item) } else { None });
-    for (at, (name, shape)) in stage.iter().flat_map(|it| it.members()).enumerate() {
+    for ((name, shape), clause) in stage.iter().flat_map(|it| it.members()).zip(shape::STAGE_CLAUSES) {
         let title =
             format!("`{name}` of a completed stage: right values come back, and each wrong one is refused.");
-        let clause = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"][at.min(3)];
         let planner = move |_: &Facts, _: &mut Rng| {
             let mut talk = Talk::new();
             for text in shape.samples().into_iter().chain(shape.wrong()) {

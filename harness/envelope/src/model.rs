@@ -3,7 +3,7 @@
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
 
-use super::shape::{self, AGENTS, BOUNDS, Shape, What};
+use super::shape::{self, AGENTS, BOUNDS, STAGE_CLAUSES, Shape, What};
 use super::time::{Spelling, spelling};
 
 /// Bytes of an envelope that are certainly accepted (document readings: 10 MB).
@@ -121,7 +121,7 @@ impl Input {
         if decoded.facts.lone_surrogates {
             traits.push(open("ENV-JSON-06", "lone_surrogates", "echo", "refuse"));
         }
-        if has_big_number(&decoded.value) {
+        if decoded.value.has_number(is_big) {
             traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
         }
         traits.extend(of_envelope(&decoded.value));
@@ -173,8 +173,7 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
                 traits.push(Trait { at, ..refuse(clause) });
                 continue;
             }
-            const CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
-            for ((name, shape), clause) in stage.members().iter().zip(CLAUSES) {
+            for ((name, shape), clause) in stage.members().iter().zip(STAGE_CLAUSES) {
                 if let Some(value) = item.get(name) {
                     of_value(&format!("{at}/{name}"), clause, shape, value, true, traits);
                 }
@@ -380,31 +379,13 @@ fn filled(shape: &Shape, value: &Json) -> Json {
 
 /// Of members with one name the first is kept.
 fn keep_first(value: &mut Json) {
-    match value {
-        Json::Array(items) => items.iter_mut().for_each(keep_first),
-        Json::Object(members) => {
-            let mut seen = std::collections::BTreeSet::new();
-            members.retain(|(name, _)| seen.insert(name.clone()));
-            members.iter_mut().for_each(|(_, value)| keep_first(value));
-        }
-        _ => {}
-    }
+    value.for_each_object(|members| {
+        let mut seen = std::collections::BTreeSet::new();
+        members.retain(|(name, _)| seen.insert(name.clone()));
+    });
 }
 
-/// Whether some number is an integer beyond ±(2^53−1), or beyond a double.
-fn has_big_number(value: &Json) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Json::Number(number) if is_big(number) => return true,
-            Json::Array(items) => open.extend(items),
-            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
-            _ => {}
-        }
-    }
-    false
-}
-
+/// Whether a number is an integer beyond ±(2^53−1), or beyond a double.
 fn is_big(number: &Number) -> bool {
     match number.as_f64() {
         None => true,

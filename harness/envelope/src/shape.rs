@@ -271,6 +271,9 @@ pub const BOUNDS: [(&str, &str, i64, &str); 3] = [
     ("agent_hop_count", "max_agent_hops", 21, "max_agent_hops_exceeded"),
 ];
 
+/// The clauses about the members of a completed stage, in the order of its schema.
+pub const STAGE_CLAUSES: [&str; 4] = ["ENV-STAGE-01", "ENV-STAGE-02", "ENV-STAGE-03", "ENV-STAGE-04"];
+
 /// The clause about a documented member; those of the schema are numbered in its order.
 pub fn clause_of(name: &str) -> &'static str {
     static CLAUSES: OnceLock<BTreeMap<String, &'static str>> = OnceLock::new();

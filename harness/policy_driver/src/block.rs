@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
             (facts.depth > DEPTH, Open::DeepNesting),
             (facts.duplicate_keys, Open::DuplicateKeys),
             (facts.lone_surrogates, Open::LoneSurrogates),
-            (has_big_number(&value), Open::BigNumbers),
+            (value.has_number(is_big), Open::BigNumbers),
         ];
         self.open.extend(found.into_iter().filter(|(found, _)| *found).map(|(_, open)| open));
         Ok(value)
@@ -258,21 +258,7 @@ fn starts_in_any_case(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
-/// Whether any number below `value` may change its value in a peer that has doubles.
-fn has_big_number(value: &Json) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Json::Number(number) if is_big(number) => return true,
-            Json::Array(items) => open.extend(items),
-            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
-            _ => {}
-        }
-    }
-    false
-}
-
-/// An integer beyond ±(2^53−1), a number beyond a double, or one with more digits than a double keeps.
+/// Whether a number may change its value in a peer that has doubles: an integer beyond ±(2^53−1), a number beyond a double, or one with more digits than a double keeps.
 fn is_big(number: &Number) -> bool {
     const SAFE: i64 = (1 << 53) - 1;
     match number.as_i64() {

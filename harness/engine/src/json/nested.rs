@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::Json;
+use super::{Json, Number};
 
 impl Json {
     fn children(&self) -> impl Iterator<Item = &Json> {
@@ -32,8 +32,20 @@ impl Json {
         self.children().any(Json::is_container)
     }
 
+    /// Whether this value is, or holds at any depth, a number of which `is` holds.
+    pub fn has_number(&self, is: impl Fn(&Number) -> bool) -> bool {
+        let mut pending = vec![self];
+        while let Some(value) = pending.pop() {
+            if value.as_number().is_some_and(&is) {
+                return true;
+            }
+            pending.extend(value.children());
+        }
+        false
+    }
+
     /// Calls `change` with every object in this value, the value itself included.
-    pub(super) fn for_each_object(&mut self, mut change: impl FnMut(&mut Vec<(String, Json)>)) {
+    pub fn for_each_object(&mut self, mut change: impl FnMut(&mut Vec<(String, Json)>)) {
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
             if let Json::Object(members) = value {

@@ -66,25 +66,12 @@ fn numbers(sent: &Number, came: &Number) -> Same {
 
 /// Whether some number in it is an integer that a double may not hold, or beyond every double.
 pub fn has_big_numbers(value: &Json) -> bool {
-    has_number(value, is_big)
+    value.has_number(is_big)
 }
 
 /// Whether some number in it is beyond every double.
 pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
-    has_number(value, |number| number.as_f64().is_none())
-}
-
-fn has_number(value: &Json, is: fn(&Number) -> bool) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Json::Number(number) if is(number) => return true,
-            Json::Array(items) => open.extend(items),
-            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
-            _ => {}
-        }
-    }
-    false
+    value.has_number(|number| number.as_f64().is_none())
 }
 
 fn is_big(number: &Number) -> bool {
