@@ -27,7 +27,7 @@ use crate::transcript::{Awaited, Event, Kind, Secrets, Transcript};
 use crate::transport::inbox::micros;
 use crate::transport::{Connection, Log};
 
-pub(crate) use capture::ends;
+pub(crate) use capture::Taken;
 
 /// Input of this size can keep a slow peer busy for long, bytes.
 const LARGE_BYTES: usize = 256 << 10;
@@ -223,8 +223,8 @@ struct Run<'a> {
     vars: Vars,
     secrets: Secrets,
     live: Vec<Live>,
-    /// All that the last process wrote out of whose output a value was taken.
-    captured: Option<Vec<u8>>,
+    /// What was taken out of the output of a process last.
+    captured: Option<Taken>,
     /// What follows needs a value that no reply has, or that nobody asks for any more.
     complete: bool,
     folder: Option<&'a Path>,

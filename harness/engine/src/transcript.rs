@@ -455,6 +455,16 @@ struct Header<T> {
     transcript: T,
 }
 
+/// All bytes that came on standard output of `session`, in order.
+pub(crate) fn stdout(events: &[Event], session: usize) -> Vec<u8> {
+    let received = events.iter().filter_map(|event| match &event.kind {
+        Kind::Received { bytes } if event.session == session => Some(bytes.0.as_slice()),
+        _ => None,
+    });
+    // As large as it is, and no larger.
+    received.collect::<Vec<_>>().concat()
+}
+
 impl Transcript {
     /// From its beginning to its last event.
     pub fn lasted(&self) -> Duration {
@@ -469,12 +479,7 @@ impl Transcript {
 
     /// All bytes that came on standard output of `session`, in order.
     pub fn stdout(&self, session: usize) -> Vec<u8> {
-        let received = self.of(session).filter_map(|event| match &event.kind {
-            Kind::Received { bytes } => Some(bytes.0.as_slice()),
-            _ => None,
-        });
-        // As large as it is, and no larger.
-        received.collect::<Vec<_>>().concat()
+        stdout(&self.events, session)
     }
 
     /// The exact body of the HTTP reply that is the event of this number, if it is one.

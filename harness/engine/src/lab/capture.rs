@@ -6,27 +6,33 @@ use super::Run;
 use crate::json::{self, DecodeLimits, Json};
 use crate::near_miss;
 use crate::plan::{Act, Capture};
-use crate::transcript::{Event, Kind};
+use crate::transcript::stdout;
 
-/// All that the process of a session wrote.
-pub fn output(events: &[Event], session: usize) -> Vec<u8> {
-    let received =
-        events.iter().filter(|event| event.session == session).filter_map(|event| match &event.kind {
-            Kind::Received { bytes } => Some(bytes.0.as_slice()),
-            _ => None,
-        });
-    received.collect::<Vec<_>>().concat()
+/// What a reply holds for later payloads.
+pub(crate) struct Taken {
+    value: Option<Json>,
+    /// The reply says that it is the last.
+    is_last: bool,
 }
 
-/// Whether a reply completes the conversation by right: it says so, it has no value to take, or the one that the reply
-/// `before` had.
-pub fn ends(output: &[u8], before: Option<&[u8]>, capture: &Capture) -> bool {
-    let Some(until) = &capture.until else { return false };
-    let read = |text: &[u8]| json::decode(text.trim_ascii(), &DecodeLimits::default()).ok();
-    let taken = |text: &[u8]| read(text)?.value.pointer(&capture.pointer).cloned();
-    let (reply, value) = (read(output), taken(output));
-    let is_last = reply.is_some_and(|reply| reply.value.pointer(until) == Some(&Json::Bool(true)));
-    is_last || value.is_none() || before.is_some_and(|before| taken(before) == value)
+impl Taken {
+    /// What is taken out of `reply`.
+    pub(crate) fn of(reply: &[u8], capture: &Capture) -> Self {
+        let decoded = json::decode(reply.trim_ascii(), &DecodeLimits::default()).ok();
+        let reply = decoded.as_ref().map(|decoded| &decoded.value);
+        let is_last = capture.until.as_ref().and_then(|until| reply?.pointer(until));
+        Self {
+            value: reply.and_then(|reply| reply.pointer(&capture.pointer)).cloned(),
+            is_last: is_last == Some(&Json::Bool(true)),
+        }
+    }
+
+    /// Whether it completes the conversation by right: the reply says so, it has no value to take, or the one that was taken
+    /// before.
+    pub(crate) fn completes(&self, before: Option<&Self>, capture: &Capture) -> bool {
+        let is_again = || before.is_some_and(|before| before.value == self.value);
+        capture.until.is_some() && (self.is_last || self.value.is_none() || is_again())
+    }
 }
 
 impl Run<'_> {
@@ -34,19 +40,22 @@ impl Run<'_> {
     pub(super) fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
         let last = self.live[session].frames_awaited.checked_sub(1);
         let frame = last.and_then(|index| self.frame(session, index))?;
-        self.learn_from(&frame, capture)
+        self.learn_from(Taken::of(&frame, capture).value.as_ref()?, capture);
+        Some(())
     }
 
     /// The same of all that the process of a session wrote; whether the conversation goes on.
     pub(super) fn capture_output(&mut self, session: usize, capture: &Capture) -> bool {
-        let output = output(&self.events, session);
-        let before = self.captured.replace(output.clone());
-        !ends(&output, before.as_deref(), capture) && self.learn_from(&output, capture).is_some()
+        let taken = Taken::of(&stdout(&self.events, session), capture);
+        let goes_on = taken.value.is_some() && !taken.completes(self.captured.as_ref(), capture);
+        if let Some(value) = taken.value.as_ref().filter(|_| goes_on) {
+            self.learn_from(value, capture);
+        }
+        self.captured = Some(taken);
+        goes_on
     }
 
-    fn learn_from(&mut self, text: &[u8], capture: &Capture) -> Option<()> {
-        let decoded = json::decode(text.trim_ascii(), &DecodeLimits::default()).ok()?;
-        let value = decoded.value.pointer(&capture.pointer)?;
+    fn learn_from(&mut self, value: &Json, capture: &Capture) {
         let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
         self.learn(capture.var.clone(), &right, value.as_str().is_some(), capture.secret);
         let plan = self.plan;
@@ -61,7 +70,6 @@ impl Run<'_> {
                 self.learn(name.to_owned(), &near_miss::near_miss(&right, kind), true, capture.secret);
             }
         }
-        Some(())
     }
 
     /// Remembers the value of a variable: a string as it stands between quotes.
@@ -81,6 +89,7 @@ mod tests {
     use crate::lab::tests::stage::carry_out;
     use crate::payload::Payload;
     use crate::plan::{Chunking, Step};
+    use crate::transcript::Kind;
 
     /// Calls of a program that counts, each with what the one before wrote, until it says so or nothing changes.
     fn calls(most: u32) -> usize {

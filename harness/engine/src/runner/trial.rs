@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Round, is_first_canary};
 use crate::check::Check;
 use crate::facts::Facts;
-use crate::lab::ends;
+use crate::lab::Taken;
 use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
 use crate::transcript::{Kind, Transcript};
@@ -41,11 +41,12 @@ pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
 /// Whether the reply before a step made the conversation complete.
 fn is_complete(transcript: &Transcript, step: usize) -> bool {
     let finished = transcript.plan.steps[..step].iter().rev().filter(|step| step.act == Act::Finish);
-    let mut taken =
-        finished.filter_map(|step| Some((transcript.stdout(step.session), step.capture.as_ref()?)));
+    let mut taken = finished.filter_map(|step| {
+        let capture = step.capture.as_ref()?;
+        Some((Taken::of(&transcript.stdout(step.session), capture), capture))
+    });
     let Some((last, capture)) = taken.next() else { return false };
-    let before = taken.next().map(|(before, _)| before);
-    ends(&last, before.as_deref(), capture)
+    last.completes(taken.next().map(|(before, _)| before).as_ref(), capture)
 }
 
 fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
