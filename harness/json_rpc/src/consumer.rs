@@ -33,7 +33,7 @@ pub fn judge(transcript: &Transcript) -> Vec<Finding> {
         for line in lines::spoken(transcript, session) {
             match line.step {
                 Some(step) => client.line(step, &line.bytes, line.ended),
-                None => client.hears(&[line.bytes.as_slice(), b"\n"].concat()),
+                None => client.hears(&line.bytes),
             }
         }
         findings.extend(client.findings);
@@ -168,13 +168,12 @@ impl Client {
         }
     }
 
-    /// A whole line of the server's, with its line feed, ends requests, and may begin some of the server's own.
+    /// A line of the server's ends requests, and may begin some of its own.
     fn hears(&mut self, bytes: &[u8]) {
-        for value in frames::messages(bytes, 1) {
-            match &value {
-                Json::Array(items) => items.iter().for_each(|item| self.hears_one(item)),
-                item => self.hears_one(item),
-            }
+        match &frames::message(bytes) {
+            Some(Json::Array(items)) => items.iter().for_each(|item| self.hears_one(item)),
+            Some(item) => self.hears_one(item),
+            None => {}
         }
     }
 

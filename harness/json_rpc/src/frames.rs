@@ -34,9 +34,12 @@ pub fn undecodable(frame: &Frame<'_>, error: &str) -> Finding {
 pub fn messages(out: &[u8], most: usize) -> Vec<Json> {
     let end = out.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = out[..end].split_inclusive(|byte| *byte == b'\n').take(most);
-    lines
-        .filter_map(|line| Some(json::decode(line.trim_ascii_end(), &DecodeLimits::default()).ok()?.value))
-        .collect()
+    lines.filter_map(message).collect()
+}
+
+/// The JSON value in a line, with its line feed or without.
+pub fn message(line: &[u8]) -> Option<Json> {
+    Some(json::decode(line.trim_ascii_end(), &DecodeLimits::default()).ok()?.value)
 }
 
 /// What is wrong with the form of a response object; each rule is a clause of its own.
