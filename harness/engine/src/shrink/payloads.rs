@@ -47,12 +47,13 @@ fn simpler_lines(payload: &Payload) -> Vec<Payload> {
     let back = |value: Json| {
         let line = value.to_text() + ending;
         let mut out = Payload::default();
-        for (n, part) in line.split(MARK).enumerate() {
+        let mut parts = line.split(MARK).enumerate().peekable();
+        while let Some((n, part)) = parts.next() {
             match (n % 2, part.parse().ok().and_then(|at: usize| payload.0.get(at))) {
                 (0, _) => {
                     // The quotes around a variable are not its own.
                     let part = if n > 0 { part.strip_prefix('"').unwrap_or(part) } else { part };
-                    let is_last = line.split(MARK).count() == n + 1;
+                    let is_last = parts.peek().is_none();
                     let part = if is_last { part } else { part.strip_suffix('"').unwrap_or(part) };
                     out = out.then(Payload::text(part));
                 }
