@@ -64,10 +64,14 @@ impl PeerArgs {
     /// # Errors
     /// Nothing names a peer or a boundary, or the configuration is wrong.
     pub fn peer_or_reference(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
-        let (None, Some(name)) = (self.config(boundary, context)?, boundary) else {
-            return self.peer(boundary, context);
-        };
-        provider(name, context)
+        match (self.config(boundary, context)?, boundary) {
+            (Some(config), _) => config.peer(&context.variables).map_err(Stop::usage),
+            (None, Some(name)) => provider(name, context),
+            (None, None) => Err(Stop::usage(
+                "which peer? name a boundary for its reference, or give a command line behind `--`, or --config FILE \
+                 (`peerproof init` writes one)",
+            )),
+        }
     }
 
     /// The peers that are meant; without a command and a configuration the reference peers of `boundary` or of all.
