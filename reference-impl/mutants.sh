@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Mutates the source of the reference peers of a boundary and judges every mutant.
 #
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope [LIST.TXT] [ARGUMENT…]
-#   reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope own-tests [LIST.TXT] [ARGUMENT…]
+#   reference-impl/mutants.sh BOUNDARY [LIST.TXT] [ARGUMENT…]
+#   reference-impl/mutants.sh BOUNDARY own-tests [LIST.TXT] [ARGUMENT…]
 #
 # The first form judges from outside, by the checks of a harness that is built first from the code as it is. The second
 # asks the reference's own tests, which take a second or two a mutant: what a method answers, beyond its shape, is no
@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-    echo "usage: reference-impl/mutants.sh toolhost|json_rpc|policy_driver|envelope [own-tests] [LIST.TXT] [ARGUMENT...]" >&2
+    echo "usage: reference-impl/mutants.sh BOUNDARY [own-tests] [LIST.TXT] [ARGUMENT...]" >&2
     exit 2
 }
 
@@ -24,14 +24,7 @@ usage() {
 export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0
 
 boundary=${1:-}
-case $boundary in
-toolhost) timeout_s=120 tests=(--test=toolhost --test=dispatch) ;;
-json_rpc) timeout_s=120 tests=(--test=json_rpc --test=json_rpc_client) ;;
-# All of its peers are processes: one that nothing is found about takes a minute or two.
-policy_driver) timeout_s=400 tests=(--test=policy) ;;
-envelope) timeout_s=120 tests=(--test=envelope) ;;
-*) usage ;;
-esac
+[ -n "$boundary" ] && [ -d "reference-impl/src/$boundary" ] || usage
 shift
 
 by=checks
@@ -59,7 +52,7 @@ done
 chosen=(--package peerproof-reference --baseline skip ${files[@]+"${files[@]}"} ${names[@]+"${names[@]}"} "$@")
 
 if [ $by = own-tests ]; then
-    built=(--config=profile.dev.package.peerproof-reference.opt-level=0 --lib "${tests[@]}")
+    built=(--config=profile.dev.package.peerproof-reference.opt-level=0 --lib --tests)
     cargo test --quiet -p peerproof-reference --target-dir target/mutants "${built[@]}"
     exec cargo mutants --no-config --test-package peerproof-reference --timeout 60 "${built[@]/#/--cargo-arg=}" \
         --exclude 'reference-impl/src/*/mutants*' --exclude 'reference-impl/src/*/mutants/**' "${chosen[@]}"
@@ -75,4 +68,5 @@ JUDGE_UNDECIDED=$(mktemp -d)/undecided
 export JUDGE_UNDECIDED
 cargo test --quiet -p peerproof-reference --test black_box --target-dir target/mutants -- --ignored
 [ -e "$JUDGE_UNDECIDED" ] || { echo "the reference without a mutant cannot be judged here" >&2; exit 1; }
-exec cargo mutants --timeout "$timeout_s" "${chosen[@]}"
+# Where all peers are processes, one that nothing is found about takes a minute or two.
+exec cargo mutants --timeout 400 "${chosen[@]}"
