@@ -3,6 +3,7 @@
 use peerproof_engine::clause::Side;
 
 /// What is judged of one boundary.
+#[derive(Clone, Copy)]
 pub struct Judged {
     /// Name of the boundary.
     pub boundary: &'static str,
@@ -47,8 +48,15 @@ const PROVIDER: Form = Form {
 
 const CONSUMER: Form = Form { side: Side::Consumer, ..PROVIDER };
 
-/// All boundaries that can be judged.
-pub const ALL: &[Judged] = &[
+/// What is judged of a boundary: where no row says more, all of its references, which `refpeer` calls by its name.
+pub fn of(boundary: &'static str) -> Judged {
+    let usual =
+        Judged { boundary, sides: &[Side::Provider, Side::Consumer], words: &[], untold: &[], forms: &[] };
+    ROWS.iter().find(|judged| judged.boundary == boundary).copied().unwrap_or(usual)
+}
+
+/// Boundaries about which there is more to say.
+const ROWS: &[Judged] = &[
     Judged {
         boundary: "toolhost",
         // The consumer lies elsewhere.
@@ -95,12 +103,5 @@ pub const ALL: &[Judged] = &[
             Form { name: "without-patches", without: &["patches"], ..CONSUMER },
             Form { name: "without-merged-inputs", without: &["merged_inputs"], ..CONSUMER },
         ],
-    },
-    Judged {
-        boundary: "envelope",
-        sides: &[Side::Provider],
-        words: &[("", "envelope")],
-        untold: &[],
-        forms: &[],
     },
 ];

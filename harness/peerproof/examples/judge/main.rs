@@ -137,12 +137,11 @@ fn judge(
 /// Judges, and writes down what decides nothing where that was not known and nothing failed. The text is what is told.
 fn run(name: &str, refpeer: &str, path: Option<&Path>) -> Result<(u8, String), String> {
     let boundary = table::find(name).ok_or_else(|| format!("there is no boundary {name:?}"))?;
-    let judged = boundaries::ALL.iter().find(|judged| judged.boundary == boundary.name());
-    let judged = judged.ok_or_else(|| format!("it is not known how {name:?} is judged"))?;
+    let judged = boundaries::of(boundary.name());
     let undecided = Undecided::read(path)
         .map_err(|error| format!("the file of undecided checks cannot be read: {error}"))?;
     let undecided = Mutex::new(undecided);
-    let seen = judge(boundary, judged, refpeer, &undecided)?;
+    let seen = judge(boundary, &judged, refpeer, &undecided)?;
     let undecided = undecided.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !seen.broken.is_empty() {
         return Ok((1, format!("caught: {}", seen.broken.join("\n"))));

@@ -188,7 +188,7 @@ fn words(judged: &Judged, args: &[String]) -> Vec<String> {
         Some((*word, rest))
     });
     let (word, args) =
-        named.or_else(|| judged.words.last().map(|(_, word)| (*word, args))).unwrap_or(("", args));
+        named.unwrap_or_else(|| (judged.words.last().map_or(judged.boundary, |(_, word)| *word), args));
     [word.to_owned()].into_iter().chain(args.iter().cloned()).collect()
 }
 
