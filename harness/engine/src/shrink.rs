@@ -47,6 +47,14 @@ pub use structure::{variants as simpler, without_pieces};
 /// Bytes of a plan of which a boundary proposes smaller ones: some hundred, each with a copy of what is large.
 const PROPOSED_BYTES_MAX: usize = 256 << 10;
 
+/// See [`Shrinker::proposals`].
+fn proposals(boundary: &dyn Boundary, plan: &Plan, index: usize) -> Vec<Plan> {
+    match plan.bytes() {
+        0..=PROPOSED_BYTES_MAX => boundary.shrink_payload(plan, index),
+        _ => Vec::new(),
+    }
+}
+
 /// A shrunk failure.
 #[derive(Debug, Clone)]
 pub struct Shrunk {
@@ -278,10 +286,7 @@ impl<'a> Shrinker<'a> {
 
     /// What the boundary proposes for a step. They are all made at once, so that large plans have none.
     fn proposals(&self, index: usize) -> Vec<Plan> {
-        match self.best.plan.bytes() {
-            0..=PROPOSED_BYTES_MAX => self.boundary().shrink_payload(&self.best.plan, index),
-            _ => Vec::new(),
-        }
+        proposals(self.boundary(), &self.best.plan, index)
     }
 
     /// See [`await_what_is_due`].
@@ -415,5 +420,25 @@ impl<'a> Shrinker<'a> {
         self.transcript = self.failure.transcript.clone();
         self.finding = self.failure.finding.clone();
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Payload;
+    use crate::plan::Act;
+    use crate::toy::{Toy, plan};
+
+    #[test]
+    fn nothing_smaller_is_proposed_for_a_plan_of_which_a_hundred_copies_would_be_too_large() {
+        let of = |bytes: usize| {
+            let mut plan = plan();
+            if let Act::Send { payload, .. } = &mut plan.steps[0].act {
+                *payload = Payload::text("x".repeat(bytes));
+            }
+            proposals(&Toy, &plan, 0).len()
+        };
+        assert_eq!((of(250 << 10), of(300 << 10)), (1, 0));
     }
 }

@@ -105,6 +105,17 @@ impl Boundary for Toy {
     fn generate(&self, _facts: &Facts, _rng: &mut Rng) -> Plan {
         plan()
     }
+
+    /// An empty line in the place of any other.
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        let mut plan = plan.clone();
+        let Some(Act::Send { payload, .. }) = plan.steps.get_mut(step).map(|step| &mut step.act) else {
+            return Vec::new();
+        };
+        let is_new = *payload != Payload::text("\n");
+        *payload = Payload::text("\n");
+        is_new.then_some(plan).into_iter().collect()
+    }
 }
 
 impl Played for Toy {

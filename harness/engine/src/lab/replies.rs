@@ -10,6 +10,13 @@ use crate::transport::{Pumped, Until};
 /// Frames among which answers are looked for: more than any stream that the harness asks for has.
 const FRAMES_MAX: u64 = 1 << 16;
 
+/// Where a frame begins: an event, and a byte of what was received with it.
+#[derive(Default)]
+struct Place {
+    event: usize,
+    byte: usize,
+}
+
 impl Run<'_> {
     /// Waits for the frames that a step asks for. Where a canary follows, a missing reply costs only a short wait:
     /// the canary's answer tells whether the reply was lost or the peer is dead.
@@ -80,9 +87,13 @@ impl Run<'_> {
         self.await_start(session);
         let first = self.live[session].frames_answered;
         let (mut next, last) = (first, first.saturating_add(FRAMES_MAX));
+        let mut place = Place::default();
+        for _ in 0..first {
+            self.next_frame(session, &mut place);
+        }
         loop {
             while next < self.frame_count(session).min(last) && !self.lab.budget.is_interrupted() {
-                let frame = self.frame(session, next).unwrap_or_default();
+                let frame = self.next_frame(session, &mut place).unwrap_or_default();
                 open.retain(|step| !self.lab.peer.boundary.answers_canary(step, &frame));
                 next += 1;
             }
@@ -207,6 +218,27 @@ impl Run<'_> {
 
     pub(super) fn frame_count(&self, session: usize) -> u64 {
         self.live[session].frames
+    }
+
+    /// The frame that begins at `place`, if it is complete; `place` goes on behind it.
+    fn next_frame(&self, session: usize, place: &mut Place) -> Option<Vec<u8>> {
+        let mut frame = Vec::new();
+        for (at, event) in self.events.iter().enumerate().skip(place.event) {
+            let Kind::Received { bytes } = &event.kind else { continue };
+            if event.session != session {
+                continue;
+            }
+            let begin = if at == place.event { place.byte } else { 0 };
+            let rest = bytes.0.get(begin..).unwrap_or_default();
+            let Some(feed) = memchr::memchr(b'\n', rest) else {
+                frame.extend_from_slice(rest);
+                continue;
+            };
+            frame.extend_from_slice(&rest[..feed]);
+            *place = Place { event: at, byte: begin + feed + 1 };
+            return Some(frame);
+        }
+        None
     }
 
     /// The frame of this number, from 0 on, if it is complete. The last ones are found first.
