@@ -191,7 +191,7 @@ impl Workshop<'_> {
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
         let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
-            let null = scope.spawn(|| null_peers::prove(self, WAITERS_PER_JOB, said));
+            let null = scope.spawn(|| null_peers::prove(self, said));
             let waiting = scope.spawn(|| {
                 let tried = self.correct_processes(&variants, said);
                 (tried, self.rows(&outside, WAITERS_PER_JOB, said))

@@ -14,6 +14,8 @@ use crate::runner::{self, Options};
 
 /// Name and `sh` script of each that knows no word of a boundary.
 const NULL_PEERS: &[(&str, &str)] = &[
+    // Where `cat` answers well it is asked everything, and waited for at each end: it begins first.
+    ("child that stays", "sleep 30 & exec cat"),
     ("cat", "exec cat"),
     ("true", "exec true"),
     ("false", "exec false"),
@@ -28,8 +30,10 @@ const NULL_PEERS: &[(&str, &str)] = &[
     ("closes stdout", "exec >&-; sleep 5"),
     ("never reads", "exec sleep 30 </dev/null"),
     ("banner", "echo welcome; exec cat >/dev/null"),
-    ("child that stays", "sleep 30 & exec cat"),
 ];
+
+/// Checks that one of them is asked at a time: they are waited for, and hardly one of them needs a processor.
+const AT_ONCE: usize = 16;
 
 /// Null peers that answer by rote hold some clauses by accident: they are only asked not to be clean.
 fn by_rote(boundary: &dyn Boundary, name: &str) -> bool {
@@ -53,12 +57,11 @@ pub(super) fn count(boundary: &dyn Boundary) -> usize {
 /// One sentence where there is no peer to take the place of.
 pub(super) fn prove(
     workshop: &Workshop<'_>,
-    waiters: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
     let mut found = Vec::new();
     for reference in workshop.played.references() {
-        found.extend(prove_side(workshop, &reference, waiters, said)?);
+        found.extend(prove_side(workshop, &reference, said)?);
     }
     Ok(found)
 }
@@ -66,7 +69,6 @@ pub(super) fn prove(
 fn prove_side(
     workshop: &Workshop<'_>,
     reference: &Reference,
-    waiters: usize,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
     let boundary = workshop.boundary();
@@ -87,8 +89,8 @@ fn prove_side(
             .iter()
             .filter(|check| peer.commands.contains_key(&check.command) && !check.slow && !check.exclusive)
             .collect();
-        // Nothing is measured, and most of them are waited for in every check.
-        let options = Options { confirm: 1, jobs: waiters, keep_going: false, ..workshop.options.clone() };
+        // Nothing is measured.
+        let options = Options { confirm: 1, jobs: AT_ONCE, keep_going: false, ..workshop.options.clone() };
         let seen = Mutex::new((Vec::new(), 0_usize));
         runner::run(&peer, &checks, &options, workshop.around, &|outcome| {
             let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
