@@ -101,15 +101,9 @@ fn fields(text: &str) -> Option<Fields> {
 pub fn spelling(text: &str) -> Spelling {
     let Some(fields) = fields(text) else { return loosely(text) };
     let Fields { year, month, day, hour, minute, second, micros, offset, separator, .. } = fields;
-    let leap_year = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + i64::from(leap_year),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
     let (hours, minutes) = offset.unwrap_or_default();
     if !(1..=12).contains(&month)
-        || !(1..=days).contains(&day)
+        || !(1..=days_of(year, month)).contains(&day)
         || minute > 59
         || second > 60
         || minutes.abs() > 59
@@ -138,6 +132,19 @@ pub fn spelling(text: &str) -> Spelling {
     }
 }
 
+/// Days of a month.
+fn days_of(year: i64, month: i64) -> i64 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// 2020-01-01: what lies before is past, whatever a clock says.
+pub const PAST_US: i128 = 1_577_836_800_000_000;
+
 /// The first and the last moment of the years 1 to 9999.
 const FIRST_US: i128 = -62_135_596_800_000_000;
 const LAST_US: i128 = 253_402_300_799_999_999;
@@ -155,20 +162,71 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
         - 1
 }
 
-/// What is laid out otherwise: lenient readers take much of it. A date alone, and a time with something before or behind,
-/// is wrong all the same.
+/// What is laid out otherwise: what ISO 8601 or a lenient reader takes for a date with a time, where its fields are possible.
 fn loosely(text: &str) -> Spelling {
-    let is_date = text.len() == 10 && text.split('-').map(number).filter(Option::is_some).count() == 3;
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"TtZzW:+-.,".contains(&byte));
-    if !plain
-        || is_date
-        || digits < 7
-        || !text.starts_with(|first: char| first.is_ascii_digit() || first == '+')
-    {
-        return Spelling::Wrong;
+    let is_ascii = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    let read = || {
+        let (date, time) = text.split_once(['T', 't', ' '])?;
+        let (month, day) = loose_date(date)?;
+        let clock = time.strip_suffix(['Z', 'z']);
+        let (clock, offset) = match clock {
+            Some(clock) => (clock, "00"),
+            None => time.find(['+', '-']).map_or((time, "00"), |at| (&time[..at], &time[at + 1..])),
+        };
+        let clock = match clock.split_once(['.', ',']) {
+            Some((clock, fraction)) => number(fraction).map(|_| clock)?,
+            None => clock,
+        };
+        let (hour, minute, second) = loose_clock(clock)?;
+        let (hours, minutes, _) = loose_clock(offset).filter(|_| offset.split(':').count() < 3)?;
+        let is_possible = hour <= 24 && minute <= 59 && second <= 60 && hours <= 24 && minutes <= 59;
+        (is_possible && (1..=12).contains(&month) && (1..=31).contains(&day)).then_some(())
+    };
+    if is_ascii && read().is_some() { Spelling::Lenient } else { Spelling::Wrong }
+}
+
+/// Month and day of a date: with fields of one digit, in the basic format, by weeks or by days of the year.
+fn loose_date(date: &str) -> Option<(i64, i64)> {
+    let (year, rest) = date.split_at_checked(4)?;
+    let year = number(year)?;
+    let rest = rest.strip_prefix('-').unwrap_or(rest);
+    if let Some(week) = rest.strip_prefix('W') {
+        let (week, day) = week.split_at_checked(2)?;
+        let day = day.strip_prefix('-').unwrap_or(day);
+        let is_week = (1..=53).contains(&number(week)?);
+        return (is_week && day.len() == 1 && (1..=7).contains(&number(day)?)).then_some((1, 1));
     }
-    Spelling::Lenient
+    if let Some((month, day)) = rest.split_once('-') {
+        let is_short = |field: &str| field.len() <= 2;
+        let (month, day) =
+            (number(month).filter(|_| is_short(month))?, number(day).filter(|_| is_short(day))?);
+        return ((1..=12).contains(&month) && day <= days_of(year, month)).then_some((month, day));
+    }
+    match rest.len() {
+        3 => (1..=366).contains(&number(rest)?).then_some((1, 1)),
+        4 => {
+            let (month, day) = (number(&rest[..2])?, number(&rest[2..])?);
+            ((1..=12).contains(&month) && day <= days_of(year, month)).then_some((month, day))
+        }
+        _ => None,
+    }
+}
+
+/// Hour, minute and second of a time or an offset, with and without colons; what is left out is zero.
+fn loose_clock(clock: &str) -> Option<(i64, i64, i64)> {
+    let fields: Vec<&str> = match clock.contains(':') {
+        true => clock.split(':').collect(),
+        false if clock.len() == 1 => vec![clock],
+        false => (0..clock.len()).step_by(2).map(|at| clock.get(at..at + 2)).collect::<Option<_>>()?,
+    };
+    let values: Vec<i64> =
+        fields.iter().map(|field| number(field).filter(|_| field.len() <= 2)).collect::<Option<_>>()?;
+    match values[..] {
+        [hour] => Some((hour, 0, 0)),
+        [hour, minute] => Some((hour, minute, 0)),
+        [hour, minute, second] => Some((hour, minute, second)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -194,7 +252,27 @@ mod tests {
             ("20251210T100000Z", Spelling::Lenient),
             ("2025-W50-3T10:00:00Z", Spelling::Lenient),
             ("2025-1-2T3:4:5Z", Spelling::Lenient),
+            ("2025-12-10T10Z", Spelling::Lenient),
+            ("20251210T100000.5+0100", Spelling::Lenient),
+            ("2025W503T10:00:00Z", Spelling::Lenient),
+            ("2025-344T10:00:00Z", Spelling::Lenient),
+            ("2025-12-10T10:00:00+01", Spelling::Lenient),
             ("2025-12-10", Spelling::Wrong),
+            ("20251210", Spelling::Wrong),
+            ("2025-1-2", Spelling::Wrong),
+            ("2025-W50-3", Spelling::Wrong),
+            ("2025-12-10Z", Spelling::Wrong),
+            ("2025-12-10T", Spelling::Wrong),
+            ("2025-12-10T10:00:00ZZ", Spelling::Wrong),
+            ("2025-12-10T10:00Zx", Spelling::Wrong),
+            ("2025-13-10T10:00Z", Spelling::Wrong),
+            ("20251310T100000Z", Spelling::Wrong),
+            ("2025-2-29T10:00:00Z", Spelling::Wrong),
+            ("2025-12-10T10:60Z", Spelling::Wrong),
+            ("2025-12-10T10:00:00,Z", Spelling::Wrong),
+            ("2025-12-10T10:00:00Z+01:00", Spelling::Wrong),
+            ("10:00:00Z", Spelling::Wrong),
+            ("1765360800", Spelling::Wrong),
             ("", Spelling::Wrong),
             ("yesterday", Spelling::Wrong),
             ("2025-12-10T10:00:00Z\n", Spelling::Wrong),
