@@ -221,7 +221,9 @@ mod tests {
                 let text = payload.summary(200);
                 match check.id.split('/').nth(2).unwrap() {
                     "accepted" => {
-                        assert!(!is(|it| matches!(it, Stand::Refuse | Stand::Doubt)), "{}: {text}", check.id)
+                        assert!(!is(|it| matches!(it, Stand::Refuse | Stand::Doubt)), "{}: {text}", check.id);
+                        let mut open = input.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..)));
+                        assert!(open.all(|it| it.clause == "ENV-TERM-05"), "{}: {text}", check.id);
                     }
                     "refused" => {}
                     "open" => {

@@ -13,11 +13,19 @@ use peerproof_engine::lines;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Exit, Transcript};
 
-use super::kept::{self, Mode, differences, is_same};
-use super::model::{Input, Sent, Stand, is_terminated};
+use super::kept::{Mode, differences, is_same};
+use super::model::{self, Input, Sent, Stand, is_terminated, trimmed};
+use super::shape::BOUNDS;
+use super::twins::parted;
 
 /// The command of an engine on standard streams.
 pub const COMMAND: &str = "command";
+
+/// Bytes of a pointer or a value that a repair does not reach.
+const REPAIR_BYTES: usize = 1_000;
+
+/// Clauses by which the same envelope may be written otherwise.
+const WRITTEN_OTHERWISE: [&str; 4] = ["ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02"];
 
 /// Most bytes of a reply that a finding quotes.
 const QUOTED_CHARS: usize = 200;
@@ -60,6 +68,7 @@ pub enum Way {
 pub struct State {
     facts: Arc<peerproof_engine::facts::Facts>,
     mode: Mode,
+    is_inferred: bool,
 }
 
 /// What an answer is compared with.
@@ -69,6 +78,8 @@ pub struct Extra {
     pub sent: Option<Arc<Sent>>,
     /// What the engine does with envelopes.
     pub mode: Mode,
+    /// The canaries show that; the configuration does not say it.
+    pub is_inferred: bool,
 }
 
 impl Face for Engine {
@@ -86,14 +97,16 @@ impl Face for Engine {
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
-        State { facts: Arc::clone(&transcript.facts), mode: mode(transcript) }
+        let (mode, is_inferred) = mode(transcript);
+        State { facts: Arc::clone(&transcript.facts), mode, is_inferred }
     }
 
     fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
         let What::Said(line) = stimulus.what else { return None };
         let input = Input::read(&state.facts, &line.bytes);
         let (clause, allowed, choice) = allowed(&input);
-        let extra = Extra { sent: input.sent.map(Arc::new), mode: state.mode };
+        let sent = input.sent.map(Arc::new);
+        let extra = Extra { sent, mode: state.mode, is_inferred: state.is_inferred };
         let part = Expected { clause, subject: Subject::Turn, allowed, choice, effects: Vec::new(), extra };
         Some(Due::one(part))
     }
@@ -103,7 +116,7 @@ impl Face for Engine {
         let broken = |clause, reason, expected: &str, got: String| {
             Reading::Broken(Finding::new(clause, reason, expected, got))
         };
-        let text = frame.bytes.trim_ascii();
+        let text = trimmed(frame.bytes);
         let decoded = json::decode(text, &DecodeLimits::default());
         let is_error = |value: &Json| {
             value.get("error").is_some_and(is_truthy)
@@ -161,7 +174,8 @@ impl Face for Engine {
         };
         let normal = sent.normal.first()?;
         match part.choice? {
-            "process" => Some(if is_same(sent, value) { "identity" } else { "advance" }),
+            "process" if !is_same(sent, value) => Some("advance"),
+            "process" => model::has_stages_left(normal).then_some("identity"),
             "pending_input" | "over_bound" if is_terminated(value) && !is_terminated(normal) => {
                 Some("terminate")
             }
@@ -194,7 +208,7 @@ impl Face for Engine {
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[what_is_kept, twins]
+        &[what_is_kept, twins, what_stops]
     }
 }
 
@@ -244,22 +258,33 @@ fn holds_all_of(new: &Json, old: &Json) -> bool {
     })
 }
 
-/// What the engine does with envelopes: as it is configured, or as the canaries of the conversation show.
-fn mode(transcript: &Transcript) -> Mode {
+/// What the engine does with envelopes, and whether the canaries of the conversation show it rather than the configuration.
+/// An engine that gave back an envelope with stages left, and all the others, runs none.
+fn mode(transcript: &Transcript) -> (Mode, bool) {
     match transcript.facts.choices.get("process").map(String::as_str) {
-        Some("identity") => return Mode::Identity,
-        Some(_) => return Mode::Advance,
+        Some("identity") => return (Mode::Identity, false),
+        Some(_) => return (Mode::Advance, false),
         None => {}
     }
     let canaries = transcript.plan.steps.iter().filter(|step| step.canary).map(|step| step.session);
     let gave_back = |session: usize| {
         let line = lines::of_run(transcript, session)?;
         let sent = Input::read(&transcript.facts, &line.bytes).sent?;
-        let reply = json::decode(transcript.stdout(session).trim_ascii(), &DecodeLimits::default()).ok()?;
-        Some(is_same(&sent, &reply.value))
+        let reply = json::decode(trimmed(&transcript.stdout(session)), &DecodeLimits::default()).ok()?;
+        let has_stages_left = sent.normal.iter().all(model::has_stages_left);
+        Some((is_same(&sent, &reply.value), has_stages_left))
     };
-    let mut seen = canaries.filter_map(gave_back).peekable();
-    if seen.peek().is_some() && seen.all(|same| same) { Mode::Identity } else { Mode::Advance }
+    let seen: Vec<(bool, bool)> = canaries.filter_map(gave_back).collect();
+    let runs_none = seen.iter().any(|(_, stages)| *stages) && seen.iter().all(|(same, _)| *same);
+    (if runs_none { Mode::Identity } else { Mode::Advance }, true)
+}
+
+/// What is expected, with what that rests on where it is not said.
+fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
+    let rests =
+        extra.is_inferred && extra.mode == Mode::Identity && ["ENV-PROC-02", "ENV-DET-01"].contains(&clause);
+    let why = " (it gave an envelope with stages left back; `process` under [choices] would tell)";
+    if rests { expected + why } else { expected }
 }
 
 /// The envelopes that came, each with what was sent.
@@ -283,9 +308,16 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
             continue;
         }
         for it in differences(sent, reply, extra.mode) {
-            let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < 1_000);
-            let finding = Finding::new(it.clause, it.reason, it.expected, it.got);
-            findings.push(finding.repaired_by(Repair::Set { at: it.at, to }).at(asked.step));
+            let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < REPAIR_BYTES);
+            let expected = reasoned(it.clause, it.expected, extra);
+            let finding = Finding::new(it.clause, it.reason, expected, it.got).at(asked.step);
+            // A pointer may hold names of the peer's.
+            let is_short = it.at.len() < REPAIR_BYTES;
+            findings.push(if is_short {
+                finding.repaired_by(Repair::Set { at: it.at, to })
+            } else {
+                finding
+            });
         }
     }
     findings
@@ -303,12 +335,53 @@ fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     for name in ["envelope_id", "request_id", "session_id"] {
         if sent.raw.get(name).is_none() && reply.get(name) == other.get(name) {
             let expected = format!("/{name}: an id of its own at each call");
-            findings.push(asked.file(Finding::new("ENV-ACC-05", "same_id", expected, reply.to_text())));
+            findings.push(Finding::new("ENV-ACC-05", "same_id", expected, reply.to_text()).at(asked.step));
         }
     }
     let is_deterministic = extra.mode == Mode::Identity || trace.transcript.facts.claims("deterministic");
-    if let Some(it) = kept::parted(sent, other, reply).filter(|_| is_deterministic) {
-        findings.push(asked.file(Finding::new(it.clause, it.reason, it.expected, it.got)));
+    if let Some(at) = parted(sent, other, reply).filter(|_| is_deterministic) {
+        let (other, reply) = (model::normal(other), model::normal(reply));
+        let value = |it: &Json| it.pointer(&at).map_or("nothing".to_owned(), Json::to_text);
+        let clause = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
+        let clause = clause.filter(|clause| WRITTEN_OTHERWISE.contains(clause)).unwrap_or("ENV-DET-01");
+        let expected = reasoned(clause, format!("{at}: {}", value(&other)), extra);
+        findings.push(Finding::new(clause, "changed", expected, value(&reply)).at(asked.step));
+    }
+    findings
+}
+
+/// A bound that stops the engine is told. What shows it: the envelope of a canary whose counter the engine raised comes back
+/// as it was when that counter stands at its maximum.
+fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
+        let Some((sent, normal)) = extra.sent.as_ref().and_then(|it| Some((it, it.normal.first()?))) else {
+            continue;
+        };
+        let stopped = BOUNDS.iter().find(|(counter, most, ..)| {
+            let at_bound = model::count(normal, counter);
+            let is_like = |old: &Json| {
+                let mut like = old.clone();
+                like.set(counter, normal.get(counter).cloned().unwrap_or_default());
+                like == *normal
+            };
+            let was_raised = |(asked, extra, reply): (&Asked<Engine>, &Extra, &Json)| {
+                let old = extra.sent.as_ref().and_then(|it| it.normal.first()).filter(|_| asked.canary);
+                old.is_some_and(|old| {
+                    let before = model::count(old, counter);
+                    before < at_bound && model::count(reply, counter) > before && is_like(old)
+                })
+            };
+            at_bound == model::count(normal, most)
+                && trace.sessions.iter().flat_map(|other| envelopes(other)).any(was_raised)
+        });
+        if let Some((counter, _, _, reason)) = stopped.filter(|_| is_same(sent, reply)) {
+            let expected = format!("/terminated: true with {reason}, for {counter} is at its maximum");
+            findings.push(
+                Finding::new("ENV-BOUND-03", "stopped_in_silence", expected, "the same envelope")
+                    .at(asked.step),
+            );
+        }
     }
     findings
 }

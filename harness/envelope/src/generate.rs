@@ -113,7 +113,7 @@ fn value(shape: &Shape, rng: &mut Rng) -> Json {
         What::Text => string(rng),
         What::Id(prefix) => Json::from(format!("{prefix}{:016x}", rng.next_u64())),
         What::Time => Json::from(*rng.pick(TIMES)),
-        What::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(40)).unwrap_or(0)),
+        What::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(4)).unwrap_or(0)),
         What::Number => number(rng),
         What::Flag => Json::from(rng.chance(1, 2)),
         What::List(item) => Json::array((0..rng.below(3)).map(|_| value(item, rng)).collect::<Vec<_>>()),

@@ -1,13 +1,14 @@
 //! What must be the same in a reply, and what may have changed.
 
+mod added;
 #[cfg(test)]
 mod tests;
 
 use peerproof_engine::json::{Json, Number};
 
-use super::model::{self, Sent, Stand, Trait, count, of_envelope, strings, token};
+use super::model::{self, Sent, Stand, TOLD_MAX, Trait, count, of_envelope, strings, token};
 use super::shape::{self, AGENTS, Advance, BOUNDS, Shape, What};
-use super::time::{Spelling, spelling};
+use super::time::{PAST_US, Spelling, spelling};
 
 /// Levels of free data that are compared member by member.
 const LEVELS: usize = 200;
@@ -47,9 +48,15 @@ pub enum Mode {
 pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
     let each = sent.normal.iter().map(|normal| Comparison::of(sent, normal, reply, mode));
     let mut found = each.min_by_key(Vec::len).unwrap_or_default();
-    // Where another object stands behind the first, what differs was taken from it.
-    if sent.traits.iter().any(|it| it.clause == "ENV-FRAME-03") {
-        found.iter_mut().for_each(|it| it.clause = "ENV-FRAME-04");
+    if let Some(second) = &sent.second {
+        let new = model::normal(reply);
+        for it in &mut found {
+            let name = it.at.split('/').nth(1).unwrap_or_default();
+            let tells = ["envelope_id", "request_id", "session_id", "user_id", "raw_input", "outputs"];
+            if tells.contains(&name) && new.get(name).is_some() && new.get(name) == second.get(name) {
+                it.clause = "ENV-FRAME-04";
+            }
+        }
     }
     found
 }
@@ -57,15 +64,6 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
 /// Whether the reply is the envelope that was sent.
 pub fn is_same(sent: &Sent, reply: &Json) -> bool {
     differences(sent, reply, Mode::Identity).is_empty()
-}
-
-/// Where a reply parts from another one to the same envelope, ids and times aside.
-pub fn parted(sent: &Sent, other: &Json, reply: &Json) -> Option<Difference> {
-    let other = model::normal(other);
-    let mut own = Comparison { sent, old: &other, new: model::normal(reply), found: Vec::new() };
-    own.value("", &other, &own.new.clone(), Some("ENV-DET-01"));
-    let may = |at: &str| ["_id", "_at", "timestamp", "_ms"].iter().any(|end| at.ends_with(end));
-    own.found.into_iter().find(|it| !may(&it.at))
 }
 
 struct Comparison<'a> {
@@ -88,6 +86,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn add(&mut self, clause: &'static str, reason: &'static str, at: &str, expected: impl Into<String>) {
+        if self.found.len() >= TOLD_MAX {
+            return;
+        }
         let got = self.new.pointer(at).map_or("nothing".to_owned(), Json::to_text);
         let expected = format!("{at}: {}", expected.into());
         self.found.push(Difference { clause, reason, at: at.to_owned(), expected, got });
@@ -100,6 +101,9 @@ impl<'a> Comparison<'a> {
         let wrong: Vec<(Trait, bool)> =
             wrong.map(|it| (given(&it.at), it)).map(|(was, it)| (it, was)).collect();
         for (it, was_given) in wrong {
+            if self.found.len() >= TOLD_MAX {
+                break;
+            }
             let value = reply.pointer(&it.at);
             let got = value.map_or("nothing".to_owned(), Json::to_text);
             let (clause, reason, expected) = match (it.stand, it.clause) {
@@ -148,16 +152,25 @@ impl<'a> Comparison<'a> {
         self.flag("terminated") && !model::is_terminated(self.old)
     }
 
-    /// Whether something shows that a stage was run; where it shows.
-    fn ran(&self) -> Option<&'static str> {
+    /// Where it shows that a stage was run. Whoever ends an envelope may give its stage another name.
+    fn ran(&self, is_end: bool) -> Option<&'static str> {
         let differs = |name: &&str| self.old.get(name) != self.new.get(name);
         let rose = |name: &&str| count(&self.new, name) > count(self.old, name);
         let longer = |name: &&str| length(&self.new, name) > length(self.old, name);
-        let first = ["current_stage"].into_iter().find(differs);
+        let first = ["current_stage"].into_iter().filter(|_| !is_end).find(differs);
         let first = first.or(["iteration", "llm_call_count", "agent_hop_count", "current_stage_number"]
             .into_iter()
             .find(rose));
-        first.or(["outputs", "completed_stages", "processing_history"].into_iter().find(longer))
+        let first = first.or(["outputs", "completed_stages", "processing_history"].into_iter().find(longer));
+        // What else of it differs is compared member by member where nothing is ended.
+        first.or((is_end && !self.are_outputs_kept()).then_some("outputs"))
+    }
+
+    fn are_outputs_kept(&self) -> bool {
+        let mut own = Self { sent: self.sent, old: self.old, new: Json::Null, found: Vec::new() };
+        let (old, new) = (self.old.get("outputs"), self.new.get("outputs"));
+        old.zip(new).into_iter().for_each(|(old, new)| own.value("/outputs", old, new, None));
+        own.found.is_empty()
     }
 
     fn compare(&mut self, mode: Mode) {
@@ -165,18 +178,17 @@ impl<'a> Comparison<'a> {
         let pending = model::pending(self.old);
         let frozen = match () {
             () if model::is_terminated(self.old) => Some("ENV-TERM-06"),
-            () if pending.is_some() => Some("ENV-PEND-02"),
+            () if !pending.is_empty() => Some("ENV-PEND-02"),
             () if over => Some("ENV-BOUND-04"),
             () if mode == Mode::Identity => Some("ENV-PROC-02"),
             () => None,
         };
         let is_woken = model::is_terminated(self.old) && !self.flag("terminated");
         let may_end = frozen.is_none() || frozen == Some("ENV-PEND-02") || frozen == Some("ENV-BOUND-04");
+        let is_end = self.is_ended() && may_end;
         if let Some(clause) = frozen {
-            let ran = self.ran().or(is_woken.then_some("terminated"));
-            let ran = ran.or((self.is_ended() && !may_end).then_some("terminated"));
-            // The stage may be called the end when it has come.
-            let ran = ran.filter(|name| !(self.is_ended() && may_end && *name == "current_stage"));
+            let is_other = is_woken || self.is_ended() && !may_end;
+            let ran = self.ran(is_end).or(is_other.then_some("terminated"));
             if let Some(name) = ran {
                 return self.add(
                     clause,
@@ -186,13 +198,13 @@ impl<'a> Comparison<'a> {
                 );
             }
         }
-        let is_fixed = frozen.is_some() && !(self.is_ended() && may_end);
+        let is_fixed = frozen.is_some() && !is_end;
         for (name, shape) in shape::envelope().members() {
             self.member(name, shape, is_fixed);
         }
         self.undocumented("", self.old, &self.new.clone(), shape::envelope());
         if !is_fixed {
-            self.ending(pending, over);
+            self.ending(&pending, over);
             self.advanced();
         }
     }
@@ -202,10 +214,15 @@ impl<'a> Comparison<'a> {
         let at = format!("/{name}");
         let (old, new) = (self.old.get(name), self.new.get(name).cloned());
         let (Some(old), Some(new)) = (old, &new) else {
-            if let (Some(old), None) = (old, &new) {
-                self.add("ENV-KEEP-01", "lost", &at, old.to_text());
-            }
             // Only ids and the time of receipt have no default.
+            let us = new.as_ref().and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
+            match old {
+                Some(old) => self.add("ENV-KEEP-01", "lost", &at, old.to_text()),
+                None if us.is_some_and(|us| us < PAST_US) => {
+                    self.add("ENV-DEF-02", "made_up", &at, "nothing, or the time of the call");
+                }
+                None => {}
+            }
             return;
         };
         // Whether a history that is no list is kept or read as empty is open.
@@ -388,7 +405,8 @@ impl<'a> Comparison<'a> {
                 }
                 // A record of the document may be completed; other objects of free data are what they were.
                 let more = others.iter().find(|(name, _)| old.get(name).is_none());
-                if let Some((name, _)) = more.filter(|_| !at.starts_with("/completed_stages")) {
+                let is_stage = at.starts_with("/completed_stages/") && at.matches('/').count() == 2;
+                if let Some((name, _)) = more.filter(|_| !is_stage) {
                     self.add(
                         clause.unwrap_or("ENV-KEEP-02"),
                         "added",
@@ -400,8 +418,9 @@ impl<'a> Comparison<'a> {
             _ => {
                 let own = match old {
                     Json::Number(number) if model::is_safe(number) => "ENV-JSON-08",
+                    Json::Number(number) if model::is_beyond_double(number) && new.is_null() => "ENV-JSON-12",
                     Json::Number(_) => "ENV-KEEP-06",
-                    Json::String(text) if text.len() > LONG_BYTES => "ENV-SIZE-03",
+                    Json::String(text) if new.as_str().is_some_and(|new| is_cut(text, new)) => "ENV-SIZE-03",
                     Json::String(text) if !matches!(spelling(text), Spelling::Wrong) => "ENV-TIME-11",
                     Json::String(_) => "ENV-KEEP-07",
                     _ => "ENV-KEEP-02",
@@ -436,7 +455,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// How the engine ended it, where it did.
-    fn ending(&mut self, pending: Option<&'static str>, over: bool) {
+    fn ending(&mut self, pending: &[&'static str], over: bool) {
         let null = Json::Null;
         let reason = self.new.get("terminal_reason").unwrap_or(&null).as_str().map(str::to_owned);
         if self.is_ended() {
@@ -447,6 +466,8 @@ impl<'a> Comparison<'a> {
                     "/terminal_reason",
                     "a reason, for it was terminated",
                 ),
+                // A reason that was there before is none of the engine's.
+                Some(_) if self.old.get("terminal_reason") == self.new.get("terminal_reason") => {}
                 Some(reason) => self.reason(reason, pending, over),
             }
             if self.new.get("termination_reason").and_then(Json::as_str).is_none_or(str::is_empty) {
@@ -471,10 +492,12 @@ impl<'a> Comparison<'a> {
         let time =
             |value: Option<&Json>| value.and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
         let completed = time(self.new.get("completed_at"));
+        // Whether another time of receipt lies in the future depends on the engine's clock.
+        let past = time(self.old.get("received_at")).filter(|received| *received <= PAST_US);
         if self.old.get("completed_at").is_none_or(Json::is_null) && completed.is_some() {
             if !self.flag("terminated") {
                 self.add("ENV-TERM-04", "completed", "/completed_at", "null, for it is not terminated");
-            } else if completed < time(self.new.get("received_at")) {
+            } else if completed < past {
                 let received = self.new.get("received_at").map(Json::to_text).unwrap_or_default();
                 self.add("ENV-TERM-04", "early", "/completed_at", format!("not before {received}"));
             }
@@ -482,7 +505,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Whether the reason for ending is one that applies.
-    fn reason(&mut self, reason: &str, pending: Option<&'static str>, over: bool) {
+    fn reason(&mut self, reason: &str, pending: &[&'static str], over: bool) {
         if let Some((counter, most, usual, _)) = BOUNDS.iter().find(|(.., own)| *own == reason) {
             let (after, bound) = (count(&self.new, counter), count(self.old, most));
             if after < bound {
@@ -490,11 +513,10 @@ impl<'a> Comparison<'a> {
                 let expected = format!("the reason of a bound that was reached; {counter} is below {bound}");
                 self.add(clause, "wrong_reason", "/terminal_reason", expected);
             }
-        } else if let Some(own) = pending.filter(|_| !over) {
-            let both = model::PENDINGS.iter().any(|(.., other)| *other == reason);
-            if !both {
-                self.add("ENV-PEND-02", "wrong_reason", "/terminal_reason", own);
-            }
+        } else if pending.contains(&reason) {
+            // Where a bound was passed as well, either is right.
+        } else if let ([own, ..], false) = (pending, over) {
+            self.add("ENV-PEND-02", "wrong_reason", "/terminal_reason", *own);
         } else if over {
             self.add(
                 "ENV-BOUND-03",
@@ -521,11 +543,15 @@ impl<'a> Comparison<'a> {
                     format!("what is asked, for {flag} is set"),
                 );
             }
+            // Whoever asks again sets the flag anew.
+            let stays = |name: &&str| self.old.get(name) == self.new.get(name);
             if was
                 && self.flag(flag)
                 && !answer.is_null()
                 && answer != Json::from("")
                 && !self.flag("terminated")
+                && model::has_stages_left(self.old)
+                && [question, response, "current_stage"].iter().all(stays)
             {
                 self.add(
                     "ENV-PEND-04",
@@ -553,53 +579,26 @@ impl<'a> Comparison<'a> {
             if let (Some(section), Some(shape)) = (section, shape::named(agent))
                 && self.old.pointer(&at) != Some(&section)
             {
-                self.section(&at, shape, &section);
+                self.section(&at, shape, &section, self.old.pointer(&at));
             }
         }
         for (list, name) in [("processing_history", "processing_record"), ("errors", "error_record")] {
             let items = self.new.get(list).and_then(Json::as_array).unwrap_or_default().to_vec();
             for (index, item) in items.iter().enumerate().skip(length(self.old, list)) {
                 if let Some(shape) = shape::named(name) {
-                    self.section(&format!("/{list}/{index}"), shape, item);
+                    self.section(&format!("/{list}/{index}"), shape, item, None);
                 }
             }
         }
     }
+}
 
-    /// What an engine itself added has the shape of its example.
-    fn section(&mut self, at: &str, shape: &Shape, section: &Json) {
-        let mut traits = Vec::new();
-        model::of_value(at, "ENV-SHAPE-01", shape, section, true, &mut traits);
-        // null is as good as nothing, and a time without an offset is still one.
-        let wrong = |stand: fn(&Stand) -> bool| traits.iter().find(|it| stand(&it.stand));
-        if let Some(wrong) = wrong(|it| *it == Stand::Refuse) {
-            return self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value as in the example");
-        }
-        if let Some(doubtful) = wrong(|it| *it != Stand::Accept) {
-            return self.add("ENV-SHAPE-02", "shape", &doubtful.at, "a value as in the example");
-        }
-        let lacks = shape.members().iter().find(|(name, _)| section.get(name).is_none());
-        if let Some((name, _)) = lacks {
-            return self.add(
-                "ENV-SHAPE-02",
-                "member_missing",
-                &format!("{at}/{name}"),
-                "a member as in the example",
-            );
-        }
-        let number = |name: &str| section.get(name).and_then(Json::as_f64);
-        let time =
-            |name: &str| section.get(name).and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
-        let is_backward =
-            time("completed_at").zip(time("started_at")).is_some_and(|(end, begin)| end < begin);
-        if number("confidence").is_some_and(|it| !(0.0..=1.0).contains(&it)) {
-            self.add("ENV-SHAPE-02", "range", &format!("{at}/confidence"), "a number from 0 to 1");
-        } else if number("duration_ms").is_some_and(|it| it < 0.0) {
-            self.add("ENV-SHAPE-02", "range", &format!("{at}/duration_ms"), "a number from 0 on");
-        } else if is_backward {
-            self.add("ENV-SHAPE-02", "range", &format!("{at}/completed_at"), "not before `started_at`");
-        }
-    }
+/// Whether a long string is cut: what is left is how it begins, but for a mark at the end.
+fn is_cut(old: &str, new: &str) -> bool {
+    const MARK_BYTES: usize = 16;
+    let kept = new.len().saturating_sub(MARK_BYTES);
+    let is_begin = old.as_bytes().get(..kept) == new.as_bytes().get(..kept);
+    old.len() > LONG_BYTES && new.len() < old.len() && is_begin
 }
 
 impl Shape {

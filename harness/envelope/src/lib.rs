@@ -20,6 +20,7 @@ pub mod model;
 pub mod shape;
 pub mod talk;
 pub mod time;
+pub mod twins;
 
 /// The envelope boundary. Its data is loaded when it is asked for.
 struct Envelope {

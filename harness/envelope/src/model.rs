@@ -12,6 +12,9 @@ pub const BYTES_MAX: usize = 10 << 20;
 /// Levels of nesting that every peer takes.
 const NESTING_MAX: u64 = 64;
 
+/// Traits of one kind, and differences of one reply, that are told.
+pub const TOLD_MAX: usize = 20;
+
 /// Largest integer that every peer keeps exactly.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
@@ -46,7 +49,9 @@ pub struct Sent {
     pub raw: Json,
     /// Its normal form; the second is that with the first of members with one name, where such are there.
     pub normal: Vec<Json>,
-    /// Nothing about it is unusual.
+    /// The normal form of a second object behind it.
+    pub second: Option<Json>,
+    /// What is unusual about it.
     pub traits: Vec<Trait>,
 }
 
@@ -71,7 +76,7 @@ impl Input {
     /// Reads the bytes of an input.
     pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
         let mut traits = Vec::new();
-        let mut text = bytes.trim_ascii();
+        let mut text = trimmed(bytes);
         if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
             traits.push(open("ENV-JSON-09", "bom", "ignore", "refuse"));
             text = rest;
@@ -82,6 +87,7 @@ impl Input {
             traits.push(open("ENV-SIZE-02", "", "", ""));
         }
         let decode = |text: &[u8]| json::decode(text, &DecodeLimits::default());
+        let mut second = None;
         let decoded = decode(text).or_else(|error| {
             let head = &text[..error.offset.min(text.len())];
             let is_whole =
@@ -93,6 +99,7 @@ impl Input {
             match is_whole.then(first) {
                 Some(Ok(decoded)) if decoded.value.as_object().is_some() => {
                     traits.push(open("ENV-FRAME-03", "trailing_text", "ignore", "refuse"));
+                    second = decode(&text[error.offset.min(text.len())..]).ok();
                     Ok(decoded)
                 }
                 _ => Err(error),
@@ -121,17 +128,54 @@ impl Input {
         if decoded.facts.lone_surrogates {
             traits.push(open("ENV-JSON-06", "lone_surrogates", "echo", "refuse"));
         }
-        if decoded.value.has_number(is_big) {
+        if decoded.value.has_number(is_beyond_double) {
+            // How it is taken says nothing of integers.
+            traits.push(open("ENV-JSON-07", "", "", ""));
+        } else if decoded.value.has_number(is_big) {
             traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
         }
-        traits.extend(of_envelope(&decoded.value));
+        let of_last = of_envelope(&decoded.value);
         let mut normal = vec![normal(&decoded.value)];
         if decoded.facts.duplicate_keys {
             let mut first = decoded.value.clone();
             keep_first(&mut first);
             normal.push(self::normal(&first));
+            traits.extend(of_either(of_last, of_envelope(&first)));
+        } else {
+            traits.extend(of_last);
         }
-        Self { sent: Some(Sent { raw: decoded.value, normal, traits: traits.clone() }), traits }
+        let second = second.filter(|it| it.value.as_object().is_some()).map(|it| self::normal(&it.value));
+        Self { sent: Some(Sent { raw: decoded.value, normal, second, traits: traits.clone() }), traits }
+    }
+}
+
+/// A text without the white space of JSON around it.
+pub fn trimmed(mut text: &[u8]) -> &[u8] {
+    const WHITE: [u8; 4] = *b" \t\r\n";
+    while let [first, rest @ ..] = text
+        && WHITE.contains(first)
+    {
+        text = rest;
+    }
+    while let [rest @ .., last] = text
+        && WHITE.contains(last)
+    {
+        text = rest;
+    }
+    text
+}
+
+/// What bears on whether either of two readings is accepted: whatever one of them allows is allowed.
+fn of_either(last: Vec<Trait>, first: Vec<Trait>) -> Vec<Trait> {
+    let is_wrong =
+        |traits: &[Trait]| traits.iter().any(|it| matches!(it.stand, Stand::Refuse | Stand::Doubt));
+    match (is_wrong(&last), is_wrong(&first)) {
+        (true, false) => first,
+        (_, true) => last,
+        (false, false) => {
+            let more = first.into_iter().filter(|it| !last.contains(it)).collect();
+            [last, more].concat()
+        }
     }
 }
 
@@ -185,7 +229,13 @@ fn of_member(name: &str, shape: &Shape, value: &Json, traits: &mut Vec<Trait>) {
             if let (Some(section), Some(shape)) = (value.get(agent), shape::named(agent)) {
                 let mut inner = Vec::new();
                 of_value(&format!("{at}/{agent}"), clause, shape, section, true, &mut inner);
-                inner.retain(|it| it.at.matches('/').count() > 2 && it.stand != Stand::Accept);
+                // Only a wrong type inside it may be refused: a word outside an enumeration is free data.
+                let is_word = |it: &Trait| {
+                    let name = it.at.rsplit('/').next().unwrap_or_default();
+                    let is_text = section.get(name).is_some_and(|value| value.as_str().is_some());
+                    is_text && shape.member(name).is_some_and(|member| !member.one_of.is_empty())
+                };
+                inner.retain(|it| it.at.matches('/').count() > 2 && !is_word(it));
                 if let Some(first) = inner.into_iter().next() {
                     traits
                         .push(Trait { at: first.at, ..open("ENV-ACC-10", "agent_shapes", "keep", "refuse") });
@@ -204,8 +254,12 @@ pub fn of_value(
     is_member: bool,
     traits: &mut Vec<Trait>,
 ) {
-    let add =
-        |traits: &mut Vec<Trait>, stand, clause| traits.push(Trait { at: at.to_owned(), stand, clause });
+    let add = |traits: &mut Vec<Trait>, stand, clause| {
+        let of_kind = |it: &&Trait| it.stand == stand && it.clause == clause;
+        if traits.iter().filter(of_kind).count() < TOLD_MAX {
+            traits.push(Trait { at: at.to_owned(), stand, clause });
+        }
+    };
     match (&shape.what, value) {
         (What::Any, _) => {}
         (_, Json::Null) if shape.nullable => {}
@@ -275,11 +329,14 @@ fn of_states(normal: &Json, traits: &mut Vec<Trait>) {
     if is_terminated(normal) {
         traits.push(open("ENV-TERM-05", "terminated_input", "same", "refuse"));
     }
-    if pending(normal).is_some() {
+    if !pending(normal).is_empty() {
         traits.push(open("ENV-PEND-01", "pending_input", "same", "refuse"));
     }
     if is_over_bound(normal) {
         traits.push(open("ENV-BOUND-05", "over_bound", "same", "refuse"));
+    } else if count(normal, "current_stage_number") > count(normal, "max_stages") {
+        // What that means is not said.
+        traits.push(open("ENV-BOUND-05", "", "", ""));
     }
     if is_inconsistent(normal) {
         traits.push(open("ENV-TERM-03", "inconsistent_input", "keep", "refuse"));
@@ -297,13 +354,25 @@ pub const PENDINGS: [(&str, &str, &str, &str); 2] = [
     ("confirmation_pending", "confirmation_response", "confirmation_message", "confirmation_required"),
 ];
 
-/// The reason for ending where it waits for a response that is not there.
-pub fn pending(normal: &Json) -> Option<&'static str> {
+/// The reasons for ending where it waits for responses that are not there: one for each flag.
+pub fn pending(normal: &Json) -> Vec<&'static str> {
     let waits = |(flag, response, _, _): &&(&str, &str, &str, &str)| {
         normal.get(flag).and_then(Json::as_bool) == Some(true)
             && normal.get(response).is_none_or(Json::is_null)
     };
-    PENDINGS.iter().find(waits).map(|(.., reason)| *reason)
+    PENDINGS.iter().filter(waits).map(|(.., reason)| *reason).collect()
+}
+
+/// Whether an engine that runs what `stage_order` names has something to run.
+pub fn has_stages_left(normal: &Json) -> bool {
+    let order = strings(normal, "stage_order");
+    let stage = normal.get("current_stage").and_then(Json::as_str).unwrap_or_default();
+    let is_left = match order.iter().position(|name| *name == stage) {
+        Some(at) => at + 1 < order.len(),
+        None => stage == "start" && !order.is_empty(),
+    };
+    let is_at_bound = BOUNDS.iter().any(|(counter, most, ..)| count(normal, counter) >= count(normal, most));
+    is_left && !is_terminated(normal) && pending(normal).is_empty() && !is_at_bound
 }
 
 /// The value of a counter.
@@ -393,7 +462,67 @@ fn is_big(number: &Number) -> bool {
     }
 }
 
+/// Whether a number is beyond a double.
+pub fn is_beyond_double(number: &Number) -> bool {
+    number.as_f64().is_none()
+}
+
 /// Whether a number is an integer within ±(2^53−1).
 pub fn is_safe(number: &Number) -> bool {
     number.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::talk;
+    use peerproof_engine::clause::Side;
+
+    fn of(text: &str) -> Vec<(Stand, String)> {
+        let traits = Input::read(&Facts::new(Side::Provider), text.as_bytes()).traits;
+        traits.into_iter().map(|it| (it.stand, it.at)).collect()
+    }
+
+    fn open_once(text: &str) -> bool {
+        matches!(of(text)[..], [(Stand::Open(..), _)])
+    }
+
+    #[test]
+    fn of_two_readings_either_may_be_right() {
+        let open = talk::PLAIN.strip_suffix('}').unwrap();
+        assert!(open_once(&format!("{open},\"iteration\":1,\"iteration\":-1}}")));
+        assert!(open_once(&format!("{open},\"iteration\":-1,\"iteration\":1}}")));
+        let both = of(&format!("{open},\"iteration\":-2,\"iteration\":-1}}"));
+        assert!(both.iter().any(|(stand, _)| *stand == Stand::Refuse), "{both:?}");
+    }
+
+    #[test]
+    fn sections_are_refused_for_types_alone() {
+        let section = |section: &str| of(&talk::with(talk::PLAIN, [("outputs", section)]));
+        assert_eq!(section(r#"{"critic":{"verdict":"perhaps"},"execution":{"status":""}}"#), []);
+        for wrong in
+            [r#"{"critic":{"verdict":5}}"#, r#"{"intent":{"goals":null}}"#, r#"{"plan":{"steps":[1]}}"#]
+        {
+            assert!(matches!(section(wrong)[..], [(Stand::Open(Some("agent_shapes"), ..), _)]), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn more_stages_than_the_most_may_be_refused() {
+        assert!(open_once(&talk::with(talk::PLAIN, [("current_stage_number", "6")])));
+        assert_eq!(of(&talk::with(talk::PLAIN, [("current_stage_number", "5")])), []);
+    }
+
+    #[test]
+    fn a_form_feed_is_no_white_space() {
+        assert_eq!(of(&format!(" \t\r\n{}\n", talk::PLAIN)), []);
+        assert_eq!(of(&format!("\u{c}{}", talk::PLAIN))[0].0, Stand::Refuse);
+        assert!(open_once(&format!("{}\u{c}", talk::PLAIN)));
+    }
+
+    #[test]
+    fn of_many_traits_some_are_told() {
+        let text = talk::with(talk::PLAIN, [("errors", &*format!("[{}1]", "1,".repeat(1_000)))]);
+        assert_eq!(of(&text).len(), TOLD_MAX);
+    }
 }

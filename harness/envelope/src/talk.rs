@@ -14,6 +14,9 @@ pub const CHAIN_MAX: usize = 50;
 /// A plain envelope: the eight that are required, before anything was run.
 pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"Analyze the authentication flow","outputs":{},"current_stage":"start","terminated":false}"#;
 
+/// The six agents in their order.
+const STAGES: &str = r#"["perception","intent","plan","execution","critic","integration"]"#;
+
 /// A conversation in the making.
 #[derive(Default)]
 pub struct Talk {
@@ -21,10 +24,10 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// A conversation that begins with a canary.
+    /// A conversation that begins with two canaries; the stages that the second names show whether the engine runs any.
     pub fn new() -> Self {
         let mut talk = Self { plan: Plan { by_model: true, ..Plan::default() } };
-        talk.canary();
+        talk.canary(PLAIN).canary(&with(PLAIN, [("stage_order", STAGES)]));
         talk
     }
 
@@ -38,10 +41,10 @@ impl Talk {
         self.plan.sessions.push(Session { command: COMMAND.to_owned(), ..Session::default() });
     }
 
-    /// A plain envelope whose answer shows that the peer works.
-    pub fn canary(&mut self) -> &mut Self {
+    /// An envelope whose answer shows that the peer works.
+    pub fn canary(&mut self, text: &str) -> &mut Self {
         self.open();
-        let act = Act::Send { payload: Payload::text(PLAIN), chunking: Chunking::Whole, await_frames: 0 };
+        let act = Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
         let send = Step { canary: true, ..self.aimed("ENV-FRAME-01", Some(CANARY_FAILED), act) };
         let finish = Step { canary: true, session: send.session, ..Step::new(Act::Finish) };
         self.plan.steps.extend([send, finish]);
@@ -145,7 +148,8 @@ fn full() -> String {
         ("all_goals", "[\"a\",\"b\"]"),
         ("remaining_goals", "[\"b\"]"),
         ("goal_completion_status", "{\"a\":\"satisfied\",\"b\":\"pending\"}"),
-        ("stage_order", "[\"perception\",\"intent\",\"plan\",\"execution\",\"critic\",\"integration\"]"),
+        ("stage_order", STAGES),
+        ("max_stages", "6"),
         ("terminal_reason", "null"),
         ("completed_at", "null"),
         ("terminated", "false"),

@@ -24,11 +24,13 @@ impl Input {
     /// Adds what arrived; nothing is kept of an object that is too large.
     fn add(&mut self, mut bytes: &[u8], bytes_max: usize) {
         if self.bytes.is_empty() {
-            bytes = bytes.trim_ascii_start();
+            while let [b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = bytes {
+                bytes = rest;
+            }
         }
         let room = bytes_max.saturating_sub(self.bytes.len());
         let (kept, beyond) = bytes.split_at(bytes.len().min(room));
-        if self.is_too_large || !beyond.trim_ascii().is_empty() {
+        if self.is_too_large || beyond.iter().any(|byte| !b" \t\r\n".contains(byte)) {
             *self = Self { bytes: Vec::new(), is_too_large: true };
         } else {
             self.bytes.extend_from_slice(kept);

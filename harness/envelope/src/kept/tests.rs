@@ -73,7 +73,122 @@ fn each_difference_names_its_clause_and_its_place() {
         ("plain", ("errors", "[]"), ("iteration", "-1"), "ENV-OUT-01 /iteration"),
         ("plain", ("metadata", "{}"), ("max_stages", "6"), "ENV-DEF-01 /max_stages"),
         ("plain", ("max_stages", "7"), ("max_stages", "6"), "ENV-ADV-01 /max_stages"),
+        ("plain", ("metadata", "{}"), ("received_at", "\"0001-01-01T00:00:00Z\""), "ENV-DEF-02 /received_at"),
+        (
+            "done",
+            ("completed_stages", "[{\"summary\":{}}]"),
+            ("completed_stages", "[{\"summary\":{\"a\":1}}]"),
+            "ENV-KEEP-02 /completed_stages/0/summary/a",
+        ),
+        ("done", ("metadata", "{\"a\":1e400}"), ("metadata", "{\"a\":null}"), "ENV-JSON-12 /metadata/a"),
     ] {
         assert_eq!(said(base, &[sent], &[reply], Mode::Advance), [told]);
     }
+}
+
+#[test]
+fn right_endings_are_no_difference() {
+    let ended = |reason: &'static str| {
+        [("terminated", "true"), ("termination_reason", "\"x\""), ("terminal_reason", reason)]
+    };
+    let waits = ("clarification_pending", "true");
+    for (sent, more, reason) in [
+        // Its clock knows nothing of a time of receipt to come.
+        (
+            vec![("received_at", "\"9999-12-31T23:59:59Z\"")],
+            Some(("completed_at", "\"2026-01-01T00:00:00Z\"")),
+            "\"completed_successfully\"",
+        ),
+        // The reason was there before.
+        (vec![waits, ("terminal_reason", "\"denied_by_policy\"")], None, "\"denied_by_policy\""),
+        (vec![waits, ("llm_call_count", "11")], None, "\"clarification_required\""),
+        (vec![waits, ("llm_call_count", "11")], None, "\"max_llm_calls_exceeded\""),
+        (vec![waits, ("confirmation_pending", "true")], None, "\"confirmation_required\""),
+        (vec![waits], Some(("current_stage", "\"end\"")), "\"clarification_required\""),
+    ] {
+        let reply: Vec<_> = ended(reason).into_iter().chain(more).collect();
+        assert_eq!(said("plain", &sent, &reply, Mode::Advance), [""; 0], "{sent:?} {reply:?}");
+    }
+    for (sent, more, reason, told) in [
+        (
+            vec![("received_at", "\"2020-01-01T00:00:00Z\"")],
+            Some(("completed_at", "\"2019-12-31T00:00:00Z\"")),
+            "\"completed_successfully\"",
+            "ENV-TERM-04 /completed_at",
+        ),
+        (vec![waits], None, "\"confirmation_required\"", "ENV-PEND-02 /terminal_reason"),
+        (vec![("llm_call_count", "11")], None, "\"completed_successfully\"", "ENV-BOUND-03 /terminal_reason"),
+        // It is ended and advanced at once.
+        (
+            vec![("llm_call_count", "11"), ("outputs", "{\"plan\":{}}")],
+            Some(("outputs", "{\"plan\":{\"a\":1}}")),
+            "\"max_llm_calls_exceeded\"",
+            "ENV-BOUND-04 /outputs",
+        ),
+        (
+            vec![waits],
+            Some(("agent_hop_count", "1")),
+            "\"clarification_required\"",
+            "ENV-PEND-02 /agent_hop_count",
+        ),
+    ] {
+        let reply: Vec<_> =
+            ended(reason).into_iter().chain([("current_stage", "\"end\"")]).chain(more).collect();
+        assert_eq!(said("plain", &sent, &reply, Mode::Advance), [told], "{sent:?} {reply:?}");
+    }
+}
+
+#[test]
+fn a_second_question_is_no_flag_that_stays() {
+    let sent = [
+        ("stage_order", "[\"intent\",\"plan\"]"),
+        ("current_stage", "\"intent\""),
+        ("clarification_pending", "true"),
+        ("clarification_question", "\"which?\""),
+        ("clarification_response", "\"that\""),
+    ];
+    assert_eq!(said("plain", &sent, &[], Mode::Advance), ["ENV-PEND-04 /clarification_pending"]);
+    let again = [("clarification_question", "\"and where?\""), ("clarification_response", "null")];
+    assert_eq!(said("plain", &sent, &again, Mode::Advance), [""; 0]);
+    assert_eq!(said("plain", &sent[2..], &[], Mode::Advance), [""; 0], "nothing is left to be run");
+}
+
+#[test]
+fn only_what_an_engine_adds_is_like_the_examples() {
+    let of = |old: &str, new: &str| {
+        said("plain", &[("outputs", old)], &[("outputs", new), ("current_stage", "\"x\"")], Mode::Advance)
+    };
+    let old = r#"{"critic":{"verdict":"perhaps","confidence":7}}"#;
+    assert_eq!(of(old, r#"{"critic":{"verdict":"perhaps","confidence":7,"feedback":"x"}}"#), [""; 0]);
+    assert_eq!(
+        of(old, r#"{"critic":{"verdict":"never","confidence":7}}"#),
+        ["ENV-SHAPE-01 /outputs/critic/verdict"]
+    );
+    let plan = r#"{"plan":{"plan_id":"p","estimated_complexity":"low","steps":[{"tool":"t","params":{}}]}}"#;
+    assert_eq!(of("{}", plan), ["ENV-SHAPE-02 /outputs/plan/steps/0/expected_output"]);
+    let results = r#"{"execution":{"status":"error","evidence":[],"results":[{"step_index":-1,"tool":"t","result":{},"duration_ms":1}]}}"#;
+    assert_eq!(of("{}", results), ["ENV-SHAPE-02 /outputs/execution/results/0/step_index"]);
+}
+
+#[test]
+fn what_is_taken_from_a_second_object_is_told_as_that() {
+    let said = |behind: &str, reply: &[(&str, &str)]| {
+        let text = format!("{}{behind}", talk::PLAIN);
+        let sent = Input::read(&Facts::new(Side::Provider), text.as_bytes()).sent.unwrap();
+        let reply = talk::with(talk::PLAIN, reply.iter().copied()).parse().unwrap();
+        differences(&sent, &reply, Mode::Advance).into_iter().map(|it| it.clause).collect::<Vec<_>>()
+    };
+    assert_eq!(said("{\"user_id\":\"v\"}", &[("user_id", "\"v\"")]), ["ENV-FRAME-04"]);
+    assert_eq!(said("{}", &[("user_id", "\"anonymous\"")]), ["ENV-FRAME-04"]);
+    assert_eq!(said("{\"user_id\":\"v\"}", &[("max_stages", "9")]), ["ENV-DEF-01"]);
+    assert_eq!(said(" x", &[("user_id", "\"v\"")]), ["ENV-ADV-01"]);
+}
+
+#[test]
+fn of_many_differences_some_are_told() {
+    let many: Vec<String> = (0..1_000).map(|at| format!("\"m{at}\":1")).collect();
+    let many = format!("{{{}}}", many.join(","));
+    assert_eq!(said("done", &[("metadata", &many)], &[("metadata", "{}")], Mode::Advance).len(), TOLD_MAX);
+    let wrong = format!("[{}1]", "1,".repeat(1_000));
+    assert_eq!(said("done", &[], &[("errors", &wrong)], Mode::Advance).len(), TOLD_MAX);
 }

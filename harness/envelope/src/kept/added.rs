@@ -1,0 +1,83 @@
+//! What an engine itself added: whether it is like the examples of the document.
+
+use peerproof_engine::json::Json;
+
+use super::Comparison;
+use crate::model::{self, Stand};
+use crate::shape::{Shape, What};
+use crate::time::{Spelling, spelling};
+
+impl Comparison<'_> {
+    /// What an engine itself wrote into a section has the shape of its example; `old` is the section that was sent.
+    pub(super) fn section(&mut self, at: &str, shape: &Shape, section: &Json, old: Option<&Json>) {
+        let mut traits = Vec::new();
+        model::of_value(at, "ENV-SHAPE-01", shape, section, true, &mut traits);
+        let is_own = |it: &&model::Trait| {
+            let inner = it.at.strip_prefix(at).unwrap_or_default();
+            section.pointer(inner) != old.and_then(|old| old.pointer(inner))
+        };
+        traits = traits.iter().filter(is_own).cloned().collect();
+        // null is as good as nothing, and a time without an offset is still one.
+        let wrong = |stand: fn(&Stand) -> bool| traits.iter().find(|it| stand(&it.stand));
+        if let Some(wrong) = wrong(|it| *it == Stand::Refuse) {
+            self.add("ENV-SHAPE-01", "shape", &wrong.at, "a value as in the example");
+        } else if let Some(doubtful) = wrong(|it| *it != Stand::Accept) {
+            self.add("ENV-SHAPE-02", "shape", &doubtful.at, "a value as in the example");
+        } else if let Some((reason, at, expected)) = doubt(at, shape, section, old) {
+            self.add("ENV-SHAPE-02", reason, &at, expected);
+        }
+    }
+}
+
+/// What of a value a careful engine does otherwise: reason, place and what is expected.
+fn doubt(
+    at: &str,
+    shape: &Shape,
+    value: &Json,
+    old: Option<&Json>,
+) -> Option<(&'static str, String, &'static str)> {
+    if old == Some(value) {
+        return None;
+    }
+    match (&shape.what, value) {
+        (What::List(item), Json::Array(items)) => items.iter().enumerate().find_map(|(index, value)| {
+            let old = old.and_then(|old| old.as_array()?.get(index));
+            doubt(&format!("{at}/{index}"), item, value, old)
+        }),
+        (What::Record(members), Json::Object(_)) => {
+            let is_new = old.is_none_or(|old| old.as_object().is_none());
+            let lacks = members.iter().find(|(name, _)| is_new && value.get(name).is_none());
+            if let Some((name, _)) = lacks {
+                return Some(("member_missing", format!("{at}/{name}"), "a member as in the example"));
+            }
+            range(at, value, old).or_else(|| {
+                members.iter().find_map(|(name, shape)| {
+                    let old = old.and_then(|old| old.get(name));
+                    doubt(&format!("{at}/{name}"), shape, value.get(name)?, old)
+                })
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A member that is out of its range.
+fn range(at: &str, record: &Json, old: Option<&Json>) -> Option<(&'static str, String, &'static str)> {
+    let is_own = |name: &str| record.get(name) != old.and_then(|old| old.get(name));
+    let number = |name: &str| record.get(name).filter(|_| is_own(name)).and_then(Json::as_f64);
+    let time = |name: &str| record.get(name)?.as_str().map(spelling).and_then(Spelling::unix_us);
+    let told = |name: &str, expected| Some(("range", format!("{at}/{name}"), expected));
+    if number("confidence").is_some_and(|it| !(0.0..=1.0).contains(&it)) {
+        return told("confidence", "a number from 0 to 1");
+    }
+    if let Some(name) =
+        ["duration_ms", "step_index"].into_iter().find(|name| number(name).is_some_and(|it| it < 0.0))
+    {
+        return told(name, "a number from 0 on");
+    }
+    let is_backward = time("completed_at").zip(time("started_at")).is_some_and(|(end, begin)| end < begin);
+    if is_backward && (is_own("completed_at") || is_own("started_at")) {
+        return told("completed_at", "not before `started_at`");
+    }
+    None
+}
