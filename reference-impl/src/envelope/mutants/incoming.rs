@@ -94,6 +94,8 @@ const READING: &[Mutant] = table! {
         Text(|text| behind_first(&text).unwrap_or(text));
     "lenient-json" ["ENV-JSON-01"] "A comma in front of a closing brace is passed over." =>
         Text(|text| swap(&swap(&text, ",}", "}"), ",]", "]"));
+    "takes-numbers-for-null" ["ENV-JSON-12"] "A number beyond a double is taken for null." =>
+        Text(|text| swap(&text, "1e400", "null"));
     "replaces-what-is-no-utf8" ["ENV-JSON-02"] "Bytes that are no UTF-8 become U+FFFD." =>
         Text(|text| String::from_utf8_lossy(&text).into_owned().into_bytes());
     "unwraps-a-list" ["ENV-JSON-10"] "A list of one envelope is taken for the envelope." =>
@@ -161,6 +163,13 @@ const READING: &[Mutant] = table! {
                 refuse(envelope);
             }
         });
+    "knows-three-verdicts" ["ENV-ACC-09"] "A verdict of the critic that is none of three is refused." =>
+        Given(|envelope| {
+            let verdict = get(envelope, "outputs").and_then(|it| it.get("critic")?.get("verdict")?.as_str());
+            if verdict.is_some_and(|it| !["approved", "reintent", "next_stage"].contains(&it)) {
+                refuse(envelope);
+            }
+        });
     "needs-a-pattern-of-confirmations" ["ENV-ACC-12"] "A confirmation id of another form than an id of the envelope is refused." =>
         Given(|envelope| {
             if get(envelope, "confirmation_id").and_then(Value::as_str).is_some_and(|id| id.len() < 20) {
@@ -221,6 +230,8 @@ const READING: &[Mutant] = table! {
                 Some(if time.len() == 10 { format!("{time}T00:00:00Z") } else { time.to_owned() })
             });
         });
+    "takes-two-letters" ["ENV-TIME-06"] "A second letter behind a time is passed over." =>
+        Given(|envelope| edit_times(envelope, |time| Some(time.replace("ZZ", "Z"))));
     "takes-iso-8601" ["ENV-TIME-07"] "A comma stands for the point of a time, and a minute for its first second." =>
         Given(|envelope| edit_times(envelope, |time| Some(time.replace(',', "."))));
     "needs-plain-integers" ["ENV-TYPE-02"] "An integer with a point or an exponent is refused." =>
@@ -252,6 +263,22 @@ const READING: &[Mutant] = table! {
             },
             restore_bounds,
         );
+    "ends-beyond-bounds-with-a-stage" ["ENV-BOUND-04"] "An envelope whose counter is over its maximum is ended behind one more stage." =>
+        Both(
+            |envelope| {
+                if super::super::validate::over_bound(envelope).is_some() {
+                    raise_bounds(envelope);
+                }
+            },
+            |given, reply| {
+                restore_bounds(given, reply);
+                if let Some(reason) = super::super::validate::over_bound(given) {
+                    set(reply, "terminated", Value::Bool(true));
+                    set(reply, "terminal_reason", Value::from(reason));
+                    set(reply, "termination_reason", Value::from(reason));
+                }
+            },
+        );
     "goes-on-beyond-bounds" ["ENV-BOUND-04"] "An envelope whose counter is over its maximum is advanced all the same." =>
         Both(
             |envelope| {
@@ -274,6 +301,20 @@ const READING: &[Mutant] = table! {
                 set(envelope, name, Value::Bool(false));
             }
         });
+    "ends-while-it-waits-with-a-stage" ["ENV-PEND-02"] "An envelope that waits for a response is ended behind one more stage." =>
+        Both(
+            |envelope| set(envelope, "clarification_pending", Value::Bool(false)),
+            |given, reply| {
+                if is(given, "clarification_pending", |it| *it == Value::Bool(true))
+                    && get(given, "clarification_response").is_none_or(|it| *it == Value::Null)
+                {
+                    set(reply, "clarification_pending", Value::Bool(true));
+                    set(reply, "terminated", Value::Bool(true));
+                    set(reply, "terminal_reason", Value::from("clarification_required"));
+                    set(reply, "termination_reason", Value::from("it waits"));
+                }
+            },
+        );
     "overhears-a-denial" ["ENV-PEND-05"] "A denied confirmation counts as one that was given." =>
         Both(
             |envelope| {

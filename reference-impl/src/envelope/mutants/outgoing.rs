@@ -72,6 +72,12 @@ pub const MUTANTS: &[Mutant] = table! {
                 set(reply, "received_at", Value::Null);
             }
         });
+    "receives-at-zero" ["ENV-DEF-02"] "An absent time of receipt comes back as the zero of times." =>
+        Reply(|given, reply| {
+            if get(given, "received_at").is_none() {
+                set(reply, "received_at", Value::from("0001-01-01T00:00:00Z"));
+            }
+        });
     "null-for-empty" ["ENV-OUT-02"] "Empty lists of errors are given back as null." =>
         Reply(|_, reply| {
             if matches!(slot(reply, "errors"), Value::Array(errors) if errors.is_empty()) {
@@ -153,6 +159,18 @@ pub const MUTANTS: &[Mutant] = table! {
                 }
             }
         });
+    "marks-summaries" ["ENV-KEEP-02"] "The summary of a completed stage gets a member." =>
+        Reply(|_, reply| {
+            if let Value::Array(stages) = slot(reply, "completed_stages") {
+                for stage in stages {
+                    if let Value::Object(stage) = stage
+                        && let Value::Object(summary) = slot(stage, "summary")
+                    {
+                        set(summary, "seen", Value::Bool(true));
+                    }
+                }
+            }
+        });
     "takes-no-for-silence" ["ENV-KEEP-05"] "A confirmation that was denied comes back without a response." =>
         Reply(|_, reply| {
             if get(reply, "confirmation_response") == Some(&Value::Bool(false)) {
@@ -212,6 +230,24 @@ pub const MUTANTS: &[Mutant] = table! {
                 set(reply, "terminal_reason", Value::from("max_iterations_exceeded"));
             }
         });
+    "stops-in-silence" ["ENV-BOUND-03"] "Where a bound stops it, the envelope comes back as it was." =>
+        Ended(|given, reply| {
+            let is_bound = |value: &Value| value.as_str().is_some_and(|it| it.starts_with("max_"));
+            if get(reply, "terminal_reason").is_some_and(is_bound) {
+                reply.clone_from(given);
+            }
+        });
+    "waits-for-another" ["ENV-PEND-02"] "Whatever response is missing, the reason is that of a confirmation." =>
+        Reply(|given, reply| {
+            let waits = get(given, "clarification_pending") == Some(&Value::Bool(true))
+                && get(given, "clarification_response").is_none_or(|it| *it == Value::Null)
+                && get(given, "terminated") == Some(&Value::Bool(false));
+            if waits {
+                set(reply, "terminated", Value::Bool(true));
+                set(reply, "terminal_reason", Value::from("confirmation_required"));
+                set(reply, "termination_reason", Value::from("it waits"));
+            }
+        });
     "ends-without-a-reason" ["ENV-TERM-01"] "An envelope is terminated without a reason." =>
         Ended(|_, reply| set(reply, "terminal_reason", Value::Null));
     "ends-without-a-word" ["ENV-TERM-02"] "An envelope is terminated without a reason for people." =>
@@ -230,7 +266,7 @@ pub const MUTANTS: &[Mutant] = table! {
         Reply(|given, reply| {
             for name in ["clarification_pending", "confirmation_pending"] {
                 if get(given, name) == Some(&Value::Bool(true)) {
-                    set(reply, name, Value::Bool(true));
+                    reply.clone_from(given);
                 }
             }
         });
@@ -262,6 +298,15 @@ pub const MUTANTS: &[Mutant] = table! {
                 set(intent, "confidence", number(7));
             }
             drop_nulls(slot(reply, "outputs"));
+        });
+    "plans-without-a-tool" ["ENV-SHAPE-02"] "The steps of a plan name no tool." =>
+        Advanced(|_, reply| {
+            if let Value::Object(outputs) = slot(reply, "outputs")
+                && let Some((_, Value::Object(plan))) = outputs.iter_mut().find(|(name, _)| *name == *"plan")
+                && let Value::Array(steps) = slot(plan, "steps")
+            {
+                steps.iter_mut().for_each(|step| drop_key(step, "tool"));
+            }
         });
     "numbers-its-calls" ["ENV-DET-01"] "Each reply has a number of its own." =>
         Reply(|given, reply| {

@@ -1,7 +1,7 @@
 //! Mutants of another configuration, and those whose machine or process misbehaves as a whole.
 
 use super::{Edit, Mutant, edit};
-use crate::envelope::choices::Process;
+use crate::envelope::choices::{OverSize, Process};
 use crate::envelope::{self, Choices, Config, get, number, set, slot};
 use crate::json::Value;
 use crate::machine::{Action, Event};
@@ -90,6 +90,20 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     config("small", &["ENV-SIZE-01"], "An envelope has at most 8 MiB.", |config| {
         config.limits.stdin_bytes_max = 8 << 20;
+    }),
+    machine("cuts-what-is-over-size", &["ENV-SIZE-03"], "Of a larger envelope the strings are cut.", |_| {
+        let choices = Choices { over_size: OverSize::Process, ..Choices::default() };
+        let cut = Edit::Reply(|_, reply| {
+            if let Value::Object(metadata) = slot(reply, "metadata") {
+                for (_, value) in metadata {
+                    let text = value.as_str().filter(|text| text.len() > 9 << 20);
+                    if let Some(begin) = text.map(|text| text.chars().take(1 << 20).collect::<String>()) {
+                        *value = Value::from(begin.as_str());
+                    }
+                }
+            }
+        });
+        Box::new(edit::Edited::new(envelope::machine(Config { choices, ..Config::default() }), cut))
     }),
     config("one-id-for-all", &["ENV-ACC-05"], "Generated ids are always the same.", |config| {
         config.id_seed = 7
