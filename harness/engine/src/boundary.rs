@@ -79,6 +79,15 @@ impl ConfigKey {
         Self { table: "features", name, values: &[], members, meaning, side: None }
     }
 
+    /// A feature that is off, or has one of these values, or a list of them.
+    pub const fn worded_feature(
+        name: &'static str,
+        values: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self { table: "features", name, values, members: &[], meaning, side: None }
+    }
+
     /// A feature that says nothing without these settings: it is off, or a table with them.
     pub const fn told_feature(
         name: &'static str,

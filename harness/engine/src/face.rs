@@ -251,6 +251,20 @@ pub enum Sign {
         /// What has to be in it.
         holds: Option<Vec<u8>>,
     },
+    /// A recorded look with this label found nothing; with bytes, no file that holds them.
+    Gone {
+        /// Label of the look.
+        label: String,
+        /// What is in it no more.
+        holds: Option<Vec<u8>>,
+    },
+    /// A recorded look with this label found something with these permission bits.
+    Mode {
+        /// Label of the look.
+        label: String,
+        /// Permission bits.
+        mode: u32,
+    },
     /// A listener was contacted; with bytes, by something that holds them.
     Hit {
         /// Name of the fixture.
@@ -424,6 +438,11 @@ pub trait Face: Sync + Sized {
 
     /// Clauses about frames and processes.
     fn manners(&self) -> &Manners;
+
+    /// The same for one session, where what is asked there changes who is to blame.
+    fn manners_of(&self, _transcript: &Transcript, _session: usize) -> Manners {
+        *self.manners()
+    }
 
     /// The state before anything has happened.
     fn begin(&self, transcript: &Transcript) -> Self::State;

@@ -96,10 +96,10 @@ impl Fixtures {
             text.ok_or_else(|| format!("{} is not UTF-8; choose another directory", path.display()))
         };
         let mut vars = Vars::from([(FOLDER.to_owned(), text_of(&dir)?)]);
-        let mut bound = Vec::new();
+        let (mut bound, mut datagrams) = (Vec::new(), Vec::new());
         for fixture in fixtures {
             let name = fixture.name();
-            if let Fixture::Listener { .. } = fixture {
+            if let Fixture::Listener { manner, .. } = fixture {
                 let (socket, address) = listener::bind().map_err(|error| {
                     format!(
                         "cannot open the listener {name:?} on 127.0.0.1: {error}; free a port and try again"
@@ -108,6 +108,10 @@ impl Fixtures {
                 vars.insert(format!("{name}.port"), address.port().to_string());
                 vars.insert(format!("{name}.address"), address.to_string());
                 bound.push((socket, listener::bind_ipv6(address.port())));
+                if manner.datagrams {
+                    let sockets = listener::bind_datagrams(address.port()).into_iter();
+                    datagrams.extend(sockets.map(|socket| (name.to_owned(), socket)));
+                }
             } else {
                 let path = dir.join(name);
                 if path.symlink_metadata().is_ok() {
@@ -164,7 +168,10 @@ impl Fixtures {
         let listeners = if served.is_empty() {
             None
         } else {
-            Some(Listeners::start(served).map_err(|error| format!("cannot start the listeners: {error}"))?)
+            Some(
+                Listeners::start(served, datagrams)
+                    .map_err(|error| format!("cannot start the listeners: {error}"))?,
+            )
         };
         let watcher = if watched.is_empty() { None } else { Some(watch(watched, &actors)?) };
         Ok(Self { vars, listeners, actors, kept, watcher, puts: 0, folder: dir })

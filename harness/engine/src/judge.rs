@@ -103,7 +103,7 @@ pub fn judge<F: Face>(face: &F, transcript: &Transcript) -> Judgement {
         let mut judgement = Judgement::default();
         for heard in &trace.sessions {
             let mut found = answers::judge(face, transcript, heard);
-            let manners = face.manners();
+            let manners = face.manners_of(transcript, heard.session);
             let (no_process, no_file) = (manners.no_process_left, manners.no_file_left);
             found.findings.extend(left_behind(transcript, heard.session, no_process, no_file));
             gather(transcript, heard.session, found, &mut judgement);

@@ -116,6 +116,11 @@ pub(super) fn refuse_untold(
     Ok(())
 }
 
+/// Whether a feature has words of its own for values.
+fn is_worded(key: &ConfigKey) -> bool {
+    !key.values.is_empty() && !key.values.contains(&"true") && key.values != ["false"]
+}
+
 /// Checks the value of a feature: a boolean, or its table where it has members.
 ///
 /// # Errors
@@ -123,6 +128,11 @@ pub(super) fn refuse_untold(
 pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), String> {
     match value {
         Value::Bool(_) => Ok(()),
+        Value::String(word) if is_worded(key) => check_choice(key, word),
+        Value::Array(words) if is_worded(key) => words.iter().try_for_each(|word| match word {
+            Value::String(word) => check_choice(key, word),
+            other => Err(format!("the feature {:?} is a list of words, without {other}", key.name)),
+        }),
         Value::Object(_) if !key.members.is_empty() => check_members(key, value),
         _ if key.members.is_empty() => {
             Err(format!("the feature {:?} is true or false, not {value}", key.name))
@@ -220,5 +230,23 @@ fn described(kind: &str) -> &str {
         "empty" => "an empty table: checks call this method without params",
         "pointer" => "a JSON Pointer such as \"/token_id\"",
         _ => kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_may_be_a_word_or_a_list_of_words() {
+        let key = ConfigKey::worded_feature("level", &["low", "high"], "how far");
+        for value in ["\"low\"", "[\"low\",\"high\"]", "[]", "false"] {
+            assert_eq!(check_feature(&key, &value.parse().unwrap()), Ok(()), "{value}");
+        }
+        for value in ["\"lo\"", "[\"mid\"]", "[1]", "7", "{}"] {
+            assert!(check_feature(&key, &value.parse().unwrap()).is_err(), "{value}");
+        }
+        let flag = ConfigKey::feature("flag", "on or off");
+        assert!(check_feature(&flag, &"\"true\"".parse().unwrap()).is_err());
     }
 }

@@ -103,6 +103,19 @@ impl<'a> Record<'a> {
             |name: &str| self.transcript.plan.fixtures.iter().any(|fixture| fixture.name() == name);
         match sign {
             Sign::Found { label, holds } => self.found(label, holds.as_deref()),
+            Sign::Gone { label, holds } => match self.found(label, holds.as_deref()) {
+                Evidence::Seen => Evidence::Absent,
+                Evidence::Absent => Evidence::Seen,
+                Evidence::Unknown => Evidence::Unknown,
+            },
+            Sign::Mode { label, mode } => {
+                let looks = self.beside.iter().filter_map(|kind| match kind {
+                    Kind::Looked { label: at, found, .. } if at == label => Some(found),
+                    _ => None,
+                });
+                let modes: Vec<u32> = looks.flatten().map(|one| one.mode).collect();
+                told_apart(modes.contains(mode), !modes.is_empty())
+            }
             Sign::Hit { listener, holds } => {
                 let is_hit = self.beside.iter().any(|kind| match kind {
                     Kind::ListenerHit { listener: at, head, body } if at == listener => holds
@@ -202,6 +215,9 @@ fn phrase(sign: &Sign) -> String {
     match sign {
         Sign::Found { label, holds: None } => format!("there is something at {label:?}"),
         Sign::Found { label, holds: Some(_) } => format!("what is at {label:?} holds what was given"),
+        Sign::Gone { label, holds: None } => format!("there is nothing more at {label:?}"),
+        Sign::Gone { label, holds: Some(_) } => format!("what was at {label:?} is gone"),
+        Sign::Mode { label, mode } => format!("what is at {label:?} has the mode {mode:o}"),
         Sign::Hit { listener, .. } => format!("the listener {listener} is contacted"),
         Sign::Starts { actor, times, .. } if times.start() == times.end() => {
             format!("{actor} is started {} times", times.start())

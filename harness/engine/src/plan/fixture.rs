@@ -90,6 +90,9 @@ pub struct Manner {
     /// `Content-Type` of its replies; `text/plain` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
+    /// Datagrams to the same port are hits as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub datagrams: bool,
     /// What is wrong with its replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<ReplyFault>,

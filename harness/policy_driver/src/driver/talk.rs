@@ -141,7 +141,7 @@ impl<'a> Talk<'a> {
     ) -> &mut Self {
         let name = format!("model{}", self.plan.fixtures.len());
         let content_type = Some("application/json".to_owned());
-        let manner = Manner { whole: true, content_type, fault };
+        let manner = Manner { whole: true, content_type, fault, ..Manner::default() };
         self.env(URL, &format!("http://{{{{{name}.address}}}}{target}"));
         self.fixture(Fixture::Listener { name, status, location: None, body, manner })
     }
