@@ -13,6 +13,8 @@ pub mod policy_driver;
 pub mod policy_exec;
 mod policy_faults;
 pub mod policy_select;
+mod python_guard;
+pub mod python_tool;
 pub mod stdio;
 pub mod toolhost;
 

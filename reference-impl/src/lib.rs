@@ -16,4 +16,5 @@ pub mod limits;
 pub mod machine;
 pub mod mutant;
 pub mod policy_driver;
+pub mod python_tool;
 pub mod toolhost;

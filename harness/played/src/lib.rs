@@ -8,6 +8,7 @@ mod inside;
 pub mod json_rpc;
 pub mod policy_driver;
 mod presented;
+pub mod python_tool;
 pub mod toolhost;
 
 pub use inside::inside;

@@ -105,6 +105,7 @@ fn launcher(
         variables: variables.iter().filter(|(name, _)| passes(name)).cloned().collect(),
         temp_dir: value(variables, "TMPDIR").filter(|folder| !folder.is_empty()).unwrap_or("/tmp".to_owned()),
         handling,
+        own_group: true,
     })
 }
 

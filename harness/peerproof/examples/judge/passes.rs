@@ -187,8 +187,9 @@ fn words(judged: &Judged, args: &[String]) -> Vec<String> {
         let (_, word) = judged.words.iter().find(|(name, _)| name == first)?;
         Some((*word, rest))
     });
-    let (word, args) =
-        named.unwrap_or_else(|| (judged.words.last().map_or(judged.boundary, |(_, word)| *word), args));
+    let usual = judged.boundary.replace('_', "-");
+    let usual = judged.words.last().map_or(usual.as_str(), |(_, word)| *word);
+    let (word, args) = named.unwrap_or((usual, args));
     [word.to_owned()].into_iter().chain(args.iter().cloned()).collect()
 }
 

@@ -10,6 +10,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_played::envelope::properties as envelope;
 use peerproof_played::json_rpc::properties as json_rpc;
 use peerproof_played::policy_driver::properties as policy_driver;
+use peerproof_played::python_tool::properties as python_tool;
 use peerproof_played::toolhost::properties;
 
 fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -86,6 +87,14 @@ fn spelled_conversations() {
 /// Bytes that spell something, most of them small.
 fn spelled(rng: &mut Rng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| (rng.next_u64() % 40) as u8).collect()
+}
+
+#[test]
+fn calls_of_python_tools() {
+    replay_of("python_tool", python_tool::request);
+    for seed in 0..300_u32 {
+        python_tool::generated(&seed.to_le_bytes());
+    }
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub(in crate::io) struct Launcher {
     pub(in crate::io) temp_dir: String,
     /// What is done around drivers.
     pub(in crate::io) handling: Box<dyn Handling>,
+    /// Children lead a process group of their own; else they stay in ours.
+    pub(in crate::io) own_group: bool,
 }
 
 /// Runs a machine on the standard streams of this process and returns the exit status it asked for.
@@ -50,7 +52,8 @@ pub(in crate::io) struct Launcher {
 /// When this process' own streams or signals fail; the child, if any, is then killed.
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-    run_with_launcher(machine, Launcher { shim, variables, temp_dir, handling: Box::new(Careful) })
+    let handling = Box::new(Careful);
+    run_with_launcher(machine, Launcher { shim, variables, temp_dir, handling, own_group: true })
 }
 
 /// As [`run_machine`], for a machine that starts policy drivers.
@@ -357,7 +360,10 @@ impl Shell {
     ) -> Result<(), SpawnFailure> {
         let bystanders = Bystanders::now();
         self.childless.store(false, Ordering::SeqCst);
-        let spawned = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        if self.launcher.own_group {
+            command.process_group(0);
+        }
+        let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) => {

@@ -1,0 +1,57 @@
+//! Properties of the reference runner and of the model for any bytes. Fuzz targets and plain tests call the same functions;
+//! each panics where a property does not hold.
+
+use std::sync::OnceLock;
+
+use peerproof_reference::python_tool::{Config, Order};
+
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::Act;
+use peerproof_engine::rng::Rng;
+use peerproof_python_tool::generate;
+use peerproof_python_tool::model::{Request, Stand};
+
+fn facts() -> &'static Facts {
+    static FACTS: OnceLock<Facts> = OnceLock::new();
+    FACTS.get_or_init(|| peerproof_python_tool::boundary().usual_facts(Side::Provider))
+}
+
+/// The reference refuses what the model refuses, accepts what nothing is to be said about, and is never stricter with
+/// guarantees than the model or less.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn request(data: &[u8]) {
+    let request = Request::read(facts(), data);
+    let order = Order::read(data.trim_ascii_start(), &Config::default());
+    let text = || String::from_utf8_lossy(data).into_owned();
+    let is_refused = request.of(|it| *it == Stand::Refuse).is_some();
+    match &order {
+        Ok(_) => assert!(!is_refused, "{:?}\naccepted: {}", request.traits, text()),
+        Err(why) => assert!(!request.traits.is_empty(), "{why}\nrefused: {}", text()),
+    }
+    if let (Ok(order), Some(call)) = (order, request.call) {
+        let in_force: Vec<String> = call.guarantees.iter().map(|name| (*name).to_owned()).collect();
+        let mut own = order.guarantees;
+        own.sort();
+        own.dedup();
+        assert_eq!(own, in_force, "{}", text());
+    }
+}
+
+/// Requests that `data` leads to are read alike.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn generated(data: &[u8]) {
+    let seed = data.iter().fold(0_u64, |seed, byte| seed.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    let plan = generate::conversation(facts(), &mut Rng::new(seed));
+    for step in &plan.steps {
+        if let Act::Send { payload, .. } = &step.act {
+            let vars: Vars = payload.variables().map(|name| (name.to_owned(), "x".to_owned())).collect();
+            request(&payload.expand(&vars).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Checks of the python_tool boundary: rows of the files below `corpora/python_tool/cases`.
+//!
+//! A step sends a request to a process of its own: a call of a role with other members. What may come follows from the bytes.
+//! A step with `guarantee` is two of them: the same call without the guarantee, which shows that its effect can be seen, and
+//! within.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{Json, Presentation, present};
+use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::plan::{Act, Chunking, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::sizes::padded;
+
+use super::face::{COMMAND, NOISE};
+use super::model::{BYTES_MAX, NESTING_MAX};
+use super::probe::{self, Probe};
+use super::talk::{Sending, Talk};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// Limits by name, for recipes.
+fn limit(facts: &Facts, name: &str) -> Option<u64> {
+    match name {
+        "bytes_max" => Some(BYTES_MAX as u64),
+        "usual_bytes_max" => Some(1 << 20),
+        "nesting_max" => Some(facts.limits.get(name).copied().unwrap_or(NESTING_MAX)),
+        _ => None,
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Row {
+    /// The role that is called; by default `any`.
+    call: Option<String>,
+    /// It is played while a module is imported.
+    import: bool,
+    /// The payload as JSON text; by default the usual one of the role. `$PATH` is a path in the project, which is looked at;
+    /// `$NOISE` is what nothing but a tool prints.
+    payload: Option<String>,
+    /// Members as JSON texts; an empty one takes the member away.
+    with: BTreeMap<String, String>,
+    /// The text itself; `$REQUEST` stands for the request, `$OPEN` for it without its last brace.
+    raw: Option<Recipe>,
+    /// It is made so many bytes long by a first member of padding.
+    pad_to: Option<Amount>,
+    /// What the padding repeats; by default `x`.
+    pad_with: Option<String>,
+    /// Bytes of the text that the payload holds as `data`.
+    data: Option<Amount>,
+    chunking: Chunking,
+    /// It is written in every other presentation as well.
+    presented: bool,
+    /// Environment of the runner.
+    env: BTreeMap<String, String>,
+    /// Time that the tool takes, milliseconds.
+    allow_ms: u64,
+    /// What is done to the process once it has its request.
+    acts: Vec<Act>,
+    /// The guarantee that the same call is made within afterwards.
+    guarantee: Option<String>,
+    /// The route of a probe.
+    route: Option<String>,
+    /// The host of a probe; by default 127.0.0.1.
+    host: Option<String>,
+    /// The tool catches what is refused to it.
+    catch: bool,
+    /// The context of a call within a guarantee, as JSON text with `$GUARANTEE`; by default the plain one.
+    context: Option<String>,
+    /// Clause that the step is about; by default the case's first one.
+    clause: Option<ClauseId>,
+}
+
+/// All rows; the data is embedded and a test shows that it loads.
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let mut files: Vec<(&str, &str)> = FILES
+            .files()
+            .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
+            .collect();
+        files.sort_unstable();
+        case::load(files)
+            .unwrap_or_else(|error| unreachable!("corpora/python_tool/cases does not load: {error}"))
+    })
+}
+
+/// All checks, in the order in which they run.
+pub fn checks() -> Vec<Check> {
+    all().iter().map(|loaded| of_case(&loaded.case)).collect()
+}
+
+fn of_case(case: &Case<Row>) -> Check {
+    let own = case.clone();
+    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, facts, rng);
+    let check = case.check(format!("python_tool/runner/{}", case.id), COMMAND, planner);
+    // The canary of another conversation vouches for them: each process is its own.
+    if is_probe(case) { check.vouched() } else { check }
+}
+
+/// Whether all that a case does is probes.
+fn is_probe(case: &Case<Row>) -> bool {
+    case.steps.iter().all(|row| row.guarantee.is_some())
+}
+
+fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+    let mut talk = if is_probe(case) { Talk::without_canary(facts) } else { Talk::new(facts) };
+    for row in &case.steps {
+        let clause = row.clause.as_ref().map_or(&case.clauses[0].0, |clause| &clause.0);
+        match &row.guarantee {
+            Some(guarantee) => row.probe(clause, guarantee, &mut talk, rng),
+            None => row.perform(clause, facts, &mut talk, rng)?,
+        }
+    }
+    Ok(talk.plan())
+}
+
+impl Row {
+    fn role(&self) -> &str {
+        self.call.as_deref().unwrap_or("any")
+    }
+
+    fn sending(&self, clause: &str) -> Sending {
+        Sending {
+            clause: Some(clause.to_owned()),
+            chunking: self.chunking,
+            env: self.env.clone(),
+            allow_ms: self.allow_ms,
+            acts: self.acts.clone(),
+        }
+    }
+
+    fn with(&self) -> Vec<(&str, &str)> {
+        self.with.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
+    }
+
+    fn perform(
+        &self,
+        clause: &str,
+        facts: &Facts,
+        talk: &mut Talk<'_>,
+        rng: &mut Rng,
+    ) -> Result<(), Untestable> {
+        let limits = |name: &str| limit(facts, name);
+        let payload = self.payload.as_deref();
+        let payload = payload.map(|text| text.replace("$NOISE", NOISE[usize::from(self.import)]));
+        let (mut payload, label) = talk.payload(self.role(), payload.as_deref());
+        if let Some(bytes) = &self.data {
+            payload = Payload::text("{\"data\":\"").repeat("x", bytes.resolve(&limits)?);
+            payload = payload.then(Payload::text("\"}"));
+        }
+        let mut role = self.role();
+        if self.import {
+            talk.import(role, payload);
+            (role, payload) = ("imported", Payload::text("{}"));
+        }
+        let request = talk.request(role, payload, &self.with());
+        let request = self.written(request, facts)?;
+        let expanded = request.expand(&Vars::new()).ok();
+        talk.send(request, label, self.sending(clause));
+        if self.presented {
+            let text = expanded.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
+            let value: Json = text.parse().map_err(|error| format!("the request is no JSON: {error}"))?;
+            for how in Presentation::ALL {
+                // That the version may be spelled 1.0 is open.
+                if !matches!(how, Presentation::ExtraMembers | Presentation::NumberSpelling) {
+                    let text = present(&value, how, &mut || rng.next_u64());
+                    talk.send(Payload::text(text), None, self.sending(clause));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&self, request: Payload, facts: &Facts) -> Result<Payload, Untestable> {
+        let limits = |name: &str| limit(facts, name);
+        let request = match &self.raw {
+            Some(recipe) => {
+                // A path in it stays a variable.
+                let whole =
+                    String::from_utf8(request.expand(&Vars::new()).unwrap_or_default()).unwrap_or_default();
+                let filled = |text: &str| {
+                    Ok(text
+                        .replace("$REQUEST", &whole)
+                        .replace("$OPEN", whole.strip_suffix('}').unwrap_or(&whole)))
+                };
+                recipe.payload(&limits, &filled)?
+            }
+            None => request,
+        };
+        Ok(match &self.pad_to {
+            Some(bytes) => {
+                let bytes = usize::try_from(bytes.resolve(&limits)?).unwrap_or(usize::MAX);
+                padded(request, self.pad_with.as_deref().unwrap_or("x"), bytes)
+            }
+            None => request,
+        })
+    }
+
+    /// The call without the guarantee, and within.
+    fn probe(&self, clause: &str, guarantee: &str, talk: &mut Talk<'_>, rng: &mut Rng) {
+        let about = probe::GUARANTEES.iter().find(|it| it.name == guarantee);
+        let role = about.map_or("write", |about| about.role);
+        let route = self.route.as_deref().unwrap_or("open");
+        let context = self.context.as_deref().unwrap_or("{\"guarantees\":{\"$GUARANTEE\":true}}");
+        let context = context.replace("$GUARANTEE", guarantee);
+        for guarded in [false, true] {
+            let token = format!("t{:016x}", rng.next_u64());
+            let mut probe = Probe { role, route, token: &token, number: 0, guarded };
+            let host = self.host.as_deref().unwrap_or("127.0.0.1");
+            let (mut payload, label, env) = talk.probe(&mut probe, host, self.catch && guarded);
+            let mut called = role;
+            if self.import {
+                talk.import(role, payload);
+                (called, payload) = ("imported", Payload::text("{}"));
+            }
+            let mut with = if guarded {
+                vec![("sandbox", "true"), ("capability_context", context.as_str())]
+            } else {
+                Vec::new()
+            };
+            let own = self.with();
+            if guarded {
+                with.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
+                with.extend(own);
+            }
+            // The twin is about nothing but that it shows.
+            let is_about = guarded || clause == "PT-GUAR-05";
+            let how = Sending { clause: is_about.then(|| clause.to_owned()), env, ..self.sending(clause) };
+            talk.send(talk.request(called, payload, &with), label, how);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::{Request, Stand};
+    use super::*;
+    use peerproof_engine::clause::Side;
+
+    fn facts() -> Facts {
+        crate::boundary().usual_facts(Side::Provider)
+    }
+
+    /// What a row is about: the words in its topic are what the model says of its bytes.
+    #[test]
+    fn the_model_says_of_every_row_what_its_topic_says() {
+        let facts = facts();
+        let vars = |name: &str| match name {
+            "project.path" => "/project".to_owned(),
+            _ => "1".to_owned(),
+        };
+        for check in checks() {
+            let plan = (check.planner)(&facts, &mut Rng::new(1))
+                .unwrap_or_else(|error| panic!("{}: {error}", check.id));
+            let stored = serde_json::to_string(&plan).unwrap().len();
+            assert!(stored < 1 << 20, "{} is {stored} bytes", check.id);
+            let mut refused = Vec::new();
+            for step in plan.steps.iter().filter(|step| !step.canary) {
+                let Act::Send { payload, .. } = &step.act else { continue };
+                if payload.len(&Vars::new()) > 1 << 20 {
+                    continue;
+                }
+                let vars: Vars = payload.variables().map(|name| (name.to_owned(), vars(name))).collect();
+                let request = Request::read(&facts, &payload.expand(&vars).unwrap());
+                let is = |stand: fn(&Stand) -> bool| request.of(stand).is_some();
+                refused.push(is(|it| *it == Stand::Refuse));
+                let text = payload.summary(200);
+                let topic = check.id.split('/').nth(2).unwrap();
+                match topic {
+                    "accepted" => {
+                        assert!(request.traits.is_empty(), "{}: {:?} {text}", check.id, request.traits)
+                    }
+                    "open" => assert!(!is(|it| *it == Stand::Refuse), "{}: {text}", check.id),
+                    _ => {}
+                }
+                let of_probe = facts.claims("no_network") && check.vouched;
+                assert!(!of_probe || request.call.is_some(), "{}: {text}", check.id);
+            }
+            if check.id.starts_with("python_tool/runner/refused/") {
+                assert!(refused.contains(&true), "{} refuses nothing", check.id);
+                assert!(refused.contains(&false), "{} has no twin that is accepted", check.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The configuration vocabulary of the python_tool boundary.
+
+use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::facts::Facts;
+use serde_json::{Value, json};
+
+use super::roles::entry_of;
+
+/// Feature: how far the guarantees are enforced.
+pub const ENFORCEMENT: &str = "enforcement";
+
+/// Feature: which guarantees are enforced.
+pub const GUARANTEES: &str = "guarantees";
+
+/// Feature that stands for guarantees that hold on every route.
+pub const ENFORCED: &str = "enforced";
+
+/// The guarantees that have a meaning.
+pub const NAMES: [&str; 6] = [
+    "no_filesystem_write",
+    "no_filesystem_read",
+    "no_network",
+    "no_subprocess",
+    "no_env_read",
+    "no_env_write",
+];
+
+const REFUSAL: &[&str] = &["reply", "crash"];
+const ENTRY: &[&str] = &["entry: string", "tool?: string"];
+
+const fn role(name: &'static str) -> ConfigKey {
+    ConfigKey::role(
+        name,
+        ENTRY,
+        "entry of the tool that plays this role, by default that of the scratch project",
+    )
+}
+
+/// Every key that a configuration for a runner may hold.
+pub const KEYS: &[ConfigKey] = &[
+    ConfigKey::command(
+        "command",
+        &[],
+        "argv of a local runner, which is started in the scratch project: one request on stdin, one reply on stdout",
+    ),
+    ConfigKey::worded_feature(
+        ENFORCEMENT,
+        &["enforced", "partial", "none"],
+        "how far guarantees are enforced: on all routes, on plain routes, or not",
+    ),
+    ConfigKey::worded_feature(
+        GUARANTEES,
+        &NAMES,
+        "names of the guarantees that are enforced; by default the six",
+    ),
+    role("any"),
+    role("echo"),
+    role("value"),
+    role("fail"),
+    role("sleep"),
+    role("blob"),
+    role("noise"),
+    role("quit"),
+    role("spawn"),
+    role("stdin"),
+    role("write"),
+    role("read"),
+    role("connect"),
+    role("process"),
+    role("env_read"),
+    role("env_write"),
+    ConfigKey::choice("refusal", REFUSAL, "how a request that is wrong is refused"),
+    ConfigKey::choice("tool_exit", REFUSAL, "what comes of a tool that ends its process"),
+    ConfigKey::choice(
+        "unknown_guarantee",
+        &["refuse", "ignore"],
+        "what becomes of a guarantee that the runner does not know",
+    ),
+    ConfigKey::choice(
+        "env_read_block",
+        &["refuse", "empty"],
+        "what a tool meets that reads the environment against a guarantee",
+    ),
+    ConfigKey::choice(
+        "caught_block",
+        &["success", "failure"],
+        "what comes of a tool that catches what a guarantee refuses to it",
+    ),
+    ConfigKey::choice(
+        "sandbox_unsupported",
+        &["run", "refuse"],
+        "what becomes of a call with `sandbox` and without guarantees",
+    ),
+    ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of a request of more than 10 MB"),
+    ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
+    ConfigKey::DUPLICATE_KEYS,
+    ConfigKey::LONE_SURROGATES,
+    ConfigKey::BIG_INTEGERS,
+    ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that are certainly read"),
+];
+
+/// Says of each role which tool plays it, where the configuration does not.
+pub fn fill_roles(facts: &mut Facts) {
+    for key in KEYS.iter().filter(|key| key.table == "roles") {
+        if !facts.roles.contains_key(key.name) {
+            let entry = entry_of(facts, key.name);
+            facts.roles.insert(key.name.to_owned(), json!({ "entry": entry }));
+        }
+    }
+}
+
+/// Makes of `enforcement` and `guarantees` a claim for each guarantee, and one for all routes.
+pub fn spell_out(facts: &mut Facts) {
+    let Some(level) = facts.features.remove(ENFORCEMENT) else { return };
+    let named = facts.features.remove(GUARANTEES);
+    let is_listed = |name: &str| match &named {
+        Some(Value::Array(names)) => names.iter().any(|it| it == name),
+        Some(Value::String(one)) => one == name,
+        _ => true,
+    };
+    if level == "none" || level == Value::Bool(false) {
+        return;
+    }
+    let claims = NAMES.into_iter().filter(|name| is_listed(name));
+    facts.features.extend(claims.map(|name| (name.to_owned(), true.into())));
+    if level != "partial" {
+        facts.features.insert(ENFORCED.to_owned(), true.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::clause::Side;
+
+    #[test]
+    fn a_level_is_a_claim_for_each_guarantee() {
+        let claims = |level: Value, names: Option<Value>| {
+            let mut facts = Facts::new(Side::Provider);
+            facts.features.insert(ENFORCEMENT.to_owned(), level);
+            facts.features.extend(names.map(|names| (GUARANTEES.to_owned(), names)));
+            spell_out(&mut facts);
+            facts.features.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(claims("none".into(), None), [""; 0]);
+        assert_eq!(claims("partial".into(), Some(vec!["no_network"].into())), ["no_network"]);
+        assert_eq!(claims("enforced".into(), None).len(), 7);
+    }
+}

@@ -1,0 +1,260 @@
+//! What is expected of a request: its answers, and the effects that must not follow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use peerproof_engine::face::{Allowed, Effect, Need, Sign};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_engine::plan::{Act, Plan};
+
+use super::config;
+use super::face::{Extra, Way};
+use super::model::{Call, Request, Stand};
+use super::probe::{self, about};
+use super::roles::{self, Outcome};
+
+/// What the face remembers while it reads a conversation.
+pub struct State {
+    pub(super) facts: Arc<Facts>,
+    pub(super) plan: Arc<Plan>,
+    /// What the module does that is written anew: role and payload.
+    pub(super) imported: Option<(String, Json)>,
+    /// What shows the effect of a call without a guarantee, by role and route, and whether it is one of an import.
+    pub(super) twins: BTreeMap<(String, String, bool), Sign>,
+}
+
+/// What is expected of a call, in the making.
+pub(super) struct Made {
+    pub clause: &'static str,
+    pub ways: Vec<Allowed<Way>>,
+    pub choice: Option<&'static str>,
+    pub effects: Vec<Effect>,
+    pub extra: Extra,
+}
+
+impl State {
+    /// A request that is wrong: it is refused, and what its tool does is not seen.
+    pub(super) fn refused(&self, clause: &'static str, bytes: &[u8], aim: &str) -> Made {
+        let looks = self.plan.steps.iter().filter_map(|step| match &step.act {
+            Act::Look { label, .. } => Some(label),
+            _ => None,
+        });
+        let text = String::from_utf8_lossy(bytes);
+        let asked_for = looks.filter(|label| text.contains(&format!("/{label}\"")));
+        let control = self.twins.values().next();
+        let effects = asked_for.map(|label| Effect {
+            clause: "PT-REQ-19",
+            reason: "was_run",
+            need: Need::MustNot,
+            sign: Sign::Found { label: label.clone(), holds: None },
+            control: control.cloned(),
+        });
+        let effects = effects.collect();
+        let extra = Extra { any_exit: true, ..Extra::default() };
+        let (by_reply, refused) = (Allowed::answer(Way::Failure), Allowed::answer(Way::Refused));
+        match aim {
+            "PT-REQ-20" => {
+                let ways = vec![by_reply.shows("reply"), refused.shows("crash")];
+                Made { clause: "PT-REQ-20", ways, choice: Some("refusal"), effects, extra }
+            }
+            _ => Made { clause, ways: vec![refused], choice: None, effects, extra },
+        }
+    }
+
+    /// What comes of a call that is not wrong.
+    pub(super) fn accepted(&mut self, request: Request, session: usize, aim: &str) -> Made {
+        let Some(call) = request.call.clone() else {
+            // It has no readable call, and yet is not refused for certain.
+            let ways = vec![Allowed::answer(Way::Refused), Allowed::answer(Way::Success(None))];
+            return Made {
+                clause: "PT-FRAME-01",
+                ways,
+                choice: None,
+                effects: Vec::new(),
+                extra: Extra::default(),
+            };
+        };
+        let mut made = self.of_call(&call, session, aim);
+        made.extra.call = Some(call);
+        if request.of(|it| *it == Stand::Strict).is_some() {
+            made.clause = "PT-GUAR-09";
+            made.effects.iter_mut().for_each(|effect| effect.clause = "PT-GUAR-09");
+            made.ways.push(Allowed::answer(Way::Refused));
+            made.extra.any_exit = true;
+            made.extra.is_blocked = false;
+        }
+        let open: Vec<_> = request.traits.iter().filter(|it| matches!(it.stand, Stand::Open(..))).collect();
+        if let Some(first) = open.first() {
+            made.extra.any_exit = true;
+            made.extra.is_blocked = false;
+            made.clause = first.clause;
+            made.choice = None;
+            made.ways.iter_mut().for_each(|way| way.shows = None);
+            let refused = Allowed::answer(Way::Refused);
+            match first.stand {
+                // Two questions at once are answered by one word: it does not tell which.
+                Stand::Open(Some(key), taken, none) if open.iter().all(|it| it.stand == first.stand) => {
+                    made.choice = Some(key);
+                    for way in &mut made.ways {
+                        way.shows = Some(taken);
+                    }
+                    if let Some(call) = &made.extra.call
+                        && let Some(earlier) = call.first.as_ref().filter(|_| call.role == Some("echo"))
+                    {
+                        made.ways.push(Allowed::answer(Way::Success(Some(earlier.clone()))).shows("first"));
+                    }
+                    made.ways.push(refused.shows(none));
+                }
+                _ => {
+                    made.ways.push(Allowed::answer(Way::Success(None)));
+                    made.ways.push(refused);
+                }
+            }
+        }
+        made
+    }
+
+    fn of_call(&mut self, call: &Call, session: usize, aim: &str) -> Made {
+        let Some(role) = call.role else {
+            let mut ways = vec![Allowed::answer(Way::Failure)];
+            if call.is_outside {
+                ways.extend([Allowed::answer(Way::Success(None)), Allowed::answer(Way::Refused)]);
+            }
+            let clause = if call.is_outside { "PT-REQ-10" } else { "PT-REQ-08" };
+            let extra = Extra { any_exit: call.is_outside, ..Extra::default() };
+            return Made { clause, ways, choice: None, effects: Vec::new(), extra };
+        };
+        if role != "imported" {
+            return self.of_role(call, role, &call.payload, false, session, aim);
+        }
+        match self.imported.clone() {
+            Some((role, payload)) => self.of_role(call, &role, &payload, true, session, aim),
+            // No such module was written.
+            None => self.of_call(&Call { role: None, ..call.clone() }, session, aim),
+        }
+    }
+
+    /// What comes of a role, by the call itself or while its module is imported.
+    fn of_role(
+        &mut self,
+        call: &Call,
+        role: &str,
+        payload: &Json,
+        at_import: bool,
+        session: usize,
+        aim: &str,
+    ) -> Made {
+        let made = |clause, ways: Vec<Way>, extra| Made {
+            clause,
+            ways: ways.into_iter().map(Allowed::answer).collect(),
+            choice: None,
+            effects: Vec::new(),
+            extra,
+        };
+        let whatever = || vec![Way::Success(None), Way::Failure, Way::Ended];
+        let any_exit = Extra { any_exit: true, ..Extra::default() };
+        if let Some(guarantee) = about(role) {
+            return self.of_probe(call, guarantee, payload, at_import, session, aim);
+        }
+        let outcome = roles::outcome(role, payload);
+        let changes_nothing = matches!(role, "any" | "echo" | "greet" | "value" | "fail" | "blob");
+        if !call.guarantees.is_empty() && !changes_nothing {
+            return made("PT-GUAR-10", whatever(), any_exit);
+        }
+        let Some(outcome) = outcome else {
+            // The tool itself fails at such a payload.
+            return made("PT-FAIL-01", vec![Way::Failure], Extra::default());
+        };
+        let unless_imported = |clause, imported| if at_import { imported } else { clause };
+        match outcome {
+            Outcome::Raises(clause, kind, is_own, text) => {
+                let extra = Extra { raises: Some(text), ..Extra::default() };
+                made(unless_imported(clause, "PT-FAIL-04"), vec![Way::Raised(kind, is_own)], extra)
+            }
+            Outcome::Ends => {
+                let clause = unless_imported("PT-FAIL-07", "PT-FAIL-09");
+                let mut made = made(clause, vec![Way::Failure, Way::Ended], any_exit);
+                // Some runners catch what can be caught, and cannot the rest.
+                let is_sudden = matches!(payload.get("how").and_then(Json::as_str), Some("os" | "kill"));
+                if !at_import && is_sudden {
+                    made.choice = Some("tool_exit");
+                    made.ways[0].shows = Some("reply");
+                    made.ways[1].shows = Some("crash");
+                }
+                made
+            }
+            Outcome::Open(clause) => made(clause, whatever(), any_exit),
+            // What it returned is part of a result that is not compared.
+            _ if at_import => {
+                let clause = if role == "noise" { "PT-OUT-02" } else { "PT-REQ-05" };
+                made(clause, vec![Way::Success(None)], Extra::default())
+            }
+            Outcome::Result(clause, result) => {
+                made(clause, vec![Way::Success(Some(result))], Extra::default())
+            }
+            Outcome::ResultOrFailure(clause, result) => {
+                made(clause, vec![Way::Success(Some(result)), Way::Failure], any_exit)
+            }
+            Outcome::Any => made("PT-TIME-02", vec![Way::Success(None)], Extra::default()),
+            Outcome::Fails(clause) => made(clause, vec![Way::Failure], any_exit),
+        }
+    }
+
+    /// A call with an effect outside of it.
+    fn of_probe(
+        &mut self,
+        call: &Call,
+        guarantee: &'static probe::Guarantee,
+        payload: &Json,
+        at_import: bool,
+        session: usize,
+        aim: &str,
+    ) -> Made {
+        let route = payload.get("route").and_then(Json::as_str).unwrap_or_default().to_owned();
+        let catches = payload.get("catch").and_then(Json::as_bool) == Some(true);
+        let sign = probe::sign(&self.plan, session, guarantee.role, payload);
+        let key = (guarantee.role.to_owned(), route.clone(), at_import);
+        let is_plain = guarantee.plain.contains(&route.as_str());
+        let is_guarded = call.guarantees.contains(guarantee.name);
+        let answers = [Way::Success(None), Way::Failure, Way::Ended];
+        let mut ways: Vec<_> = answers.into_iter().map(Allowed::answer).collect();
+        let mut effects = Vec::new();
+        let (mut clause, mut choice) = ("PT-GUAR-05", None);
+        let is_named = is_guarded && (is_plain || self.facts.claims(config::ENFORCED));
+        match sign {
+            Some(sign) if is_named => {
+                clause = match () {
+                    () if !call.is_sandboxed => "PT-GUAR-07",
+                    () if at_import => "PT-GUAR-06",
+                    () => guarantee.clause(&route),
+                };
+                let (need, control) = (Need::MustNot, self.twins.get(&key).cloned());
+                effects.push(Effect { clause, reason: "effect_seen", need, sign, control });
+            }
+            Some(sign) if call.guarantees.is_empty() => {
+                if aim == clause {
+                    let (need, sign) = (Need::Must, sign.clone());
+                    effects.push(Effect { clause, reason: "no_effect", need, sign, control: None });
+                }
+                self.twins.insert(key, sign);
+            }
+            _ => {}
+        }
+        let mut extra = Extra { any_exit: true, route: route.clone(), ..Extra::default() };
+        if is_named && catches {
+            (clause, choice) = ("PT-GUAR-03", Some("caught_block"));
+            for (way, word) in ways.iter_mut().zip(["success", "failure"]) {
+                way.shows = Some(word);
+            }
+        } else if is_named && is_plain && guarantee.role == "env_read" {
+            (clause, choice) = ("PT-GUAR-04", Some("env_read_block"));
+            for (way, word) in ways.iter_mut().zip(["empty", "refuse"]) {
+                way.shows = Some(word);
+            }
+        }
+        extra.may_be_empty = guarantee.role == "env_read";
+        extra.is_blocked = is_named && is_plain && !catches && call.is_sandboxed;
+        Made { clause, ways, choice, effects, extra }
+    }
+}

@@ -1,0 +1,101 @@
+//! The python_tool boundary: runners that take a call of a Python tool and give its result back.
+//!
+//! Its face is that of a local runner ([`face`]). A service over HTTP and a runtime that calls runners are faces of their own.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::Transcript;
+
+pub mod cases;
+pub mod config;
+pub mod expect;
+pub mod face;
+pub mod generate;
+pub mod model;
+pub mod probe;
+pub mod project;
+pub mod roles;
+pub mod talk;
+
+/// The python_tool boundary. Its data is loaded when it is asked for.
+struct PythonTool {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static PYTHON_TOOL: PythonTool = PythonTool { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &PYTHON_TOOL
+}
+
+impl Boundary for PythonTool {
+    fn name(&self) -> &'static str {
+        "python_tool"
+    }
+
+    fn summary(&self) -> &'static str {
+        "runs Python tools and gives their results back, within the guarantees that it is asked for"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml")).unwrap_or_else(|error| {
+                unreachable!("corpora/python_tool/clauses.toml does not load: {error}")
+            })
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(cases::checks)
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![face::COMMAND])]
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        face::admit(transcript)
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        face::judge(transcript)
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+        config::fill_roles(facts);
+        config::spell_out(facts);
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        generate::conversation(facts, rng)
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        let mut facts = Facts::new(side);
+        facts.commands = BTreeSet::from([face::COMMAND.to_owned()]);
+        facts.features.insert(config::ENFORCEMENT.to_owned(), "enforced".into());
+        config::fill_roles(&mut facts);
+        config::spell_out(&mut facts);
+        facts
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "the result of the canary",
+            "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
+        )]
+    }
+}

@@ -1,0 +1,381 @@
+//! What may come of a request.
+
+use std::collections::BTreeSet;
+
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
+
+use super::config;
+use super::roles::role_of;
+
+/// Bytes of a request that are certainly taken by a careful runner (readings §6: 10 MB).
+pub const BYTES_MAX: usize = 10 << 20;
+
+/// Levels of nesting that every runner takes.
+pub const NESTING_MAX: u64 = 64;
+
+/// Largest integer that every runner keeps exactly.
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
+/// How something about a request bears on whether it is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    /// It is refused.
+    Refuse,
+    /// It is refused, or goes on within the stricter guarantees.
+    Strict,
+    /// Either; with the choice and its values where it is accepted and refused.
+    Open(Option<&'static str>, &'static str, &'static str),
+}
+
+/// Something about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trait {
+    /// What it means.
+    pub stand: Stand,
+    /// The clause that says so.
+    pub clause: &'static str,
+}
+
+/// A request as the model sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// What bears on whether it is accepted.
+    pub traits: Vec<Trait>,
+    /// The call, where there is one.
+    pub call: Option<Call>,
+}
+
+/// A call.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// The role that its tool plays; `None`: there is no such tool.
+    pub role: Option<&'static str>,
+    /// The module may lie outside the project.
+    pub is_outside: bool,
+    /// What the tool is given.
+    pub payload: Json,
+    /// The same with the first of members with one name, where such are there.
+    pub first: Option<Json>,
+    /// Some string in it holds half a surrogate pair.
+    pub lone_surrogates: bool,
+    /// Some number in it is large.
+    pub big_numbers: bool,
+    /// Guarantees in force, of those that the runner claims to enforce.
+    pub guarantees: BTreeSet<&'static str>,
+    /// Some guarantee is asked for, known or not.
+    pub asks_for_some: bool,
+    /// `sandbox` is true, or of a type that counts as true.
+    pub is_sandboxed: bool,
+}
+
+fn refuse(clause: &'static str) -> Trait {
+    Trait { stand: Stand::Refuse, clause }
+}
+
+fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &'static str) -> Trait {
+    Trait { stand: Stand::Open((!key.is_empty()).then_some(key), taken, refused), clause }
+}
+
+impl Request {
+    /// Reads the bytes of a request.
+    pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
+        let mut traits = Vec::new();
+        let mut text = bytes.trim_ascii();
+        if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
+            traits.push(open("PT-FRAME-11", "bom", "ignore", "refuse"));
+            text = rest;
+        }
+        if text.len() > BYTES_MAX {
+            traits.push(open("PT-SIZE-03", "over_size", "process", "refuse"));
+        } else if bytes.len() > BYTES_MAX {
+            traits.push(open("PT-SIZE-03", "", "", ""));
+        }
+        let refused = |clause| Self { traits: vec![refuse(clause)], call: None };
+        let decoded = match json::decode(text, &DecodeLimits::default()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                return refused(match error.kind {
+                    DecodeErrorKind::TrailingBytes => "PT-FRAME-03",
+                    DecodeErrorKind::InvalidUtf8 => "PT-JSON-02",
+                    _ if text.is_empty() => "PT-JSON-09",
+                    _ => "PT-JSON-01",
+                });
+            }
+        };
+        if decoded.value.as_object().is_none() {
+            return refused("PT-JSON-09");
+        }
+        let nesting_max = facts.limits.get("nesting_max").copied().unwrap_or(NESTING_MAX);
+        if decoded.facts.depth as u64 > nesting_max {
+            traits.push(open("PT-JSON-04", "", "", ""));
+        }
+        if decoded.facts.duplicate_keys {
+            traits.push(open("PT-JSON-05", "duplicate_keys", "last", "refuse"));
+        }
+        if decoded.facts.lone_surrogates {
+            traits.push(open("PT-JSON-06", "lone_surrogates", "echo", "refuse"));
+        }
+        let big_numbers = decoded.value.has_number(is_big);
+        if decoded.value.has_number(|number| number.as_f64().is_none()) {
+            traits.push(open("PT-JSON-11", "", "", ""));
+        } else if big_numbers {
+            traits.push(open("PT-JSON-07", "big_integers", "exact", "refuse"));
+        }
+        let mut call = of_request(facts, &decoded.value, &mut traits);
+        if let Some(call) = &mut call {
+            call.big_numbers = big_numbers;
+            call.lone_surrogates = decoded.facts.lone_surrogates;
+            call.first = decoded.facts.duplicate_keys.then(|| {
+                let mut first = decoded.value.clone();
+                first.for_each_object(|members| {
+                    let mut seen = BTreeSet::new();
+                    members.retain(|(name, _)| seen.insert(name.clone()));
+                });
+                first.get("payload").cloned().unwrap_or_default()
+            });
+        }
+        Self { traits, call }
+    }
+
+    /// The first trait with such a stand.
+    pub fn of(&self, is: impl Fn(&Stand) -> bool) -> Option<&Trait> {
+        self.traits.iter().find(|it| is(&it.stand))
+    }
+}
+
+/// What bears on whether an object is accepted as a request, and the call that it is.
+fn of_request(facts: &Facts, request: &Json, traits: &mut Vec<Trait>) -> Option<Call> {
+    let member = |name: &str| request.get(name).filter(|value| !value.is_null());
+    match member("protocol_version") {
+        Some(Json::Number(number)) if number.as_i64() == Some(1) => {
+            if number.text() != "1" {
+                traits.push(open("PT-REQ-03", "", "", ""));
+            }
+        }
+        _ => traits.push(refuse("PT-REQ-02")),
+    }
+    if member("tool").and_then(Json::as_str).is_none_or(str::is_empty) {
+        traits.push(refuse("PT-REQ-04"));
+    }
+    if member("trace_id").is_some_and(|trace_id| trace_id.as_str().is_none()) {
+        traits.push(open("PT-REQ-13", "", "", ""));
+    }
+    let sandbox = member("sandbox");
+    if sandbox.is_some_and(|sandbox| sandbox.as_bool().is_none()) {
+        traits.push(Trait { stand: Stand::Strict, clause: "PT-GUAR-09" });
+    }
+    if request.get("sandbox").is_some_and(Json::is_null) {
+        traits.push(open("PT-REQ-16", "", "", ""));
+    }
+    let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.as_bool() != Some(false));
+    let (guarantees, asks_for_some) = guarantees(facts, member("capability_context"), traits);
+    if is_sandboxed && !asks_for_some {
+        traits.push(open("PT-REQ-15", "sandbox_unsupported", "run", "refuse"));
+    }
+    let payload = member("payload").filter(|payload| payload.as_object().is_some());
+    if payload.is_none() {
+        traits.push(refuse("PT-REQ-11"));
+    }
+    let entry = member("entry").and_then(Json::as_str);
+    let form = entry.map_or(Form::Wrong, form_of);
+    match form {
+        Form::Right => {}
+        Form::Dotted => traits.push(open("PT-REQ-07", "", "", "")),
+        Form::Unsure => traits.push(open("PT-REQ-06", "", "", "")),
+        Form::Wrong => traits.push(refuse("PT-REQ-06")),
+    }
+    let entry = entry.filter(|_| form != Form::Wrong)?;
+    let role = role_of(facts, entry);
+    let is_outside = role.is_none() && !entry.starts_with("tools.");
+    Some(Call {
+        role,
+        is_outside,
+        payload: payload?.clone(),
+        guarantees,
+        asks_for_some,
+        is_sandboxed,
+        ..Call::default()
+    })
+}
+
+/// The guarantees in force, and whether any is asked for.
+fn guarantees(
+    facts: &Facts,
+    context: Option<&Json>,
+    traits: &mut Vec<Trait>,
+) -> (BTreeSet<&'static str>, bool) {
+    let claimed = || config::NAMES.into_iter().filter(|name| facts.claims(name));
+    let strict = Trait { stand: Stand::Strict, clause: "PT-GUAR-09" };
+    let Some(context) = context else { return (BTreeSet::new(), false) };
+    let given = match context.as_object() {
+        None => {
+            traits.push(strict);
+            return (claimed().collect(), true);
+        }
+        Some(_) => context.get("guarantees").filter(|given| !given.is_null()),
+    };
+    let Some(given) = given else { return (BTreeSet::new(), false) };
+    let Some(members) = given.as_object() else {
+        traits.push(strict);
+        return (claimed().collect(), true);
+    };
+    let (mut in_force, mut asks) = (BTreeSet::new(), false);
+    for (name, value) in members {
+        if value.as_bool().is_none() {
+            traits.push(strict);
+        }
+        if value.as_bool() == Some(false) {
+            continue;
+        }
+        asks = true;
+        match claimed().find(|known| known == name) {
+            Some(known) => {
+                in_force.insert(known);
+            }
+            None => traits.push(open("PT-REQ-18", "unknown_guarantee", "ignore", "refuse")),
+        }
+    }
+    (in_force, asks)
+}
+
+/// What form an entry has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Right,
+    /// The part behind the colon has a dot in it.
+    Dotted,
+    /// Its characters may be those of a name.
+    Unsure,
+    Wrong,
+}
+
+fn form_of(entry: &str) -> Form {
+    let Some((module, function)) = entry.split_once(':') else { return Form::Wrong };
+    let is_wrong = |char: char| char.is_whitespace() || char.is_control() || matches!(char, '/' | '\\');
+    let parts = || module.split('.').chain(function.split('.'));
+    if entry.matches(':').count() > 1 || entry.contains(is_wrong) || parts().any(str::is_empty) {
+        return Form::Wrong;
+    }
+    let is_plain = |part: &str| {
+        let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        part.chars().all(is_name) && !part.starts_with(|char: char| char.is_ascii_digit())
+    };
+    match () {
+        () if !parts().all(is_plain) => Form::Unsure,
+        () if function.contains('.') => Form::Dotted,
+        () => Form::Right,
+    }
+}
+
+/// Whether a number is an integer beyond ±(2^53−1), or beyond a double.
+pub fn is_big(number: &Number) -> bool {
+    match number.as_f64() {
+        None => true,
+        Some(value) => {
+            let is_safe = || number.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53);
+            value.abs() >= SAFE && number.is_integral() && !is_safe()
+        }
+    }
+}
+
+/// Whether what came back is what was sent, as JSON. Large numbers may have been rounded.
+pub fn is_same(sent: &Json, came: &Json) -> bool {
+    let mut pending = vec![(sent, came)];
+    while let Some((sent, came)) = pending.pop() {
+        match (sent, came) {
+            (Json::Object(sent), Json::Object(members)) => {
+                let names: BTreeSet<&str> = sent.iter().map(|(name, _)| name.as_str()).collect();
+                let own: BTreeSet<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+                if names != own {
+                    return false;
+                }
+                for name in names {
+                    let last = |of: &Vec<(String, Json)>| of.iter().rposition(|(key, _)| key == name);
+                    if let (Some(at), Some(to)) = (last(sent), last(members)) {
+                        pending.push((&sent[at].1, &members[to].1));
+                    }
+                }
+            }
+            (Json::Array(sent), Json::Array(items)) if sent.len() == items.len() => {
+                pending.extend(sent.iter().zip(items));
+            }
+            (Json::Number(sent), Json::Number(number)) => {
+                let is_rounded =
+                    || is_big(sent) && sent.as_f64().is_some() && sent.as_f64() == number.as_f64();
+                if sent != number && !is_rounded() {
+                    return false;
+                }
+            }
+            // What no double holds may be lost, but is never Infinity.
+            (Json::Number(sent), Json::Null) if sent.as_f64().is_none() => {}
+            (Json::Null, Json::Null) => {}
+            (Json::Bool(sent), Json::Bool(came)) if sent == came => {}
+            (Json::String(sent), Json::String(came)) if sent == came => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::clause::Side;
+
+    fn request(with: &str) -> Request {
+        let text = format!(
+            "{{\"protocol_version\":1,\"tool\":\"t\",\"entry\":\"tools.peerproof:any\",\"payload\":{{}},{with}}}"
+        );
+        let mut facts = Facts::new(Side::Provider);
+        facts.features.insert("no_network".to_owned(), true.into());
+        Request::read(&facts, text.as_bytes())
+    }
+
+    #[test]
+    fn guarantees_are_in_force_where_they_are_asked_for_and_claimed() {
+        let of = |with: &str| {
+            let request = request(&format!("\"capability_context\":{with}"));
+            let is_strict = request.of(|it| *it == Stand::Strict).is_some();
+            let is_open = request.of(|it| matches!(it, Stand::Open(..))).is_some();
+            (!request.call.unwrap().guarantees.is_empty(), is_strict, is_open)
+        };
+        assert_eq!(of("{\"guarantees\":{\"no_network\":true}}"), (true, false, false));
+        assert_eq!(of("{\"guarantees\":{\"no_network\":false}}"), (false, false, false));
+        assert_eq!(of("{\"guarantees\":{\"no_network\":1}}"), (true, true, false));
+        assert_eq!(of("[\"no_network\"]"), (true, true, false));
+        assert_eq!(of("null"), (false, false, false));
+        assert_eq!(of("{\"guarantees\":{\"no_subprocess\":true}}"), (false, false, true));
+    }
+
+    #[test]
+    fn entries_have_forms() {
+        for (entry, form) in [
+            ("a:b", Form::Right),
+            ("tools.a_1:b", Form::Right),
+            ("a:B.c", Form::Dotted),
+            ("é:b", Form::Unsure),
+            ("", Form::Wrong),
+            ("a", Form::Wrong),
+            ("a:", Form::Wrong),
+            (":b", Form::Wrong),
+            ("a:b:c", Form::Wrong),
+            (".a:b", Form::Wrong),
+            ("a..b:c", Form::Wrong),
+            ("a/b:c", Form::Wrong),
+            (" a:b", Form::Wrong),
+        ] {
+            assert_eq!(form_of(entry), form, "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_is_told_from_what_was_changed() {
+        let same = |sent: &str, came: &str| is_same(&sent.parse().unwrap(), &came.parse().unwrap());
+        assert!(same("{\"a\":[1,2.50],\"b\":null}", "{\"b\":null,\"a\":[1.0,25e-1]}"));
+        assert!(same("9007199254740993", "9007199254740992"));
+        assert!(!same("9007199254740991", "9007199254740992"));
+        assert!(!same("{\"a\":null}", "{}"));
+        assert!(!same("\"1\"", "1"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The scratch project: a folder with tools whose effects are known, made anew for each conversation.
+
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Fixture;
+
+/// The fixture that is the project.
+pub const PROJECT: &str = "project";
+
+/// The module that is written anew for each call which imports it.
+pub const IMPORTED: &str = "project/tools/peerproof_import.py";
+
+/// What stands in front of what that module does, which is JSON, in its text.
+const SPEC: &str = "SPEC = '";
+
+/// What stands behind it.
+const BEHIND: &str = "'\n";
+
+/// Fixtures of a project with its tools.
+pub fn fixtures() -> Vec<Fixture> {
+    let file = |name: &str, text: &str| Fixture::File {
+        name: format!("{PROJECT}/{name}"),
+        content: Payload::text(text),
+        mode: None,
+        kept: false,
+    };
+    vec![
+        Fixture::Folder { name: PROJECT.to_owned(), folders: Vec::new(), watched: false },
+        file("tools/__init__.py", ""),
+        file("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
+        file("tools/peerproof.py", include_str!("../corpora/project/tools/peerproof.py")),
+    ]
+}
+
+/// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other `number`s differ in their length, so that no
+/// compiled form of the one is taken for the other.
+pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
+    let head = format!(
+        "# {}\nimport json\n\nfrom tools import peerproof\n\n{SPEC}{{\"role\":\"{role}\",\"payload\":",
+        "x".repeat(number)
+    );
+    let tail = format!(
+        "}}{BEHIND}CALL = json.loads(SPEC)\nSEEN = getattr(peerproof, CALL[\"role\"])(CALL[\"payload\"])\n\n\n\
+         def any(*given, **named):\n    return {{\"any\": 1, **SEEN}}\n"
+    );
+    Payload::text(head).then(payload).then(Payload::text(tail))
+}
+
+/// What such a module does, as JSON.
+pub fn spec_of(module: &str) -> Option<&str> {
+    let (_, behind) = module.split_once(SPEC)?;
+    behind.split_once(BEHIND).map(|(spec, _)| spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::payload::Vars;
+
+    #[test]
+    fn what_a_module_does_is_read_from_it() {
+        let module =
+            imported("fail", Payload::text("{\"type\":\"ValueError\"}"), 3).expand(&Vars::new()).unwrap();
+        let module = String::from_utf8(module).unwrap();
+        assert_eq!(spec_of(&module), Some("{\"role\":\"fail\",\"payload\":{\"type\":\"ValueError\"}}"));
+    }
+}

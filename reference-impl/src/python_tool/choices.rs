@@ -1,0 +1,46 @@
+//! What the contract leaves open for a runner, as values (contract §8 `[choices]`).
+
+use crate::choices::choices;
+
+choices! {
+    /// How a request that is wrong is refused.
+    refusal: Refusal = Refusal::Reply, { "reply" => Refusal::Reply, "crash" => Refusal::Crash };
+    /// What comes of a tool that ends its process.
+    tool_exit: Refusal = Refusal::Reply, { "reply" => Refusal::Reply, "crash" => Refusal::Crash };
+    /// A guarantee that is asked for and has no meaning here.
+    unknown_guarantee: Unknown = Unknown::Refuse, { "refuse" => Unknown::Refuse, "ignore" => Unknown::Ignore };
+    /// What a tool finds that reads the environment and must not.
+    env_read_block: EnvRead = EnvRead::Empty, { "refuse" => EnvRead::Refuse, "empty" => EnvRead::Empty };
+    /// A request or a result of more than 10 MB.
+    over_size: OverSize = OverSize::Refuse, { "refuse" => OverSize::Refuse, "process" => OverSize::Process };
+    /// A byte order mark.
+    bom: Bom = Bom::Refuse, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
+    /// A call with `sandbox` and without guarantees.
+    sandbox_unsupported: Unknown = Unknown::Ignore, { "run" => Unknown::Ignore, "refuse" => Unknown::Refuse };
+}
+
+macro_rules! two {
+    ($($(#[$doc:meta])* $name:ident { $one:ident, $other:ident }),* $(,)?) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name {
+            /// The value of that name.
+            $one,
+            /// The value of that name.
+            $other,
+        })*
+    };
+}
+
+two! {
+    /// See [`Choices::refusal`].
+    Refusal { Reply, Crash },
+    /// See [`Choices::unknown_guarantee`].
+    Unknown { Refuse, Ignore },
+    /// See [`Choices::env_read_block`].
+    EnvRead { Refuse, Empty },
+    /// See [`Choices::over_size`].
+    OverSize { Refuse, Process },
+    /// See [`Choices::bom`].
+    Bom { Ignore, Refuse },
+}

@@ -1,0 +1,198 @@
+//! Mutants that say more of guarantees than they do.
+
+use super::edit::{remove, slot};
+use super::incoming::fail;
+use super::{Edit, Mutant, asks, patch, role};
+use crate::json::{Text, Value};
+use crate::mutant::{Seam, config};
+use crate::python_tool::{Config, GUARANTEES};
+
+/// All of them.
+pub const MUTANTS: &[Mutant] = &[
+    wire(
+        "blocks-in-words",
+        &["PT-FSW-01", "PT-FSR-03", "PT-NET-01", "PT-SUB-01", "PT-ENW-02"],
+        "A tool runs without any guarantee, and the reply says that it was blocked.",
+        Edit::Both(
+            |request| remove(request, "capability_context"),
+            |request, reply| {
+                if asks(request) && ROLES.contains(&role(request)) {
+                    fail(reply, "Blocked");
+                    *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
+                }
+            },
+        ),
+    ),
+    wire(
+        "tells-what-it-read",
+        &["PT-FSR-01", "PT-FSR-02", "PT-ENR-01", "PT-ENR-02", "PT-ENW-01", "PT-ENW-02"],
+        "A tool runs without any guarantee.",
+        Edit::Request(|request| remove(request, "capability_context")),
+    ),
+    wire(
+        "blocks-without-reason",
+        &["PT-GUAR-01"],
+        "What a guarantee forbids is a failure like any other.",
+        Edit::Reply(|_, reply| {
+            if kind(reply) != "URLError" && reply.get("error").is_some() {
+                remove(slot(reply, "error"), "reason_code");
+            }
+        }),
+    ),
+    wire(
+        "loses-a-wrapped-reason",
+        &["PT-GUAR-02"],
+        "The reason is lost where a library wraps the refusal.",
+        Edit::Reply(|_, reply| {
+            if kind(reply) == "URLError" {
+                remove(slot(reply, "error"), "reason_code");
+            }
+        }),
+    ),
+    wire(
+        "guards-always",
+        &["PT-GUAR-05", "PT-GUAR-08"],
+        "Every guarantee is in force, asked for or not.",
+        Edit::Request(|request| {
+            if request.get("capability_context").is_none() && ROLES.contains(&role(request)) {
+                let all = GUARANTEES.iter().map(|name| (Text::from(*name), Value::Bool(true))).collect();
+                *slot(slot(request, "capability_context"), "guarantees") = Value::Object(all);
+            }
+        }),
+    ),
+    wire(
+        "guards-in-a-sandbox-alone",
+        &["PT-GUAR-07"],
+        "Without `sandbox` no guarantee is in force.",
+        Edit::Request(|request| {
+            if request.get("sandbox").and_then(Value::as_bool) != Some(true) {
+                remove(request, "capability_context");
+            }
+        }),
+    ),
+    wire(
+        "one-reason-for-all",
+        &["PT-GUAR-08"],
+        "A tool's own PermissionError is told as blocked by a guarantee.",
+        Edit::Reply(|_, reply| {
+            if kind(reply) == "PermissionError" {
+                *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
+            }
+        }),
+    ),
+    wire(
+        "ignores-wrong-types",
+        &["PT-GUAR-09"],
+        "What has a wrong type in the context is as if it were not there.",
+        Edit::Request(|request| {
+            let is_flag = request.get("sandbox").is_none_or(|sandbox| sandbox.as_bool().is_some());
+            let context = request.get("capability_context");
+            let given = context.and_then(|context| context.get("guarantees")).and_then(Value::as_object);
+            let is_right =
+                given.is_some_and(|given| given.iter().all(|(_, value)| value.as_bool().is_some()));
+            if !is_flag || context.is_some() && !is_right {
+                remove(request, "capability_context");
+                remove(request, "sandbox");
+            }
+        }),
+    ),
+    wire(
+        "works-without-guarantees-alone",
+        &["PT-GUAR-10"],
+        "Within a guarantee a tool gets nothing.",
+        Edit::Reply(|request, reply| {
+            if asks(request) && role(request) == "echo" {
+                *slot(reply, "result") = Value::Object(Vec::new());
+            }
+        }),
+    ),
+    config(
+        "guards-after-the-import",
+        &["PT-GUAR-06"],
+        "Guarantees are in force once the module is imported.",
+        |config| {
+            config.guarded.clear();
+            patch(config, "        guard(guarantees)\n", "");
+            let import = "        tool = importlib.import_module(module)\n";
+            patch(
+                config,
+                import,
+                &format!("{import}        if guarantees:\n            guard(guarantees)\n"),
+            );
+        },
+    ),
+    watched("writes-are-watched", "no_filesystem_write", &["PT-FSW-02"]),
+    watched("reads-are-watched", "no_filesystem_read", &["PT-FSR-02"]),
+    watched("connections-are-watched", "no_network", &["PT-NET-02"]),
+    watched("processes-are-watched", "no_subprocess", &["PT-SUB-02"]),
+    config(
+        "the-environment-is-emptied",
+        &["PT-ENR-02"],
+        "The environment is emptied in the process that was started with it.",
+        |config| {
+            hook_alone(config, "no_env_read");
+            let set = "        guard(guarantees)\n";
+            patch(
+                config,
+                set,
+                &format!("        if \"no_env_read\" in guarantees:\n            os.environ.clear()\n{set}"),
+            );
+        },
+    ),
+    config("libraries-set-variables", &["PT-ENW-02"], "What a library sets is not watched.", |config| {
+        patch(config, "os.putenv os.unsetenv ctypes.dlopen", "os.putenv os.unsetenv");
+    }),
+    config("folders-are-made", &["PT-FSW-01"], "Folders are no files.", |config| {
+        hook_alone(config, "no_filesystem_write");
+        patch(config, "os.mkdir os.remove", "os.remove");
+    }),
+    config("files-are-removed", &["PT-FSW-01"], "What is removed is not written.", |config| {
+        hook_alone(config, "no_filesystem_write");
+        patch(config, "os.mkdir os.remove", "os.mkdir");
+    }),
+    config("modes-change", &["PT-FSW-02"], "Permission bits are no files.", |config| {
+        hook_alone(config, "no_filesystem_write");
+        patch(config, "os.truncate os.chmod", "os.truncate");
+    }),
+    config("names-are-told", &["PT-FSR-03"], "Folders are read.", |config| {
+        patch(config, "\"os.listdir os.scandir sqlite3.connect\"", "\"sqlite3.connect\"");
+    }),
+    config("shells-run", &["PT-SUB-01"], "What a shell runs is no process of the tool.", |config| {
+        hook_alone(config, "no_subprocess");
+        patch(config, "subprocess.Popen os.system", "subprocess.Popen");
+    }),
+    config("datagrams-go-out", &["PT-NET-02"], "Only connections are the network.", |config| {
+        hook_alone(config, "no_network");
+        patch(config, "socket.connect socket.sendto socket.sendmsg", "socket.connect");
+    }),
+];
+
+/// Roles with an effect.
+const ROLES: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];
+
+fn kind(reply: &Value) -> &str {
+    reply.get("error").and_then(|error| error.get("type")).and_then(Value::as_str).unwrap_or_default()
+}
+
+const fn wire(id: &'static str, clauses: &'static [&'static str], fault: &'static str, edit: Edit) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(edit))
+}
+
+/// Python alone sees to a guarantee.
+fn hook_alone(config: &mut Config, guarantee: &str) {
+    config.guarded.retain(|name| *name != guarantee);
+}
+
+const fn watched(id: &'static str, guarantee: &'static str, clauses: &'static [&'static str]) -> Mutant {
+    let fault = "An audit hook of Python alone sees to the guarantee.";
+    match guarantee.as_bytes() {
+        b"no_filesystem_write" => {
+            config(id, clauses, fault, |config| hook_alone(config, "no_filesystem_write"))
+        }
+        b"no_filesystem_read" => {
+            config(id, clauses, fault, |config| hook_alone(config, "no_filesystem_read"))
+        }
+        b"no_network" => config(id, clauses, fault, |config| hook_alone(config, "no_network")),
+        _ => config(id, clauses, fault, |config| hook_alone(config, "no_subprocess")),
+    }
+}

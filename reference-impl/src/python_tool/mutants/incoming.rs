@@ -1,0 +1,163 @@
+//! Mutants that misread requests.
+
+use super::edit::{remove, slot};
+use super::{Edit, Mutant};
+use crate::json::{Policy, Value};
+
+/// All of them.
+pub const MUTANTS: &[Mutant] = table! {
+    "one-line-alone" ["PT-FRAME-02"] "Only the first line is read." => Edit::Bytes(|bytes| {
+        bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec()
+    });
+    "ignores-what-follows" ["PT-FRAME-03"] "What follows the object is ignored." => Edit::Bytes(first_object);
+    "takes-nan" ["PT-JSON-01"] "NaN and Infinity are taken for null." => Edit::Bytes(|bytes| {
+        replaced(bytes, &[("NaN", "null"), ("-Infinity", "null")])
+    });
+    "takes-single-quotes" ["PT-JSON-01"] "Single quotes are quotes." => Edit::Bytes(|bytes| {
+        replaced(bytes, &[("'", "\"")])
+    });
+    "takes-comments" ["PT-JSON-01"] "Comments are white space." => Edit::Bytes(|bytes| {
+        replaced(bytes, &[("/* x */", "")])
+    });
+    "takes-trailing-commas" ["PT-JSON-01"] "A comma may follow the last member." => Edit::Bytes(|bytes| {
+        replaced(bytes, &[(",}", "}")])
+    });
+    "takes-control-characters" ["PT-JSON-01"] "Raw control characters are taken." => Edit::Bytes(|bytes| {
+        replaced(bytes, &[("\t", " ")])
+    });
+    "takes-python-words" ["PT-JSON-01"] "True is true." => Edit::Bytes(|bytes| replaced(bytes, &[("True", "true")]));
+    "mends-utf8" ["PT-JSON-02"] "Invalid UTF-8 is replaced." => Edit::Bytes(|bytes| {
+        String::from_utf8_lossy(&bytes).into_owned().into_bytes()
+    });
+    "takes-a-list" ["PT-JSON-09"] "The first of a list is the request." => Edit::Bytes(|bytes| {
+        match bytes.trim_ascii().strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
+            Some(inner) => inner.to_vec(),
+            None => bytes,
+        }
+    });
+    "takes-nothing-for-a-call" ["PT-JSON-09"] "No input is a plain call." => Edit::Bytes(|bytes| {
+        match bytes.trim_ascii().is_empty() {
+            true => br#"{"protocol_version":1,"tool":"any","entry":"tools.peerproof:any","payload":{}}"#.to_vec(),
+            false => bytes,
+        }
+    });
+    "members-in-order" ["PT-JSON-10"] "The version has to come first." => Edit::Bytes(|bytes| {
+        let is_first = bytes.trim_ascii().starts_with(b"{\"protocol_version\"");
+        if is_first || bytes.len() > 4_000 { bytes } else { Vec::new() }
+    });
+    "takes-version-2" ["PT-REQ-02", "PT-REQ-19"] "A later version is taken for 1." => Edit::Request(|request| {
+        if request.get("protocol_version").and_then(Value::as_i64) == Some(2) {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "takes-version-0" ["PT-REQ-02", "PT-REQ-19"] "An earlier version is taken for 1." => Edit::Request(|request| {
+        if request.get("protocol_version").and_then(Value::as_i64) == Some(0) {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "takes-version-text" ["PT-REQ-02"] "The version may be a string." => Edit::Request(|request| {
+        if request.get("protocol_version").and_then(Value::as_str) == Some("1") {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "takes-version-true" ["PT-REQ-02"] "The version true is 1, as Python has it." => Edit::Request(|request| {
+        if request.get("protocol_version").and_then(Value::as_bool) == Some(true) {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "takes-no-version" ["PT-REQ-02"] "Without a version it is 1." => Edit::Request(|request| {
+        if request.get("protocol_version").is_none_or(|version| *version == Value::Null) {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "needs-no-tool" ["PT-REQ-04"] "Nobody asks for the name of the tool." => Edit::Request(|request| {
+        *slot(request, "tool") = Value::from("tool");
+    });
+    "trims-the-entry" ["PT-REQ-06"] "White space around the entry is ignored." => Edit::Request(|request| {
+        let entry = request.get("entry").and_then(Value::as_str).map(|entry| entry.trim().to_owned());
+        if let Some(entry) = entry {
+            *slot(request, "entry") = Value::from(entry.as_str());
+        }
+    });
+    "takes-paths" ["PT-REQ-06"] "The entry may be a path." => Edit::Request(|request| {
+        let entry = request.get("entry").and_then(Value::as_str);
+        let entry = entry.map(|entry| entry.replace(".py:", ":").replace('/', "."));
+        if let Some(entry) = entry {
+            *slot(request, "entry") = Value::from(entry.as_str());
+        }
+    });
+    "takes-dots-for-a-colon" ["PT-REQ-06"] "The last dot may stand for the colon." => Edit::Request(|request| {
+        let entry = request.get("entry").and_then(Value::as_str).filter(|entry| !entry.contains(':'));
+        let entry = entry.and_then(|entry| entry.rsplit_once('.'));
+        let entry = entry.map(|(module, function)| format!("{module}:{function}"));
+        if let Some(entry) = entry {
+            *slot(request, "entry") = Value::from(entry.as_str());
+        }
+    });
+    "finds-one-module" ["PT-REQ-05"] "No module is found but one." => Edit::Request(|request| {
+        let entry = request.get("entry").and_then(Value::as_str).unwrap_or_default();
+        if entry.starts_with("tools.") && !entry.starts_with("tools.peerproof:") {
+            *slot(request, "entry") = Value::from("tools.lost:lost");
+        }
+    });
+    "needs-no-payload" ["PT-REQ-11"] "Without a payload it is empty." => Edit::Request(|request| {
+        if request.get("payload").is_none_or(|payload| payload.as_object().is_none()) {
+            *slot(request, "payload") = Value::Object(Vec::new());
+        }
+    });
+    "minds-unknown-members" ["PT-REQ-14"] "A member that is not documented is refused." => Edit::Request(|request| {
+        if request.get("x_unknown").is_some() {
+            remove(request, "protocol_version");
+        }
+    });
+    "minds-a-null-context" ["PT-REQ-16"] "A context that is null is refused." => Edit::Request(|request| {
+        if request.get("capability_context") == Some(&Value::Null) {
+            remove(request, "protocol_version");
+        }
+    });
+    "minds-false-guarantees" ["PT-REQ-17"] "An unknown guarantee is refused, though it is false." => Edit::Request(|request| {
+        let given = request.get("capability_context").and_then(|context| context.get("guarantees"));
+        if given.is_some_and(|given| given.get("no_peerproof_unknown").is_some()) {
+            remove(request, "protocol_version");
+        }
+    });
+    "runs-before-it-refuses" ["PT-REQ-19"] "A request is run, and then refused." => Edit::Both(
+        |request| {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+            *slot(request, "tool") = Value::from("tool");
+        },
+        |request, reply| {
+            let is_right = request.get("protocol_version").and_then(Value::as_i64) == Some(1);
+            let is_named = request.get("tool").and_then(Value::as_str).is_some_and(|tool| !tool.is_empty());
+            if !is_right || !is_named {
+                fail(reply, "BadRequest");
+            }
+        },
+    );
+};
+
+/// Makes a failure of a reply.
+pub(super) fn fail(reply: &mut Value, kind: &str) {
+    remove(reply, "result");
+    *slot(reply, "ok") = Value::Bool(false);
+    let error = slot(reply, "error");
+    *slot(error, "type") = Value::from(kind);
+    *slot(error, "message") = Value::from("");
+}
+
+fn replaced(bytes: Vec<u8>, what: &[(&str, &str)]) -> Vec<u8> {
+    match String::from_utf8(bytes) {
+        Ok(text) => what.iter().fold(text, |text, (from, to)| text.replace(from, to)).into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
+}
+
+fn first_object(bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.len() > 1 << 16 {
+        return bytes;
+    }
+    let ends = (1..=bytes.len()).filter(|end| bytes[end - 1] == b'}');
+    let whole =
+        ends.map(|end| &bytes[..end]).find(|head| Value::parse(head, 100, &Policy::default()).is_ok());
+    whole.map(<[u8]>::to_vec).unwrap_or(bytes)
+}

@@ -1,0 +1,117 @@
+//! Requests: what is read of them, and what is refused.
+
+use super::Config;
+use super::choices::{Bom, EnvRead, Unknown};
+use crate::json::{Value, write_str, write_value};
+
+/// A byte order mark.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// A call that a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// `module:function`.
+    pub entry: String,
+    /// What the tool is given.
+    pub payload: Value,
+    /// Guarantees in force.
+    pub guarantees: Vec<String>,
+}
+
+impl Order {
+    /// Reads a whole input.
+    ///
+    /// # Errors
+    /// One sentence: why it is refused.
+    pub fn read(input: &[u8], config: &Config) -> Result<Self, String> {
+        let choices = &config.choices;
+        let input = match input.strip_prefix(BOM) {
+            Some(rest) if choices.bom == Bom::Ignore => rest,
+            _ => input,
+        };
+        let request = Value::parse(input, config.limits.nesting_max, &choices.policy())
+            .map_err(|error| error.to_string())?;
+        if request.as_object().is_none() {
+            return Err("a request is one object".to_owned());
+        }
+        let member = |name: &str| request.get(name).filter(|value| **value != Value::Null);
+        match request.get("protocol_version") {
+            Some(Value::Number(number)) if number.as_f64() == 1.0 => {}
+            _ => return Err("`protocol_version` has to be 1".to_owned()),
+        }
+        if member("tool").and_then(Value::as_str).is_none_or(str::is_empty) {
+            return Err("`tool` has to be a string that is not empty".to_owned());
+        }
+        let entry = member("entry").and_then(Value::as_str).filter(|entry| is_entry(entry));
+        let Some(entry) = entry else {
+            return Err("`entry` has to be module:function, two dotted names".to_owned());
+        };
+        let Some(payload) = member("payload").filter(|payload| payload.as_object().is_some()) else {
+            return Err("`payload` has to be an object".to_owned());
+        };
+        if member("trace_id").is_some_and(|trace_id| trace_id.as_text().is_none()) {
+            return Err("`trace_id` has to be a string".to_owned());
+        }
+        if member("sandbox").is_some_and(|sandbox| sandbox.as_bool().is_none()) {
+            return Err("`sandbox` has to be true or false".to_owned());
+        }
+        let guarantees = guarantees(member("capability_context"), config)?;
+        let is_sandboxed = member("sandbox").and_then(Value::as_bool) == Some(true);
+        if is_sandboxed && guarantees.is_empty() && choices.sandbox_unsupported == Unknown::Refuse {
+            return Err("there is no sandbox but the guarantees".to_owned());
+        }
+        Ok(Self { entry: entry.to_owned(), payload: payload.clone(), guarantees })
+    }
+
+    /// The order as the shim reads it.
+    pub fn text(&self, config: &Config) -> Vec<u8> {
+        let mut out = b"{\"entry\":".to_vec();
+        write_str(&mut out, &self.entry);
+        out.extend_from_slice(b",\"payload\":");
+        write_value(&mut out, &self.payload);
+        out.extend_from_slice(b",\"guarantees\":[");
+        for (at, name) in self.guarantees.iter().enumerate() {
+            out.extend_from_slice(if at > 0 { b"," } else { b"" });
+            write_str(&mut out, name);
+        }
+        let env_read = if config.choices.env_read_block == EnvRead::Refuse { "refuse" } else { "empty" };
+        out.extend_from_slice(format!("],\"env_read\":\"{env_read}\"}}").as_bytes());
+        out
+    }
+}
+
+/// The guarantees in force: those that are true.
+fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, String> {
+    let Some(context) = context else { return Ok(Vec::new()) };
+    if context.as_object().is_none() {
+        return Err("`capability_context` has to be an object".to_owned());
+    }
+    let Some(given) = context.get("guarantees").filter(|given| **given != Value::Null) else {
+        return Ok(Vec::new());
+    };
+    let given = given.as_object().ok_or("`guarantees` has to be an object")?;
+    let mut names = Vec::new();
+    for (name, value) in given {
+        let is_asked = value.as_bool().ok_or("a guarantee has to be true or false")?;
+        let known = config.guarantees.iter().find(|known| name == **known);
+        match known {
+            Some(known) if is_asked => names.push((*known).to_owned()),
+            None if is_asked && config.choices.unknown_guarantee == Unknown::Refuse => {
+                return Err(format!("nobody enforces the guarantee {:?}", name.to_lossy()));
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a text is two dotted names around one colon.
+fn is_entry(text: &str) -> bool {
+    let is_name = |part: &str| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+            && chars.all(|char| char.is_alphanumeric() || char == '_')
+    };
+    let is_dotted = |text: &str| text.split('.').all(is_name);
+    text.split_once(':').is_some_and(|(module, function)| is_dotted(module) && is_dotted(function))
+}

@@ -1,0 +1,90 @@
+//! The reference runner: what it reads of requests, and what it says of outcomes.
+
+#![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
+
+use peerproof_reference::json::Value;
+use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
+use peerproof_reference::python_tool::{Config, Order, machine};
+
+const PLAIN: &str = r#"{"protocol_version":1,"tool":"t","entry":"tools.a:b","payload":{"x":1}}"#;
+
+/// What a runner says whose tool's process wrote these bytes and then ended so.
+fn said(config: Config, request: &str, heard: &[u8], exit: ChildExit) -> (i32, Value) {
+    let mut runner = machine(config);
+    let mut actions = Vec::new();
+    runner.handle(Event::Stdin(request.as_bytes()), 0, &mut actions);
+    runner.handle(Event::StdinEof, 0, &mut actions);
+    if matches!(actions.last(), Some(Action::Spawn { .. })) {
+        actions.clear();
+        runner.handle(Event::ChildStdout(heard), 1, &mut actions);
+        runner.handle(Event::ChildExit(exit), 2, &mut actions);
+    }
+    let out: Vec<u8> = actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Stdout(bytes) => Some(bytes.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let status = actions.iter().find_map(|action| match action {
+        Action::Exit(status) => Some(*status),
+        _ => None,
+    });
+    let reply = Value::parse(&out, 100, &peerproof_reference::json::Policy::default());
+    (status.unwrap(), reply.unwrap_or(Value::Null))
+}
+
+fn framed(outcome: &str) -> Vec<u8> {
+    format!("{}\n{outcome}", outcome.len()).into_bytes()
+}
+
+#[test]
+fn an_outcome_becomes_a_reply() {
+    let heard = framed(r#"{"ok":true,"result":{"a":[1.50,null]}}"#);
+    let (status, reply) = said(Config::default(), PLAIN, &heard, ChildExit::Code(0));
+    assert_eq!((status, reply.get("ok").and_then(Value::as_bool)), (0, Some(true)));
+    assert!(reply.get("result").unwrap().get("a").is_some());
+    let heard = framed(r#"{"ok":false,"error":{"type":"ValueError","message":"m"}}"#);
+    let (status, reply) = said(Config::default(), PLAIN, &heard, ChildExit::Code(0));
+    assert_eq!((status, reply.get("ok").and_then(Value::as_bool)), (0, Some(false)));
+}
+
+#[test]
+fn half_an_outcome_is_none() {
+    let mut heard = framed(r#"{"ok":true,"result":{}}"#);
+    heard.pop();
+    for exit in [ChildExit::Code(0), ChildExit::Signal(9)] {
+        let (status, reply) = said(Config::default(), PLAIN, &heard, exit);
+        assert_eq!((status, reply.get("ok").and_then(Value::as_bool)), (0, Some(false)));
+        let mut config = Config::default();
+        config.choices.set("tool_exit", "crash").unwrap();
+        assert_eq!(said(config, PLAIN, &heard, exit), (1, Value::Null));
+    }
+}
+
+#[test]
+fn refusals_are_replies_or_a_status() {
+    let (status, reply) = said(Config::default(), "{}", b"", ChildExit::Code(0));
+    assert_eq!((status, reply.get("ok").and_then(Value::as_bool)), (1, Some(false)));
+    let mut config = Config::default();
+    config.choices.set("refusal", "crash").unwrap();
+    assert_eq!(said(config, "{}", b"", ChildExit::Code(0)), (1, Value::Null));
+}
+
+#[test]
+fn an_order_has_the_guarantees_that_are_true() {
+    let request = PLAIN.replace(
+        "\"payload\"",
+        r#""capability_context":{"guarantees":{"no_network":true,"no_env_read":false,"no_x":false}},"payload""#,
+    );
+    let order = Order::read(request.as_bytes(), &Config::default()).unwrap();
+    assert_eq!(order.guarantees, ["no_network"]);
+    let text = String::from_utf8(order.text(&Config::default())).unwrap();
+    assert!(
+        text.contains("\"guarantees\":[\"no_network\"]") && text.contains("\"payload\":{\"x\":1}"),
+        "{text}"
+    );
+    let unknown = request.replace("\"no_x\":false", "\"no_x\":true");
+    assert!(Order::read(unknown.as_bytes(), &Config::default()).is_err());
+}
