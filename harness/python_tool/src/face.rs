@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::face::{
-    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
-    Subject, What,
+    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Part, Reading, Rule,
+    Stimulus, Subject, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
@@ -156,7 +156,11 @@ impl Face for Runner {
             Some(wrong) => state.refused(wrong.clause, &line.bytes, &aim),
             None => state.accepted(request, stimulus.session, &aim),
         };
-        let mut ways = ways;
+        let (mut ways, mut extra) = (ways, extra);
+        // Whoever refuses what is right has that to answer for, and may do it by an exit status.
+        let is_failure =
+            |way: &Allowed<Way>| matches!(&way.outcome, Outcome::Answer(Way::Failure | Way::Raised(..)));
+        extra.any_exit |= !ways.iter().any(is_failure);
         let is_ended = |act: &Act| matches!(act, Act::Signal(_));
         if state.plan.steps.iter().any(|it| it.session == stimulus.session && is_ended(&it.act)) {
             ways.push(Allowed::silence());

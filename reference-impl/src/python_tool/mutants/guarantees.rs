@@ -11,7 +11,7 @@ use crate::python_tool::{Config, GUARANTEES};
 pub const MUTANTS: &[Mutant] = &[
     wire(
         "blocks-in-words",
-        &["PT-FSW-01", "PT-FSR-03", "PT-NET-01", "PT-SUB-01", "PT-ENW-02"],
+        &["PT-FSW-01", "PT-NET-01", "PT-SUB-01"],
         "A tool runs without any guarantee, and the reply says that it was blocked.",
         Edit::Both(
             |request| remove(request, "capability_context"),

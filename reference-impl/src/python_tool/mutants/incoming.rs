@@ -1,7 +1,7 @@
 //! Mutants that misread requests.
 
 use super::edit::{remove, slot};
-use super::{Edit, Mutant};
+use super::{Edit, Mutant, role};
 use crate::json::{Policy, Value};
 
 /// All of them.
@@ -44,6 +44,11 @@ pub const MUTANTS: &[Mutant] = table! {
     "members-in-order" ["PT-JSON-10"] "The version has to come first." => Edit::Bytes(|bytes| {
         let is_first = bytes.trim_ascii().starts_with(b"{\"protocol_version\"");
         if is_first || bytes.len() > 4_000 { bytes } else { Vec::new() }
+    });
+    "refuses-version-1" ["PT-REQ-01"] "Version 1 is too old for a plain call." => Edit::Request(|request| {
+        if role(request) == "any" {
+            *slot(request, "protocol_version") = Value::Number(2.into());
+        }
     });
     "takes-version-2" ["PT-REQ-02", "PT-REQ-19"] "A later version is taken for 1." => Edit::Request(|request| {
         if request.get("protocol_version").and_then(Value::as_i64) == Some(2) {

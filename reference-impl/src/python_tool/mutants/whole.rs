@@ -13,11 +13,11 @@ pub const MUTANTS: &[Mutant] = &[
     machine("dies-of-depth", &["PT-JSON-04"], "Deep nesting ends the process.", |inner| {
         Box::new(Deep { inner, open: 0 })
     }),
-    machine("ends-tools-early", &["PT-TIME-01"], "A tool is ended after 8 s.", |inner| {
+    machine("ends-tools-early", &["PT-TIME-01"], "A tool is ended after 5 s.", |inner| {
         wrap(inner, |inner, event, now, actions| {
             inner.handle(event, now, actions);
             if actions.iter().any(|action| matches!(action, Action::Spawn { .. })) {
-                actions.push(Action::WakeAt(now + 8_000));
+                actions.push(Action::WakeAt(now + 5_000));
             }
         })
     }),
