@@ -28,6 +28,10 @@ pub const NAMES: [&str; 6] = [
 const REFUSAL: &[&str] = &["reply", "crash"];
 const ENTRY: &[&str] = &["entry: string", "tool?: string"];
 
+const fn claim(name: &'static str) -> ConfigKey {
+    ConfigKey::feature(name, "one guarantee by itself, as `guarantees` lists it")
+}
+
 const fn role(name: &'static str) -> ConfigKey {
     ConfigKey::role(
         name,
@@ -53,6 +57,13 @@ pub const KEYS: &[ConfigKey] = &[
         &NAMES,
         "names of the guarantees that are enforced; by default the six",
     ),
+    ConfigKey::feature(ENFORCED, "guarantees hold on every route, as `enforcement` says"),
+    claim(NAMES[0]),
+    claim(NAMES[1]),
+    claim(NAMES[2]),
+    claim(NAMES[3]),
+    claim(NAMES[4]),
+    claim(NAMES[5]),
     role("any"),
     role("echo"),
     role("value"),

@@ -79,7 +79,7 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             "--without" => {
                 let name = value()?;
-                config.guarantees.retain(|known| known != name && name != "enforced");
+                config.guarantees.retain(|known| known != name);
             }
             _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
             word => words.push(word),

@@ -58,7 +58,8 @@ fn asks(request: &Value) -> bool {
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    [incoming::MUTANTS, outgoing::MUTANTS, guarantees::MUTANTS, whole::MUTANTS].concat()
+    [incoming::MUTANTS, outgoing::MUTANTS, guarantees::MUTANTS, guarantees::CONFIGURED, whole::MUTANTS]
+        .concat()
 }
 
 /// The mutant called `id`.

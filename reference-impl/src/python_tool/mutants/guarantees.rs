@@ -4,108 +4,67 @@ use super::edit::{remove, slot};
 use super::incoming::fail;
 use super::{Edit, Mutant, asks, patch, role};
 use crate::json::{Text, Value};
-use crate::mutant::{Seam, config};
+use crate::mutant::config;
 use crate::python_tool::{Config, GUARANTEES};
 
 /// All of them.
-pub const MUTANTS: &[Mutant] = &[
-    wire(
-        "blocks-in-words",
-        &["PT-FSW-01", "PT-NET-01", "PT-SUB-01"],
-        "A tool runs without any guarantee, and the reply says that it was blocked.",
-        Edit::Both(
-            |request| remove(request, "capability_context"),
-            |request, reply| {
-                if asks(request) && ROLES.contains(&role(request)) {
-                    fail(reply, "Blocked");
-                    *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
-                }
-            },
-        ),
-    ),
-    wire(
-        "tells-what-it-read",
-        &["PT-FSR-01", "PT-FSR-02", "PT-ENR-01", "PT-ENR-02", "PT-ENW-01", "PT-ENW-02"],
-        "A tool runs without any guarantee.",
-        Edit::Request(|request| remove(request, "capability_context")),
-    ),
-    wire(
-        "blocks-without-reason",
-        &["PT-GUAR-01"],
-        "What a guarantee forbids is a failure like any other.",
-        Edit::Reply(|_, reply| {
-            if kind(reply) != "URLError" && reply.get("error").is_some() {
-                remove(slot(reply, "error"), "reason_code");
-            }
-        }),
-    ),
-    wire(
-        "loses-a-wrapped-reason",
-        &["PT-GUAR-02"],
-        "The reason is lost where a library wraps the refusal.",
-        Edit::Reply(|_, reply| {
-            if kind(reply) == "URLError" {
-                remove(slot(reply, "error"), "reason_code");
-            }
-        }),
-    ),
-    wire(
-        "guards-always",
-        &["PT-GUAR-05", "PT-GUAR-08"],
-        "Every guarantee is in force, asked for or not.",
-        Edit::Request(|request| {
-            if request.get("capability_context").is_none() && ROLES.contains(&role(request)) {
-                let all = GUARANTEES.iter().map(|name| (Text::from(*name), Value::Bool(true))).collect();
-                *slot(slot(request, "capability_context"), "guarantees") = Value::Object(all);
-            }
-        }),
-    ),
-    wire(
-        "guards-in-a-sandbox-alone",
-        &["PT-GUAR-07"],
-        "Without `sandbox` no guarantee is in force.",
-        Edit::Request(|request| {
-            if request.get("sandbox").and_then(Value::as_bool) != Some(true) {
-                remove(request, "capability_context");
-            }
-        }),
-    ),
-    wire(
-        "one-reason-for-all",
-        &["PT-GUAR-08"],
-        "A tool's own PermissionError is told as blocked by a guarantee.",
-        Edit::Reply(|_, reply| {
-            if kind(reply) == "PermissionError" {
+pub const MUTANTS: &[Mutant] = table! {
+    "blocks-in-words" ["PT-FSW-01", "PT-NET-01", "PT-SUB-01"] "A tool runs without any guarantee, and the reply says that it was blocked." => Edit::Both(
+        |request| remove(request, "capability_context"),
+        |request, reply| {
+            if asks(request) && ROLES.contains(&role(request)) {
+                fail(reply, "Blocked");
                 *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
             }
-        }),
-    ),
-    wire(
-        "ignores-wrong-types",
-        &["PT-GUAR-09"],
-        "What has a wrong type in the context is as if it were not there.",
-        Edit::Request(|request| {
-            let is_flag = request.get("sandbox").is_none_or(|sandbox| sandbox.as_bool().is_some());
-            let context = request.get("capability_context");
-            let given = context.and_then(|context| context.get("guarantees")).and_then(Value::as_object);
-            let is_right =
-                given.is_some_and(|given| given.iter().all(|(_, value)| value.as_bool().is_some()));
-            if !is_flag || context.is_some() && !is_right {
-                remove(request, "capability_context");
-                remove(request, "sandbox");
-            }
-        }),
-    ),
-    wire(
-        "works-without-guarantees-alone",
-        &["PT-GUAR-10"],
-        "Within a guarantee a tool gets nothing.",
-        Edit::Reply(|request, reply| {
-            if asks(request) && role(request) == "echo" {
-                *slot(reply, "result") = Value::Object(Vec::new());
-            }
-        }),
-    ),
+        },
+    );
+    "tells-what-it-read" ["PT-FSR-01", "PT-FSR-02", "PT-ENR-01", "PT-ENR-02", "PT-ENW-01", "PT-ENW-02"] "A tool runs without any guarantee." => Edit::Request(|request| remove(request, "capability_context"));
+    "blocks-without-reason" ["PT-GUAR-01"] "What a guarantee forbids is a failure like any other." => Edit::Reply(|_, reply| {
+        if kind(reply) != "URLError" && reply.get("error").is_some() {
+            remove(slot(reply, "error"), "reason_code");
+        }
+    });
+    "loses-a-wrapped-reason" ["PT-GUAR-02"] "The reason is lost where a library wraps the refusal." => Edit::Reply(|_, reply| {
+        if kind(reply) == "URLError" {
+            remove(slot(reply, "error"), "reason_code");
+        }
+    });
+    "guards-always" ["PT-GUAR-05", "PT-GUAR-08"] "Every guarantee is in force, asked for or not." => Edit::Request(|request| {
+        if request.get("capability_context").is_none() && ROLES.contains(&role(request)) {
+            let all = GUARANTEES.iter().map(|name| (Text::from(*name), Value::Bool(true))).collect();
+            *slot(slot(request, "capability_context"), "guarantees") = Value::Object(all);
+        }
+    });
+    "guards-in-a-sandbox-alone" ["PT-GUAR-07"] "Without `sandbox` no guarantee is in force." => Edit::Request(|request| {
+        if request.get("sandbox").and_then(Value::as_bool) != Some(true) {
+            remove(request, "capability_context");
+        }
+    });
+    "one-reason-for-all" ["PT-GUAR-08"] "A tool's own PermissionError is told as blocked by a guarantee." => Edit::Reply(|_, reply| {
+        if kind(reply) == "PermissionError" {
+            *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
+        }
+    });
+    "ignores-wrong-types" ["PT-GUAR-09"] "What has a wrong type in the context is as if it were not there." => Edit::Request(|request| {
+        let is_flag = request.get("sandbox").is_none_or(|sandbox| sandbox.as_bool().is_some());
+        let context = request.get("capability_context");
+        let given = context.and_then(|context| context.get("guarantees")).and_then(Value::as_object);
+        let is_right =
+            given.is_some_and(|given| given.iter().all(|(_, value)| value.as_bool().is_some()));
+        if !is_flag || context.is_some() && !is_right {
+            remove(request, "capability_context");
+            remove(request, "sandbox");
+        }
+    });
+    "works-without-guarantees-alone" ["PT-GUAR-10"] "Within a guarantee a tool gets nothing." => Edit::Reply(|request, reply| {
+        if asks(request) && role(request) == "echo" {
+            *slot(reply, "result") = Value::Object(Vec::new());
+        }
+    });
+};
+
+/// Those whose shim or guard is another.
+pub const CONFIGURED: &[Mutant] = &[
     config(
         "guards-after-the-import",
         &["PT-GUAR-06"],
@@ -121,10 +80,10 @@ pub const MUTANTS: &[Mutant] = &[
             );
         },
     ),
-    watched("writes-are-watched", "no_filesystem_write", &["PT-FSW-02"]),
-    watched("reads-are-watched", "no_filesystem_read", &["PT-FSR-02"]),
-    watched("connections-are-watched", "no_network", &["PT-NET-02"]),
-    watched("processes-are-watched", "no_subprocess", &["PT-SUB-02"]),
+    config("writes-are-watched", &["PT-FSW-02"], WATCHED, |config| hook_alone(config, "no_filesystem_write")),
+    config("reads-are-watched", &["PT-FSR-02"], WATCHED, |config| hook_alone(config, "no_filesystem_read")),
+    config("connections-are-watched", &["PT-NET-02"], WATCHED, |config| hook_alone(config, "no_network")),
+    config("processes-are-watched", &["PT-SUB-02"], WATCHED, |config| hook_alone(config, "no_subprocess")),
     config(
         "the-environment-is-emptied",
         &["PT-ENR-02"],
@@ -167,6 +126,9 @@ pub const MUTANTS: &[Mutant] = &[
     }),
 ];
 
+/// The fault of those that leave a guarantee to Python.
+const WATCHED: &str = "An audit hook of Python alone sees to the guarantee.";
+
 /// Roles with an effect.
 const ROLES: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];
 
@@ -174,25 +136,7 @@ fn kind(reply: &Value) -> &str {
     reply.get("error").and_then(|error| error.get("type")).and_then(Value::as_str).unwrap_or_default()
 }
 
-const fn wire(id: &'static str, clauses: &'static [&'static str], fault: &'static str, edit: Edit) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(edit))
-}
-
 /// Python alone sees to a guarantee.
 fn hook_alone(config: &mut Config, guarantee: &str) {
     config.guarded.retain(|name| *name != guarantee);
-}
-
-const fn watched(id: &'static str, guarantee: &'static str, clauses: &'static [&'static str]) -> Mutant {
-    let fault = "An audit hook of Python alone sees to the guarantee.";
-    match guarantee.as_bytes() {
-        b"no_filesystem_write" => {
-            config(id, clauses, fault, |config| hook_alone(config, "no_filesystem_write"))
-        }
-        b"no_filesystem_read" => {
-            config(id, clauses, fault, |config| hook_alone(config, "no_filesystem_read"))
-        }
-        b"no_network" => config(id, clauses, fault, |config| hook_alone(config, "no_network")),
-        _ => config(id, clauses, fault, |config| hook_alone(config, "no_subprocess")),
-    }
 }

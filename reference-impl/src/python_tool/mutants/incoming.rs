@@ -50,55 +50,22 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "protocol_version") = Value::Number(2.into());
         }
     });
-    "takes-version-2" ["PT-REQ-02", "PT-REQ-19"] "A later version is taken for 1." => Edit::Request(|request| {
-        if request.get("protocol_version").and_then(Value::as_i64) == Some(2) {
-            *slot(request, "protocol_version") = Value::Number(1.into());
-        }
-    });
-    "takes-version-0" ["PT-REQ-02", "PT-REQ-19"] "An earlier version is taken for 1." => Edit::Request(|request| {
-        if request.get("protocol_version").and_then(Value::as_i64) == Some(0) {
-            *slot(request, "protocol_version") = Value::Number(1.into());
-        }
-    });
-    "takes-version-text" ["PT-REQ-02"] "The version may be a string." => Edit::Request(|request| {
-        if request.get("protocol_version").and_then(Value::as_str) == Some("1") {
-            *slot(request, "protocol_version") = Value::Number(1.into());
-        }
-    });
-    "takes-version-true" ["PT-REQ-02"] "The version true is 1, as Python has it." => Edit::Request(|request| {
-        if request.get("protocol_version").and_then(Value::as_bool) == Some(true) {
-            *slot(request, "protocol_version") = Value::Number(1.into());
-        }
-    });
-    "takes-no-version" ["PT-REQ-02"] "Without a version it is 1." => Edit::Request(|request| {
-        if request.get("protocol_version").is_none_or(|version| *version == Value::Null) {
-            *slot(request, "protocol_version") = Value::Number(1.into());
-        }
-    });
+    "takes-version-2" ["PT-REQ-02", "PT-REQ-19"] "A later version is taken for 1." => Edit::Request(|request| version(request, |it| it.as_i64() == Some(2)));
+    "takes-version-0" ["PT-REQ-02", "PT-REQ-19"] "An earlier version is taken for 1." => Edit::Request(|request| version(request, |it| it.as_i64() == Some(0)));
+    "takes-version-text" ["PT-REQ-02"] "The version may be a string." => Edit::Request(|request| version(request, |it| it.as_str() == Some("1")));
+    "takes-version-true" ["PT-REQ-02"] "The version true is 1, as Python has it." => Edit::Request(|request| version(request, |it| it.as_bool() == Some(true)));
+    "takes-no-version" ["PT-REQ-02"] "Without a version it is 1." => Edit::Request(|request| version(request, |it| *it == Value::Null));
     "needs-no-tool" ["PT-REQ-04"] "Nobody asks for the name of the tool." => Edit::Request(|request| {
         *slot(request, "tool") = Value::from("tool");
     });
-    "trims-the-entry" ["PT-REQ-06"] "White space around the entry is ignored." => Edit::Request(|request| {
-        let entry = request.get("entry").and_then(Value::as_str).map(|entry| entry.trim().to_owned());
-        if let Some(entry) = entry {
-            *slot(request, "entry") = Value::from(entry.as_str());
-        }
-    });
+    "trims-the-entry" ["PT-REQ-06"] "White space around the entry is ignored." => Edit::Request(|request| entry(request, |it| Some(it.trim().to_owned())));
     "takes-paths" ["PT-REQ-06"] "The entry may be a path." => Edit::Request(|request| {
-        let entry = request.get("entry").and_then(Value::as_str);
-        let entry = entry.map(|entry| entry.replace(".py:", ":").replace('/', "."));
-        if let Some(entry) = entry {
-            *slot(request, "entry") = Value::from(entry.as_str());
-        }
+        entry(request, |it| Some(it.replace(".py:", ":").replace('/', ".")));
     });
-    "takes-dots-for-a-colon" ["PT-REQ-06"] "The last dot may stand for the colon." => Edit::Request(|request| {
-        let entry = request.get("entry").and_then(Value::as_str).filter(|entry| !entry.contains(':'));
-        let entry = entry.and_then(|entry| entry.rsplit_once('.'));
-        let entry = entry.map(|(module, function)| format!("{module}:{function}"));
-        if let Some(entry) = entry {
-            *slot(request, "entry") = Value::from(entry.as_str());
-        }
-    });
+    "takes-dots-for-a-colon" ["PT-REQ-06"] "The last dot may stand for the colon." => Edit::Request(|request| entry(request, |it| {
+        let (module, function) = it.rsplit_once('.').filter(|_| !it.contains(':'))?;
+        Some(format!("{module}:{function}"))
+    }));
     "finds-one-module" ["PT-REQ-05"] "No module is found but one." => Edit::Request(|request| {
         let entry = request.get("entry").and_then(Value::as_str).unwrap_or_default();
         if entry.starts_with("tools.") && !entry.starts_with("tools.peerproof:") {
@@ -140,6 +107,22 @@ pub const MUTANTS: &[Mutant] = table! {
         },
     );
 };
+
+/// Takes a version for 1; what is absent is null.
+fn version(request: &mut Value, is: fn(&Value) -> bool) {
+    let version = slot(request, "protocol_version");
+    if is(version) {
+        *version = Value::Number(1.into());
+    }
+}
+
+/// Reads an entry in another way.
+fn entry(request: &mut Value, read: fn(&str) -> Option<String>) {
+    let other = request.get("entry").and_then(Value::as_str).and_then(read);
+    if let Some(other) = other {
+        *slot(request, "entry") = Value::from(other.as_str());
+    }
+}
 
 /// Makes a failure of a reply.
 pub(super) fn fail(reply: &mut Value, kind: &str) {
