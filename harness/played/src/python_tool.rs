@@ -7,6 +7,7 @@ use super::arguments::{refuse, split_mutant, split_presentation, variable};
 use super::presented::wrap_as;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::selftest::presentation::Harmless;
@@ -32,6 +33,12 @@ impl Played for PythonTool {
     fn references(&self) -> Vec<Reference> {
         let args = vec!["runner".to_owned()];
         vec![Reference { side: Side::Provider, commands: vec![(COMMAND, args)], harmless: Harmless::ALL }]
+    }
+
+    fn facts_of(&self, reference: &Reference) -> Facts {
+        let mut facts = self.boundary().usual_facts(reference.side);
+        facts.features.retain(|name, _| !io::python_tool::lacking().contains(&name.as_str()));
+        facts
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {

@@ -6,8 +6,8 @@
 //!
 //! Files are kept away by Landlock, sockets and processes by seccomp: whatever the tool does, in whatever language, and
 //! before its module is imported. The environment is empty from the start, and `/proc` closed, where it must not be read.
-//! That it is not written is watched by Python alone (an audit hook of the shim). What is refused where the kernel has no
-//! Landlock: the guard does not start the tool then.
+//! That it is not written is watched by Python alone (an audit hook of the shim). Where the kernel has no such Landlock
+//! (before Linux 6.2) the runner does not know the guarantees that need it: see [`lacking`].
 
 use std::collections::BTreeMap;
 use std::env;
@@ -40,6 +40,13 @@ const MODULES_MAX: usize = 20_000;
 const LEVELS_MAX: usize = 32;
 
 type Fault = Box<dyn std::error::Error>;
+
+/// The guarantees that this kernel cannot give.
+pub(super) fn lacking() -> &'static [&'static str] {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let made = rules.handle_access(AccessFs::from_write(ABI::V3)).and_then(|rules| rules.create());
+    if made.is_ok() { &[] } else { &["no_filesystem_write", "no_filesystem_read", "no_env_read"] }
+}
 
 /// Becomes the Python that runs a tool; returns only where that failed, with a sentence on standard error.
 pub(super) fn run(arguments: &[String]) -> i32 {

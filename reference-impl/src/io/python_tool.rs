@@ -24,6 +24,11 @@ pub const GUARD: &str = "guard";
 const USAGE: &str =
     "usage: python-tool runner [--without GUARANTEE]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
+/// The guarantees that the runner does not know, because the kernel of this machine cannot give them.
+pub fn lacking() -> &'static [&'static str] {
+    python_guard::lacking()
+}
+
 /// Runs the runner on the standard streams of this process and returns its exit status: 2 for arguments that make no sense,
 /// 70 when its own streams failed, 1 for a request that is refused, 143 when it was asked to end, else 0.
 ///
@@ -55,6 +60,7 @@ fn run(
     let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let own = own.to_str().ok_or("the path of this program is no text")?.to_owned();
     let words = words.iter().chain(&[GUARD]).map(|word| (*word).to_owned());
+    config.guarantees.retain(|name| !lacking().contains(name));
     config.guard = [own].into_iter().chain(words).collect();
     let mut machine = machine(config);
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
