@@ -192,3 +192,29 @@ fn of_many_differences_some_are_told() {
     let wrong = format!("[{}1]", "1,".repeat(1_000));
     assert_eq!(said("done", &[], &[("errors", &wrong)], Mode::Advance).len(), TOLD_MAX);
 }
+
+#[test]
+fn of_bounds_that_are_passed_at_once_either_is_the_reason() {
+    let ended = |reason: &'static str, hops: &'static str| {
+        let sent = [("llm_call_count", "10"), ("agent_hop_count", "21")];
+        let words = ("termination_reason", "\"no more\"");
+        let of_end = [("terminated", "true"), ("terminal_reason", reason), words];
+        let counts = [("llm_call_count", "11"), ("agent_hop_count", hops)];
+        said("plain", &sent, &[&of_end[..], &counts[..]].concat(), Mode::Advance)
+    };
+    assert_eq!(ended("\"max_llm_calls_exceeded\"", "22"), [""; 0]);
+    assert_eq!(ended("\"max_agent_hops_exceeded\"", "22"), [""; 0]);
+    // The other counter alone was passed.
+    assert_eq!(ended("\"max_agent_hops_exceeded\"", "21"), ["ENV-BOUND-01 /llm_call_count"]);
+}
+
+#[test]
+fn the_bound_of_stages_has_no_reason_of_its_own() {
+    let ended = |most| {
+        let words = ("termination_reason", "\"no more\"");
+        let of_end = [("terminated", "true"), ("terminal_reason", "\"max_iterations_exceeded\""), words];
+        said("plain", &[("max_stages", most)], &of_end, Mode::Advance)
+    };
+    assert_eq!(ended("1"), [""; 0]);
+    assert_eq!(ended("2"), ["ENV-BOUND-03 /terminal_reason"]);
+}
