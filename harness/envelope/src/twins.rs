@@ -1,6 +1,6 @@
 //! Replies to the same envelope: what of them may differ, because it was generated.
 
-use peerproof_engine::json::Json;
+use peerproof_engine::json::{Json, Number};
 
 use super::model::{self, Sent, token};
 use super::shape;
@@ -104,7 +104,11 @@ impl Pair<'_> {
                     deeper(&index.to_string(), "", &|it: &Json| it.as_array()?.get(index).cloned())
                 })
             }
-            (Some(Json::Number(_)), Some(Json::Number(_))) if is_own && is_generated => None,
+            (Some(Json::Number(one)), Some(Json::Number(two)))
+                if is_own && (is_generated || are_measured(at, one, two)) =>
+            {
+                None
+            }
             (Some(Json::String(one)), Some(Json::String(two)))
                 if is_own && !is_word && (is_generated || are_generated(one, two)) =>
             {
@@ -129,6 +133,13 @@ fn is_named(name: &str) -> bool {
         }
     }
     words.iter().any(|word| GENERATED.contains(&word.as_str()))
+}
+
+/// Whether two numbers look like times or durations, whatever their name is. The document has one other fraction.
+fn are_measured(at: &str, one: &Number, two: &Number) -> bool {
+    const UNIX_TIME_MIN: f64 = 1e9;
+    let is_measured = |it: &Number| !it.is_integral() || it.as_f64().is_some_and(|it| it >= UNIX_TIME_MIN);
+    !at.ends_with("/confidence") && (is_measured(one) || is_measured(two))
 }
 
 /// Whether a text looks like a generated key: it has a word of several characters with digits among them.
@@ -187,6 +198,7 @@ mod tests {
             ),
             ("metadata", r#"{"a":1}"#, r#"{"a":1,"elapsedSeconds":0.25}"#, r#"{"a":1,"elapsedSeconds":0.5}"#),
             ("metadata", "", r#"{"timings":{"plan":3}}"#, r#"{"timings":{"plan":4}}"#),
+            ("metadata", "", r#"{"wall":0.25,"when":1765360800}"#, r#"{"wall":0,"when":1765360801}"#),
             ("metadata", "", r#"{"run_7f3a":{"a":1}}"#, r#"{"run_81bc":{"a":1}}"#),
             (
                 "processing_history",
@@ -219,6 +231,13 @@ mod tests {
                 r#"{"intent":{"goals":["a"]}}"#,
                 r#"{"intent":{"goals":[]}}"#,
                 "/outputs/intent/goals",
+            ),
+            (
+                "outputs",
+                "{}",
+                r#"{"intent":{"confidence":0.5}}"#,
+                r#"{"intent":{"confidence":0.25}}"#,
+                "/outputs/intent/confidence",
             ),
             ("current_stage", "\"start\"", "\"stage1\"", "\"stage2\"", "/current_stage"),
             ("llm_call_count", "0", "1", "2", "/llm_call_count"),
