@@ -142,7 +142,7 @@ fn choices_are_made() {
     };
     pairs(json!({ "iteration": null }), "null_member", "absent", "refuse");
     pairs(json!({ "terminal_reason": "denied_by_policy" }), "inconsistent_input", "keep", "refuse");
-    pairs(json!({ "outputs": { "critic": { "verdict": "perhaps" } } }), "agent_shapes", "keep", "refuse");
+    pairs(json!({ "outputs": { "critic": { "verdict": 5 } } }), "agent_shapes", "keep", "refuse");
     pairs(json!({ "received_at": "2016-12-31T23:59:60Z" }), "leap_second", "accept", "refuse");
     pairs(json!({ "received_at": "2016-12-31 23:59:59Z" }), "space_for_t", "accept", "refuse");
     let done = json!({ "terminated": true, "terminal_reason": "denied_by_policy" });
