@@ -22,6 +22,7 @@ pub use present::{Presentation, present};
 pub use serde_form::SERDE_DEPTH_MAX;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::mem;
 use std::str::FromStr;
 
@@ -213,6 +214,14 @@ impl Json {
         removed
     }
 
+    /// Of members with one name only the first is left, in every object.
+    pub fn keep_first(&mut self) {
+        self.for_each_object(|members| {
+            let mut seen = BTreeSet::new();
+            members.retain(|(name, _)| seen.insert(name.clone()));
+        });
+    }
+
     /// The value at a JSON Pointer (RFC 6901), such as `/slots/0/type`; the empty pointer is the whole value.
     ///
     /// `None` when nothing is there or `pointer` is not a JSON Pointer.
@@ -317,6 +326,14 @@ macro_rules! from_integers {
 }
 
 from_integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+/// A text without the white space of JSON around it (RFC 8259 §2), which no form feed is.
+pub fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] | [rest @ .., b' ' | b'\t' | b'\n' | b'\r'] = text {
+        text = rest;
+    }
+    text
+}
 
 /// Behind the quote that ends the string whose content begins at `at` of a JSON text.
 pub fn string_end(text: &[u8], mut at: usize) -> usize {

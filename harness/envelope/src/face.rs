@@ -14,7 +14,7 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Exit, Transcript};
 
 use super::kept::{Mode, differences, is_same};
-use super::model::{self, Input, Sent, Stand, is_terminated, trimmed};
+use super::model::{self, Input, Sent, Stand, is_terminated};
 use super::shape::BOUNDS;
 use super::twins::parted;
 
@@ -116,7 +116,7 @@ impl Face for Engine {
         let broken = |clause, reason, expected: &str, got: String| {
             Reading::Broken(Finding::new(clause, reason, expected, got))
         };
-        let text = trimmed(frame.bytes);
+        let text = json::trim(frame.bytes);
         let decoded = json::decode(text, &DecodeLimits::default());
         let is_error = |value: &Json| {
             value.get("error").is_some_and(is_truthy)
@@ -270,7 +270,7 @@ fn mode(transcript: &Transcript) -> (Mode, bool) {
     let gave_back = |session: usize| {
         let line = lines::of_run(transcript, session)?;
         let sent = Input::read(&transcript.facts, &line.bytes).sent?;
-        let reply = json::decode(trimmed(&transcript.stdout(session)), &DecodeLimits::default()).ok()?;
+        let reply = json::decode(json::trim(&transcript.stdout(session)), &DecodeLimits::default()).ok()?;
         let has_stages_left = sent.normal.iter().all(model::has_stages_left);
         Some((is_same(&sent, &reply.value), has_stages_left))
     };

@@ -417,8 +417,8 @@ impl<'a> Comparison<'a> {
             }
             _ => {
                 let own = match old {
-                    Json::Number(number) if model::is_safe(number) => "ENV-JSON-08",
-                    Json::Number(number) if model::is_beyond_double(number) && new.is_null() => "ENV-JSON-12",
+                    Json::Number(number) if number.is_safe() => "ENV-JSON-08",
+                    Json::Number(number) if number.is_beyond_double() && new.is_null() => "ENV-JSON-12",
                     Json::Number(_) => "ENV-KEEP-06",
                     Json::String(text) if new.as_str().is_some_and(|new| is_cut(text, new)) => "ENV-SIZE-03",
                     Json::String(text) if !matches!(spelling(text), Spelling::Wrong) => "ENV-TIME-11",
@@ -624,7 +624,7 @@ fn length(envelope: &Json, name: &str) -> usize {
 
 /// Whether a number is another one to the nearest double, where only that is asked for.
 fn is_near(old: &Number, new: &Number) -> bool {
-    if model::is_safe(old) {
+    if old.is_safe() {
         return false;
     }
     match (old.as_f64(), new.as_f64()) {

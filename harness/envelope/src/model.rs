@@ -76,7 +76,7 @@ impl Input {
     /// Reads the bytes of an input.
     pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
         let mut traits = Vec::new();
-        let mut text = trimmed(bytes);
+        let mut text = json::trim(bytes);
         if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
             traits.push(open("ENV-JSON-09", "bom", "ignore", "refuse"));
             text = rest;
@@ -128,17 +128,17 @@ impl Input {
         if decoded.facts.lone_surrogates {
             traits.push(open("ENV-JSON-06", "lone_surrogates", "echo", "refuse"));
         }
-        if decoded.value.has_number(is_beyond_double) {
+        if decoded.value.has_number(Number::is_beyond_double) {
             // How it is taken says nothing of integers.
             traits.push(open("ENV-JSON-07", "", "", ""));
-        } else if decoded.value.has_number(is_big) {
+        } else if decoded.value.has_number(Number::is_big) {
             traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
         }
         let of_last = of_envelope(&decoded.value);
         let mut normal = vec![normal(&decoded.value)];
         if decoded.facts.duplicate_keys {
             let mut first = decoded.value.clone();
-            keep_first(&mut first);
+            first.keep_first();
             normal.push(self::normal(&first));
             traits.extend(of_either(of_last, of_envelope(&first)));
         } else {
@@ -147,22 +147,6 @@ impl Input {
         let second = second.filter(|it| it.value.as_object().is_some()).map(|it| self::normal(&it.value));
         Self { sent: Some(Sent { raw: decoded.value, normal, second, traits: traits.clone() }), traits }
     }
-}
-
-/// A text without the white space of JSON around it.
-pub fn trimmed(mut text: &[u8]) -> &[u8] {
-    const WHITE: [u8; 4] = *b" \t\r\n";
-    while let [first, rest @ ..] = text
-        && WHITE.contains(first)
-    {
-        text = rest;
-    }
-    while let [rest @ .., last] = text
-        && WHITE.contains(last)
-    {
-        text = rest;
-    }
-    text
 }
 
 /// What bears on whether either of two readings is accepted: whatever one of them allows is allowed.
@@ -444,32 +428,6 @@ fn filled(shape: &Shape, value: &Json) -> Json {
         }
     }
     filled
-}
-
-/// Of members with one name the first is kept.
-fn keep_first(value: &mut Json) {
-    value.for_each_object(|members| {
-        let mut seen = std::collections::BTreeSet::new();
-        members.retain(|(name, _)| seen.insert(name.clone()));
-    });
-}
-
-/// Whether a number is an integer beyond ±(2^53−1), or beyond a double.
-fn is_big(number: &Number) -> bool {
-    match number.as_f64() {
-        None => true,
-        Some(value) => value.abs() >= SAFE && number.is_integral() && !is_safe(number),
-    }
-}
-
-/// Whether a number is beyond a double.
-pub fn is_beyond_double(number: &Number) -> bool {
-    number.as_f64().is_none()
-}
-
-/// Whether a number is an integer within ±(2^53−1).
-pub fn is_safe(number: &Number) -> bool {
-    number.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53)
 }
 
 #[cfg(test)]

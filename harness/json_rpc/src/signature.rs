@@ -8,9 +8,6 @@ use peerproof_engine::json::{Json, Number};
 /// What a signature says that it is.
 const CONTEXT: &[u8] = b"JSONRPC-HMAC-SHA256-V1\n";
 
-/// The largest integer that has one canonical form.
-const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
-
 /// The signature of a message, with or without one in it: of its canonical form without `auth.signature`.
 pub fn signature(key: &[u8], message: &Json) -> String {
     use base64::Engine as _;
@@ -167,7 +164,7 @@ pub fn signable(value: &Json) -> Signable {
 }
 
 fn of_number(number: &Number) -> Signable {
-    let is_safe = number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= SAFE_INTEGER_MAX);
+    let is_safe = number.is_safe();
     match (number.text().contains(['.', 'e', 'E']), number.as_f64()) {
         (false, _) if is_safe => Signable::Yes,
         (false, _) => Signable::No,

@@ -16,7 +16,7 @@ use peerproof_engine::plan::Act;
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::expect::{Made, State};
-use super::model::{Call, Request, Stand, is_big, is_same};
+use super::model::{Call, Request, Stand, is_same};
 use super::project::spec_of;
 
 /// The command of a local runner.
@@ -169,7 +169,7 @@ impl Face for Runner {
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
-        let text = frame.bytes.trim_ascii();
+        let text = json::trim(frame.bytes);
         let exit = frame.exit.unwrap_or(Exit::Code(0));
         if text.is_empty() {
             return match exit {
@@ -287,7 +287,7 @@ impl Face for Runner {
             }
             ("big_integers", Message::Success { result, .. }) => {
                 let kept =
-                    |number: &json::Number| is_big(number) && call.payload.has_number(|it| it == number);
+                    |number: &json::Number| number.is_big() && call.payload.has_number(|it| it == number);
                 Some(if result.has_number(kept) { "exact" } else { "round" })
             }
             _ => allowed.shows,

@@ -14,9 +14,6 @@ pub const BYTES_MAX: usize = 10 << 20;
 /// Levels of nesting that every runner takes.
 pub const NESTING_MAX: u64 = 64;
 
-/// Largest integer that every runner keeps exactly.
-const SAFE: f64 = 9_007_199_254_740_991.0;
-
 /// How something about a request bears on whether it is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stand {
@@ -81,7 +78,7 @@ impl Request {
     /// Reads the bytes of a request.
     pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
         let mut traits = Vec::new();
-        let mut text = bytes.trim_ascii();
+        let mut text = json::trim(bytes);
         if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
             traits.push(open("PT-FRAME-11", "bom", "ignore", "refuse"));
             text = rest;
@@ -116,8 +113,8 @@ impl Request {
         if decoded.facts.lone_surrogates {
             traits.push(open("PT-JSON-06", "lone_surrogates", "echo", "refuse"));
         }
-        let big_numbers = decoded.value.has_number(is_big);
-        if decoded.value.has_number(|number| number.as_f64().is_none()) {
+        let big_numbers = decoded.value.has_number(Number::is_big);
+        if decoded.value.has_number(Number::is_beyond_double) {
             traits.push(open("PT-JSON-11", "", "", ""));
         } else if big_numbers {
             traits.push(open("PT-JSON-07", "big_integers", "exact", "refuse"));
@@ -128,10 +125,7 @@ impl Request {
             call.lone_surrogates = decoded.facts.lone_surrogates;
             call.first = decoded.facts.duplicate_keys.then(|| {
                 let mut first = decoded.value.clone();
-                first.for_each_object(|members| {
-                    let mut seen = BTreeSet::new();
-                    members.retain(|(name, _)| seen.insert(name.clone()));
-                });
+                first.keep_first();
                 first.get("payload").cloned().unwrap_or_default()
             });
         }
@@ -268,17 +262,6 @@ fn form_of(entry: &str) -> Form {
     }
 }
 
-/// Whether a number is an integer beyond ±(2^53−1), or beyond a double.
-pub fn is_big(number: &Number) -> bool {
-    match number.as_f64() {
-        None => true,
-        Some(value) => {
-            let is_safe = || number.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53);
-            value.abs() >= SAFE && number.is_integral() && !is_safe()
-        }
-    }
-}
-
 /// Whether what came back is what was sent, as JSON. Large numbers may have been rounded.
 pub fn is_same(sent: &Json, came: &Json) -> bool {
     let mut pending = vec![(sent, came)];
@@ -302,7 +285,7 @@ pub fn is_same(sent: &Json, came: &Json) -> bool {
             }
             (Json::Number(sent), Json::Number(number)) => {
                 let is_rounded =
-                    || is_big(sent) && sent.as_f64().is_some() && sent.as_f64() == number.as_f64();
+                    || sent.is_big() && sent.as_f64().is_some() && sent.as_f64() == number.as_f64();
                 if sent != number && !is_rounded() {
                     return false;
                 }

@@ -76,6 +76,24 @@ impl Number {
         decimal.is_zero() || !decimal.exponent().negative
     }
 
+    /// An integer within ±(2^53−1), which every peer keeps exactly (readings §0).
+    pub fn is_safe(&self) -> bool {
+        self.as_i64().is_some_and(|value| value.unsigned_abs() < 1 << 53)
+    }
+
+    /// Beyond the range of a double.
+    pub fn is_beyond_double(&self) -> bool {
+        self.as_f64().is_none()
+    }
+
+    /// An integer that is not [safe](Self::is_safe), or a number beyond a double: what a peer with doubles changes.
+    pub fn is_big(&self) -> bool {
+        match self.as_i64() {
+            Some(_) => !self.is_safe(),
+            None => self.is_integral() || self.is_beyond_double(),
+        }
+    }
+
     fn decimal(&self) -> Decimal<'_> {
         Decimal::of(self.text())
     }

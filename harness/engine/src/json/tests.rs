@@ -374,3 +374,39 @@ proptest! {
 fn json_ok(text: &str) -> bool {
     decode_bytes(text.as_bytes()).is_ok()
 }
+
+#[test]
+fn big_numbers_are_those_that_doubles_change() {
+    let is_big = |text: &str| Number::from_text(text).unwrap().is_big();
+    for text in
+        ["9007199254740992", "-9007199254740992", "1e300", "1e400", "-0.5e999", "18446744073709551616"]
+    {
+        assert!(is_big(text), "{text}");
+    }
+    for text in [
+        "9007199254740991",
+        "-9007199254740991",
+        "0",
+        "-0.0",
+        "1.5",
+        "1e3",
+        "0.1000000000000000055",
+        "5e-324",
+    ] {
+        assert!(!is_big(text), "{text}");
+    }
+}
+
+#[test]
+fn of_members_with_one_name_the_first_is_kept_at_every_depth() {
+    let mut value: Json = r#"{"a":[{"b":1,"b":2}],"a":3,"c":4}"#.parse().unwrap();
+    value.keep_first();
+    assert_eq!(value, r#"{"a":[{"b":1}],"c":4}"#.parse().unwrap());
+}
+
+#[test]
+fn white_space_is_what_json_calls_so() {
+    assert_eq!(trim(b" \t\r\n{ }\n "), b"{ }");
+    assert_eq!(trim(b"\x0c{}\x0b"), b"\x0c{}\x0b");
+    assert_eq!(trim(b" \n"), b"");
+}

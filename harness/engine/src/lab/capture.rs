@@ -18,7 +18,7 @@ pub(crate) struct Taken {
 impl Taken {
     /// What is taken out of `reply`.
     pub(crate) fn of(reply: &[u8], capture: &Capture) -> Self {
-        let decoded = json::decode(reply.trim_ascii(), &DecodeLimits::default()).ok();
+        let decoded = json::decode(json::trim(reply), &DecodeLimits::default()).ok();
         let reply = decoded.as_ref().map(|decoded| &decoded.value);
         let is_last = capture.until.as_ref().and_then(|until| reply?.pointer(until));
         Self {

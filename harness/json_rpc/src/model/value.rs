@@ -13,9 +13,6 @@ pub enum Same {
     Exactly,
 }
 
-/// The largest integer that every double-based peer holds exactly.
-const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
-
 /// Compares what came back with what was sent. The order of members does not matter.
 pub fn same(sent: &Json, came: &Json) -> Same {
     let mut least = Same::Exactly;
@@ -66,19 +63,12 @@ fn numbers(sent: &Number, came: &Number) -> Same {
 
 /// Whether some number in it is an integer that a double may not hold, or beyond every double.
 pub fn has_big_numbers(value: &Json) -> bool {
-    value.has_number(is_big)
+    value.has_number(Number::is_big)
 }
 
 /// Whether some number in it is beyond every double.
 pub fn has_numbers_beyond_doubles(value: &Json) -> bool {
-    value.has_number(|number| number.as_f64().is_none())
-}
-
-fn is_big(number: &Number) -> bool {
-    match number.as_i64() {
-        Some(integer) => integer.unsigned_abs() > SAFE_INTEGER_MAX,
-        None => number.is_integral() || number.as_f64().is_none(),
-    }
+    value.has_number(Number::is_beyond_double)
 }
 
 #[cfg(test)]
