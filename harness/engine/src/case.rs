@@ -20,6 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use include_dir::Dir;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::{Table, Value};
@@ -115,6 +116,13 @@ pub struct Loaded<S> {
     pub file: String,
     /// The row.
     pub case: Case<S>,
+}
+
+/// Names and texts of the case files of a folder, in the order of their names; those of folders within it are not among
+/// them.
+pub fn files<'a>(folder: &'a Dir<'a>) -> BTreeSet<(&'a str, &'a str)> {
+    let files = folder.files();
+    files.filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?))).collect()
 }
 
 /// Reads case files, given as (name, text), in order.

@@ -65,12 +65,7 @@ struct Row {
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        let mut files: Vec<(&str, &str)> = FILES
-            .files()
-            .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
-            .collect();
-        files.sort_unstable();
-        case::load(files)
+        case::load(case::files(&FILES))
             .unwrap_or_else(|error| unreachable!("corpora/envelope/cases does not load: {error}"))
     })
 }

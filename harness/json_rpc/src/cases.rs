@@ -36,11 +36,7 @@ fn all<S: DeserializeOwned>(folder: &str, cases: &'static OnceLock<Vec<Loaded<S>
 /// Names and texts of a folder's files.
 pub(crate) fn files(folder: &str) -> BTreeSet<(&'static str, &'static str)> {
     let folder = if folder.is_empty() { Some(&FILES) } else { FILES.get_dir(folder) };
-    folder
-        .into_iter()
-        .flat_map(Dir::files)
-        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
-        .collect()
+    folder.map(case::files).unwrap_or_default()
 }
 
 /// A message with what stands behind it, by default a line feed.

@@ -104,12 +104,7 @@ fn all() -> &'static [Loaded<Row>] {
 }
 
 fn load() -> Result<Vec<Loaded<Row>>, String> {
-    let mut files: Vec<(&str, &str)> = FILES
-        .files()
-        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
-        .collect();
-    files.sort_unstable();
-    let cases: Vec<Loaded<Row>> = case::load(files)?;
+    let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
     let facts = super::usual::facts(Side::Provider);
     for Loaded { file, case } in &cases {
         let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
