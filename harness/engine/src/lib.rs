@@ -26,6 +26,7 @@ pub mod facts;
 pub mod filter;
 pub mod finding;
 pub mod fixture;
+pub mod free_data;
 pub mod fuzz;
 pub mod json;
 pub mod judge;

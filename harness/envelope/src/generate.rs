@@ -1,6 +1,7 @@
 //! Envelopes of every version level, as drawn.
 
 use peerproof_engine::facts::Facts;
+use peerproof_engine::free_data;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
@@ -9,31 +10,9 @@ use peerproof_engine::rng::Rng;
 use super::shape::{self, Shape, What};
 use super::talk::{self, Talk};
 
-/// Strings that are easily lost or changed on the way.
-const STRINGS: &[&str] = &[
-    "",
-    "x",
-    "é€😀",
-    "e\u{301}",
-    "\u{0}",
-    "a\nb\r\n",
-    "\u{2028}",
-    "\\u0041",
-    "<&>'\"",
-    "null",
-    "5",
-    "2025-12-10T10:00:00+00:00",
-    " blank ",
-    "\u{feff}",
-];
-
 /// Names that are easily lost on the way.
 const NAMES: &[&str] =
     &["k", "", "__proto__", "constructor", "a.b", "a/b~c", "Envelope_Id", "K", "é", "error"];
-
-/// Numbers to the edges of what is kept exactly.
-const NUMBERS: &[&str] =
-    &["0", "-0.0", "1.5", "9007199254740991", "-9007199254740991", "1e-7", "0.1", "123456789.25", "1E2"];
 
 /// Times of every legal spelling.
 const TIMES: &[&str] = &[
@@ -86,7 +65,7 @@ pub fn envelope(rng: &mut Rng) -> String {
         }
     }
     for _ in 0..rng.below(3) {
-        changes.push((format!("x_{}", rng.below(9)), free(rng, 3).to_text()));
+        changes.push((format!("x_{}", rng.below(9)), free_data::value(NAMES, rng, 3).to_text()));
     }
     talk::with(&base, changes.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
@@ -105,19 +84,20 @@ fn spoilt(text: &str, rng: &mut Rng) -> String {
 
 /// A right value of a shape.
 fn value(shape: &Shape, rng: &mut Rng) -> Json {
-    let string = |rng: &mut Rng| Json::from(*rng.pick(STRINGS));
     match &shape.what {
         _ if shape.nullable && rng.chance(1, 4) => Json::Null,
-        What::Any => Json::array((0..rng.below(3)).map(|_| object(rng, 2)).collect::<Vec<_>>()),
+        What::Any => {
+            Json::array((0..rng.below(3)).map(|_| free_data::object(NAMES, rng, 2)).collect::<Vec<_>>())
+        }
         What::Text if !shape.one_of.is_empty() => Json::from(rng.pick(&shape.one_of).as_str()),
-        What::Text => string(rng),
+        What::Text => free_data::string(rng),
         What::Id(prefix) => Json::from(format!("{prefix}{:016x}", rng.next_u64())),
         What::Time => Json::from(*rng.pick(TIMES)),
         What::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(4)).unwrap_or(0)),
-        What::Number => number(rng),
+        What::Number => free_data::number(rng),
         What::Flag => Json::from(rng.chance(1, 2)),
         What::List(item) => Json::array((0..rng.below(3)).map(|_| value(item, rng)).collect::<Vec<_>>()),
-        What::Map(item) if matches!(item.what, What::Any) => object(rng, 4),
+        What::Map(item) if matches!(item.what, What::Any) => free_data::object(NAMES, rng, 4),
         What::Map(item) => {
             let mut map = Json::Object(Vec::new());
             for _ in 0..rng.below(4) {
@@ -126,7 +106,7 @@ fn value(shape: &Shape, rng: &mut Rng) -> Json {
             map
         }
         What::Record(members) => {
-            let mut record = object(rng, 2);
+            let mut record = free_data::object(NAMES, rng, 2);
             for (name, shape) in members {
                 if rng.chance(2, 3) {
                     record.set(name, value(shape, rng));
@@ -134,30 +114,5 @@ fn value(shape: &Shape, rng: &mut Rng) -> Json {
             }
             record
         }
-    }
-}
-
-fn number(rng: &mut Rng) -> Json {
-    rng.pick(NUMBERS).parse().unwrap_or_default()
-}
-
-/// An object of free data.
-fn object(rng: &mut Rng, levels: u32) -> Json {
-    let mut object = Json::Object(Vec::new());
-    for _ in 0..rng.below(4) {
-        object.set(rng.pick::<&str>(NAMES), free(rng, levels));
-    }
-    object
-}
-
-/// Free data.
-fn free(rng: &mut Rng, levels: u32) -> Json {
-    match rng.below(if levels == 0 { 5 } else { 7 }) {
-        0 => Json::Null,
-        1 => Json::from(rng.chance(1, 2)),
-        2 => number(rng),
-        3 | 4 => Json::from(*rng.pick(STRINGS)),
-        5 => Json::array((0..rng.below(4)).map(|_| free(rng, levels - 1)).collect::<Vec<_>>()),
-        _ => object(rng, levels.saturating_sub(1)),
     }
 }

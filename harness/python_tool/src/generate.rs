@@ -1,23 +1,15 @@
 //! Requests as drawn: right ones with payloads that are easily changed on the way, and some that are wrong in one place.
 
 use peerproof_engine::facts::Facts;
-use peerproof_engine::json::Json;
+use peerproof_engine::free_data;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 
 use super::talk::{Sending, Talk};
 
-/// Strings that are easily lost or changed on the way.
-const STRINGS: &[&str] =
-    &["", "x", "é€😀", "e\u{301}", "\u{0}", "a\nb\r\n", "\u{2028}", "\\u0041", "<&>'\"", "null", "\u{feff}"];
-
 /// Names that are easily lost on the way.
 const NAMES: &[&str] = &["k", "", "__class__", "self", "a.b", "ok", "result", "K", "é", "given", "named"];
-
-/// Numbers to the edges of what is kept exactly.
-const NUMBERS: &[&str] =
-    &["0", "-0.0", "1.5", "9007199254740991", "-9007199254740991", "1e-7", "0.1", "123456789.25", "1E2"];
 
 /// A member, and values that are wrong for it.
 const WRONG: &[(&str, &[&str])] = &[
@@ -54,31 +46,10 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         }
         let role = *rng.pick(&["echo", "echo", "echo", "any", "greet", "value", "fail", "blob", "noise"]);
         let payload = match role {
-            "echo" => Payload::text(object(rng, 3).to_text()),
+            "echo" => Payload::text(free_data::object(NAMES, rng, 3).to_text()),
             _ => talk.payload(role, None).0,
         };
         talk.send(talk.request(role, payload, &with), None, Sending::default());
     }
     talk.plan()
-}
-
-/// An object of free data.
-fn object(rng: &mut Rng, levels: u32) -> Json {
-    let mut object = Json::Object(Vec::new());
-    for _ in 0..rng.below(5) {
-        object.set(rng.pick::<&str>(NAMES), free(rng, levels));
-    }
-    object
-}
-
-/// Free data.
-fn free(rng: &mut Rng, levels: u32) -> Json {
-    match rng.below(if levels == 0 { 5 } else { 7 }) {
-        0 => Json::Null,
-        1 => Json::from(rng.chance(1, 2)),
-        2 => rng.pick::<&str>(NUMBERS).parse().unwrap_or_default(),
-        3 | 4 => Json::from(*rng.pick(STRINGS)),
-        5 => Json::array((0..rng.below(4)).map(|_| free(rng, levels - 1)).collect::<Vec<_>>()),
-        _ => object(rng, levels.saturating_sub(1)),
-    }
 }
