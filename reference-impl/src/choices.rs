@@ -84,7 +84,38 @@ macro_rules! choices_of {
     };
 }
 
-pub(crate) use {choices, choices_of};
+/// Makes enumerations of two values, such as most choices are.
+macro_rules! two {
+    ($($(#[$doc:meta])* $name:ident { $one:ident, $other:ident }),* $(,)?) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name {
+            /// The value of that name.
+            $one,
+            /// The value of that name.
+            $other,
+        })*
+    };
+}
+
+pub(crate) use {choices, choices_of, two};
+
+two! {
+    /// What becomes of a byte order mark.
+    Bom { Ignore, Refuse },
+    /// What becomes of more than the limit of bytes.
+    OverSize { Refuse, Process },
+}
+
+impl Bom {
+    /// The text without a mark before it, or as it is: where it is no part of JSON it is refused as what is no JSON.
+    pub fn strip(self, text: &[u8]) -> &[u8] {
+        match self {
+            Self::Ignore => text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text),
+            Self::Refuse => text,
+        }
+    }
+}
 
 /// The keys of a boundary, each with its values.
 pub type Known = &'static [(&'static str, &'static [&'static str])];

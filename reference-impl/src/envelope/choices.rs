@@ -1,6 +1,8 @@
 //! What the contract leaves open for an engine, as values (contract §8 `[choices]`).
 
-use crate::choices::choices;
+use crate::choices::{choices, two};
+
+pub use crate::choices::{Bom, OverSize};
 
 choices! {
     /// What an engine does with an envelope.
@@ -37,19 +39,6 @@ choices! {
     bom: Bom = Bom::Refuse, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
 }
 
-macro_rules! two {
-    ($($(#[$doc:meta])* $name:ident { $one:ident, $other:ident }),* $(,)?) => {
-        $($(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name {
-            /// The value of that name.
-            $one,
-            /// The value of that name.
-            $other,
-        })*
-    };
-}
-
 two! {
     /// See [`Choices::process`].
     Process { Identity, Advance },
@@ -63,10 +52,6 @@ two! {
     Kept { Same, Refuse },
     /// What a lenient reader takes.
     Lenient { Accept, Refuse },
-    /// See [`Choices::over_size`].
-    OverSize { Refuse, Process },
-    /// See [`Choices::bom`].
-    Bom { Ignore, Refuse },
 }
 
 /// See [`Choices::pending_input`].

@@ -1,7 +1,7 @@
 //! The engine of `process`: one envelope in, one envelope out.
 
 use super::advance::advance;
-use super::choices::{Bom, Kept, OverBound, OverSize, Pending, Process, TrailingText};
+use super::choices::{Kept, OverBound, OverSize, Pending, Process, TrailingText};
 use super::validate::{complete, is_inconsistent, over_bound};
 use super::{Config, Members, datetime, get};
 use crate::json::{self, ErrorKind, Value, write_value};
@@ -9,9 +9,6 @@ use crate::machine::{Action, Event, Machine, Millis};
 
 /// Exit status when an envelope is refused.
 const STATUS_REFUSED: i32 = 1;
-
-/// A byte order mark.
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What of standard input is kept: the object's text, without the white space around it.
 #[derive(Debug, Default)]
@@ -89,10 +86,7 @@ impl Engine {
 
     fn read(&self, input: &[u8]) -> Result<Value, String> {
         let choices = &self.config.choices;
-        let input = match input.strip_prefix(BOM) {
-            Some(rest) if choices.bom == Bom::Ignore => rest,
-            _ => input,
-        };
+        let input = choices.bom.strip(input);
         let parse = |text: &[u8]| Value::parse(text, self.config.limits.nesting_max, &choices.policy());
         let read = parse(input).or_else(|error| match error.kind {
             ErrorKind::Trailing | ErrorKind::Utf8 if choices.trailing_text == TrailingText::Ignore => {

@@ -1,6 +1,7 @@
 //! What the contract leaves open for a driver ([`Choices`]) and for a selector ([`SelectorChoices`]), as values (contract
 //! §2; §8 `[choices]`).
 
+pub use crate::choices::Bom;
 pub use crate::frame::{BlankLine, LastLine};
 
 pub use driver::Choices;
@@ -42,15 +43,6 @@ pub enum Refusal {
     AskSup,
     /// It stops.
     Noop,
-}
-
-/// A mark of byte order before the payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bom {
-    /// It is no part of the payload.
-    Ignore,
-    /// The payload is not JSON.
-    Refuse,
 }
 
 /// A driver that wrote a valid block and exited with status 0 while a child of it holds the pipe.

@@ -1,6 +1,6 @@
 //! The payload of a driver, read strictly and without a tree (`policy` §2 "Input"; contract §2 "Payload and block").
 
-use super::choices::{AbsentFields, Bom, Choices, DuplicateSids};
+use super::choices::{AbsentFields, Choices, DuplicateSids};
 use super::{Menu, Sid, elements};
 use crate::dispatcher::text::normalise;
 use crate::json::{Kind, Object, Raw, Scanner};
@@ -53,10 +53,7 @@ impl Payload {
     /// One sentence: they are no strict JSON object, a listed member has a wrong type, or the choices refuse what they
     /// lack or hold twice.
     pub fn read(bytes: &[u8], nesting_max: usize, choices: &Choices) -> Result<Self, String> {
-        let bytes = match choices.bom {
-            Bom::Ignore => bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes),
-            Bom::Refuse => bytes,
-        };
+        let bytes = choices.bom.strip(bytes);
         let normal = normalise(bytes, nesting_max, &choices.policy())
             .map_err(|error| format!("malformed payload: {error}"))?;
         let mut scanner = Scanner::new(nesting_max);
@@ -132,6 +129,7 @@ fn string(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choices::Bom;
 
     fn read(text: &str) -> Result<Payload, String> {
         Payload::read(text.as_bytes(), 64, &Choices::default())

@@ -1,6 +1,8 @@
 //! What the contract leaves open for a runner, as values (contract §8 `[choices]`).
 
-use crate::choices::choices;
+use crate::choices::{choices, two};
+
+pub use crate::choices::{Bom, OverSize};
 
 choices! {
     /// How a request that is wrong is refused.
@@ -19,19 +21,6 @@ choices! {
     sandbox_unsupported: Unknown = Unknown::Ignore, { "run" => Unknown::Ignore, "refuse" => Unknown::Refuse };
 }
 
-macro_rules! two {
-    ($($(#[$doc:meta])* $name:ident { $one:ident, $other:ident }),* $(,)?) => {
-        $($(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $name {
-            /// The value of that name.
-            $one,
-            /// The value of that name.
-            $other,
-        })*
-    };
-}
-
 two! {
     /// See [`Choices::refusal`].
     Refusal { Reply, Crash },
@@ -39,8 +28,4 @@ two! {
     Unknown { Refuse, Ignore },
     /// See [`Choices::env_read_block`].
     EnvRead { Refuse, Empty },
-    /// See [`Choices::over_size`].
-    OverSize { Refuse, Process },
-    /// See [`Choices::bom`].
-    Bom { Ignore, Refuse },
 }

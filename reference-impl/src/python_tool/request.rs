@@ -1,11 +1,8 @@
 //! Requests: what is read of them, and what is refused.
 
 use super::Config;
-use super::choices::{Bom, EnvRead, Unknown};
+use super::choices::{EnvRead, Unknown};
 use crate::json::{Value, write_str, write_value};
-
-/// A byte order mark.
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A call that a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +22,7 @@ impl Order {
     /// One sentence: why it is refused.
     pub fn read(input: &[u8], config: &Config) -> Result<Self, String> {
         let choices = &config.choices;
-        let input = match input.strip_prefix(BOM) {
-            Some(rest) if choices.bom == Bom::Ignore => rest,
-            _ => input,
-        };
+        let input = choices.bom.strip(input);
         let request = Value::parse(input, config.limits.nesting_max, &choices.policy())
             .map_err(|error| error.to_string())?;
         if request.as_object().is_none() {

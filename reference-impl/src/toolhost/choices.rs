@@ -1,5 +1,6 @@
 //! What the contract leaves open for a toolhost, as values (contract §8 `[choices]`).
 
+pub use crate::choices::Bom;
 use crate::choices::choices;
 pub use crate::frame::LastLine;
 
@@ -78,15 +79,6 @@ choices! {
     lease_enforce_true: bool = false, { "off" => false, "enforce" => true };
     /// A run asks for leases where a session would. No run can have one: each is refused.
     lease_enforce_in_run_mode: bool = false, { "off" => false, "enforce" => true };
-}
-
-/// See [`Choices::bom`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bom {
-    /// It is dropped.
-    Ignore,
-    /// The request is malformed.
-    Refuse,
 }
 
 /// See [`Choices::blank_line`].

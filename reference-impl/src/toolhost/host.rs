@@ -140,7 +140,7 @@ impl Host {
     ) -> Result<Progress, Refusal> {
         let Self { config, components, scanner, input_scanner, printed, .. } = self;
         let Config { choices, limits, .. } = &*config;
-        let text = super::request::without_bom(text, choices);
+        let text = choices.bom.strip(text);
         let serve = config.mode == Mode::Serve;
         let request = Request::read(scanner, text, serve, limits.nesting_max, choices)?;
 

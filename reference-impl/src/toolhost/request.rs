@@ -1,6 +1,6 @@
 //! From the bytes of a request to its members (IPC §3).
 
-use super::choices::{Bom, Choices, InputsMember, NullMember};
+use super::choices::{Choices, InputsMember, NullMember};
 use crate::json::{Document, DuplicateKeys, Kind, Raw, RawStr, Scanner, Value};
 
 /// The members of a request, of the right types.
@@ -26,14 +26,6 @@ pub(super) struct Request<'t> {
 /// True for a request of nothing but white space.
 pub(super) fn is_blank(request: &[u8]) -> bool {
     request.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n'))
-}
-
-/// `request` without a byte order mark, where that is chosen.
-pub(super) fn without_bom<'t>(request: &'t [u8], choices: &Choices) -> &'t [u8] {
-    match choices.bom {
-        Bom::Ignore => request.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(request),
-        Bom::Refuse => request,
-    }
 }
 
 impl<'t> Request<'t> {

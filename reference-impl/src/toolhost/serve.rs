@@ -103,7 +103,7 @@ impl Serve {
 /// Answers one line; returns true when the session has ended with it.
 fn answer(host: &mut Host, line: &[u8], now: Millis, out: &mut Out<'_>) -> bool {
     let choices = &host.config().choices;
-    let text = super::request::without_bom(line, choices);
+    let text = choices.bom.strip(line);
     if text.first().is_none_or(|b| b.is_ascii_whitespace()) && is_blank(text) {
         match choices.blank_line {
             BlankLine::Ignore => return false,
