@@ -1,6 +1,7 @@
 //! Arguments that reference peers of every boundary take.
 
 use peerproof_reference::io;
+use peerproof_reference::mutant::ShellFault;
 
 use peerproof_engine::selftest::presentation::{Harmless, PRESENT};
 
@@ -53,6 +54,16 @@ pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
         }
         _ => (None, args),
     }
+}
+
+/// Runs the correct peer behind a shell that has a fault: `peerproof peer`, then `words`, then `args`. Gives its exit status, 70
+/// where this program does not find itself.
+pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env: &[(String, String)]) -> i32 {
+    let Ok(program) = std::env::current_exe() else { return 70 };
+    let own = [program.to_string_lossy().into_owned(), "peer".to_owned()];
+    let words = words.iter().map(|word| (*word).to_owned());
+    let correct: Vec<String> = own.into_iter().chain(words).chain(args).collect();
+    io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into))
 }
 
 /// Says on standard error, as a peer does, what is wrong with its arguments; gives the exit status.

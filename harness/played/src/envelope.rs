@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use peerproof_reference::envelope::mutants;
 use peerproof_reference::{envelope, io};
 
-use super::arguments::{refuse, split_mutant, variable};
+use super::arguments::{refuse, run_with_fault, split_mutant};
 use super::inside;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
@@ -41,10 +41,7 @@ impl Played for Envelope {
         };
         let Some(mutant) = mutant else { return io::envelope::run_envelope(&args) };
         if let Some(fault) = mutant.shell_fault() {
-            let Ok(program) = std::env::current_exe() else { return 70 };
-            let own = [program.to_string_lossy().as_ref(), "peer", "envelope"].map(str::to_owned);
-            let correct: Vec<String> = own.into_iter().chain(args).collect();
-            return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+            return run_with_fault(fault, &["envelope"], args, env);
         }
         match io::envelope::parse(&args) {
             Ok(config) => {

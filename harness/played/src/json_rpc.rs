@@ -4,7 +4,7 @@ use peerproof_reference::json_rpc::mutants;
 use peerproof_reference::{io, json_rpc};
 use serde_json::{Value, json};
 
-use super::arguments::{refuse, split_mutant, variable};
+use super::arguments::{refuse, run_with_fault, split_mutant};
 use super::inside;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::carriage::HTTP;
@@ -149,11 +149,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
         Err(error) => return refuse(&error),
     }
     if let Some(fault) = mutant.shell_fault() {
-        let Ok(program) = std::env::current_exe() else { return 70 };
-        let mut correct =
-            vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "json_rpc".to_owned()];
-        correct.extend(["--stdio".to_owned()].into_iter().chain(args));
-        return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+        return run_with_fault(fault, &["json_rpc", "--stdio"], args, env);
     }
     match io::json_rpc::parse(&args) {
         Ok(mut config) => {

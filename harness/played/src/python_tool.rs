@@ -3,7 +3,7 @@
 use peerproof_reference::python_tool::mutants;
 use peerproof_reference::{io, python_tool};
 
-use super::arguments::{refuse, split_mutant, split_presentation, variable};
+use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use super::presented::wrap_as;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
@@ -37,7 +37,8 @@ impl Played for PythonTool {
 
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
-        facts.features.retain(|name, _| !io::python_tool::lacking().contains(&name.as_str()));
+        let lacking = io::python_tool::lacking();
+        facts.features.retain(|name, _| !lacking.contains(&name.as_str()));
         facts
     }
 
@@ -50,10 +51,7 @@ impl Played for PythonTool {
             Err(error) => return refuse(&error),
         };
         if let Some(fault) = mutant.and_then(|mutant| mutant.shell_fault()) {
-            let Ok(program) = std::env::current_exe() else { return 70 };
-            let own = [program.to_string_lossy().as_ref(), WORDS[0], WORDS[1]].map(str::to_owned);
-            let correct: Vec<String> = own.into_iter().chain(args).collect();
-            return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+            return run_with_fault(fault, &WORDS[1..], args, env);
         }
         io::python_tool::run_python_tool(&args, &WORDS, |config| match mutant {
             Some(mutant) => mutant.machine(config),

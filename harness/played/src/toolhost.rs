@@ -5,7 +5,7 @@ use peerproof_reference::toolhost::mutants;
 use peerproof_reference::{dispatcher, io, toolhost};
 use serde_json::{Value, json};
 
-use super::arguments::{refuse, split_mutant, split_presentation, split_without, variable};
+use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation, split_without, variable};
 use super::inside;
 use super::presented::wrap_as;
 use peerproof_engine::boundary::Boundary;
@@ -95,11 +95,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     };
     let Some(mutant) = mutant else { return io::toolhost::run_toolhost(&args, &variable(env)) };
     if let Some(fault) = mutant.shell_fault() {
-        let Ok(program) = std::env::current_exe() else { return 70 };
-        let mut correct =
-            vec![program.to_string_lossy().into_owned(), "peer".to_owned(), "toolhost".to_owned()];
-        correct.extend(args);
-        return io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into));
+        return run_with_fault(fault, &["toolhost"], args, env);
     }
     match io::toolhost::parse(&args, &variable(env)) {
         Ok(io::toolhost::Command::Host(mut config)) => {

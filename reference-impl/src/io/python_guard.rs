@@ -105,27 +105,27 @@ fn keep_from_files(python: &Path, write: bool, read: bool, env_read: bool) -> Re
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let mut rules = rules.handle_access(handled)?.create()?;
     if write {
-        rules = allow(rules, "/dev/null".as_ref(), AccessFs::WriteFile | AccessFs::Truncate);
+        rules = allow(rules, "/dev/null".as_ref(), AccessFs::WriteFile | AccessFs::Truncate)?;
     }
     let whole = (AccessFs::ReadFile | AccessFs::ReadDir) & handled;
     if read {
         let real = python.canonicalize()?;
         let home = real.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
         for folder in LIBRARIES.map(PathBuf::from).into_iter().chain([home.join("lib"), home.join("bin")]) {
-            rules = allow(rules, &folder, whole);
+            rules = allow(rules, &folder, whole)?;
         }
         for file in FILES.map(PathBuf::from).into_iter().chain([real.clone()]) {
-            rules = allow(rules, &file, AccessFs::ReadFile.into());
+            rules = allow(rules, &file, AccessFs::ReadFile.into())?;
         }
         let project = env::current_dir()?;
         for module in modules(&project) {
-            rules = allow(rules, &module, AccessFs::ReadFile.into());
+            rules = allow(rules, &module, AccessFs::ReadFile.into())?;
         }
-        rules = allow(rules, &project, AccessFs::ReadDir.into());
+        rules = allow(rules, &project, AccessFs::ReadDir.into())?;
     } else if env_read {
         // Everything but what tells about processes.
         for entry in fs::read_dir("/")?.flatten().filter(|entry| entry.file_name() != "proc") {
-            rules = allow(rules, &entry.path(), whole);
+            rules = allow(rules, &entry.path(), whole)?;
         }
     }
     rules.restrict_self()?;
@@ -133,9 +133,9 @@ fn keep_from_files(python: &Path, write: bool, read: bool, env_read: bool) -> Re
 }
 
 /// Allows what a path gives; one that is not there gives nothing.
-fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> RulesetCreated {
-    let Ok(open) = PathFd::new(path) else { return rules };
-    rules.add_rule(PathBeneath::new(open, access)).unwrap_or_else(|_| unreachable!())
+fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, Fault> {
+    let Ok(open) = PathFd::new(path) else { return Ok(rules) };
+    Ok(rules.add_rule(PathBeneath::new(open, access))?)
 }
 
 /// The modules of a project.

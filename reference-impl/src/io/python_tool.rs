@@ -60,7 +60,8 @@ fn run(
     let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let own = own.to_str().ok_or("the path of this program is no text")?.to_owned();
     let words = words.iter().chain(&[GUARD]).map(|word| (*word).to_owned());
-    config.guarantees.retain(|name| !lacking().contains(name));
+    let lacking = lacking();
+    config.guarantees.retain(|name| !lacking.contains(name));
     config.guard = [own].into_iter().chain(words).collect();
     let mut machine = machine(config);
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
