@@ -77,16 +77,15 @@ struct Pair<'a> {
     two: Option<&'a Json>,
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
     /// Where they part; `is_generated`: a name on the way says that it is a time or an id.
     fn parts(self, at: &str, is_word: bool, is_generated: bool) -> Option<String> {
         let Self { old, one, two } = self;
         if one == two {
             return None;
         }
-        let deeper = |key: &str, name: &str, pick: &dyn Fn(&Json) -> Option<Json>| {
-            let (old, one, two) = (old.and_then(pick), one.and_then(pick), two.and_then(pick));
-            let pair = Pair { old: old.as_ref(), one: one.as_ref(), two: two.as_ref() };
+        let deeper = |key: &str, name: &str, pick: &dyn Fn(&'a Json) -> Option<&'a Json>| {
+            let pair = Pair { old: old.and_then(pick), one: one.and_then(pick), two: two.and_then(pick) };
             pair.parts(&format!("{at}/{key}"), is_word, is_generated || is_named(name))
         };
         // What was given comes back, or is changed in the same way each time.
@@ -97,13 +96,11 @@ impl Pair<'_> {
                 let names = members.iter().chain(others).map(|(name, _)| name);
                 names
                     .filter(|name| !is_key(name))
-                    .find_map(|name| deeper(&token(name), name, &|it: &Json| it.get(name).cloned()))
+                    .find_map(|name| deeper(&token(name), name, &|it| it.get(name)))
             }
-            (Some(Json::Array(items)), Some(Json::Array(others))) if items.len() == others.len() => {
-                (0..items.len()).find_map(|index| {
-                    deeper(&index.to_string(), "", &|it: &Json| it.as_array()?.get(index).cloned())
-                })
-            }
+            (Some(Json::Array(items)), Some(Json::Array(others))) if items.len() == others.len() => (0
+                ..items.len())
+                .find_map(|index| deeper(&index.to_string(), "", &|it| it.as_array()?.get(index))),
             (Some(Json::Number(one)), Some(Json::Number(two)))
                 if is_own && (is_generated || are_measured(at, one, two)) =>
             {
