@@ -4,6 +4,7 @@ use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::facts::Facts;
 use serde_json::{Value, json};
 
+use super::probe;
 use super::roles::entry_of;
 
 /// Feature: how far the guarantees are enforced.
@@ -16,14 +17,10 @@ pub const GUARANTEES: &str = "guarantees";
 pub const ENFORCED: &str = "enforced";
 
 /// The guarantees that have a meaning.
-pub const NAMES: [&str; 6] = [
-    "no_filesystem_write",
-    "no_filesystem_read",
-    "no_network",
-    "no_subprocess",
-    "no_env_read",
-    "no_env_write",
-];
+pub const NAMES: [&str; 6] = {
+    let [write, read, network, subprocess, env_read, env_write] = &probe::GUARANTEES;
+    [write.name, read.name, network.name, subprocess.name, env_read.name, env_write.name]
+};
 
 const REFUSAL: &[&str] = &["reply", "crash"];
 const ENTRY: &[&str] = &["entry: string", "tool?: string"];

@@ -31,8 +31,8 @@ pub fn fixtures() -> Vec<Fixture> {
     ]
 }
 
-/// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other `number`s differ in their length, so that no
-/// compiled form of the one is taken for the other.
+/// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other
+/// `number`s differ in their length, so that no compiled form of the one is taken for the other.
 pub fn imported(role: &str, payload: Payload, number: usize) -> Payload {
     let head = format!(
         "# {}\nimport json\n\nfrom tools import peerproof\n\n{SPEC}{{\"role\":\"{role}\",\"payload\":",

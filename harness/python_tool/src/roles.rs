@@ -1,7 +1,7 @@
 //! Roles of tools: their entries, usual payloads, and what comes of a call that nothing forbids.
 
 use peerproof_engine::facts::Facts;
-use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::json::Json;
 
 /// The module that plays the roles.
 const MODULE: &str = "tools.peerproof:";
@@ -96,7 +96,7 @@ pub enum Outcome {
 }
 
 fn parsed(text: &str) -> Json {
-    json::decode(text.as_bytes(), &DecodeLimits::default()).map(|decoded| decoded.value).unwrap_or_default()
+    text.parse().unwrap_or_default()
 }
 
 /// What comes of `role` with `payload`, where nothing forbids it; `None` where the payload is not that of the role.

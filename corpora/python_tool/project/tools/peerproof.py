@@ -165,11 +165,20 @@ def stdin(*given, **named):
     return {"read": sys.stdin.read()}
 
 
-def routed(given, named, does):
+def routed(given, named, does, plain):
+    """Takes the route of the payload; some lead to `plain`, another route, from another place."""
     payload = payload_of(given, named)
+    route = payload["route"]
 
     def act():
-        return does(payload["route"], payload)
+        if route == "thread":
+            return in_thread(lambda: does(plain, payload))
+        if route == "atexit":
+            import atexit
+
+            atexit.register(does, plain, payload)
+            return "later"
+        return does(route, payload)
 
     if not payload.get("catch"):
         return {"seen": act()}
@@ -209,7 +218,7 @@ def around(path):
 
 
 def write(*given, **named):
-    return routed(given, named, do_write)
+    return routed(given, named, do_write, "open")
 
 
 def do_write(route, payload):
@@ -278,12 +287,6 @@ def do_write(route, payload):
         do_write("open", {"path": around(path), "text": text})
     elif route == "relative":
         do_write("open", {"path": os.path.relpath(path), "text": text})
-    elif route == "thread":
-        in_thread(lambda: do_write("open", payload))
-    elif route == "atexit":
-        import atexit
-
-        atexit.register(do_write, "open", payload)
     elif route == "child":
         import subprocess
 
@@ -303,7 +306,7 @@ def do_write(route, payload):
 
 
 def read(*given, **named):
-    return routed(given, named, do_read)
+    return routed(given, named, do_read, "open")
 
 
 def do_read(route, payload):
@@ -345,8 +348,6 @@ def do_read(route, payload):
             return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)[:].decode()
     if route == "dotdot":
         return do_read("open", {"path": around(path)})
-    if route == "thread":
-        return in_thread(lambda: do_read("open", payload))
     if route == "child":
         import subprocess
 
@@ -372,7 +373,7 @@ def do_read(route, payload):
 
 
 def connect(*given, **named):
-    return routed(given, named, do_connect)
+    return routed(given, named, do_connect, "create_connection")
 
 
 def do_connect(route, payload):
@@ -418,13 +419,6 @@ def do_connect(route, payload):
         select.select([], [link], [], 5)
         link.sendall(data)
         return "done"
-    if route == "thread":
-        return in_thread(lambda: do_connect("create_connection", payload))
-    if route == "atexit":
-        import atexit
-
-        atexit.register(do_connect, "create_connection", payload)
-        return "later"
     if route == "child":
         import subprocess
 
@@ -460,7 +454,7 @@ def do_connect(route, payload):
 
 
 def process(*given, **named):
-    return routed(given, named, do_process)
+    return routed(given, named, do_process, "subprocess")
 
 
 def leave_mark(path):
@@ -523,19 +517,12 @@ def do_process(route, payload):
         child.start()
         child.join()
         return child.exitcode
-    if route == "thread":
-        return in_thread(lambda: do_process("subprocess", payload))
-    if route == "atexit":
-        import atexit
-
-        atexit.register(do_process, "subprocess", payload)
-        return "later"
     if route == "ctypes":
         return libc().system(("printf alive > '" + path + "'").encode())
 
 
 def env_read(*given, **named):
-    return routed(given, named, do_env_read)
+    return routed(given, named, do_env_read, "environ")
 
 
 def do_env_read(route, payload):
@@ -554,8 +541,6 @@ def do_env_read(route, payload):
         return posix.environ.get(name.encode(), b"").decode()
     if route == "copy":
         return dict(os.environ).get(name)
-    if route == "thread":
-        return in_thread(lambda: os.environ.get(name))
     if route == "child":
         import subprocess
 
@@ -575,7 +560,7 @@ def do_env_read(route, payload):
 
 
 def env_write(*given, **named):
-    return routed(given, named, do_env_write)
+    return routed(given, named, do_env_write, "environ")
 
 
 def do_env_write(route, payload):
@@ -590,8 +575,6 @@ def do_env_write(route, payload):
         os.environb[name.encode()] = text.encode()
     elif route == "putenv":
         os.putenv(name, text)
-    elif route == "thread":
-        in_thread(lambda: do_env_write("environ", payload))
     elif route == "ctypes":
         libc().setenv(name.encode(), text.encode(), 1)
     seen = [os.environ.get(name), os.getenv(name)]
