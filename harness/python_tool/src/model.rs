@@ -284,14 +284,17 @@ pub fn is_same(sent: &Json, came: &Json) -> bool {
                 pending.extend(sent.iter().zip(items));
             }
             (Json::Number(sent), Json::Number(number)) => {
-                let is_rounded =
-                    || sent.is_big() && sent.as_f64().is_some() && sent.as_f64() == number.as_f64();
+                let is_rounded = || match sent.as_f64() {
+                    Some(nearest) => sent.is_big() && number.as_f64() == Some(nearest),
+                    // Beyond a double the nearest is the largest.
+                    None => number.as_f64().is_some_and(|it| it.abs() == f64::MAX),
+                };
                 if sent != number && !is_rounded() {
                     return false;
                 }
             }
             // What no double holds may be lost, but is never Infinity.
-            (Json::Number(sent), Json::Null) if sent.as_f64().is_none() => {}
+            (Json::Number(sent), Json::Null) if sent.is_beyond_double() => {}
             (Json::Null, Json::Null) => {}
             (Json::Bool(sent), Json::Bool(came)) if sent == came => {}
             (Json::String(sent), Json::String(came)) if sent == came => {}
@@ -360,5 +363,7 @@ mod tests {
         assert!(!same("9007199254740991", "9007199254740992"));
         assert!(!same("{\"a\":null}", "{}"));
         assert!(!same("\"1\"", "1"));
+        assert!(same("1e999", "1e999") && same("1e999", "null") && same("1e999", "1.7976931348623157e308"));
+        assert!(!same("1e999", "\"Infinity\"") && !same("1e999", "1"));
     }
 }

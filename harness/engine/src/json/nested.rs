@@ -34,9 +34,14 @@ impl Json {
 
     /// Whether this value is, or holds at any depth, a number of which `is` holds.
     pub fn has_number(&self, is: impl Fn(&Number) -> bool) -> bool {
+        self.has(|value| value.as_number().is_some_and(&is))
+    }
+
+    /// Whether this value, or one in it at any depth, is such.
+    pub fn has(&self, is: impl Fn(&Json) -> bool) -> bool {
         let mut pending = vec![self];
         while let Some(value) = pending.pop() {
-            if value.as_number().is_some_and(&is) {
+            if is(value) {
                 return true;
             }
             pending.extend(value.children());

@@ -1,7 +1,10 @@
 //! Effects outside the conversation: what must have been seen, and what must not.
 
+use std::cell::OnceCell;
+
 use crate::face::{Asked, Effect, Face, Need, Sign};
 use crate::finding::{Finding, Judgement, Repair};
+use crate::json::{self, DecodeLimits, Json};
 use crate::transcript::{Found, Kind, Transcript};
 
 /// What a transcript says of a sign.
@@ -53,8 +56,8 @@ struct Record<'a> {
     transcript: &'a Transcript,
     /// What was seen beside the conversations.
     beside: Vec<&'a Kind>,
-    /// What each session wrote.
-    told: Vec<Vec<u8>>,
+    /// What each session wrote, once somebody asks.
+    told: OnceCell<Vec<Vec<u8>>>,
 }
 
 impl<'a> Record<'a> {
@@ -69,8 +72,12 @@ impl<'a> Record<'a> {
             )
         };
         let beside = transcript.events.iter().map(|event| &event.kind).filter(is_beside).collect();
-        let told = (0..transcript.plan.sessions.len()).map(|session| transcript.stdout(session)).collect();
-        Self { transcript, beside, told }
+        Self { transcript, beside, told: OnceCell::new() }
+    }
+
+    fn told(&self) -> &[Vec<u8>] {
+        let sessions = 0..self.transcript.plan.sessions.len();
+        self.told.get_or_init(|| sessions.map(|session| self.transcript.stdout(session)).collect())
     }
 
     fn verdict(&self, effect: &Effect) -> Verdict {
@@ -129,7 +136,7 @@ impl<'a> Record<'a> {
                 Some(count) => told_apart(times.contains(&count), is_there(actor)),
                 None => Evidence::Unknown,
             },
-            Sign::Told { holds } => told_apart(self.told.iter().any(|out| holds_bytes(out, holds)), true),
+            Sign::Told { holds } => told_apart(self.told().iter().any(|out| says(out, holds)), true),
         }
     }
 
@@ -194,6 +201,23 @@ impl<'a> Record<'a> {
     }
 }
 
+/// Whether an output holds the bytes: as they are, or in a string of its JSON, however that is escaped.
+fn says(out: &[u8], holds: &[u8]) -> bool {
+    if holds_bytes(out, holds) {
+        return true;
+    }
+    let Ok(holds) = std::str::from_utf8(holds) else { return false };
+    let is_told = |value: &Json| match value {
+        Json::String(text) => text.contains(holds),
+        Json::Object(members) => members.iter().any(|(name, _)| name.contains(holds)),
+        _ => false,
+    };
+    let lines = out.split(|byte| *byte == b'\n');
+    let texts = std::iter::once(out).chain(lines).filter(|text| text.contains(&b'\\'));
+    let mut decoded = texts.filter_map(|text| json::decode(json::trim(text), &DecodeLimits::default()).ok());
+    decoded.any(|decoded| decoded.value.has(is_told))
+}
+
 fn told_apart(is_seen: bool, was_looked: bool) -> Evidence {
     match (is_seen, was_looked) {
         (true, _) => Evidence::Seen,
@@ -226,5 +250,26 @@ fn phrase(sign: &Sign) -> String {
             format!("{actor} is started {} to {} times", times.start(), times.end())
         }
         Sign::Told { .. } => "the peer tells what it must not know".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_told_however_it_is_escaped() {
+        for out in [
+            "{\"a\":\"x secret y\"}",
+            "{\"a\":[\"\\u0073ecret\"]}\n",
+            "{\n  \"\\u0073\\u0065cret\": 1\n}",
+            "{\"a\":1}\n{\"a\":\"secre\\u0074\"}\n",
+            "no JSON: secret",
+        ] {
+            assert!(says(out.as_bytes(), b"secret"), "{out}");
+        }
+        for out in ["", "{\"a\":\"\\u0073ecre\"}", "{\"\\u0073e\":\"cret\"}", "no JSON: \\u0073ecret"] {
+            assert!(!says(out.as_bytes(), b"secret"), "{out}");
+        }
     }
 }
