@@ -326,7 +326,8 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
 /// The same envelope gets the same reply, however it is written; but generated ids are never the same.
 fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let Some((asked, extra, reply)) = envelopes(heard).next() else { return Vec::new() };
-    let Some(sent) = &extra.sent else { return Vec::new() };
+    // Which of two objects was taken is told apart.
+    let Some(sent) = extra.sent.as_ref().filter(|sent| sent.second.is_none()) else { return Vec::new() };
     let earlier = trace.sessions.iter().filter(|other| other.session < heard.session);
     let is_twin = |other: &Extra| other.sent.as_ref().is_some_and(|it| it.normal == sent.normal);
     let twin = earlier.flat_map(|other| envelopes(other)).find(|(_, other, _)| is_twin(other));

@@ -180,6 +180,8 @@ fn what_is_taken_from_a_second_object_is_told_as_that() {
     };
     assert_eq!(said("{\"user_id\":\"v\"}", &[("user_id", "\"v\"")]), ["ENV-FRAME-04"]);
     assert_eq!(said("{}", &[("user_id", "\"anonymous\"")]), ["ENV-FRAME-04"]);
+    let both = [("user_id", "\"v\""), ("max_stages", "9"), ("raw_input", "\"other\"")];
+    assert_eq!(said("{\"user_id\":\"v\",\"max_stages\":9}", &both), ["ENV-FRAME-04"]);
     assert_eq!(said("{\"user_id\":\"v\"}", &[("max_stages", "9")]), ["ENV-DEF-01"]);
     assert_eq!(said(" x", &[("user_id", "\"v\"")]), ["ENV-ADV-01"]);
 }
