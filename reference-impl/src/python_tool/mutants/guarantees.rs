@@ -137,7 +137,16 @@ const WATCHED: &str = "An audit hook of Python alone sees to the guarantee.";
 
 /// Routes that any guard knows.
 const PLAIN: [&str; 10] = [
-    "open", "pathlib", "mkdir", "remove", "create_connection", "urllib", "subprocess", "system", "environ", "getenv",
+    "open",
+    "pathlib",
+    "mkdir",
+    "remove",
+    "create_connection",
+    "urllib",
+    "subprocess",
+    "system",
+    "environ",
+    "getenv",
 ];
 
 /// Roles with an effect.

@@ -172,9 +172,9 @@ pub const MUTANTS: &[Mutant] = table! {
             members.retain(|(_, value)| *value != Value::Null);
         });
     });
-    "loses-empty-lists" ["PT-RES-01"] "Members that are an empty list are left out of a result." => Edit::Reply(|_, reply| {
-        each(slot_of_result(reply), &mut |value| if let Value::Object(members) = value {
-            members.retain(|(_, value)| value.as_array().is_none_or(|items| !items.is_empty()));
+    "loses-empty-lists" ["PT-RES-01"] "Items that are an empty list are left out of a result." => Edit::Reply(|_, reply| {
+        each(slot_of_result(reply), &mut |value| if let Value::Array(items) = value {
+            items.retain(|item| *item != Value::Array(Vec::new()));
         });
     });
     "results-are-objects" ["PT-RES-02"] "Another result than an object is put into one." => Edit::Reply(|_, reply| {
