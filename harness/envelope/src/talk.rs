@@ -6,7 +6,7 @@ use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
-use super::face::{COMMAND, LIVES};
+use super::face::LIVES;
 use super::shape;
 
 /// Calls of a chain at the most.
