@@ -82,10 +82,7 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
     match &decoded.value {
         value if value.as_object().is_none() => None,
         value if is_error(value) => refused(),
-        _ => Some(Message::Envelope {
-            lone_surrogates: decoded.facts.lone_surrogates,
-            value: decoded.value,
-        }),
+        _ => Some(Message::Envelope { lone_surrogates: decoded.facts.lone_surrogates, value: decoded.value }),
     }
 }
 
