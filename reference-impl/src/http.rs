@@ -25,6 +25,10 @@ pub struct HttpRequest {
     pub content_type: Option<String>,
     /// `Content-Encoding`, if there is one.
     pub content_encoding: Option<String>,
+    /// It is a request of HTTP/1.0.
+    pub is_http_1_0: bool,
+    /// The client waits to be told that it may send the body.
+    pub expects: bool,
     /// The body came in chunks.
     pub is_chunked: bool,
     /// The body; `None` where it is too large.
@@ -69,9 +73,7 @@ pub struct RequestReader {
     request: HttpRequest,
     length: Option<u64>,
     has_host: bool,
-    is_http_1_0: bool,
     says_keep: bool,
-    expects: bool,
     body: Vec<u8>,
     body_bytes: u64,
 }
@@ -95,9 +97,7 @@ impl RequestReader {
             request: HttpRequest { keeps_open: true, ..HttpRequest::default() },
             length: None,
             has_host: false,
-            is_http_1_0: false,
             says_keep: false,
-            expects: false,
             body: Vec::new(),
             body_bytes: 0,
         }
@@ -205,7 +205,7 @@ impl RequestReader {
         if method.is_empty() || !method.bytes().all(is_token) || target.is_empty() {
             return Err(BAD_REQUEST);
         }
-        self.is_http_1_0 = match version {
+        self.request.is_http_1_0 = match version {
             "HTTP/1.1" => false,
             "HTTP/1.0" => true,
             _ if version.starts_with("HTTP/") => return Err(OTHER_VERSION),
@@ -247,7 +247,7 @@ impl RequestReader {
                     self.says_keep |= word.trim().eq_ignore_ascii_case("keep-alive");
                 }
             }
-            "expect" => self.expects = value.eq_ignore_ascii_case("100-continue"),
+            "expect" => self.request.expects = value.eq_ignore_ascii_case("100-continue"),
             _ => {}
         }
         Ok(())
@@ -255,16 +255,16 @@ impl RequestReader {
 
     fn end_of_head(&mut self) -> Result<HttpStep, u16> {
         // Two lengths are how requests are smuggled (RFC 9112 §6.1).
-        if self.request.is_chunked && self.length.is_some() || !self.has_host && !self.is_http_1_0 {
+        if self.request.is_chunked && self.length.is_some() || !self.has_host && !self.request.is_http_1_0 {
             return Err(BAD_REQUEST);
         }
-        self.request.keeps_open &= !self.is_http_1_0 || self.says_keep;
+        self.request.keeps_open &= !self.request.is_http_1_0 || self.says_keep;
         match self.length {
             _ if self.request.is_chunked => self.state = State::ChunkSize,
             Some(length) if length > 0 => self.state = State::Length(length),
             _ => return Ok(self.done()),
         }
-        Ok(if self.expects { HttpStep::Continue } else { HttpStep::More })
+        Ok(if self.request.expects { HttpStep::Continue } else { HttpStep::More })
     }
 
     fn done(&mut self) -> HttpStep {

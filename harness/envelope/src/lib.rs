@@ -19,6 +19,7 @@ pub mod face;
 pub mod generate;
 pub mod kept;
 pub mod model;
+mod redundant;
 pub mod shape;
 pub mod talk;
 pub mod time;
@@ -94,6 +95,10 @@ impl Boundary for Envelope {
         facts.commands.extend([face::COMMAND, HTTP].map(str::to_owned));
         facts.features.insert("deterministic".to_owned(), true.into());
         facts
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {

@@ -126,13 +126,17 @@ impl Front for Faulty {
         let is_whole = request.is_some_and(|request| request.body.is_some());
         match (self.fault, request) {
             (HttpFault::ResultCreated, _) if reply.status == 200 && !is_error => reply.status = 201,
-            (HttpFault::RefusalIsFine, Some(_)) if reply.status == 400 => reply.status = 200,
-            (HttpFault::RefusalIsServerError, Some(_)) if reply.status == 400 => reply.status = 500,
+            (HttpFault::Recodes(from, to), Some(_)) if reply.status == from => reply.status = to,
+            (HttpFault::RefusesOld, Some(request)) if request.is_http_1_0 => {
+                reply = HttpReply::empty(505, false);
+            }
+            (HttpFault::RefusesExpect, Some(request)) if request.expects => {
+                reply = HttpReply::empty(417, false);
+            }
             (HttpFault::RefusalHasBody, Some(_)) if reply.status == 400 => {
                 reply.body = b"{\"current_stage\":\"start\",\"outputs\":{}}".to_vec();
             }
             (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
-            (HttpFault::OtherPathIsServerError, Some(_)) if reply.status == 404 => reply.status = 500,
             (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
             (HttpFault::MarksReplies, Some(_)) => {
                 const MAP: &[u8] = b"\"metadata\":{";

@@ -7,16 +7,16 @@ pub enum HttpFault {
     ResultCreated,
     /// Errors come with status 500.
     ErrorIsServerError,
-    /// Refusals of a service that has statuses for them come with status 200.
-    RefusalIsFine,
-    /// Refusals come with status 500.
-    RefusalIsServerError,
     /// What is refused is given back.
     RefusalHasBody,
+    /// The second status comes in the place of the first.
+    Recodes(u16, u16),
+    /// Requests of HTTP/1.0 are refused.
+    RefusesOld,
+    /// Requests that wait before their body are refused.
+    RefusesExpect,
     /// Bodies are called text.
     TextReplies,
-    /// Another path is answered by status 500.
-    OtherPathIsServerError,
     /// A notification is answered by `{}`.
     NotificationHasBody,
     /// A notification is answered by status 500.

@@ -21,6 +21,10 @@ impl Run<'_> {
         let session = step.session;
         // What a peer started can be looked at when it has ended itself.
         let is_beside = step.act.is_beside();
+        // A session that is begun without its message would answer nothing that was asked.
+        if !is_beside && !self.live[session].opened && self.is_drawn_out() {
+            return Ok(());
+        }
         if !is_beside && !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
             return Ok(());
         }

@@ -28,13 +28,13 @@ pub const MUTANTS: &[Mutant] = &[
         "http-refuses-with-200",
         &["ENV-HTTP-03"],
         "Refusals come with status 200.",
-        HttpFault::RefusalIsFine,
+        HttpFault::Recodes(400, 200),
     ),
     http(
         "http-refuses-with-500",
         &["ENV-HTTP-03"],
         "Refusals come with status 500.",
-        HttpFault::RefusalIsServerError,
+        HttpFault::Recodes(400, 500),
     ),
     http(
         "http-refusal-has-envelope",
@@ -70,7 +70,7 @@ pub const MUTANTS: &[Mutant] = &[
         "http-other-path-is-500",
         &["ENV-HTTP-13"],
         "Another path is answered by status 500.",
-        HttpFault::OtherPathIsServerError,
+        HttpFault::Recodes(404, 500),
     ),
     http(
         "http-no-chunks",
@@ -120,6 +120,43 @@ pub const MUTANTS: &[Mutant] = &[
         &["ENV-HTTP-18"],
         "The connection is closed after each reply.",
         HttpFault::ClosesEach,
+    ),
+    http(
+        "http-refuses-with-409",
+        &["ENV-HTTP-06"],
+        "What is no envelope gets status 409.",
+        HttpFault::Recodes(400, 409),
+    ),
+    http(
+        "http-other-path-is-400",
+        &["ENV-HTTP-07"],
+        "Another path gets status 400.",
+        HttpFault::Recodes(404, 400),
+    ),
+    http(
+        "http-other-method-is-400",
+        &["ENV-HTTP-08"],
+        "Another method gets status 400.",
+        HttpFault::Recodes(405, 400),
+    ),
+    http(
+        "http-over-size-is-400",
+        &["ENV-HTTP-09"],
+        "What is over size gets status 400.",
+        HttpFault::Recodes(413, 400),
+    ),
+    http(
+        "http-other-type-is-400",
+        &["ENV-HTTP-10"],
+        "Another content type gets status 400.",
+        HttpFault::Recodes(415, 400),
+    ),
+    http("http-refuses-1-0", &["ENV-HTTP-17"], "Requests of HTTP/1.0 are refused.", HttpFault::RefusesOld),
+    http(
+        "http-refuses-expect",
+        &["ENV-HTTP-19"],
+        "Requests that wait before their body are refused.",
+        HttpFault::RefusesExpect,
     ),
     config(
         "http-ignores-trailing-text",
