@@ -19,14 +19,22 @@ pub struct HttpCaps {
 pub struct HttpRequest {
     /// Method, as spelled.
     pub method: String,
+    /// What is asked for, as spelled.
+    pub target: String,
     /// `Content-Type`, if there is one.
     pub content_type: Option<String>,
     /// `Content-Encoding`, if there is one.
     pub content_encoding: Option<String>,
+    /// It is a request of HTTP/1.0.
+    pub is_http_1_0: bool,
+    /// The client waits to be told that it may send the body.
+    pub expects: bool,
     /// The body came in chunks.
     pub is_chunked: bool,
     /// The body; `None` where it is too large.
     pub body: Option<Vec<u8>>,
+    /// Bytes of the body that came first, in one piece.
+    pub first_piece_bytes: usize,
     /// Another request may follow.
     pub keeps_open: bool,
 }
@@ -65,9 +73,7 @@ pub struct RequestReader {
     request: HttpRequest,
     length: Option<u64>,
     has_host: bool,
-    is_http_1_0: bool,
     says_keep: bool,
-    expects: bool,
     body: Vec<u8>,
     body_bytes: u64,
 }
@@ -91,9 +97,7 @@ impl RequestReader {
             request: HttpRequest { keeps_open: true, ..HttpRequest::default() },
             length: None,
             has_host: false,
-            is_http_1_0: false,
             says_keep: false,
-            expects: false,
             body: Vec::new(),
             body_bytes: 0,
         }
@@ -102,6 +106,12 @@ impl RequestReader {
     /// Whether nothing of a request came yet.
     pub fn is_at_rest(&self) -> bool {
         self.state == State::RequestLine && self.line.is_empty()
+    }
+
+    /// What came of a request whose head is complete.
+    pub fn so_far(&self) -> Option<HttpRequest> {
+        let is_head = matches!(self.state, State::RequestLine | State::Headers);
+        (!is_head).then(|| HttpRequest { body: Some(self.body.clone()), ..self.request.clone() })
     }
 
     /// Takes bytes off the front of `input` until something is to be said.
@@ -124,6 +134,9 @@ impl RequestReader {
         let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let (bytes, rest) = input.split_at(count);
         *input = rest;
+        if self.body_bytes == 0 {
+            self.request.first_piece_bytes = count;
+        }
         self.body_bytes += count as u64;
         if self.body_bytes > self.caps.discard_bytes_max {
             return Err(TOO_LARGE);
@@ -192,13 +205,14 @@ impl RequestReader {
         if method.is_empty() || !method.bytes().all(is_token) || target.is_empty() {
             return Err(BAD_REQUEST);
         }
-        self.is_http_1_0 = match version {
+        self.request.is_http_1_0 = match version {
             "HTTP/1.1" => false,
             "HTTP/1.0" => true,
             _ if version.starts_with("HTTP/") => return Err(OTHER_VERSION),
             _ => return Err(BAD_REQUEST),
         };
         self.request.method = method.to_owned();
+        self.request.target = target.to_owned();
         self.state = State::Headers;
         Ok(())
     }
@@ -233,7 +247,7 @@ impl RequestReader {
                     self.says_keep |= word.trim().eq_ignore_ascii_case("keep-alive");
                 }
             }
-            "expect" => self.expects = value.eq_ignore_ascii_case("100-continue"),
+            "expect" => self.request.expects = value.eq_ignore_ascii_case("100-continue"),
             _ => {}
         }
         Ok(())
@@ -241,16 +255,16 @@ impl RequestReader {
 
     fn end_of_head(&mut self) -> Result<HttpStep, u16> {
         // Two lengths are how requests are smuggled (RFC 9112 §6.1).
-        if self.request.is_chunked && self.length.is_some() || !self.has_host && !self.is_http_1_0 {
+        if self.request.is_chunked && self.length.is_some() || !self.has_host && !self.request.is_http_1_0 {
             return Err(BAD_REQUEST);
         }
-        self.request.keeps_open &= !self.is_http_1_0 || self.says_keep;
+        self.request.keeps_open &= !self.request.is_http_1_0 || self.says_keep;
         match self.length {
             _ if self.request.is_chunked => self.state = State::ChunkSize,
             Some(length) if length > 0 => self.state = State::Length(length),
             _ => return Ok(self.done()),
         }
-        Ok(if self.expects { HttpStep::Continue } else { HttpStep::More })
+        Ok(if self.request.expects { HttpStep::Continue } else { HttpStep::More })
     }
 
     fn done(&mut self) -> HttpStep {
@@ -279,6 +293,7 @@ pub fn reason_phrase(status: u16) -> &'static str {
         201 => "Created",
         204 => "No Content",
         400 => "Bad Request",
+        404 => "Not Found",
         405 => "Method Not Allowed",
         413 => "Content Too Large",
         415 => "Unsupported Media Type",
@@ -307,6 +322,10 @@ mod tests {
                     HttpStep::Bad(status) => {
                         steps.push(HttpStep::Bad(status));
                         return steps;
+                    }
+                    HttpStep::Request(request) => {
+                        // How it was cut is the one thing that may differ.
+                        steps.push(HttpStep::Request(HttpRequest { first_piece_bytes: 0, ..request }));
                     }
                     step => steps.push(step),
                 }
@@ -376,6 +395,18 @@ mod tests {
             for piece in [1, 1_000] {
                 assert_eq!(steps(&text, piece).last(), Some(&HttpStep::Bad(status)), "{text:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_came_of_a_request_is_known_behind_its_head() {
+        let head = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n";
+        for (text, body) in [(head.to_owned(), None), (format!("{head}\r\n12"), Some(&b"12"[..]))] {
+            let mut reader = RequestReader::new(CAPS);
+            assert_eq!(reader.take(&mut text.as_bytes()), HttpStep::More);
+            let so_far = reader.so_far();
+            assert_eq!(so_far.as_ref().and_then(|request| request.body.as_deref()), body, "{text:?}");
+            assert!(so_far.is_none_or(|request| request.target == "/x" && request.first_piece_bytes == 2));
         }
     }
 

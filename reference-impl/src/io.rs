@@ -5,6 +5,7 @@ pub mod envelope;
 pub mod faults;
 pub mod fetch;
 pub mod http_faults;
+pub mod http_server;
 pub mod json_rpc;
 pub mod json_rpc_client;
 pub mod json_rpc_http;

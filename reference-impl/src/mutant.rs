@@ -4,6 +4,7 @@
 //! the configuration, replaces a component, rewrites what goes in and comes out, or wraps the machine or the process as
 //! a whole. Each peer's `mutants` module is a table of such changes.
 
+pub mod http;
 mod intake;
 mod machines;
 pub mod text;

@@ -8,6 +8,7 @@ use peerproof_reference::{envelope, io};
 use super::arguments::{refuse, run_with_fault, split_mutant};
 use super::inside;
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
@@ -30,8 +31,10 @@ impl Played for Envelope {
     }
 
     fn references(&self) -> Vec<Reference> {
-        let args = ["engine", "process"].map(str::to_owned).to_vec();
-        vec![Reference { side: Side::Provider, commands: vec![(COMMAND, args)], harmless: Harmless::ALL }]
+        let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+        let over_http = (HTTP, own(&["engine", "--http", "{addr}"]));
+        let commands = vec![(COMMAND, own(&["engine", "process"])), over_http];
+        vec![Reference { side: Side::Provider, commands, harmless: Harmless::ALL }]
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
@@ -39,16 +42,9 @@ impl Played for Envelope {
             Ok(split) => split,
             Err(error) => return refuse(&error),
         };
-        let Some(mutant) = mutant else { return io::envelope::run_envelope(&args) };
-        if let Some(fault) = mutant.shell_fault() {
-            return run_with_fault(fault, &["envelope"], args, env);
-        }
-        match io::envelope::parse(&args) {
-            Ok(config) => {
-                let machine = mutant.machine(io::envelope::started(config));
-                io::stdio::run_machine(machine, io::envelope::STATUS_TERMINATED)
-            }
-            Err(error) => refuse(&error),
+        match mutant.and_then(|mutant| mutant.shell_fault()) {
+            Some(fault) => run_with_fault(fault, &["envelope"], args, env),
+            None => io::envelope::run_envelope(&args, mutant),
         }
     }
 
@@ -59,7 +55,7 @@ impl Played for Envelope {
         let config = envelope::Config {
             started_unix_ms: UNIX_MS_AT_START,
             id_seed: PROCESSES.fetch_add(1_000, Ordering::Relaxed),
-            ..io::envelope::parse(&args).ok()?
+            ..io::envelope::parse(&args).ok()?.0
         };
         Some(inside(match mutant {
             Some(mutant) => mutant.machine(config),
@@ -73,7 +69,7 @@ impl Played for Envelope {
             clauses: mutant.clauses,
             side: Side::Provider,
             fault: mutant.fault,
-            needs_process: mutant.shell_fault().is_some(),
+            needs_process: mutant.shell_fault().is_some() || mutant.carrier_fault().is_some(),
             unclaimed: None,
         };
         mutants::all().into_iter().map(entry).collect()
@@ -121,7 +117,7 @@ mod tests {
         let budget = peerproof_engine::budget::Budget::default();
         let lab =
             Lab { peer: &peer, budget, actor_exe: &actor_exe, scratch: scratch.path(), timeout_scale: 1.0 };
-        let mut talk = Talk::new();
+        let mut talk = Talk::new(COMMAND);
         talk.send("ENV-KEEP-01", Payload::text(text), Chunking::Whole);
         let transcript = lab.execute("test", &talk.plan()).unwrap();
         let findings = boundary::judge(peer.boundary, &transcript).findings;

@@ -138,7 +138,7 @@ pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
     };
     let args = without_stdio(&args);
     let Some(mutant) = mutant else { return io::json_rpc::run_json_rpc(&args) };
-    match io::json_rpc_http::split_http(&args) {
+    match io::http_server::split_http(&args) {
         Ok((Some(address), rest)) if mutant.shell_fault().is_none() => {
             return match io::json_rpc::parse(&rest) {
                 Ok(config) => io::http_faults::serve_mutant(address, &mutant, config),

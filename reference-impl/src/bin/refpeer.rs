@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let status = match boundary.as_deref() {
         Some("toolhost") => io::toolhost::run_toolhost(&arguments, &variable),
         Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
-        Some("envelope") => io::envelope::run_envelope(&arguments),
+        Some("envelope") => io::envelope::run_envelope(&arguments, None),
         Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
         Some("json-rpc-client") => io::json_rpc_client::run_json_rpc_client(&arguments),
         Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),

@@ -11,6 +11,7 @@ macro_rules! table {
 }
 
 mod edit;
+mod http;
 mod incoming;
 mod outgoing;
 mod whole;
@@ -22,7 +23,7 @@ use crate::mutant;
 pub use edit::Edit;
 
 /// An engine that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, (), Edit>;
+pub type Mutant = mutant::Mutant<Config, (), Edit, mutant::http::HttpFault>;
 
 impl Mutant {
     /// The mutant as a machine (a correct one where the fault lies around it).
@@ -34,7 +35,7 @@ impl Mutant {
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    [incoming::MUTANTS, outgoing::MUTANTS, whole::MUTANTS].concat()
+    [incoming::MUTANTS, outgoing::MUTANTS, whole::MUTANTS, http::MUTANTS].concat()
 }
 
 /// The mutant called `id`.

@@ -1,21 +1,24 @@
 //! Mutants over HTTP: faults of the HTTP side, and every other mutant carried by a correct one.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hint::black_box;
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
 use flate2::read::DeflateDecoder;
 
+use super::http_server::{Front, HttpReply, Plain};
 use super::json_rpc::unix_ms;
-use super::json_rpc_http::{Exchanges, Front, HttpReply, serve_with};
+use super::json_rpc_http::{Exchanges, serve_with};
 use crate::http::HttpRequest;
 use crate::json_rpc::mutants::Mutant;
-use crate::json_rpc::mutants::http::HttpFault;
 use crate::json_rpc::{Components, Config, Failure, Output, Server, Ticket, inflate};
 use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::http::HttpFault;
 
 /// What is handed over to mutants that speak lines: more than they take, so that they refuse it themselves.
 const HANDED_OVER_BYTES_MAX: usize = 16 << 20;
@@ -27,8 +30,7 @@ pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) ->
     config.started_unix_ms = unix_ms();
     if let Some(fault) = mutant.carrier_fault() {
         let exchanges = Box::new(Server::new(config.clone(), Components::new(&config)));
-        let front = Faulty { fault, broken: AtomicBool::new(false), replies: AtomicU32::new(0) };
-        return serve_with(address, &config, exchanges, Box::new(front));
+        return serve_with(address, &config, exchanges, faulty(fault));
     }
     let server = Server::new(config.clone(), Components::new(&config));
     let lines = Lines {
@@ -40,20 +42,36 @@ pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) ->
         actions: Vec::new(),
     };
     config.limits.rpc_message_bytes_max = HANDED_OVER_BYTES_MAX;
-    serve_with(address, &config, Box::new(lines), Box::new(Correct))
+    serve_with(address, &config, Box::new(lines), Box::new(Plain))
 }
 
-struct Correct;
+/// A front with a fault, whatever stands behind it.
+pub(super) fn faulty(fault: HttpFault) -> Box<dyn Front> {
+    let (broken, replies) = (AtomicBool::new(false), AtomicU32::new(0));
+    Box::new(Faulty { fault, broken, replies, last: Mutex::default() })
+}
 
-impl Front for Correct {}
-
-/// A front with a fault.
 struct Faulty {
     fault: HttpFault,
     /// It has seen what breaks it.
     broken: AtomicBool,
     /// Replies so far.
     replies: AtomicU32,
+    /// The threads that replied, one a connection, and the last reply.
+    last: Mutex<(HashSet<ThreadId>, Option<HttpReply>)>,
+}
+
+impl Faulty {
+    /// Puts the last reply in the place of the first on a connection.
+    fn mix(&self, reply: &mut HttpReply) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = reply.clone();
+        if last.0.insert(thread::current().id())
+            && let Some(other) = last.1.replace(own)
+        {
+            *reply = other;
+        }
+    }
 }
 
 impl Front for Faulty {
@@ -72,6 +90,10 @@ impl Front for Faulty {
                 if request.content_type.as_deref().is_some_and(|name| name.contains(';')) =>
             {
                 request.content_type = Some("unknown/unknown".to_owned());
+            }
+            HttpFault::FirstPiece => {
+                let first = request.first_piece_bytes;
+                request.body.iter_mut().for_each(|body| body.truncate(first));
             }
             HttpFault::IgnoresEncoding => request.content_encoding = None,
             HttpFault::SkipsSum if is_packed(&request) => {
@@ -104,6 +126,26 @@ impl Front for Faulty {
         let is_whole = request.is_some_and(|request| request.body.is_some());
         match (self.fault, request) {
             (HttpFault::ResultCreated, _) if reply.status == 200 && !is_error => reply.status = 201,
+            (HttpFault::Recodes(from, to), Some(_)) if reply.status == from => reply.status = to,
+            (HttpFault::RefusesOld, Some(request)) if request.is_http_1_0 => {
+                reply = HttpReply::empty(505, false);
+            }
+            (HttpFault::RefusesExpect, Some(request)) if request.expects => {
+                reply = HttpReply::empty(417, false);
+            }
+            (HttpFault::RefusalHasBody, Some(_)) if reply.status == 400 => {
+                reply.body = b"{\"current_stage\":\"start\",\"outputs\":{}}".to_vec();
+            }
+            (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
+            (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
+            (HttpFault::MarksReplies, Some(_)) => {
+                const MAP: &[u8] = b"\"metadata\":{";
+                if let Some(at) = memchr::memmem::find(&reply.body, MAP).map(|at| at + MAP.len()) {
+                    let is_empty = reply.body.get(at) == Some(&b'}');
+                    let mark: &[u8] = if is_empty { b"\"via\":1" } else { b"\"via\":1," };
+                    reply.body.splice(at..at, mark.iter().copied());
+                }
+            }
             (HttpFault::ErrorIsServerError, Some(_)) if is_error => reply.status = 500,
             (HttpFault::NotificationHasBody, _) if is_silent => {
                 (reply.status, reply.body) = (200, b"{}".to_vec());
@@ -138,13 +180,15 @@ impl Front for Faulty {
         match self.fault {
             HttpFault::OneConnection => (1, true),
             HttpFault::FewConnections => (20, false),
-            _ => Correct.connections(),
+            _ => Plain.connections(),
         }
     }
 
-    fn broken_off(&self) {
-        if self.fault == HttpFault::EndsAtCut {
-            process::exit(1);
+    fn broken_off(&self, so_far: Option<HttpRequest>) -> Option<HttpRequest> {
+        match self.fault {
+            HttpFault::EndsAtCut => process::exit(1),
+            HttpFault::ServesCut => so_far,
+            _ => None,
         }
     }
 

@@ -9,7 +9,8 @@
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::json_rpc_http::{serve, split_http};
+use super::http_server::split_http;
+use super::json_rpc_http::serve;
 use super::stdio::run_machine;
 use crate::json_rpc::{AuthConfig, Config, RATE_REQUESTS_MAX, RateConfig, machine};
 

@@ -7,7 +7,7 @@
 //! Clauses are those of `corpora/json_rpc/clauses.toml`.
 
 mod edit;
-pub mod http;
+mod http;
 mod incoming;
 mod incoming_profile;
 mod machines;
@@ -22,7 +22,7 @@ use crate::mutant;
 
 /// A server that breaks clauses. Those at the carrier break how messages travel over HTTP. What needs a feature needs
 /// `auth`, `rate_limit` or `gzip`.
-pub type Mutant = mutant::Mutant<Config, Components, wire::Rewrite, http::HttpFault>;
+pub type Mutant = mutant::Mutant<Config, Components, wire::Rewrite, mutant::http::HttpFault>;
 
 impl Mutant {
     /// The mutant as a machine (a correct one where the fault lies around it).

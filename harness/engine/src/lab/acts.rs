@@ -7,7 +7,7 @@ use crate::boundary::Moment;
 use crate::fixture::{Fixtures, now_us};
 use crate::payload::Payload;
 use crate::plan::{Act, Step};
-use crate::transcript::{Awaited, Kind};
+use crate::transcript::{Awaited, Kind, stdout};
 use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Pumped, Until};
 
@@ -21,6 +21,10 @@ impl Run<'_> {
         let session = step.session;
         // What a peer started can be looked at when it has ended itself.
         let is_beside = step.act.is_beside();
+        // A session that is begun without its message would answer nothing that was asked.
+        if !is_beside && !self.live[session].opened && self.is_drawn_out() {
+            return Ok(());
+        }
         if !is_beside && !self.open(session)? && !matches!(step.act, Act::ProbeActor { .. }) {
             return Ok(());
         }
@@ -53,11 +57,16 @@ impl Run<'_> {
                     self.await_answers(index, step);
                 } else if *await_frames > 0 {
                     self.await_reply(index, step);
-                    if let Some(capture) = &step.capture
-                        && self.capture(session, capture).is_none()
-                    {
+                    match &step.capture {
+                        Some(capture) if capture.until.is_some() => {
+                            let reply = self.last_frame(session).unwrap_or_default();
+                            self.complete = !self.capture_output(&reply, capture);
+                        }
                         // Later steps need the value: this conversation can go no further.
-                        self.live[session].over = true;
+                        Some(capture) if self.capture(session, capture).is_none() => {
+                            self.live[session].over = true;
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -69,7 +78,8 @@ impl Run<'_> {
                 self.await_end(session, self.stretched(step.allow_ms), start);
                 self.end(session);
                 if let Some(capture) = &step.capture {
-                    self.complete = !self.capture_output(session, capture);
+                    let output = stdout(&self.events, session);
+                    self.complete = !self.capture_output(&output, capture);
                 }
             }
             Act::CloseStdin => {

@@ -369,3 +369,82 @@ fn nobody_who_listens_is_said_to_be_nobody() {
         assert!(Place::of(url).is_err(), "{url}");
     }
 }
+
+/// What comes for bodies that are carried so, over one connection number.
+fn carried(serve: impl Fn(TcpStream) + Send + Sync + 'static, all: &[(&str, Carriage)]) -> Vec<String> {
+    let mut connection = connect(serve, &Budget::default());
+    let mut tape = Tape::default();
+    for (step, (body, how)) in all.iter().enumerate() {
+        connection.queue_step(step, body.as_bytes().to_vec(), Chunking::Whole, Some(how));
+    }
+    connection.pump(Until::Frames(all.len() as u64), LONG, &mut tape);
+    connection.finish(&mut Silent);
+    tape.lines()
+}
+
+#[test]
+fn pipelined_requests_are_written_before_the_first_is_answered() {
+    let both_first = |mut stream: TcpStream| {
+        while let (Some(one), Some(two)) = (request(&mut stream), request(&mut stream)) {
+            // In one piece: what comes behind the first reply belongs to the second.
+            let _ = stream.write_all(&[reply(&one), reply(&two)].concat());
+        }
+    };
+    let next = || Carriage { pipelined: true, ..Carriage::post() };
+    let lines = carried(both_first, &[("1", Carriage::post()), ("2", next())]);
+    assert_eq!(lines, ["1\n", "2\n"]);
+}
+
+#[test]
+fn a_pipelined_request_whose_connection_is_closed_is_sent_again() {
+    let one_each = |mut stream: TcpStream| {
+        let Some(one) = request(&mut stream) else { return };
+        let _ = stream.write_all(&reply(&one));
+    };
+    let next = || Carriage { pipelined: true, ..Carriage::post() };
+    let lines = carried(one_each, &[("1", Carriage::post()), ("2", next())]);
+    assert_eq!(lines, ["1\n", "2\n"]);
+}
+
+#[test]
+fn a_body_is_held_back_until_the_server_says_that_it_may_come() {
+    let asks = |mut stream: TcpStream| {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while !head.ends_with(b"\r\n\r\n") {
+            let Ok(1) = stream.read(&mut byte) else { return };
+            head.push(byte[0]);
+        }
+        stream.set_nonblocking(true).unwrap();
+        let came_early = stream.read(&mut byte).is_ok();
+        stream.set_nonblocking(false).unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        let mut body = [0; 4];
+        if stream.read_exact(&mut body).is_ok() {
+            let says = String::from_utf8_lossy(&body).into_owned();
+            let _ = stream.write_all(&reply(&format!("{came_early} {says}")));
+        }
+    };
+    let how =
+        Carriage { held_back: true, headers: vec!["Expect: 100-continue".to_owned()], ..Carriage::post() };
+    assert_eq!(carried(asks, &[("body", how)]), ["false body\n"]);
+}
+
+#[test]
+fn a_body_that_is_cut_ends_what_is_written_and_is_answered() {
+    let shows = |mut stream: TcpStream| {
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all);
+        let text = String::from_utf8(all).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
+        let line = head.lines().last().unwrap_or_default();
+        let path = head.lines().next().unwrap_or_default();
+        let _ = stream.write_all(&reply(&format!("{path}|{line}|{}", body.replace("\r\n", "."))));
+    };
+    let elsewhere = || Carriage { path: Some("/x".to_owned()), http_1_0: true, ..Carriage::post() };
+    for (framing, shown) in [
+        (Framing::Short(3), "POST /x HTTP/1.0|Content-Length: 7|body\n"),
+        (Framing::OpenChunks(3), "POST /x HTTP/1.0|Transfer-Encoding: chunked|3.bod.1.y.\n"),
+    ] {
+        assert_eq!(carried(shows, &[("body", elsewhere().framing(framing))]), [shown]);
+    }
+}

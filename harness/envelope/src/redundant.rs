@@ -1,0 +1,14 @@
+//! Checks that notice no mutant, each with the reason why it is kept.
+
+/// Check id and reason.
+pub const CHECKS: &[(&str, &str)] = &[
+    (
+        "envelope/http/canary/plain-request",
+        "whether the engine answers over HTTP at all: nothing else is begun where it does not",
+    ),
+    ("envelope/http/connections/loopback", "its mutant would listen where other machines reach it"),
+    (
+        "envelope/http/open/over-size",
+        "the reference refuses such a body before any engine sees it: on standard streams the same check notices its mutant",
+    ),
+];

@@ -1,0 +1,265 @@
+//! An HTTP server on a loopback address, whatever it serves.
+//!
+//! A thread for each connection, a bounded number of them; one [`Service`] behind them all. The HTTP is our own so that
+//! every byte and every second is bounded, which small server libraries do not do for the head of a request and for
+//! clients that say nothing.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::complain;
+use crate::http::{HttpCaps, HttpRequest, HttpStep, RequestReader, reason_phrase};
+
+/// Bytes of the head of a request.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a body that are read to get behind it.
+const DISCARD_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Connections at the same time; further ones are told so and closed.
+const CONNECTIONS_MAX: usize = 512;
+/// Life of a connection on which nothing happens, and longest wait for a client that does not read.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long bytes of a client are read and dropped before the connection is closed, so that it gets the reply.
+const LINGER: Duration = Duration::from_millis(500);
+/// Pause while more connections are open than are served at once, and after the system refused to accept.
+const PAUSE: Duration = Duration::from_millis(5);
+const READ_BYTES: usize = 16 * 1024;
+
+/// Takes the word `--http` and the address behind it out of the arguments.
+///
+/// # Errors
+/// There is no address behind it, or one that others than this machine can reach.
+pub fn split_http(arguments: &[String]) -> Result<(Option<SocketAddr>, Vec<String>), String> {
+    let mut rest = arguments.to_vec();
+    let Some(at) = rest.iter().position(|argument| argument == "--http") else { return Ok((None, rest)) };
+    let wrong = "--http needs a loopback address such as 127.0.0.1:8080";
+    if at + 1 >= rest.len() {
+        return Err(wrong.to_owned());
+    }
+    let text = rest.remove(at + 1);
+    rest.remove(at);
+    let address: Option<SocketAddr> = text.parse().ok();
+    match address.filter(|address| address.ip().is_loopback()) {
+        Some(address) => Ok((Some(address), rest)),
+        None => Err(format!("{wrong}, not {text:?}")),
+    }
+}
+
+/// A reply of the HTTP side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpReply {
+    /// Status code.
+    pub status: u16,
+    /// Value of `Content-Type`, where there is a body.
+    pub content_type: &'static str,
+    /// The body; JSON where there is one.
+    pub body: Vec<u8>,
+    /// Another request may follow.
+    pub keeps_open: bool,
+}
+
+impl HttpReply {
+    /// A body of JSON; no body where it is empty.
+    pub fn json(status: u16, body: Vec<u8>, keeps_open: bool) -> Self {
+        Self { status, content_type: "application/json", body, keeps_open }
+    }
+
+    /// A status alone.
+    pub fn empty(status: u16, keeps_open: bool) -> Self {
+        Self::json(status, Vec::new(), keeps_open)
+    }
+}
+
+/// What answers requests. It may be asked by many threads at once.
+pub trait Service: Send + Sync {
+    /// The reply to a request.
+    fn respond(&self, request: &HttpRequest) -> HttpReply;
+}
+
+/// The seam between HTTP and messages. Every method passes on what it is given.
+pub trait Front: Send + Sync {
+    /// Sees a request before it is looked at.
+    fn request(&self, request: HttpRequest) -> HttpRequest {
+        request
+    }
+
+    /// Sees a reply before it is sent; `request` is `None` where what came was none.
+    fn reply(&self, _request: Option<&HttpRequest>, reply: HttpReply) -> HttpReply {
+        reply
+    }
+
+    /// Connections that are served at the same time; what comes on top waits where this is true, else it is refused.
+    fn connections(&self) -> (usize, bool) {
+        (CONNECTIONS_MAX, false)
+    }
+
+    /// Is told of a connection that ended within a request, with what came of it behind its head; gives what is to be
+    /// answered in its place.
+    fn broken_off(&self, _so_far: Option<HttpRequest>) -> Option<HttpRequest> {
+        None
+    }
+
+    /// Whether connections end behind a reply that says they go on.
+    fn closes_silently(&self) -> bool {
+        false
+    }
+}
+
+/// The correct one.
+pub struct Plain;
+
+impl Front for Plain {}
+
+/// What all connections share.
+struct Shared {
+    service: Box<dyn Service>,
+    front: Box<dyn Front>,
+    caps: HttpCaps,
+    connections: AtomicUsize,
+}
+
+/// Serves until the process is ended; a body has so many bytes at the most. Returns the exit status where it cannot: 2 for
+/// an address that is taken, else 70. `name` is that of the program.
+pub fn serve(
+    name: &str,
+    address: SocketAddr,
+    body_bytes_max: usize,
+    service: Box<dyn Service>,
+    front: Box<dyn Front>,
+) -> i32 {
+    let listener = match TcpListener::bind(address) {
+        Ok(listener) => listener,
+        Err(error) => {
+            complain(&format!("{name}: cannot listen on {address}: {error}"));
+            return 2;
+        }
+    };
+    if let Ok(address) = listener.local_addr() {
+        complain(&format!("{name}: listening on http://{address}/"));
+    }
+    let caps =
+        HttpCaps { head_bytes_max: HEAD_BYTES_MAX, body_bytes_max, discard_bytes_max: DISCARD_BYTES_MAX };
+    let server = Arc::new(Shared { service, front, caps, connections: AtomicUsize::new(0) });
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let (most, waits) = server.front.connections();
+        while waits && server.connections.load(Ordering::SeqCst) >= most {
+            thread::sleep(PAUSE);
+        }
+        let is_one_too_many = server.connections.fetch_add(1, Ordering::SeqCst) >= most;
+        let own = Arc::clone(&server);
+        let served = thread::Builder::new().spawn(move || {
+            let mut connection = Connection { server: &own, stream };
+            if is_one_too_many {
+                if connection.send(&HttpReply::empty(503, false)) {
+                    connection.linger();
+                }
+            } else {
+                connection.serve();
+            }
+            own.connections.fetch_sub(1, Ordering::SeqCst);
+        });
+        if served.is_err() {
+            server.connections.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    70
+}
+
+/// One connection.
+struct Connection<'a> {
+    server: &'a Shared,
+    stream: TcpStream,
+}
+
+impl Connection<'_> {
+    fn serve(&mut self) {
+        let timeouts = [
+            self.stream.set_read_timeout(Some(IDLE)),
+            self.stream.set_write_timeout(Some(IDLE)),
+            self.stream.set_nodelay(true),
+        ];
+        if timeouts.iter().any(Result::is_err) {
+            return;
+        }
+        let Shared { front, caps, .. } = self.server;
+        let mut reader = RequestReader::new(*caps);
+        let mut buffer = vec![0; READ_BYTES];
+        while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
+            let mut input = buffer.get(..count).unwrap_or_default();
+            while !input.is_empty() {
+                let reply = match reader.take(&mut input) {
+                    HttpStep::More => continue,
+                    HttpStep::Continue => {
+                        if self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
+                            return;
+                        }
+                        continue;
+                    }
+                    HttpStep::Request(request) => self.reply(request),
+                    HttpStep::Bad(status) => front.reply(None, HttpReply::empty(status, false)),
+                };
+                if !self.send(&reply) {
+                    return;
+                }
+                if !reply.keeps_open || front.closes_silently() {
+                    return self.linger();
+                }
+            }
+        }
+        if !reader.is_at_rest()
+            && let Some(request) = front.broken_off(reader.so_far())
+        {
+            let reply = self.reply(request);
+            self.send(&reply);
+        }
+    }
+
+    fn reply(&self, request: HttpRequest) -> HttpReply {
+        let request = self.server.front.request(request);
+        let reply = self.server.service.respond(&request);
+        self.server.front.reply(Some(&request), reply)
+    }
+
+    fn send(&mut self, reply: &HttpReply) -> bool {
+        let HttpReply { status, content_type, body, keeps_open } = reply;
+        let mut text = format!("HTTP/1.1 {status} {}\r\n", reason_phrase(*status));
+        if *status == 405 {
+            text.push_str("Allow: POST\r\n");
+        }
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Type: {content_type}\r\n"));
+        }
+        if *status != 204 {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        if !keeps_open {
+            text.push_str("Connection: close\r\n");
+        }
+        text.push_str("\r\n");
+        let mut bytes = text.into_bytes();
+        bytes.extend_from_slice(body);
+        self.stream.write_all(&bytes).is_ok()
+    }
+
+    /// Closing with bytes unread would destroy the reply on its way (RFC 9112 §9.6).
+    fn linger(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+        let end = Instant::now() + LINGER;
+        let mut buffer = [0; READ_BYTES];
+        while let left @ 1.. = end.saturating_duration_since(Instant::now()).as_millis() {
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(1));
+            if self.stream.set_read_timeout(Some(left)).is_err()
+                || !matches!(self.stream.read(&mut buffer), Ok(1..))
+            {
+                return;
+            }
+        }
+    }
+}

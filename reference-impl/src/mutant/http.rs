@@ -1,0 +1,70 @@
+//! Faults of what carries messages over HTTP, whoever's they are; `io/http_faults.rs` has them.
+
+/// What is wrong between HTTP and messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpFault {
+    /// Where all is well, the status is 201.
+    ResultCreated,
+    /// Errors come with status 500.
+    ErrorIsServerError,
+    /// What is refused is given back.
+    RefusalHasBody,
+    /// The second status comes in the place of the first.
+    Recodes(u16, u16),
+    /// Requests of HTTP/1.0 are refused.
+    RefusesOld,
+    /// Requests that wait before their body are refused.
+    RefusesExpect,
+    /// Bodies are called text.
+    TextReplies,
+    /// A notification is answered by `{}`.
+    NotificationHasBody,
+    /// A notification is answered by status 500.
+    NotificationIsServerError,
+    /// A body that is too large is answered by status 500.
+    OversizeIsServerError,
+    /// Other methods than POST are answered by status 200.
+    OtherMethodIsFine,
+    /// Another content type is answered by status 500.
+    OtherTypeIsServerError,
+    /// A body in chunks is taken for an empty one.
+    ChunkedIsEmpty,
+    /// What came with the first 50 bytes of a body is all that is looked at.
+    ShortRead,
+    /// What came first of a body, in one piece, is all that is looked at.
+    FirstPiece,
+    /// A body that is cut short is taken for a whole one.
+    ServesCut,
+    /// The first reply on a connection is the last that was given on another.
+    MixesReplies,
+    /// Maps called `metadata` get a member that tells how the reply came.
+    MarksReplies,
+    /// The connection is closed after each reply.
+    ClosesEach,
+    /// The connection is closed after each reply, without a word.
+    ClosesSilently,
+    /// One connection is served at a time.
+    OneConnection,
+    /// More than 20 connections at a time are refused.
+    FewConnections,
+    /// What is no HTTP request ends the process.
+    EndsAtGarbage,
+    /// A connection that breaks off within a request ends the process.
+    EndsAtCut,
+    /// Bodies of more than 100,000 bytes are answered 413.
+    SmallBodies,
+    /// A content type with a parameter is answered 415.
+    ExactType,
+    /// After fifty messages nothing is answered but by an empty body.
+    TiresAfterFifty,
+    /// What is no HTTP request keeps the lock that every other request needs.
+    HangsAtGarbage,
+    /// `Content-Encoding` is not looked at.
+    IgnoresEncoding,
+    /// Compressed bodies are inflated by their data alone, whatever their check sum.
+    SkipsSum,
+    /// Compressed bodies are inflated whole before their size is looked at.
+    InflatesFirst,
+    /// What a compressed body inflates to is answered by status 500 where it is too large.
+    InflatedIsServerError,
+}
