@@ -18,6 +18,7 @@ use peerproof_engine::plan::{Act, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
+use super::caller;
 use super::face::COMMAND;
 use super::model::BYTES_MAX;
 use super::shape;
@@ -61,18 +62,28 @@ struct Row {
     clause: Option<ClauseId>,
 }
 
+/// Names and texts of the files about callers, or of those about engines.
+pub(crate) fn files(of_callers: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    case::files(&FILES).into_iter().filter(move |(name, _)| name.starts_with("caller") == of_callers)
+}
+
 /// All rows; the data is embedded and a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        case::load(case::files(&FILES))
+        case::load(files(false))
             .unwrap_or_else(|error| unreachable!("corpora/envelope/cases does not load: {error}"))
     })
 }
 
 /// All checks, in the order in which they run.
 pub fn checks() -> Vec<Check> {
-    all().iter().map(|loaded| of_case(&loaded.case)).chain(of_members()).collect()
+    all()
+        .iter()
+        .map(|loaded| of_case(&loaded.case))
+        .chain(of_members())
+        .chain(caller::cases::checks())
+        .collect()
 }
 
 fn of_case(case: &Case<Row>) -> Check {
