@@ -326,26 +326,30 @@ const MUTANTS: &[Mutant] = &[
         "caller-makes-up-ids",
         &["ENV-CALL-15"],
         "An id that is missing is a new one.",
-        Reply(|call, reply| {
-            for (prefix, name) in ids() {
-                if get(reply, name).is_none() {
-                    let new = format!("{prefix}00112233445566{:02x}", call.name.len() % 256);
-                    set(reply, name, Value::from(new.as_str()));
+        Made(|parts| {
+            parts.judge = Box::new(|call, config, end| {
+                let mut missing = Vec::new();
+                let end = with_text(end, |text| {
+                    edited(text, |reply| {
+                        missing.extend(ids().filter(|(_, name)| get(reply, name).is_none()));
+                        fill_ids(call, reply);
+                    })
+                });
+                let mut outcome = judge(call, config, end);
+                if let Outcome::Envelope(members) = &mut outcome {
+                    for (prefix, name) in missing {
+                        set(members, name, Value::from(format!("{prefix}0011223344556677").as_str()));
+                    }
                 }
-            }
+                outcome
+            });
         }),
     ),
     of(
         "caller-fills-ids-in",
         &["ENV-CALL-15"],
         "An id that is missing is the one that was sent.",
-        Reply(|call, reply| {
-            for (_, name) in ids() {
-                if get(reply, name).is_none() {
-                    set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
-                }
-            }
-        }),
+        Reply(fill_ids),
     ),
     of(
         "caller-heeds-no-ids",
@@ -567,6 +571,14 @@ fn ids() -> impl Iterator<Item = (&'static str, &'static str)> {
         Kind::Id(prefix) => Some((prefix, row.name)),
         _ => None,
     })
+}
+
+fn fill_ids(call: &CallSpec, reply: &mut Members) {
+    for (_, name) in ids() {
+        if get(reply, name).is_none() {
+            set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
+        }
+    }
 }
 
 fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {

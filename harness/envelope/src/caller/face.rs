@@ -170,6 +170,7 @@ impl Face for Caller {
                 _ => Ok(()),
             },
             (Way::Plain(outcome), told) if *outcome == told => Ok(()),
+            (_, "timeout") if part.extra.early => misfit(1, fate::READS_EARLY, "wrong_outcome", set()),
             (_, "timeout") if part.extra.unread => misfit(1, STDIN_CLOSED, "wrong_outcome", set()),
             _ => misfit(1, part.clause, "wrong_outcome", set()),
         }

@@ -37,7 +37,8 @@ const ARGV: &str = "ENV-CALL-30";
 /// Calls that need not wait for others.
 pub const ORDER_OF_CALLS: &str = "ENV-CALL-32";
 const STDERR: &str = "ENV-CALL-33";
-const READS_EARLY: &str = "ENV-CALL-34";
+/// Output is read while the request is written.
+pub const READS_EARLY: &str = "ENV-CALL-34";
 const REDIRECT: &str = "ENV-CALL-35";
 const OVER_SIZE: &str = "ENV-CALL-36";
 const LARGE: &str = "ENV-CALL-37";
@@ -54,6 +55,8 @@ const TRICKLES: usize = 3;
 pub struct Extra {
     /// Its program was started, and waits for its input to end.
     pub unread: bool,
+    /// It writes before it reads.
+    pub early: bool,
 }
 
 /// The clause about callers for one about engines that a difference of envelopes breaks.
@@ -78,7 +81,16 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     if given == Some(false) {
         return Expected::new(BAD_INPUT, subject, vec![Allowed::answer(Way::Plain("bad_input"))]);
     }
-    let mut fate = Fate { known, call, course, envelope, clause: SUCCESS, allowed: Vec::new(), shown: None };
+    let mut fate = Fate {
+        known,
+        call,
+        course,
+        envelope,
+        clause: SUCCESS,
+        allowed: Vec::new(),
+        shown: None,
+        early: false,
+    };
     match known.fixture(at) {
         Some(Fixture::Actor { script, .. }) => fate.program(&Script::of(script)),
         Some(Fixture::Listener { status, location, body, manner, .. }) => {
@@ -89,7 +101,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     if given.is_none() {
         fate.allow(Way::Plain("bad_input"));
     }
-    let extra = Extra { unread: !course.starts.is_empty() && course.received.is_none() };
+    let extra = Extra { unread: !course.starts.is_empty() && course.received.is_none(), early: fate.early };
     let mut part = Expected { extra, ..Expected::new(fate.clause, subject, fate.allowed) };
     part.choice = fate.shown;
     if known.is_about_order && part.choice.is_none() && at == 0 {
@@ -135,6 +147,7 @@ struct Fate<'a> {
     clause: &'static str,
     allowed: Vec<Allowed<Way>>,
     shown: Option<&'static str>,
+    early: bool,
 }
 
 impl Fate<'_> {
@@ -158,6 +171,7 @@ impl Fate<'_> {
     }
 
     fn program(&mut self, script: &Script) {
+        self.early = script.writes_first;
         let (timeout_ms, late_ms) = (self.timeout_ms(), self.known.late_ms);
         let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
         // On a busy machine it may have taken longer than it says.
