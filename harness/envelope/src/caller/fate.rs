@@ -107,7 +107,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     if known.is_about_order && part.choice.is_none() && at == 0 {
         let shows = if overlap(&known.courses) { "together" } else { "one_by_one" };
         part.allowed = part.allowed.into_iter().map(|allowed| allowed.shows(shows)).collect();
-        part.choice = Some("order_of_calls");
+        (part.clause, part.choice) = (ORDER_OF_CALLS, Some("order_of_calls"));
     }
     part
 }
