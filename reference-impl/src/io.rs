@@ -1,7 +1,9 @@
 //! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
 
 pub mod dispatch;
+pub mod asking;
 pub mod envelope;
+pub mod envelope_caller;
 pub mod faults;
 pub mod fetch;
 pub mod http_faults;

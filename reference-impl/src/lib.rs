@@ -6,6 +6,7 @@
 pub mod choices;
 pub mod dispatcher;
 pub mod envelope;
+pub mod envelope_caller;
 pub mod frame;
 pub mod http;
 pub mod io;

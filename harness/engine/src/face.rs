@@ -49,8 +49,17 @@ pub enum Framing {
     /// The process asks and the harness answers, a message a line both ways, until it has nothing more to ask. What becomes of
     /// its calls is the history of things.
     Asks,
+    /// As [`Framing::Asks`], but the process asks by starting programs and by connecting: what it prints means nothing.
+    Calls,
     /// The process is not spoken to. What it does shows in its effects.
     Silent,
+}
+
+impl Framing {
+    /// Whether the process asks: it ends when it has nothing more to ask, and what becomes of its calls are things.
+    pub fn asks(self) -> bool {
+        matches!(self, Self::Asks | Self::Calls)
+    }
 }
 
 /// What a message answers.

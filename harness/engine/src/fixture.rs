@@ -33,7 +33,7 @@ pub use self::log::now_us;
 use self::watch::{Noted, Watcher};
 
 /// Most bytes of a kept file that are recorded.
-pub const KEPT_BYTES_MAX: u64 = 8 << 20;
+pub const KEPT_BYTES_MAX: u64 = 64 << 20;
 
 /// Processes are started under a reading lock, and nobody else's while something is open that they must not inherit.
 static BIRTHS: RwLock<()> = RwLock::new(());

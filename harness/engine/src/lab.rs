@@ -346,7 +346,7 @@ impl Run<'_> {
         self.with_log(session, |connection, log| connection.finish(log));
         flood::cut(&mut self.events, self.lab.budget.flood_bytes_kept);
         let ended_us = self.now_us(session);
-        if let Some(first_us) = self.live[session].first_us
+        if let Some(first_us) = self.live[session].first_us.or_else(|| self.asked_in_us(session))
             && self.live[session].connection.is_some()
             && self.shows_start(session)
         {
@@ -357,6 +357,14 @@ impl Run<'_> {
         live.ended_us = ended_us;
         live.connection = None;
         live.over = true;
+    }
+
+    /// Time in which a peer that prints nothing did all that it had to ask, where its plan says that it takes no time of its
+    /// own: no start takes longer.
+    fn asked_in_us(&self, session: usize) -> Option<u64> {
+        let is_quick = self.plan.sessions[session].shows_start == Some(true);
+        let has_ended = |event: &Event| event.session == session && matches!(event.kind, Kind::Exited { .. });
+        (is_quick && self.events.iter().any(has_ended)).then(|| self.now_us(session))
     }
 
     fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), String> {

@@ -10,6 +10,7 @@
 //! [`boundary::Boundary`] ties them together, and [`runner::run`] runs the checks against a [`peer::Peer`].
 //! `examples/adder.rs` does all of it in three hundred lines: a process that adds numbers, ten clauses, right and wrong peers.
 
+pub mod asking;
 pub mod bench;
 pub mod boundary;
 pub mod budget;

@@ -201,7 +201,9 @@ pub fn write(
             && is_plain(name)
         {
             let file = private::create(&folder.join(format!("file-{name}"))).map_err(sentence)?;
-            write_payloads([content].into_iter(), file).map_err(sentence)?;
+            // Where fixtures lie is another place each time.
+            let vars = content.variables().map(|name| (name.to_owned(), format!("{{{{{name}}}}}"))).collect();
+            write_payloads([&content.filled(&vars)?].into_iter(), file).map_err(sentence)?;
         }
     }
     let script = match spec {

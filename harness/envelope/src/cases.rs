@@ -23,6 +23,7 @@ use peerproof_engine::plan::{Act, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
+use super::caller;
 use super::face::COMMAND;
 use super::model::BYTES_MAX;
 use super::shape;
@@ -90,11 +91,16 @@ fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Er
     serde_json::from_value(carriage).map(Some).map_err(D::Error::custom)
 }
 
+/// Names and texts of the files about callers, or of those about engines.
+pub(crate) fn files(of_callers: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    case::files(&FILES).into_iter().filter(move |(name, _)| name.starts_with("caller") == of_callers)
+}
+
 /// All rows; the data is embedded and a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        case::load(case::files(&FILES))
+        case::load(files(false))
             .unwrap_or_else(|error| unreachable!("corpora/envelope/cases does not load: {error}"))
     })
 }
@@ -106,7 +112,8 @@ pub fn checks() -> Vec<Check> {
     let carried = of_process.clone().filter(|loaded| loaded.case.clauses.iter().all(holds_over_http));
     let case = |command| move |loaded: &Loaded<Row>| of_case(&loaded.case, command);
     let checks = of_process.map(case(COMMAND)).chain(of_members(COMMAND));
-    checks.chain(of_http.map(case(HTTP))).chain(carried.map(case(HTTP))).chain(of_members(HTTP)).collect()
+    let over_http = of_http.map(case(HTTP)).chain(carried.map(case(HTTP))).chain(of_members(HTTP));
+    checks.chain(over_http).chain(caller::cases::checks()).collect()
 }
 
 fn holds_over_http(id: &ClauseId) -> bool {

@@ -2,6 +2,7 @@
 
 use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
 
 const REFUSE: &[&str] = &["same", "refuse"];
 const KEEP: &[&str] = &["keep", "refuse"];
@@ -20,6 +21,12 @@ pub const KEYS: &[ConfigKey] = &[
         "argv of an engine that takes envelopes by POST to /api/v1/process, on the port of 127.0.0.1 that it is given; or \
          { command, url, ready }, where a url without a command is that of an engine which runs already; it is awaited \
          until it takes a connection, whatever `ready` says",
+    ),
+    ConfigKey::command(
+        "caller",
+        &["{scenario}", "{results}"],
+        "argv of a caller that has the envelopes of a scenario processed and appends how each call ended; `command` means the \
+         same where these placeholders are in it",
     ),
     ConfigKey::feature(
         "deterministic",
@@ -58,6 +65,18 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::choice("space_for_t", ACCEPT, "what becomes of a time with a space for the T"),
     ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of an envelope of more than 10 MB"),
     ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
+    ConfigKey::choice(
+        "missing_core_in_reply",
+        &["default", "invalid"],
+        "what a reply without a required member comes to, ids excepted",
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice(
+        "order_of_calls",
+        &["together", "one_by_one"],
+        "how calls are made that need not wait for others",
+    )
+    .of(Side::Consumer),
     ConfigKey::DUPLICATE_KEYS,
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,

@@ -2,17 +2,20 @@
 
 use std::sync::OnceLock;
 
+use peerproof_engine::asking;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::{Plan, Step};
+use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
+pub mod caller;
 pub mod cases;
 pub mod config;
 pub mod face;
@@ -62,12 +65,15 @@ impl Boundary for Envelope {
     }
 
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND, HTTP])]
+        vec![(Side::Provider, vec![face::COMMAND, HTTP]), (Side::Consumer, vec![caller::COMMAND])]
     }
 
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
-        let over_http = argv.iter().any(|word| http::is_of_server(word));
-        (if over_http { HTTP } else { face::COMMAND }, Side::Provider)
+        match self.command_name(face::COMMAND, None, argv) == caller::COMMAND {
+            true => (caller::COMMAND, Side::Consumer),
+            false if argv.iter().any(|word| http::is_of_server(word)) => (HTTP, Side::Provider),
+            false => (face::COMMAND, Side::Provider),
+        }
     }
 
     fn http_path(&self) -> &'static str {
@@ -78,22 +84,52 @@ impl Boundary for Envelope {
         face::answers_canary(step, frame)
     }
 
+    fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
+        let is_caller = name == face::COMMAND && argv.iter().any(|part| part.contains("{scenario}"));
+        if is_caller { caller::COMMAND } else { name }.to_owned()
+    }
+
+    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        asking::calls(plan)?;
+        Some(Box::new(asking::Bystander))
+    }
+
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
-        face::admit(transcript)
+        match is_asked(&transcript.plan) {
+            true => asking::admit(&transcript.plan),
+            false => face::admit(transcript),
+        }
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
-        face::judge(transcript)
+        match is_asked(&transcript.plan) {
+            true => caller::face::judge(transcript),
+            false => face::judge(transcript),
+        }
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        generate::conversation(facts, rng)
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => caller::conversation(rng),
+        }
+    }
+
+    fn shrink_payload(&self, plan: &Plan, _step: usize) -> Vec<Plan> {
+        if is_asked(plan) { asking::variants(plan) } else { Vec::new() }
     }
 
     fn usual_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
-        facts.commands.extend([face::COMMAND, HTTP].map(str::to_owned));
-        facts.features.insert("deterministic".to_owned(), true.into());
+        match side {
+            Side::Provider => {
+                facts.commands.extend([face::COMMAND, HTTP].map(str::to_owned));
+                facts.features.insert("deterministic".to_owned(), true.into());
+            }
+            Side::Consumer => {
+                facts.commands.insert(caller::COMMAND.to_owned());
+            }
+        }
         facts
     }
 
@@ -110,4 +146,9 @@ impl Boundary for Envelope {
             ("cat", "exec cat"),
         ]
     }
+}
+
+/// Whether the peer is a caller, for which engines are played.
+fn is_asked(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }

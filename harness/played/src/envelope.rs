@@ -16,6 +16,7 @@ use peerproof_engine::selftest::presentation::Harmless;
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
 use peerproof_envelope::face::COMMAND;
 
+pub mod caller;
 pub mod properties;
 
 struct Envelope;
@@ -34,10 +35,14 @@ impl Played for Envelope {
         let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
         let over_http = (HTTP, own(&["engine", "--http", "{addr}"]));
         let commands = vec![(COMMAND, own(&["engine", "process"])), over_http];
-        vec![Reference { side: Side::Provider, commands, harmless: Harmless::ALL }]
+        let engine = Reference { side: Side::Provider, commands, harmless: Harmless::ALL };
+        vec![engine, caller::command()]
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        if let Some(args) = caller::arguments(args) {
+            return caller::run(args, env);
+        }
         let (mutant, args) = match split_mutant(&claimed(args), mutants::find) {
             Ok(split) => split,
             Err(error) => return refuse(&error),
@@ -51,6 +56,10 @@ impl Played for Envelope {
     fn reference_machine(&self, args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
         // Each process has ids of its own.
         static PROCESSES: AtomicU64 = AtomicU64::new(0);
+        if caller::arguments(args).is_some() {
+            // It needs real programs.
+            return None;
+        }
         let (mutant, args) = split_mutant(&claimed(args), mutants::find).ok()?;
         let config = envelope::Config {
             started_unix_ms: UNIX_MS_AT_START,
@@ -72,7 +81,17 @@ impl Played for Envelope {
             needs_process: mutant.shell_fault().is_some() || mutant.carrier_fault().is_some(),
             unclaimed: None,
         };
-        mutants::all().into_iter().map(entry).collect()
+        mutants::all().into_iter().map(entry).chain(caller::mutants()).collect()
+    }
+
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        match side {
+            Side::Provider => {
+                io::envelope::parse(&[self.references()[0].commands[0].1.clone(), claimed(extra)].concat())
+                    .is_ok()
+            }
+            Side::Consumer => caller::takes(extra),
+        }
     }
 }
 

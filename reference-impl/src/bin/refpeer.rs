@@ -14,7 +14,12 @@ fn main() -> ExitCode {
     let status = match boundary.as_deref() {
         Some("toolhost") => io::toolhost::run_toolhost(&arguments, &variable),
         Some("dispatch") => io::dispatch::run_dispatch(&arguments, &variable),
-        Some("envelope") => io::envelope::run_envelope(&arguments, None),
+        Some("envelope") => match arguments.split_first() {
+            Some((word, rest)) if word == io::envelope_caller::WORD => {
+                io::envelope_caller::run_envelope_caller(rest)
+            }
+            _ => io::envelope::run_envelope(&arguments, None),
+        },
         Some("json-rpc") => io::json_rpc::run_json_rpc(&arguments),
         Some("json-rpc-client") => io::json_rpc_client::run_json_rpc_client(&arguments),
         Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),

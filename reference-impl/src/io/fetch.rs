@@ -36,7 +36,7 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
         order.path, order.host_header
     );
     let to = Server { host: &order.host, port: order.port };
-    exchange(to, head.as_bytes(), order.body_bytes_max, order.timeout_ms)
+    exchange(to, head.as_bytes(), order.body_bytes_max, order.timeout_ms).map_err(|error| error.to_string())
 }
 
 /// Sends a JSON text and takes the reply.
@@ -44,11 +44,20 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
 /// # Errors
 /// As [`fetch`].
 pub fn post(order: &PostOrder) -> Result<Fetched, String> {
+    post_as(order, "application/json").map_err(|error| error.to_string())
+}
+
+/// As [`post`], with this `Content-Type`.
+///
+/// # Errors
+/// `TimedOut` where the time was over, `InvalidData` where the reply is malformed or too large, and whatever the operating
+/// system reports.
+pub fn post_as(order: &PostOrder, content_type: &str) -> io::Result<Fetched> {
     let authorization = order.authorization.as_ref();
     let authorization = authorization.map(|value| format!("Authorization: {value}\r\n")).unwrap_or_default();
     let mut request = format!(
         "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: refpeer\r\nAccept: application/json\r\n{authorization}\
-         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+         Content-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         order.path,
         order.host_header,
         order.body.len()
@@ -69,18 +78,21 @@ fn exchange(
     request: &[u8],
     body_bytes_max: usize,
     timeout_ms: u64,
-) -> Result<Fetched, String> {
+) -> io::Result<Fetched> {
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let addresses = (host, port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| format!("cannot look up {host}: {error}"))?;
-    let mut last = format!("{host} has no address");
+    let addresses =
+        addresses.map_err(|error| io::Error::new(error.kind(), format!("cannot look up {host}: {error}")))?;
+    let mut last = io::Error::other(format!("{host} has no address"));
     for address in addresses {
         let connected = left(deadline).and_then(|left| TcpStream::connect_timeout(&address, left));
         match connected {
             Ok(stream) => {
-                return talk(request, stream, deadline, body_bytes_max).map_err(|error| error.to_string());
+                return talk(request, stream, deadline, body_bytes_max);
             }
-            Err(error) => last = format!("cannot connect to {address}: {error}"),
+            Err(error) => {
+                last = io::Error::new(error.kind(), format!("cannot connect to {address}: {error}"));
+            }
         }
     }
     Err(last)

@@ -62,7 +62,7 @@ pub(super) fn judge<F: Face>(face: &F, transcript: &Transcript, heard: &Heard<'_
         Framing::Bodies => session.end_of_server(),
         Framing::Whole | Framing::Silent => session.end_of_one(),
         // `things.rs` knows whether it had come to its end.
-        Framing::Asks => {}
+        Framing::Asks | Framing::Calls => {}
     }
     session.own
 }

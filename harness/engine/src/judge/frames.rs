@@ -105,7 +105,7 @@ pub fn of<F: Face>(
             }
             (frame.into_iter().collect(), Vec::new())
         }
-        Framing::Bodies | Framing::Silent => (Vec::new(), Vec::new()),
+        Framing::Bodies | Framing::Calls | Framing::Silent => (Vec::new(), Vec::new()),
     }
 }
 

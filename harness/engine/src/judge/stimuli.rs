@@ -24,7 +24,7 @@ pub fn lines<F: Face>(face: &F, transcript: &Transcript) -> Vec<Vec<Line>> {
         .map(|(session, spec)| match face.framing(&spec.command) {
             Some(Framing::Lines | Framing::Bodies | Framing::Asks) => lines::of_session(transcript, session),
             Some(Framing::Whole) => lines::of_run(transcript, session).into_iter().collect(),
-            Some(Framing::Silent) | None => Vec::new(),
+            Some(Framing::Calls | Framing::Silent) | None => Vec::new(),
         })
         .collect()
 }

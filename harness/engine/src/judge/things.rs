@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::answers::{is_right, note, still_running};
 use super::{Heard, Trace};
-use crate::face::{Asked, Face, Framing, Part, Subject, misfit, phrase};
+use crate::face::{Asked, Face, Part, Subject, misfit, phrase};
 use crate::finding::{Finding, Judgement, Nature, Repair};
 use crate::transcript::{Exit, Kind};
 
@@ -55,7 +55,7 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
             None => asked.file(finding),
         });
     }
-    for heard in trace.sessions.iter().filter(|heard| heard.framing == Framing::Asks) {
+    for heard in trace.sessions.iter().filter(|heard| heard.framing.asks()) {
         let first = trace.asked.iter().find(|asked| asked.session == heard.session);
         let finding = end(face, heard, first, pending.get(&heard.session));
         let step = first.map(|asked| asked.step);
@@ -65,7 +65,7 @@ pub(super) fn judge<F: Face>(face: &F, trace: &Trace<'_, F>, judgement: &mut Jud
 
 /// Whether a peer that asks was ended, or ended otherwise than in order: what it left open is said once.
 fn is_cut_short<F: Face>(heard: &Heard<'_, F>) -> bool {
-    heard.framing == Framing::Asks && heard.ending.exit != Some(Exit::Code(0))
+    heard.framing.asks() && heard.ending.exit != Some(Exit::Code(0))
 }
 
 /// What is wrong with the end of a peer that asks. `first` says what its session is about, `pending` what it left open first.

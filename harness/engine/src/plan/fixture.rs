@@ -152,6 +152,8 @@ pub const REFUSED_STATUS: i32 = 9;
 pub enum ActorStep {
     /// Read standard input until one complete JSON object or its end, and record it.
     ReadRequest,
+    /// Read standard input to its end, and record it.
+    ReadToEnd,
     /// Write to standard output.
     Stdout(Payload),
     /// Write to standard error.

@@ -166,6 +166,7 @@ impl Run {
             | ActorStep::Flood { .. }
             | ActorStep::Stderr(_)
             | ActorStep::ReadRequest
+            | ActorStep::ReadToEnd
             | ActorStep::Look(_)
             | ActorStep::IgnoreTerm => {}
         }

@@ -1,0 +1,506 @@
+//! Peers that ask by starting programs and by connecting: a scenario of calls in a file, a results file that takes a line for
+//! each call, and for each call a program or a server that the harness plays.
+//!
+//! What is particular to a boundary is what a call holds beside its ref, which outcomes there are, and which of them what was
+//! played leaves.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::clause::ClauseId;
+use crate::counterpart::{Counterpart, Doing};
+use crate::face::Aim;
+use crate::finding::Finding;
+use crate::json::{self, DecodeLimits, Json};
+use crate::payload::{Payload, Vars, shorten};
+use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
+use crate::shrink::without_pieces;
+use crate::transcript::{Exit, Kind, Transcript};
+
+/// Fixture with the scenario.
+pub const SCENARIO: &str = "scenario";
+
+/// Fixture that takes the results.
+pub const RESULTS: &str = "results";
+
+/// Fixture whose being watched gives what is played the times at which it happened.
+const CLOCK: &str = "clock";
+
+/// The call after all others that shows that the peer still works.
+pub const CANARY: &str = "canary";
+
+/// What a call may take beyond its time until its outcome stands, ms.
+pub const GRACE_MS: u64 = 1_000;
+
+/// A busy machine may be so much later, ms; more with `--timeout-scale`.
+pub const LATE_MS: u64 = 1_500;
+
+/// What each call may take on a busy machine to start, ms.
+const START_MS: u64 = 300;
+
+/// Lines of results that are read.
+const LINES_MAX: usize = 4_096;
+
+/// What of a result is quoted.
+const QUOTED_CHARS: usize = 160;
+
+/// Name of the fixture that is played for a call.
+pub fn played(call: &str) -> String {
+    format!("played-{call}")
+}
+
+/// What stands in a scenario for a variable of fixtures, such as `played-a.path`.
+pub fn variable(name: &str) -> String {
+    format!("⟦{name}⟧")
+}
+
+/// One call, as the peer is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Its ref.
+    pub name: String,
+    /// Refs of the calls that it comes after.
+    pub after: Vec<String>,
+    /// All of it; variables of fixtures are written as [`variable`] says.
+    pub told: Json,
+}
+
+impl Call {
+    fn read(told: &Json) -> Option<Self> {
+        let after = told.get("after").and_then(Json::as_array).unwrap_or_default();
+        let after = after.iter().filter_map(Json::as_str).map(str::to_owned).collect();
+        Some(Self { name: told.get("ref")?.as_str()?.to_owned(), after, told: told.clone() })
+    }
+
+    /// Time for all of it, ms, where it says so.
+    pub fn timeout_ms(&self) -> Option<u64> {
+        self.told.get("timeout_ms")?.as_u64()
+    }
+}
+
+/// A conversation in the making.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    calls: Vec<Json>,
+    fixtures: Vec<Fixture>,
+    lasts_ms: u64,
+    is_slow: bool,
+}
+
+impl Scene {
+    /// Adds a call with what is played for it, which takes so long, ms.
+    pub fn call(&mut self, told: Json, fixtures: impl IntoIterator<Item = Fixture>, lasts_ms: u64) {
+        self.calls.push(told);
+        self.fixtures.extend(fixtures);
+        self.lasts_ms += lasts_ms + START_MS;
+        self.is_slow |= lasts_ms > 0;
+    }
+
+    /// Refs of all calls so far.
+    pub fn names(&self) -> Vec<String> {
+        self.calls.iter().filter_map(Call::read).map(|call| call.name).collect()
+    }
+
+    /// The plan for `command`, about `clause`.
+    pub fn plan(self, command: &str, clause: &str) -> Plan {
+        let file = |name: &str, content: Payload, kept: bool| Fixture::File {
+            name: name.to_owned(),
+            content,
+            mode: None,
+            kept,
+        };
+        let path = |name: &str| (name.to_owned(), format!("{{{{{name}.path}}}}"));
+        let clock = Fixture::Folder { name: CLOCK.to_owned(), folders: Vec::new(), watched: true };
+        let own =
+            [file(SCENARIO, scenario(self.calls), false), file(RESULTS, Payload::default(), true), clock];
+        let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
+        // One after the other is a way to make calls, too.
+        let act = Act::Play { script: Value::Null, life_ms: self.lasts_ms + GRACE_MS + LATE_MS };
+        Plan {
+            fixtures: own.into_iter().chain(self.fixtures).collect(),
+            sessions: vec![Session {
+                command: command.to_owned(),
+                placeholders: BTreeMap::from([path(SCENARIO), path(RESULTS)]),
+                shows_start: Some(!self.is_slow),
+                ..Session::default()
+            }],
+            steps: vec![Step { expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }],
+            ..Plan::default()
+        }
+    }
+}
+
+/// The text of a scenario, with variables in their places.
+fn scenario(calls: Vec<Json>) -> Payload {
+    let text = Json::object([("calls", Json::array(calls))]).to_text();
+    let mut payload = Payload::default();
+    for (at, part) in text.split('⟦').enumerate() {
+        let literal = match part.split_once('⟧').filter(|_| at > 0) {
+            Some((name, rest)) => {
+                payload = payload.var(name);
+                rest
+            }
+            None => part,
+        };
+        payload = payload.then(Payload::from_bytes(literal.as_bytes()));
+    }
+    payload
+}
+
+/// The calls of a plan, out of its scenario.
+pub fn calls(plan: &Plan) -> Option<Vec<Call>> {
+    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if name == SCENARIO => Some(content),
+        _ => None,
+    })?;
+    let vars: Vars = content.variables().map(|name| (name.to_owned(), variable(name))).collect();
+    let text = content.expand(&vars).ok()?;
+    let value = json::decode(&text, &DecodeLimits::default()).ok()?.value;
+    value.get("calls")?.as_array()?.iter().map(Call::read).collect()
+}
+
+/// Plays nothing beside programs and servers: for [`Boundary::counterpart`](crate::boundary::Boundary::counterpart).
+pub struct Bystander;
+
+impl Counterpart for Bystander {
+    fn take(&mut self, _frame: &[u8], _now_us: u64) {}
+
+    fn next(&mut self, _now_us: u64) -> Option<Doing> {
+        None
+    }
+
+    fn due_us(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a program does, in sum.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// All that it writes to standard output.
+    pub output: Payload,
+    /// How often it writes.
+    pub writes: usize,
+    /// How long it sleeps, ms.
+    pub sleeps_ms: u64,
+    /// How it ends.
+    pub exit: Option<Exit>,
+    /// It reads its input; and before it writes.
+    pub reads: bool,
+    /// It writes before it has read its input.
+    pub writes_first: bool,
+    /// It writes to standard error.
+    pub complains: bool,
+    /// It leaves a process that holds its pipes.
+    pub forks: bool,
+}
+
+impl Script {
+    /// Sums up.
+    pub fn of(steps: &[ActorStep]) -> Self {
+        let mut script = Self::default();
+        for step in steps {
+            match step {
+                ActorStep::ReadRequest | ActorStep::ReadToEnd => script.reads = true,
+                ActorStep::Stdout(payload) => {
+                    script.output = std::mem::take(&mut script.output).then(payload.clone());
+                    script.writes += 1;
+                    script.writes_first |= !script.reads;
+                }
+                ActorStep::Stderr(_) => script.complains = true,
+                ActorStep::Sleep { ms } => script.sleeps_ms += ms,
+                ActorStep::ForkHolder { .. } => script.forks = true,
+                ActorStep::Die(signal) => script.exit = Some(Exit::Signal(*signal)),
+                ActorStep::Exit(status) => script.exit = Some(Exit::Code(*status)),
+                _ => {}
+            }
+            if script.exit.is_some() {
+                break;
+            }
+        }
+        script.exit = script.exit.or(Some(Exit::Code(0)));
+        script
+    }
+}
+
+/// A request over HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// When the connection was made, microseconds.
+    pub at_us: u64,
+    /// Its head.
+    pub head: Vec<u8>,
+    /// Its body, where the server takes it.
+    pub body: Vec<u8>,
+}
+
+/// What the harness saw of one call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Starts of its program: when, microseconds, and with which arguments.
+    pub starts: Vec<(u64, Vec<String>)>,
+    /// What its program read, if it came so far.
+    pub received: Option<Vec<u8>>,
+    /// When its program ended by itself, and how.
+    pub ended: Option<(u64, Exit)>,
+    /// What its server was sent.
+    pub requests: Vec<Request>,
+    /// When its server had replied.
+    pub replied_us: Option<u64>,
+}
+
+impl Course {
+    /// When it began, microseconds.
+    pub fn begun_us(&self) -> Option<u64> {
+        let starts = self.starts.iter().map(|(at_us, _)| *at_us);
+        starts.chain(self.requests.iter().map(|request| request.at_us)).min()
+    }
+
+    /// When what was played had come to its end by itself, microseconds.
+    pub fn over_us(&self) -> Option<u64> {
+        self.ended.map(|(at_us, _)| at_us).or(self.replied_us)
+    }
+}
+
+/// What the harness saw of each call.
+pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
+    let names: Vec<String> = calls.iter().map(|call| played(&call.name)).collect();
+    let mut courses = vec![Course::default(); calls.len()];
+    for event in &transcript.events {
+        let of = |name: &String| names.iter().position(|known| known == name);
+        match &event.kind {
+            Kind::ActorStarted { actor, argv, .. } => {
+                of(actor).into_iter().for_each(|at| courses[at].starts.push((event.at_us, argv.clone())));
+            }
+            Kind::ActorReceived { actor, bytes } => {
+                if let Some(at) = of(actor) {
+                    courses[at].received.get_or_insert_default().extend_from_slice(&bytes.0);
+                }
+            }
+            Kind::ActorEnded { actor, exit, .. } => {
+                of(actor).into_iter().for_each(|at| courses[at].ended = Some((event.at_us, *exit)));
+            }
+            // A connection may be opened and not used.
+            Kind::ListenerHit { listener, head, body } if !head.0.is_empty() => {
+                if let Some(at) = of(listener) {
+                    let (head, body) = (head.0.clone(), body.0.clone());
+                    courses[at].requests.push(Request { at_us: event.at_us, head, body });
+                }
+            }
+            Kind::ListenerReplied { listener, whole: true, .. } => {
+                of(listener).into_iter().for_each(|at| courses[at].replied_us = Some(event.at_us));
+            }
+            _ => {}
+        }
+    }
+    courses
+}
+
+/// One line of the results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noted {
+    /// Which call.
+    pub name: String,
+    /// How it ended.
+    pub outcome: String,
+    /// All of it.
+    pub line: Json,
+}
+
+impl Noted {
+    /// In one phrase.
+    pub fn phrase(&self) -> String {
+        shorten(&self.line.to_text(), QUOTED_CHARS).into_owned()
+    }
+}
+
+/// What the peer wrote down, where an event shows its results, and what is wrong with their form: `wrong` says what is wrong
+/// with a line beside its ref and outcome.
+pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (Vec<Noted>, Option<String>) {
+    let held = match kind {
+        Kind::FileHeld { file, bytes } if file == RESULTS => bytes.0.as_slice(),
+        _ => &[],
+    };
+    let (mut noted, mut fault) = (Vec::new(), None);
+    for line in held.split(|byte| *byte == b'\n').take(LINES_MAX) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let read = json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string());
+        let read = read.and_then(|decoded| {
+            let text = |name: &str| decoded.value.get(name).and_then(Json::as_str).map(str::to_owned);
+            let (name, outcome) = (text("ref").ok_or("no ref")?, text("outcome").ok_or("no outcome")?);
+            let one = Noted { name, outcome, line: decoded.value };
+            wrong(&one).map_or(Ok(one), |what| Err(what.to_owned()))
+        });
+        match read {
+            Ok(one) => noted.push(one),
+            Err(error) => {
+                let text = String::from_utf8_lossy(&line[..line.len().min(QUOTED_CHARS)]).into_owned();
+                fault.get_or_insert(format!("{error}: {text}"));
+            }
+        }
+    }
+    (noted, fault)
+}
+
+/// Clauses that hold of every scenario.
+#[derive(Debug, Clone, Copy)]
+pub struct Clauses {
+    /// Each call has one line, of the right form.
+    pub results: &'static str,
+    /// A start or request is made once.
+    pub once: &'static str,
+    /// A call begins when those before it have ended.
+    pub order: &'static str,
+    /// The outcome stands when the time of a call is over.
+    pub late: &'static str,
+}
+
+/// What is wrong with a scenario's results, beside how its calls ended, and with when and how often calls were made. `usual_ms`
+/// is the time of a call that says nothing about it.
+pub fn faults(
+    transcript: &Transcript,
+    calls: &[Call],
+    courses: &[Course],
+    (noted, fault): &(Vec<Noted>, Option<String>),
+    usual_ms: u64,
+    clauses: &Clauses,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut add = |clause, reason, expected: &str, got: String| {
+        found.push(Finding::new(clause, reason, expected, got));
+    };
+    if let Some(fault) = fault {
+        let expected = "each line of the results is a JSON object of the right form";
+        add(clauses.results, "bad_result_line", expected, fault.clone());
+    }
+    if let Some(unknown) = noted.iter().find(|it| calls.iter().all(|call| call.name != it.name)) {
+        add(clauses.results, "unknown_ref", "results of the scenario's calls", unknown.phrase());
+    }
+    for (call, course) in calls.iter().zip(courses) {
+        let name = &call.name;
+        if noted.iter().filter(|it| it.name == *name).count() > 1 {
+            let expected = "one line for each call";
+            add(clauses.results, "second_result_line", expected, format!("several lines for {name:?}"));
+        }
+        let times = course.starts.len().max(course.requests.len());
+        if times > 1 {
+            add(
+                clauses.once,
+                "repeated",
+                "one start or request for each call",
+                format!("{times} of {name:?}"),
+            );
+        }
+        let Some(begun_us) = course.begun_us() else { continue };
+        let before: Vec<(&Call, &Course)> =
+            calls.iter().zip(courses).filter(|(other, _)| call.after.contains(&other.name)).collect();
+        let is_early = |other: &Course| {
+            // When a server's reply had been read is not known.
+            let over_us = other.ended.map(|(at_us, _)| at_us).or(other.begun_us());
+            over_us.is_some_and(|over_us| begun_us < over_us)
+        };
+        if let Some((other, _)) = before.iter().find(|(_, course)| is_early(course)) {
+            let got = format!("{name:?} began before {:?} had ended", other.name);
+            add(clauses.order, "too_early", "a call begins when those that it comes after have ended", got);
+        }
+        // Whoever makes one call after the other may have had others to make meanwhile.
+        let due_us = |(call, course): (&Call, &Course)| {
+            let own_us = course.begun_us().filter(|own_us| *own_us < begun_us)?;
+            let time_us = (call.timeout_ms().unwrap_or(usual_ms) + GRACE_MS) * 1_000;
+            Some(own_us + time_us)
+        };
+        let late_us = transcript.stretched_ms(LATE_MS) * 1_000;
+        let is_cut =
+            before.iter().any(|(_, course)| course.begun_us().is_some() && course.over_us().is_none());
+        let due_us = calls.iter().zip(courses).filter_map(due_us).max();
+        if let Some(due_us) = due_us.filter(|due_us| is_cut && begun_us > due_us + late_us) {
+            let ms = (begun_us - due_us) / 1_000;
+            let got = format!("{name:?} began {ms} ms after all before it were due");
+            let expected = "the outcome of a call stands a second after its time is over";
+            found.push(Finding::new(clauses.late, "pending_too_long", expected, got).timed());
+            return found;
+        }
+    }
+    found
+}
+
+/// Smaller variants of a plan: with fewer calls.
+pub fn variants(plan: &Plan) -> Vec<Plan> {
+    let Some(all) = calls(plan) else { return Vec::new() };
+    let names: Vec<&str> = all.iter().map(|call| call.name.as_str()).collect();
+    let fewer = without_pieces(&names).into_iter().filter(|kept| !kept.is_empty());
+    fewer.map(|kept| without(plan, &all, &kept)).collect()
+}
+
+fn without(plan: &Plan, all: &[Call], kept: &[&str]) -> Plan {
+    let mut plan = plan.clone();
+    let stays = |call: &&Call| kept.contains(&call.name.as_str());
+    let told = all.iter().filter(stays).map(|call| {
+        let mut told = call.told.clone();
+        let after = call.after.iter().map(String::as_str).filter(|name| kept.contains(name));
+        if !call.after.is_empty() {
+            told.set("after", Json::array(after));
+        }
+        told
+    });
+    let content = scenario(told.collect());
+    let gone: Vec<String> = all.iter().filter(|call| !stays(call)).map(|call| played(&call.name)).collect();
+    plan.fixtures.retain(|fixture| !gone.contains(&fixture.name().to_owned()));
+    for fixture in &mut plan.fixtures {
+        if let Fixture::File { name, content: old, .. } = fixture
+            && name == SCENARIO
+        {
+            old.clone_from(&content);
+        }
+    }
+    plan
+}
+
+/// Refuses a plan whose scenario or aims are not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(plan: &Plan) -> Result<(), String> {
+    crate::transcript::strict::expectations::<Aim>(plan)?;
+    let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
+    calls(plan).map(drop).ok_or_else(|| unread.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scene() -> Plan {
+        let mut scene = Scene::default();
+        for (name, after) in [("a", None), ("b", Some("a"))] {
+            let mut told = Json::object([("ref", Json::from(name))]);
+            told.set("command", Json::array([variable(&format!("{}.path", played(name)))]));
+            after.into_iter().for_each(|after| told.set("after", Json::array([after])));
+            let script = vec![ActorStep::ReadRequest];
+            let actor = Fixture::Actor { name: played(name), script, later: Vec::new() };
+            scene.call(told, [actor], 0);
+        }
+        scene.plan("x", "X-01")
+    }
+
+    #[test]
+    fn a_scenario_is_read_as_it_was_written() {
+        let plan = scene();
+        let calls = calls(&plan).unwrap();
+        assert_eq!(calls[1].after, ["a"]);
+        assert_eq!(calls[0].told.pointer("/command/0"), Some(&Json::from("⟦played-a.path⟧")));
+        let Some(Fixture::File { content, .. }) = plan.fixtures.first() else { panic!() };
+        assert!(content.variables().eq(["played-a.path", "played-b.path"]));
+    }
+
+    #[test]
+    fn a_call_goes_with_what_is_played_for_it() {
+        let plan = scene();
+        let alone = variants(&plan).into_iter().find(|plan| calls(plan).unwrap()[0].name == "b").unwrap();
+        assert_eq!(calls(&alone).unwrap()[0].told.get("after"), Some(&Json::array::<Json>([])));
+        assert!(alone.fixtures.iter().all(|fixture| fixture.name() != "played-a"));
+    }
+}

@@ -1,0 +1,207 @@
+//! The face of a caller: what it is told and what is played say how each of its calls may end.
+
+use super::fate::{self, Extra};
+use super::{COMMAND, rules};
+use crate::kept::{Mode, differences};
+use crate::model::Sent;
+use peerproof_engine::asking::{self, CANARY, Call, Course, LATE_MS, Noted};
+use peerproof_engine::face::{
+    Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Judgement, Repair};
+use peerproof_engine::judge;
+use peerproof_engine::plan::Fixture;
+use peerproof_engine::transcript::{Event, Transcript};
+
+/// Each call has one line of the right form.
+pub const RESULTS: &str = "ENV-CALL-01";
+const EXITS: &str = "ENV-CALL-02";
+const GROUP_GONE: &str = "ENV-CALL-22";
+const STDIN_CLOSED: &str = "ENV-CALL-27";
+const NOTHING_LEFT: &str = "ENV-CALL-39";
+
+/// Clocks of two processes differ, and timers round, ms.
+const EARLY_MS: u64 = 20;
+
+/// The outcomes there are.
+const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];
+
+const MANNERS: Manners =
+    Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
+
+/// A caller of envelopes.
+pub struct Caller;
+
+/// One allowed end of a call.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// The outcome `envelope`, with this reply.
+    Envelope(Box<Sent>),
+    /// The outcome `refused`, with this status.
+    Refused(i64),
+    /// The outcome `timeout`: after this time, ms, and not much later than the second.
+    Timeout(u64, u64),
+    /// An outcome with nothing else.
+    Plain(&'static str),
+}
+
+/// What a caller was told, and what the harness saw of it.
+pub struct Known {
+    /// What is known of the peer.
+    pub facts: Facts,
+    /// What was played.
+    pub fixtures: Vec<Fixture>,
+    /// Its calls.
+    pub calls: Vec<Call>,
+    /// What came of each.
+    pub courses: Vec<Course>,
+    /// How late a busy machine may be, ms.
+    pub late_ms: u64,
+    /// Calls that need not wait are what the conversation is about.
+    pub is_about_order: bool,
+}
+
+impl Known {
+    fn of(transcript: &Transcript) -> Self {
+        let calls = asking::calls(&transcript.plan).unwrap_or_default();
+        let clause = transcript.plan.steps.first().and_then(peerproof_engine::face::Aim::of);
+        Self {
+            facts: Facts::clone(&transcript.facts),
+            fixtures: transcript.plan.fixtures.clone(),
+            courses: asking::courses(transcript, &calls),
+            calls,
+            late_ms: transcript.stretched_ms(LATE_MS),
+            is_about_order: clause.is_some_and(|aim| aim.clause.0 == fate::ORDER_OF_CALLS),
+        }
+    }
+
+    /// What is played for a call.
+    pub fn fixture(&self, at: usize) -> Option<&Fixture> {
+        let name = asking::played(&self.calls[at].name);
+        self.fixtures.iter().find(|fixture| fixture.name() == name)
+    }
+}
+
+/// What is wrong with a line of the results beside its ref.
+pub fn wrong(noted: &Noted) -> Option<&'static str> {
+    let is_number =
+        |name: &str| noted.line.get(name).is_some_and(|value| value.as_f64().is_some_and(|it| it >= 0.0));
+    match noted.outcome.as_str() {
+        outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
+        _ if !is_number("elapsed_ms") => Some("no number as elapsed_ms"),
+        "envelope" if noted.line.get("envelope").is_none_or(|it| it.as_object().is_none()) => {
+            Some("no envelope")
+        }
+        "refused" if !is_number("status") => Some("no status"),
+        _ => None,
+    }
+}
+
+impl Face for Caller {
+    type Message = Noted;
+    type Way = Way;
+    type Extra = Extra;
+    type State = Known;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == COMMAND).then_some(Framing::Calls)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn manners_of(&self, transcript: &Transcript, _session: usize) -> Manners {
+        let known = Known::of(transcript);
+        // What a program that was ended had started is left by whoever ended it.
+        let was_ended = |course: &Course| !course.starts.is_empty() && course.ended.is_none();
+        let no_process_left =
+            if known.courses.iter().any(was_ended) { GROUP_GONE } else { MANNERS.no_process_left };
+        Manners { no_process_left, ..MANNERS }
+    }
+
+    fn begin(&self, transcript: &Transcript) -> Known {
+        Known::of(transcript)
+    }
+
+    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
+        let What::Begun = stimulus.what else { return None };
+        let parts = (0..known.calls.len()).map(|at| fate::of(known, at)).collect();
+        Some(Due { parts, together: false, whole: None })
+    }
+
+    fn read(&self, _: &Frame<'_>) -> Reading<Noted> {
+        Reading::Blank
+    }
+
+    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
+        let noted = asking::results(&event.kind, wrong).0;
+        noted.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
+    }
+
+    fn fit(&self, part: &Expected<Way, Extra>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+        let misfit =
+            |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
+        let set = || Repair::Set { at: String::new(), to: None };
+        let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
+        let number =
+            |name: &str| noted.line.get(name).and_then(peerproof_engine::json::Json::as_f64).unwrap_or(0.0);
+        match (way, noted.outcome.as_str()) {
+            (Way::Envelope(reply), "envelope") => {
+                let null = peerproof_engine::json::Json::Null;
+                let told = noted.line.get("envelope").unwrap_or(&null);
+                match differences(reply, told, Mode::Identity).into_iter().next() {
+                    None => Ok(()),
+                    Some(it) => {
+                        let to = reply.raw.pointer(&it.at).map(|value| value.to_text());
+                        let repair = Repair::Set { at: it.at, to: to.filter(|text| text.len() < 1_000) };
+                        misfit(0, fate::kept_clause(it.clause), it.reason, repair)
+                    }
+                }
+            }
+            (Way::Refused(status), "refused") => match number("status") == *status as f64 {
+                true => Ok(()),
+                false => misfit(0, part.clause, "wrong_status", set()),
+            },
+            (Way::Timeout(ms, latest_ms), "timeout") => match number("elapsed_ms") {
+                took if took + (EARLY_MS as f64) < *ms as f64 => misfit(0, part.clause, "too_early", set()),
+                took if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", set()),
+                _ => Ok(()),
+            },
+            (Way::Plain(outcome), told) if *outcome == told => Ok(()),
+            (_, "timeout") if part.extra.early => misfit(1, fate::READS_EARLY, "wrong_outcome", set()),
+            (_, "timeout") if part.extra.unread => misfit(1, STDIN_CLOSED, "wrong_outcome", set()),
+            _ => misfit(1, part.clause, "wrong_outcome", set()),
+        }
+    }
+
+    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way, Extra>) -> bool {
+        part.subject == Subject::Thing(CANARY.to_owned())
+    }
+
+    fn phrase(&self, _: &Expected<Way, Extra>, way: &Way) -> String {
+        match way {
+            Way::Envelope(reply) => {
+                let text = reply.raw.to_text();
+                format!("envelope: {}", peerproof_engine::payload::shorten(&text, 240))
+            }
+            Way::Refused(status) => format!("refused with status {status}"),
+            Way::Timeout(ms, _) => format!("timeout after {ms} ms"),
+            Way::Plain(outcome) => (*outcome).to_owned(),
+        }
+    }
+
+    fn text(&self, noted: &Noted) -> String {
+        noted.phrase()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[rules::judge]
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    judge::judge(&Caller, transcript)
+}

@@ -1,0 +1,296 @@
+//! How each call may end: by what was played for it, and by how that really came to its end.
+
+use super::face::{Known, Way};
+use super::{REPLY_BYTES_MAX, USUAL_MS};
+use crate::model::{Input, Stand, Trait, of_envelope};
+use crate::shape::{self, Shape, What};
+use peerproof_engine::asking::{Call, Course, GRACE_MS, Script};
+use peerproof_engine::face::{Allowed, Expected, Subject};
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::plan::{Fixture, Manner, ReplyFault};
+use peerproof_engine::transcript::Exit;
+
+const SUCCESS: &str = "ENV-CALL-03";
+const SUCCESS_HTTP: &str = "ENV-CALL-04";
+const STATUS: &str = "ENV-CALL-05";
+const STATUS_HTTP: &str = "ENV-CALL-06";
+const ONE_OBJECT: &str = "ENV-CALL-07";
+const TYPES: &str = "ENV-CALL-08";
+const WORDS: &str = "ENV-CALL-09";
+const MINIMA: &str = "ENV-CALL-10";
+const PATTERNS: &str = "ENV-CALL-11";
+const TIMES: &str = "ENV-CALL-12";
+const DEFAULTS: &str = "ENV-CALL-13";
+const CORE: &str = "ENV-CALL-14";
+const NO_ID: &str = "ENV-CALL-15";
+const OTHER_ID: &str = "ENV-CALL-16";
+const UNDOCUMENTED: &str = "ENV-CALL-17";
+const FREE_DATA: &str = "ENV-CALL-18";
+const VALUES: &str = "ENV-CALL-19";
+const TIMEOUT: &str = "ENV-CALL-20";
+const TRICKLE: &str = "ENV-CALL-21";
+const FAILED: &str = "ENV-CALL-23";
+/// Nothing is begun with an envelope that is not acceptable.
+pub const BAD_INPUT: &str = "ENV-CALL-24";
+const ARGV: &str = "ENV-CALL-30";
+/// Calls that need not wait for others.
+pub const ORDER_OF_CALLS: &str = "ENV-CALL-32";
+const STDERR: &str = "ENV-CALL-33";
+/// Output is read while the request is written.
+pub const READS_EARLY: &str = "ENV-CALL-34";
+const REDIRECT: &str = "ENV-CALL-35";
+const OVER_SIZE: &str = "ENV-CALL-36";
+const LARGE: &str = "ENV-CALL-37";
+const PIPE_HELD: &str = "ENV-CALL-38";
+
+/// Replies of this size are about sizes.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// A program that writes so often trickles.
+const TRICKLES: usize = 3;
+
+/// What of a call the model notes.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// Its program was started, and waits for its input to end.
+    pub unread: bool,
+    /// It writes before it reads.
+    pub early: bool,
+}
+
+/// The clause about callers for one about engines that a difference of envelopes breaks.
+pub fn kept_clause(clause: &str) -> &'static str {
+    match clause {
+        "ENV-DEF-01" | "ENV-DEF-02" => DEFAULTS,
+        "ENV-ACC-04" => CORE,
+        "ENV-KEEP-03" => UNDOCUMENTED,
+        "ENV-KEEP-02" | "ENV-KEEP-06" | "ENV-KEEP-07" | "ENV-KEEP-08" | "ENV-JSON-08" | "ENV-JSON-12"
+        | "ENV-TIME-11" | "ENV-SIZE-03" => FREE_DATA,
+        _ => VALUES,
+    }
+}
+
+/// What may be told of a call.
+pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
+    let (call, course) = (&known.calls[at], &known.courses[at]);
+    let subject = Subject::Thing(call.name.clone());
+    let null = Json::Null;
+    let envelope = call.told.get("envelope").unwrap_or(&null);
+    let given = acceptance(envelope);
+    if given == Some(false) {
+        return Expected::new(BAD_INPUT, subject, vec![Allowed::answer(Way::Plain("bad_input"))]);
+    }
+    let mut fate = Fate {
+        known,
+        call,
+        course,
+        envelope,
+        clause: SUCCESS,
+        allowed: Vec::new(),
+        shown: None,
+        early: false,
+    };
+    match known.fixture(at) {
+        Some(Fixture::Actor { script, .. }) => fate.program(&Script::of(script)),
+        Some(Fixture::Listener { status, location, body, manner, .. }) => {
+            fate.server(*status, location.is_some(), body, manner);
+        }
+        _ => fate.only(FAILED, Way::Plain("failed")),
+    }
+    if given.is_none() {
+        fate.allow(Way::Plain("bad_input"));
+    }
+    let extra = Extra { unread: !course.starts.is_empty() && course.received.is_none(), early: fate.early };
+    let mut part = Expected { extra, ..Expected::new(fate.clause, subject, fate.allowed) };
+    part.choice = fate.shown;
+    if known.is_about_order && part.choice.is_none() && at == 0 {
+        let shows = if overlap(&known.courses) { "together" } else { "one_by_one" };
+        part.allowed = part.allowed.into_iter().map(|allowed| allowed.shows(shows)).collect();
+        (part.clause, part.choice) = (ORDER_OF_CALLS, Some("order_of_calls"));
+    }
+    part
+}
+
+/// Whether one program began before another had ended.
+fn overlap(courses: &[Course]) -> bool {
+    let spans: Vec<(u64, u64)> =
+        courses.iter().filter_map(|it| it.begun_us().zip(it.ended.map(|(at_us, _)| at_us))).collect();
+    spans.iter().enumerate().any(|(at, (begun, ended))| {
+        spans[at + 1..].iter().any(|(other_begun, other_ended)| begun < other_ended && other_begun < ended)
+    })
+}
+
+/// Whether an envelope of the scenario is acceptable; `None` where that is open.
+fn acceptance(envelope: &Json) -> Option<bool> {
+    if envelope.as_object().is_none() {
+        return Some(false);
+    }
+    let traits = of_envelope(envelope);
+    let is_state = |it: &&Trait| !STATES.contains(&it.clause);
+    let mut left = traits.iter().filter(is_state).peekable();
+    if traits.iter().any(|it| it.stand == Stand::Refuse) {
+        return Some(false);
+    }
+    if left.peek().is_some() { None } else { Some(true) }
+}
+
+/// Clauses about states that an engine may refuse: whoever passes an envelope on has nothing to do with them.
+const STATES: [&str; 2] = ["ENV-TERM-05", "ENV-PEND-01"];
+
+/// The end of a call in the making.
+struct Fate<'a> {
+    known: &'a Known,
+    call: &'a Call,
+    course: &'a Course,
+    envelope: &'a Json,
+    clause: &'static str,
+    allowed: Vec<Allowed<Way>>,
+    shown: Option<&'static str>,
+    early: bool,
+}
+
+impl Fate<'_> {
+    fn allow(&mut self, way: Way) {
+        self.allowed.push(Allowed::answer(way));
+    }
+
+    fn only(&mut self, clause: &'static str, way: Way) {
+        self.clause = clause;
+        self.allow(way);
+    }
+
+    fn timeout_ms(&self) -> u64 {
+        self.call.timeout_ms().unwrap_or(USUAL_MS)
+    }
+
+    fn times_out(&mut self, clause: &'static str) {
+        let ms = self.timeout_ms();
+        let own = if self.call.timeout_ms().is_none() { "ENV-CALL-41" } else { clause };
+        self.only(own, Way::Timeout(ms, ms + GRACE_MS + self.known.late_ms));
+    }
+
+    fn program(&mut self, script: &Script) {
+        self.early = script.writes_first;
+        let (timeout_ms, late_ms) = (self.timeout_ms(), self.known.late_ms);
+        let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
+        // On a busy machine it may have taken longer than it says.
+        let ended = self.course.begun_us().zip(self.course.ended);
+        let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
+        let exit = ended.map(|(_, (_, exit))| exit).or(script.exit);
+        let took_ms = took_ms.unwrap_or(script.sleeps_ms);
+        if took_ms > timeout_ms + GRACE_MS + late_ms || ended.is_none() && took_ms > timeout_ms {
+            return self.times_out(late);
+        }
+        let success = match () {
+            () if script.forks => PIPE_HELD,
+            () if script.complains => STDERR,
+            () if script.writes_first => READS_EARLY,
+            () if self
+                .call
+                .told
+                .get("command")
+                .and_then(Json::as_array)
+                .is_some_and(|argv| argv.len() > 1) =>
+            {
+                ARGV
+            }
+            () => SUCCESS,
+        };
+        match exit {
+            Some(Exit::Signal(_)) => self.only(FAILED, Way::Plain("failed")),
+            Some(Exit::Code(status)) if status != 0 => self.only(STATUS, Way::Refused(i64::from(status))),
+            _ => self.reply(&script.output, success),
+        }
+        if took_ms + (timeout_ms / 2).max(50) >= timeout_ms {
+            self.allow(Way::Timeout(timeout_ms, timeout_ms + GRACE_MS + late_ms));
+        }
+    }
+
+    fn server(&mut self, status: u16, is_redirect: bool, body: &Payload, manner: &Manner) {
+        let timeout_ms = self.timeout_ms();
+        match manner.fault {
+            Some(ReplyFault::Silent) => return self.times_out(TIMEOUT),
+            Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE),
+            Some(ReplyFault::Endless) => {
+                self.only(OVER_SIZE, Way::Plain("invalid"));
+                return self.allow(Way::Timeout(timeout_ms, timeout_ms + GRACE_MS + self.known.late_ms));
+            }
+            Some(ReplyFault::Cut) => {
+                self.only(FAILED, Way::Plain("failed"));
+                return self.allow(Way::Plain("invalid"));
+            }
+            None => {}
+        }
+        match status {
+            200 => self.reply(body, SUCCESS_HTTP),
+            _ => self.only(if is_redirect { REDIRECT } else { STATUS_HTTP }, Way::Refused(i64::from(status))),
+        }
+    }
+
+    /// What a reply of a program that ended well, or of a server with status 200, comes to.
+    fn reply(&mut self, text: &Payload, success: &'static str) {
+        let length = text.len(&Vars::new());
+        if length > REPLY_BYTES_MAX {
+            self.only(OVER_SIZE, Way::Plain("invalid"));
+        } else {
+            self.clause = if length > LARGE_BYTES { LARGE } else { success };
+        }
+        let text = text.expand(&Vars::new()).unwrap_or_default();
+        let input = Input::read(&self.known.facts, &text);
+        let (Some(sent), false) = (input.sent, input.traits.iter().any(|it| it.clause == "ENV-FRAME-03"))
+        else {
+            return self.only(ONE_OBJECT, Way::Plain("invalid"));
+        };
+        let refused = input.traits.iter().find(|it| it.stand == Stand::Refuse);
+        if let Some(it) = refused {
+            return self.only(wrong_clause(it, &sent.raw), Way::Plain("invalid"));
+        }
+        let missing: Vec<&Trait> = input.traits.iter().filter(|it| it.clause == "ENV-ACC-03").collect();
+        if missing.iter().any(|it| it.at.ends_with("_id") && it.at != "/user_id") {
+            return self.only(NO_ID, Way::Plain("invalid"));
+        }
+        let is_other = |name: &&str| {
+            let sent_id = self.envelope.get(name);
+            sent_id.is_some() && sent_id != sent.raw.get(name)
+        };
+        if ["envelope_id", "request_id", "session_id"].iter().any(is_other) {
+            return self.only(OTHER_ID, Way::Plain("invalid"));
+        }
+        let is_open = input.traits.iter().any(|it| it.clause != "ENV-ACC-03" && !STATES.contains(&it.clause));
+        let envelope = Allowed::answer(Way::Envelope(Box::new(sent)));
+        let invalid = Allowed::answer(Way::Plain("invalid"));
+        if missing.is_empty() {
+            self.allowed.push(envelope);
+            self.allowed.extend(is_open.then_some(invalid));
+        } else {
+            self.clause = CORE;
+            self.shown = Some("missing_core_in_reply");
+            self.allowed.extend([envelope.shows("default"), invalid.shows("invalid")]);
+        }
+    }
+}
+
+/// The clause that a reply with something wrong in it breaks where it is taken.
+fn wrong_clause(it: &Trait, reply: &Json) -> &'static str {
+    match it.clause {
+        "ENV-ID-01" | "ENV-ID-02" => return PATTERNS,
+        "ENV-TIME-06" => return TIMES,
+        clause if clause.starts_with("ENV-JSON") => return ONE_OBJECT,
+        _ => {}
+    }
+    let mut shape: Option<&Shape> = Some(shape::envelope());
+    for token in it.at.split('/').skip(1) {
+        shape = shape.and_then(|shape| match &shape.what {
+            What::List(item) | What::Map(item) => Some(&**item),
+            _ => shape.member(token),
+        });
+    }
+    match (reply.pointer(&it.at), shape) {
+        (Some(Json::String(_)), Some(shape)) if !shape.one_of.is_empty() => WORDS,
+        (Some(Json::Number(number)), Some(Shape { what: What::Whole(_), .. })) if number.is_integral() => {
+            MINIMA
+        }
+        _ => TYPES,
+    }
+}

@@ -1,0 +1,35 @@
+//! Makes scenarios with programs and servers for them.
+
+use super::COMMAND;
+use super::cases::{Reply, called};
+use crate::{shape, talk};
+use peerproof_engine::asking::Scene;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+
+/// Most calls of one scenario.
+const CALLS_MAX: u64 = 6;
+
+/// A scenario of calls whose replies are right, or wrong in one member.
+pub fn conversation(rng: &mut Rng) -> Plan {
+    let mut scene = Scene::default();
+    for n in 0..rng.range(1..=CALLS_MAX) {
+        let members = shape::envelope().members();
+        let (name, shape) = &members[rng.index(members.len())];
+        let values = if rng.chance(1, 2) { shape.samples() } else { shape.wrong() };
+        let mut text = talk::PLAIN.to_owned();
+        if !values.is_empty() {
+            text = talk::with(&text, [(name.as_str(), values[rng.index(values.len())].as_str())]);
+        }
+        if rng.chance(1, 6) {
+            let end = rng.index(text.len());
+            text.truncate((0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
+        }
+        let status = if rng.chance(1, 6) { 1 } else { 0 };
+        let reply = Reply { text: Payload::text(text), status, ..Reply::default() };
+        called(&mut scene, &format!("g{n}"), talk::PLAIN, rng.chance(1, 2), reply);
+    }
+    super::cases::canary(&mut scene);
+    Plan { by_model: true, ..scene.plan(COMMAND, "ENV-CALL-03") }
+}

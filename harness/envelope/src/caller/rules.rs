@@ -1,0 +1,130 @@
+//! What holds of a whole scenario: of what a caller starts and sends, and of its results.
+
+use super::USUAL_MS;
+use super::face::{Caller, Known, RESULTS, Way, wrong};
+use super::fate::BAD_INPUT;
+use crate::kept::{Mode, differences};
+use crate::model::Input;
+use peerproof_engine::asking::{self, Call, Clauses, Course};
+use peerproof_engine::face::{Outcome, Part};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::Json;
+use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::{ActorStep, Fixture, Manner};
+
+const REQUEST: &str = "ENV-CALL-25";
+const SCHEMA: &str = "ENV-CALL-26";
+const POSTS: &str = "ENV-CALL-28";
+const ARGV: &str = "ENV-CALL-30";
+const UNDOCUMENTED: &str = "ENV-CALL-40";
+
+const CLAUSES: Clauses =
+    Clauses { results: RESULTS, once: "ENV-CALL-29", order: "ENV-CALL-31", late: "ENV-CALL-20" };
+
+/// Judges the scenario of one caller.
+pub fn judge(trace: &Trace<'_, Caller>, heard: &Heard<'_, Caller>) -> Vec<Finding> {
+    let (transcript, known) = (trace.transcript, trace.state);
+    let (mut noted, mut fault) = (Vec::new(), None);
+    for event in transcript.of(heard.session) {
+        let (some, wrong) = asking::results(&event.kind, wrong);
+        noted.extend(some);
+        fault = fault.or(wrong);
+    }
+    let (calls, courses) = (&known.calls, &known.courses);
+    let mut found = asking::faults(transcript, calls, courses, &(noted, fault), USUAL_MS, &CLAUSES);
+    let parts =
+        trace.asked.iter().filter(|asked| asked.session == heard.session).flat_map(|it| &it.due.parts);
+    for (at, part) in parts.enumerate().take(calls.len()) {
+        found.extend(sent(known, at, part));
+    }
+    found
+}
+
+/// What is wrong with what was started and sent for a call.
+fn sent(known: &Known, at: usize, part: &Part<Caller>) -> Vec<Finding> {
+    let (call, course) = (&known.calls[at], &known.courses[at]);
+    let name = &call.name;
+    if course.begun_us().is_none() {
+        return Vec::new();
+    }
+    let is_bad = |way: &Outcome<Way>| matches!(way, Outcome::Answer(Way::Plain("bad_input")));
+    if part.allowed.iter().all(|allowed| is_bad(&allowed.outcome)) {
+        let expected = "nothing is started or sent for an envelope that is not acceptable";
+        return vec![Finding::new(BAD_INPUT, "begun", expected, format!("{name:?} was begun"))];
+    }
+    match known.fixture(at) {
+        Some(Fixture::Actor { script, .. }) => program(known, call, course, script),
+        Some(Fixture::Listener { manner, .. }) => server(known, call, course, manner),
+        _ => Vec::new(),
+    }
+}
+
+fn program(known: &Known, call: &Call, course: &Course, script: &[ActorStep]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let told = call.told.get("command").and_then(Json::as_array).unwrap_or_default();
+    let told: Vec<&str> = told.iter().skip(1).filter_map(Json::as_str).collect();
+    if let Some((_, argv)) = course.starts.first().filter(|(_, argv)| *argv != told) {
+        let expected = format!("the arguments {told:?}, as they are");
+        found.push(Finding::new(ARGV, "other_arguments", expected, format!("{argv:?}")));
+    }
+    let reads = script.iter().any(|step| matches!(step, ActorStep::ReadRequest | ActorStep::ReadToEnd));
+    if let Some(received) = course.received.as_ref().filter(|_| reads) {
+        found.extend(request(known, call, received));
+    }
+    found
+}
+
+fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<Finding> {
+    let Some(request) = course.requests.first() else { return Vec::new() };
+    let mut found = Vec::new();
+    let head = String::from_utf8_lossy(&request.head);
+    let url = call.told.get("url").and_then(Json::as_str).unwrap_or_default();
+    let path = url.splitn(4, '/').nth(3).map_or("/".to_owned(), |path| format!("/{path}"));
+    let mut lines = head.lines();
+    let first = lines.next().unwrap_or_default();
+    let mut words = first.split(' ');
+    if words.next() != Some("POST") || words.next().is_none_or(|target| !target.ends_with(&path)) {
+        found.push(Finding::new(POSTS, "other_request", format!("POST {path}"), shorten(first, 160)));
+    }
+    let of_type = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-type")
+            .then(|| value.split(';').next().unwrap_or_default().trim().to_owned())
+    };
+    let content_type = lines.find_map(of_type).unwrap_or_default();
+    if !content_type.eq_ignore_ascii_case("application/json") {
+        let expected = "Content-Type: application/json";
+        found.push(Finding::new(POSTS, "content_type", expected, shorten(&content_type, 160)));
+    }
+    // It is replied to once all of its body has come.
+    if manner.whole && course.replied_us.is_some() {
+        found.extend(self::request(known, call, &request.body));
+    }
+    found
+}
+
+/// What is wrong with the text of a request.
+fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
+    let name = &call.name;
+    let quoted = || shorten(&String::from_utf8_lossy(text), 240).into_owned();
+    let input = Input::read(&known.facts, text);
+    let is_more = input.traits.iter().any(|it| it.clause == "ENV-FRAME-03");
+    let (Some(request), false) = (input.sent, is_more) else {
+        let expected = format!("one JSON object, the envelope of {name:?}");
+        return vec![Finding::new(REQUEST, "no_envelope", expected, quoted())];
+    };
+    let null = Json::Null;
+    let told = call.told.get("envelope").unwrap_or(&null).to_text();
+    let Some(told) = Input::read(&known.facts, told.as_bytes()).sent else { return Vec::new() };
+    let differences = differences(&told, &request.raw, Mode::Identity).into_iter();
+    let finding = |it: crate::kept::Difference| {
+        let clause = match it.clause {
+            "ENV-OUT-01" | "ENV-OUT-02" | "ENV-TIME-10" => SCHEMA,
+            "ENV-KEEP-03" => UNDOCUMENTED,
+            _ => REQUEST,
+        };
+        Finding::new(clause, it.reason, format!("the request of {name:?}: {}", it.expected), it.got)
+    };
+    differences.map(finding).take(1).collect()
+}

@@ -1,0 +1,52 @@
+//! The reference caller as a peer under test.
+
+use peerproof_reference::envelope_caller::mutants;
+use peerproof_reference::io::envelope_caller::{self as shell, WORD};
+
+use super::super::arguments::{refuse, run_with_fault, split_mutant};
+use peerproof_engine::clause::Side;
+use peerproof_engine::played::{Mutant, Reference};
+use peerproof_envelope::caller::COMMAND;
+
+/// Arguments after `peerproof peer envelope`.
+pub fn command() -> Reference {
+    let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
+    Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: &[] }
+}
+
+/// The arguments of the caller, where it is meant.
+pub fn arguments(args: &[String]) -> Option<&[String]> {
+    args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
+}
+
+/// Runs the caller (or, with `--mutant ID`, a mutant of it) and returns its exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    match split_mutant(args, mutants::find) {
+        Ok((Some(mutant), args)) => match mutant.shell_fault() {
+            Some(fault) => run_with_fault(fault, &["envelope", WORD], args, env),
+            None => shell::run_mutant(&mutant, &args),
+        },
+        Ok((None, args)) => shell::run_envelope_caller(&args),
+        Err(error) => refuse(&error),
+    }
+}
+
+/// Whether the caller understands these arguments beyond the usual ones.
+pub fn takes(extra: &[String]) -> bool {
+    let files = ["scenario", "results"].map(str::to_owned);
+    shell::parse(&[extra, &files].concat()).is_ok()
+}
+
+/// Its mutants.
+pub fn mutants() -> Vec<Mutant> {
+    let entry = |mutant: mutants::Mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Consumer,
+        fault: mutant.fault,
+        // It needs real programs.
+        needs_process: true,
+        unclaimed: None,
+    };
+    mutants::all().into_iter().map(entry).collect()
+}

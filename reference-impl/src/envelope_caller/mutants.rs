@@ -1,0 +1,639 @@
+//! Mutants: the correct caller that breaks a clause on purpose, by other parts, by what it is told, or by how it handles
+//! programs and servers. Clauses are those of `corpora/envelope/clauses.toml`.
+
+use super::caller::{accept, judge, line};
+use super::{CallSpec, Config, End, Outcome, Parts, Target};
+use crate::envelope::members::{Kind, MEMBERS, find as member};
+use crate::envelope::validate::{is_id, is_of_kind};
+use crate::envelope::{self, Members, get, number, set};
+use crate::json::{ErrorKind, Policy, Value, write_value};
+use crate::machine::ChildExit;
+use crate::mutant::{self, Seam, ShellFault, shell};
+
+/// A caller that breaks clauses.
+pub type Mutant = mutant::Mutant<Config, (), Change, Fault>;
+
+/// What is changed of a caller.
+#[derive(Clone, Copy)]
+pub enum Change {
+    /// What it is told.
+    Config(fn(&mut Config)),
+    /// What the end of a counterpart is taken for.
+    End(fn(End) -> End),
+    /// The reply, before it is read.
+    Reply(fn(&CallSpec, &mut Members)),
+    /// The outcome, before it is told.
+    Outcome(fn(Outcome) -> Outcome),
+    /// The envelope, before it is sent.
+    Sent(fn(&mut Members)),
+    /// Another part.
+    Parts(fn(&mut Parts)),
+    /// The exit status.
+    Status(fn(i32) -> i32),
+}
+
+/// What a caller does wrong with programs and servers; see `io/asking.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Standard input stays open.
+    LeavesStdinOpen,
+    /// Output is read once the request is written.
+    WritesFirst,
+    /// Standard error is not read.
+    LeavesStderr,
+    /// Standard error counts as output.
+    MixesStderr,
+    /// The time begins anew with each read.
+    WaitsAnew,
+    /// Only the program is killed, not its group.
+    KillsOne,
+    /// A pipe that another process holds is waited for.
+    WaitsForPipe,
+    /// Each call is made twice.
+    CallsTwice,
+    /// Requests have another content type.
+    PostsText,
+    /// Redirects are followed.
+    Follows,
+}
+
+impl Mutant {
+    /// Its parts, for a caller that is told this.
+    pub fn parts(&self, config: &mut Config) -> Parts {
+        let mut parts = Parts::default();
+        match self.rewriting() {
+            Some(Change::Config(change)) => change(config),
+            Some(Change::End(change)) => {
+                parts.judge = Box::new(move |call, config, end| judge(call, config, change(end)));
+            }
+            Some(Change::Reply(change)) => {
+                parts.judge = Box::new(move |call, config, end| {
+                    judge(call, config, with_text(end, |text| edited(text, |reply| change(call, reply))))
+                });
+            }
+            Some(Change::Outcome(change)) => {
+                parts.judge = Box::new(move |call, config, end| change(judge(call, config, end)));
+            }
+            Some(Change::Sent(change)) => {
+                parts.accept = Box::new(move |call, config| {
+                    let mut members = accept(call, config)?;
+                    change(&mut members);
+                    Some(members)
+                });
+            }
+            Some(Change::Parts(change)) => change(&mut parts),
+            Some(Change::Status(_)) | None => {}
+        }
+        parts
+    }
+
+    /// Its exit status, where the correct one is this.
+    pub fn status(&self, status: i32) -> i32 {
+        match self.rewriting() {
+            Some(Change::Status(change)) => change(status),
+            _ => status,
+        }
+    }
+}
+
+/// The mutant called `id`.
+pub fn find(id: &str) -> Option<Mutant> {
+    MUTANTS.iter().copied().find(|mutant| mutant.id == id)
+}
+
+/// All mutants.
+pub fn all() -> Vec<Mutant> {
+    MUTANTS.to_vec()
+}
+
+const fn of(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: Change,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(change))
+}
+
+const fn at(id: &'static str, clauses: &'static [&'static str], fault: &'static str, what: Fault) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
+use Change::{Config as Told, End as Ends, Outcome as Comes, Parts as Made, Reply, Sent, Status};
+
+const MUTANTS: &[Mutant] = &[
+    of(
+        "caller-forgets-refusals",
+        &["ENV-CALL-01"],
+        "Of a refused call nothing is written.",
+        Made(|parts| {
+            parts.line = Box::new(|call, told| match told.outcome {
+                Outcome::Refused(_) => Vec::new(),
+                _ => line(call, told),
+            });
+        }),
+    ),
+    of(
+        "caller-tells-twice",
+        &["ENV-CALL-01"],
+        "Each call has two lines.",
+        Made(|parts| {
+            parts.line = Box::new(|call, told| [line(call, told.clone()), line(call, told)].concat());
+        }),
+    ),
+    of(
+        "caller-tells-in-single-quotes",
+        &["ENV-CALL-01"],
+        "Results of refused calls are no JSON.",
+        Made(|parts| {
+            parts.line = Box::new(|call, told| {
+                let is_refused = matches!(told.outcome, Outcome::Refused(_));
+                let text = line(call, told);
+                if !is_refused {
+                    return text;
+                }
+                text.into_iter().map(|byte| if byte == b'"' { b'\'' } else { byte }).collect()
+            });
+        }),
+    ),
+    of("caller-exits-1", &["ENV-CALL-02"], "It exits with status 1.", Status(|status| status.max(1))),
+    of(
+        "caller-takes-success-for-invalid",
+        &["ENV-CALL-03"],
+        "A reply on standard output is invalid.",
+        Ends(|end| match end {
+            End::Exited(ChildExit::Code(0), _) => End::Exited(ChildExit::Code(0), Vec::new()),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-200-for-refused",
+        &["ENV-CALL-04"],
+        "A reply with status 200 is refused.",
+        Ends(|end| match end {
+            End::Replied(200, body) => End::Replied(201, body),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-any-exit",
+        &["ENV-CALL-05"],
+        "An envelope counts whatever the exit status.",
+        Ends(|end| match end {
+            End::Exited(ChildExit::Code(_), text) if text.starts_with(b"{\"env") => {
+                End::Exited(ChildExit::Code(0), text)
+            }
+            other => other,
+        }),
+    ),
+    of(
+        "caller-tells-status-1",
+        &["ENV-CALL-05"],
+        "Every failing program has exit status 1.",
+        Comes(|outcome| match outcome {
+            Outcome::Refused(status) if status < 256 => Outcome::Refused(status.min(1)),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-errors-for-envelopes",
+        &["ENV-CALL-06"],
+        "An envelope counts whatever the HTTP status.",
+        Ends(|end| match end {
+            End::Replied(_, body) => End::Replied(200, body),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-201-for-200",
+        &["ENV-CALL-06"],
+        "Any status from 200 to 299 is success.",
+        Ends(|end| match end {
+            End::Replied(200..300, body) => End::Replied(200, body),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-the-first-object",
+        &["ENV-CALL-07"],
+        "What follows the first object is dropped.",
+        Ends(|end| {
+            with_text(end, |text| match parsed(&text) {
+                Err((ErrorKind::Trailing, at)) => text[..at].to_vec(),
+                _ => text,
+            })
+        }),
+    ),
+    of(
+        "caller-completes-what-is-cut",
+        &["ENV-CALL-07"],
+        "A cut object is closed.",
+        Ends(|end| {
+            with_text(end, |text| {
+                let close = |end: &str| [text.as_slice(), end.as_bytes()].concat();
+                ["", "}", "\"}", "}}", "\":null}"]
+                    .map(close)
+                    .into_iter()
+                    .find(|it| parsed(it).is_ok())
+                    .unwrap_or(text)
+            })
+        }),
+    ),
+    of(
+        "caller-takes-trailing-commas",
+        &["ENV-CALL-07"],
+        "A comma before a brace is skipped.",
+        Ends(|end| with_text(end, |text| String::from_utf8_lossy(&text).replace(",}", "}").into_bytes())),
+    ),
+    of(
+        "caller-drops-wrong-types",
+        &["ENV-CALL-08"],
+        "A member of a wrong type has its default.",
+        Reply(|_, reply| {
+            drop_wrong(reply, |kind, value| match kind {
+                Kind::Count(_) => value.as_i64().is_none(),
+                Kind::OneOf(_) | Kind::Time | Kind::Id(_) => value.as_text().is_none(),
+                _ => true,
+            });
+        }),
+    ),
+    of(
+        "caller-reads-numbers-in-text",
+        &["ENV-CALL-08"],
+        "\"5\" is 5.",
+        Reply(|_, reply| {
+            for (name, value) in reply.iter_mut() {
+                let is_count =
+                    MEMBERS.iter().any(|row| *name == *row.name && matches!(row.kind, Kind::Count(_)));
+                if let Some(count) = value.as_str().filter(|_| is_count).and_then(|text| text.parse().ok()) {
+                    *value = number(count);
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-drops-unknown-words",
+        &["ENV-CALL-09"],
+        "A word outside its enumeration is dropped.",
+        Reply(|_, reply| {
+            drop_wrong(reply, |kind, value| match kind {
+                Kind::OneOf(_) => value.as_text().is_some(),
+                Kind::Goals => true,
+                _ => false,
+            });
+        }),
+    ),
+    of(
+        "caller-drops-what-is-too-little",
+        &["ENV-CALL-10"],
+        "A counter under its minimum is dropped.",
+        Reply(|_, reply| {
+            drop_wrong(reply, |kind, value| matches!(kind, Kind::Count(_)) && value.as_i64().is_some());
+        }),
+    ),
+    of(
+        "caller-repairs-ids",
+        &["ENV-CALL-11"],
+        "An id of another form is the one that was sent.",
+        Reply(|call, reply| {
+            for (prefix, name) in ids() {
+                let is_wrong = |value: &Value| value.as_text().is_some_and(|text| !is_id(text, prefix));
+                if get(reply, name).is_some_and(is_wrong) {
+                    set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-drops-wrong-times",
+        &["ENV-CALL-12"],
+        "An impossible date-time is dropped.",
+        Reply(|_, reply| {
+            drop_wrong(reply, |kind, value| kind == Kind::Time && value.as_text().is_some());
+        }),
+    ),
+    of(
+        "caller-has-other-defaults",
+        &["ENV-CALL-13"],
+        "A bound that is absent is 5.",
+        Reply(|_, reply| {
+            if get(reply, "max_iterations").is_none() {
+                set(reply, "max_iterations", number(5));
+            }
+        }),
+    ),
+    of(
+        "caller-makes-up-ids",
+        &["ENV-CALL-15"],
+        "An id that is missing is a new one.",
+        Made(|parts| {
+            parts.judge = Box::new(|call, config, end| {
+                let mut missing = Vec::new();
+                let end = with_text(end, |text| {
+                    edited(text, |reply| {
+                        missing.extend(ids().filter(|(_, name)| get(reply, name).is_none()));
+                        fill_ids(call, reply);
+                    })
+                });
+                let mut outcome = judge(call, config, end);
+                if let Outcome::Envelope(members) = &mut outcome {
+                    for (prefix, name) in missing {
+                        set(members, name, Value::from(format!("{prefix}0011223344556677").as_str()));
+                    }
+                }
+                outcome
+            });
+        }),
+    ),
+    of(
+        "caller-fills-ids-in",
+        &["ENV-CALL-15"],
+        "An id that is missing is the one that was sent.",
+        Reply(fill_ids),
+    ),
+    of(
+        "caller-heeds-no-ids",
+        &["ENV-CALL-16"],
+        "Another id is replaced by the one that was sent.",
+        Reply(|call, reply| {
+            for (prefix, name) in ids() {
+                let is_other = |value: &Value| value.as_text().is_some_and(|text| is_id(text, prefix));
+                if get(reply, name).is_some_and(is_other) {
+                    set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-drops-unknown-members",
+        &["ENV-CALL-17"],
+        "Undocumented members are dropped.",
+        Reply(|_, reply| {
+            reply.retain(|(name, _)| MEMBERS.iter().any(|row| *name == *row.name));
+        }),
+    ),
+    of(
+        "caller-drops-nulls",
+        &["ENV-CALL-18"],
+        "Members that are null are dropped from free data.",
+        Reply(|_, reply| {
+            for name in ["metadata", "outputs", "errors", "processing_history"] {
+                if let Some((_, value)) = reply.iter_mut().find(|(key, _)| *key == *name) {
+                    without_nulls(value);
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-takes-false-for-nothing",
+        &["ENV-CALL-19"],
+        "`confirmation_response` false is null.",
+        Reply(|_, reply| {
+            if get(reply, "confirmation_response") == Some(&Value::Bool(false)) {
+                set(reply, "confirmation_response", Value::Null);
+            }
+        }),
+    ),
+    of(
+        "caller-never-times-out",
+        &["ENV-CALL-20"],
+        "No call ever times out.",
+        Told(|config| {
+            config.scenario.calls.iter_mut().for_each(|call| call.timeout_ms = 1 << 32);
+        }),
+    ),
+    of(
+        "caller-halves-timeouts",
+        &["ENV-CALL-20"],
+        "A call has half of its time.",
+        Told(|config| {
+            config.scenario.calls.iter_mut().for_each(|call| call.timeout_ms /= 2);
+        }),
+    ),
+    at(
+        "caller-waits-anew",
+        &["ENV-CALL-21"],
+        "The time of a call begins anew with each byte.",
+        Fault::WaitsAnew,
+    ),
+    at(
+        "caller-kills-one-process",
+        &["ENV-CALL-22"],
+        "Of a program that is late only its first process is killed.",
+        Fault::KillsOne,
+    ),
+    of(
+        "caller-takes-signals-for-statuses",
+        &["ENV-CALL-23"],
+        "A signal is an exit status over 128.",
+        Ends(|end| match end {
+            End::Exited(ChildExit::Signal(signal), text) => End::Exited(ChildExit::Code(128 + signal), text),
+            other => other,
+        }),
+    ),
+    of(
+        "caller-takes-absence-for-invalid",
+        &["ENV-CALL-23"],
+        "What cannot be started or connected to is invalid.",
+        Ends(|end| match end {
+            End::Failed => End::Unreadable,
+            other => other,
+        }),
+    ),
+    of(
+        "caller-sends-anything",
+        &["ENV-CALL-24"],
+        "The scenario's envelope is not looked at.",
+        Made(|parts| {
+            parts.accept = Box::new(|call, _| call.envelope.as_object().map(<[_]>::to_vec));
+        }),
+    ),
+    of(
+        "caller-sends-no-metadata",
+        &["ENV-CALL-25"],
+        "`metadata` is not sent.",
+        Sent(|sent| {
+            sent.retain(|(name, _)| *name != *"metadata");
+        }),
+    ),
+    of(
+        "caller-sends-nulls",
+        &["ENV-CALL-26"],
+        "Empty lists are sent as null.",
+        Sent(|sent| {
+            sent.iter_mut()
+                .filter(|(_, value)| *value == Value::Array(Vec::new()))
+                .for_each(|(_, value)| *value = Value::Null);
+        }),
+    ),
+    at(
+        "caller-leaves-stdin-open",
+        &["ENV-CALL-27"],
+        "Standard input stays open behind the request.",
+        Fault::LeavesStdinOpen,
+    ),
+    at("caller-posts-text", &["ENV-CALL-28"], "Requests are `text/plain`.", Fault::PostsText),
+    at("caller-calls-twice", &["ENV-CALL-29"], "Each call is made twice.", Fault::CallsTwice),
+    of(
+        "caller-tries-again",
+        &["ENV-CALL-29"],
+        "What is refused is run again by a shell.",
+        Told(|config| {
+            for call in &mut config.scenario.calls {
+                if let Target::Program(argv) = &mut call.target {
+                    let script = "t=$(mktemp) && cat >\"$t\" && { \"$0\" \"$@\" <\"$t\" || \"$0\" \"$@\" <\"$t\"; s=$?; rm \"$t\"; exit $s; }";
+                    argv.splice(0..0, ["sh", "-c", script].map(str::to_owned));
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-uses-a-shell",
+        &["ENV-CALL-30"],
+        "Commands are given to a shell.",
+        Told(|config| {
+            for call in &mut config.scenario.calls {
+                if let Target::Program(argv) = &mut call.target {
+                    *argv = vec!["sh".to_owned(), "-c".to_owned(), argv.join(" ")];
+                }
+            }
+        }),
+    ),
+    of(
+        "caller-heeds-no-order",
+        &["ENV-CALL-31"],
+        "No call waits for another.",
+        Told(|config| {
+            config.scenario.calls.iter_mut().for_each(|call| call.after.clear());
+        }),
+    ),
+    at("caller-leaves-stderr", &["ENV-CALL-33"], "Standard error is not read.", Fault::LeavesStderr),
+    at("caller-mixes-stderr", &["ENV-CALL-33"], "Standard error counts as output.", Fault::MixesStderr),
+    at(
+        "caller-writes-first",
+        &["ENV-CALL-34"],
+        "Output is read once the request is written.",
+        Fault::WritesFirst,
+    ),
+    at("caller-follows-redirects", &["ENV-CALL-35"], "Redirects are followed.", Fault::Follows),
+    of(
+        "caller-takes-little",
+        &["ENV-CALL-37"],
+        "A reply has at most 8 MiB.",
+        Told(|config| {
+            config.reply_bytes_max = 8 << 20;
+        }),
+    ),
+    at(
+        "caller-waits-for-the-pipe",
+        &["ENV-CALL-38"],
+        "A pipe that another process holds is waited for.",
+        Fault::WaitsForPipe,
+    ),
+    shell(
+        "caller-leaves-a-child",
+        &["ENV-CALL-39"],
+        "A child process outlives the caller.",
+        ShellFault::LeavesChild,
+    ),
+    shell(
+        "caller-leaves-a-file",
+        &["ENV-CALL-39"],
+        "A temporary file outlives the caller.",
+        ShellFault::LeavesFile,
+    ),
+    of(
+        "caller-sends-known-members",
+        &["ENV-CALL-40"],
+        "Undocumented members are not sent.",
+        Sent(|sent| {
+            sent.retain(|(name, _)| MEMBERS.iter().any(|row| *name == *row.name));
+        }),
+    ),
+    of(
+        "caller-waits-longer",
+        &["ENV-CALL-41"],
+        "A call that says nothing has 30 seconds.",
+        Told(|config| {
+            config
+                .scenario
+                .calls
+                .iter_mut()
+                .filter(|call| call.timeout_ms == 10_000)
+                .for_each(|call| call.timeout_ms = 30_000);
+        }),
+    ),
+];
+
+/// Prefixes and names of ids.
+fn ids() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MEMBERS.iter().filter_map(|row| match row.kind {
+        Kind::Id(prefix) => Some((prefix, row.name)),
+        _ => None,
+    })
+}
+
+fn fill_ids(call: &CallSpec, reply: &mut Members) {
+    for (_, name) in ids() {
+        if get(reply, name).is_none() {
+            set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
+        }
+    }
+}
+
+fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {
+    Value::parse(text, 512, &Policy::default()).map_err(|error| (error.kind, error.at))
+}
+
+/// The end with another text of its reply.
+fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
+    match end {
+        End::Exited(exit, text) => End::Exited(exit, change(text)),
+        End::Replied(status, text) => End::Replied(status, change(text)),
+        other => other,
+    }
+}
+
+/// The text of a reply with other members.
+fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8> {
+    let Ok(Value::Object(mut members)) = parsed(&text) else { return text };
+    change(&mut members);
+    let mut out = Vec::new();
+    write_value(&mut out, &Value::Object(members));
+    out
+}
+
+/// Drops the optional members that are not of their kind, where `is` says so.
+fn drop_wrong(reply: &mut Members, is: fn(Kind, &Value) -> bool) {
+    let choices = envelope::Choices::default();
+    reply.retain(|(name, value)| {
+        let row = name.as_str().and_then(member).filter(|row| !row.core);
+        row.is_none_or(|row| {
+            row.nullable && *value == Value::Null
+                || is_of_kind(value, row.kind, &choices)
+                || !is(row.kind, value)
+        })
+    });
+}
+
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        Value::Object(members) => {
+            members.retain(|(_, value)| *value != Value::Null);
+            members.iter_mut().for_each(|(_, value)| without_nulls(value));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        mutant::assert_sound(&all(), "ENV-CALL-");
+        assert!(all().iter().all(|mutant| mutant.id.starts_with("caller-")));
+    }
+}

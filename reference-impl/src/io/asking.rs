@@ -1,0 +1,266 @@
+//! What callers do for each call: start a program with a request and take its reply, or POST the request. All calls have
+//! threads of their own, and one deadline each.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::machine::ChildExit;
+
+/// How long the rest of the output of a program that has ended is waited for where another process holds its pipe.
+const PIPE_GRACE: Duration = Duration::from_millis(250);
+
+/// Bytes moved at once.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// What a program is started with.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// What it is given.
+    pub stdin: Vec<u8>,
+    /// When its time is over.
+    pub deadline: Instant,
+    /// Bytes of its output that are taken.
+    pub stdout_bytes_max: usize,
+}
+
+/// How a program came to its end.
+#[derive(Debug)]
+pub enum Ended {
+    /// It could not be started.
+    NotStarted(io::Error),
+    /// It was killed at its deadline.
+    TimedOut,
+    /// It was killed because it wrote too much.
+    TooLarge,
+    /// It ended by itself, with this output.
+    Exited(ChildExit, Vec<u8>),
+}
+
+/// The ways of a caller with programs and servers; what is provided is right.
+pub trait Handling: Sync {
+    /// Whether standard input is closed behind the request.
+    fn closes_stdin(&self) -> bool {
+        true
+    }
+
+    /// Whether output is read while the request is written.
+    fn reads_while_writing(&self) -> bool {
+        true
+    }
+
+    /// Whether standard error is read.
+    fn reads_stderr(&self) -> bool {
+        true
+    }
+
+    /// Whether what comes on standard error counts as output.
+    fn mixes_stderr(&self) -> bool {
+        false
+    }
+
+    /// The deadline once something has come.
+    fn deadline(&self, deadline: Instant) -> Instant {
+        deadline
+    }
+
+    /// Whether the output of a program counts whose pipe another process holds.
+    fn takes_held(&self) -> bool {
+        true
+    }
+
+    /// Ends a program and all of its group.
+    fn kill(&self, child: &mut Child, group: Option<Pid>) {
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = child.kill();
+    }
+
+    /// How often a call is made.
+    fn times(&self) -> usize {
+        1
+    }
+
+    /// `Content-Type` of requests.
+    fn content_type(&self) -> &'static str {
+        "application/json"
+    }
+
+    /// Whether a reply that names another place is followed.
+    fn follows(&self) -> bool {
+        false
+    }
+}
+
+/// The right ways.
+#[derive(Debug, Clone, Copy)]
+pub struct Careful;
+
+impl Handling for Careful {}
+
+/// Starts a program in a process group of its own, gives it its input, and takes its output until it has ended.
+pub fn run(order: &Order, handling: &dyn Handling) -> Ended {
+    let Some((program, arguments)) = order.argv.split_first() else {
+        return Ended::NotStarted(io::ErrorKind::InvalidInput.into());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    match command.process_group(0).spawn() {
+        Ok(mut child) => {
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let ended = talk(&mut child, group, order, handling).unwrap_or_else(Ended::NotStarted);
+            // It is not reaped yet, so that its number still names its own group.
+            handling.kill(&mut child, group);
+            let status = child.wait();
+            match (ended, status) {
+                (Ended::Exited(_, output), Ok(status)) => Ended::Exited(
+                    match status.code() {
+                        Some(code) => ChildExit::Code(code),
+                        None => ChildExit::Signal(status.signal().unwrap_or_default()),
+                    },
+                    output,
+                ),
+                (ended, _) => ended,
+            }
+        }
+        Err(error) => Ended::NotStarted(error),
+    }
+}
+
+fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Handling) -> io::Result<Ended> {
+    let pid = group.ok_or(io::ErrorKind::NotFound)?;
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let (mut stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let fds = [
+        stdin.as_ref().map(|it| it.as_fd()),
+        stdout.as_ref().map(|it| it.as_fd()),
+        stderr.as_ref().map(|it| it.as_fd()),
+    ];
+    for fd in fds.into_iter().flatten() {
+        ioctl_fionbio(fd, true)?;
+    }
+    let kept =
+        if handling.closes_stdin() { None } else { stdin.as_ref().map(|it| it.as_fd().try_clone_to_owned()) };
+    let (mut rest, mut output, mut deadline) = (order.stdin.as_slice(), Vec::new(), order.deadline);
+    let mut has_ended = false;
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        let now = Instant::now();
+        if has_ended && (stdout.is_none() || now >= deadline) {
+            drop(kept);
+            if stdout.is_some() && !handling.takes_held() {
+                return Ok(Ended::TimedOut);
+            }
+            // How it ended is known once it is reaped.
+            return Ok(Ended::Exited(ChildExit::Code(0), output));
+        }
+        if now >= deadline {
+            return Ok(Ended::TimedOut);
+        }
+        let is_reading = handling.reads_while_writing() || stdin.is_none();
+        let watched: Vec<(usize, BorrowedFd<'_>, PollFlags)> = [
+            (!has_ended).then(|| (0, process.as_fd(), PollFlags::IN)),
+            stdin.as_ref().map(|it| (1, it.as_fd(), PollFlags::OUT)),
+            stdout.as_ref().filter(|_| is_reading).map(|it| (2, it.as_fd(), PollFlags::IN)),
+            stderr.as_ref().filter(|_| handling.reads_stderr()).map(|it| (3, it.as_fd(), PollFlags::IN)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let mut fds: Vec<PollFd<'_>> =
+            watched.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        let left = deadline.saturating_duration_since(now) + Duration::from_millis(1);
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |which: usize| {
+            watched.iter().zip(&fds).any(|((of, ..), fd)| *of == which && !fd.revents().is_empty())
+        };
+        let (ended, writable, readable, complains) = (is_ready(0), is_ready(1), is_ready(2), is_ready(3));
+        if writable && let Some(pipe) = &mut stdin {
+            match pipe.write(&rest[..rest.len().min(BLOCK_BYTES)]) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if is_passing(&error) => {}
+                // It need not read all that it is given.
+                Err(_) => rest = &[],
+            }
+        }
+        if rest.is_empty() {
+            stdin = None;
+        }
+        if complains && let Some(pipe) = &mut stderr {
+            match pipe.read(&mut block) {
+                Ok(0) => stderr = None,
+                Ok(count) if handling.mixes_stderr() => output.extend_from_slice(&block[..count]),
+                Err(error) if !is_passing(&error) => stderr = None,
+                _ => {}
+            }
+        }
+        if readable && let Some(pipe) = &mut stdout {
+            match pipe.read(&mut block) {
+                Ok(0) => stdout = None,
+                Ok(count) if output.len() + count > order.stdout_bytes_max => return Ok(Ended::TooLarge),
+                Ok(count) => {
+                    output.extend_from_slice(&block[..count]);
+                    deadline = if has_ended { deadline } else { handling.deadline(deadline) };
+                }
+                Err(error) if is_passing(&error) => {}
+                Err(_) => stdout = None,
+            }
+        }
+        if ended {
+            has_ended = true;
+            deadline = deadline.min(Instant::now() + PIPE_GRACE);
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Does each piece of work on a thread of its own; `next` gives what is due, and takes what was done with the time that it took,
+/// ms. It is asked again after each end.
+///
+/// # Errors
+/// What `next` reports, or that a thread could not be started.
+pub fn all<J: Send, E: Send>(
+    mut next: impl FnMut(Option<(E, u64)>) -> io::Result<Vec<J>>,
+    work: impl Fn(J) -> E + Sync,
+) -> io::Result<()> {
+    let (done, ended) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let mut under_way = 0;
+        let mut came = None;
+        loop {
+            for job in next(came.take())? {
+                under_way += 1;
+                let (done, work) = (done.clone(), &work);
+                thread::Builder::new().spawn_scoped(scope, move || {
+                    let begun = Instant::now();
+                    let end = work(job);
+                    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    // Nobody listens where the results cannot be written.
+                    let _ = done.send((end, took));
+                })?;
+            }
+            if under_way == 0 {
+                return Ok(());
+            }
+            came = Some(ended.recv().map_err(io::Error::other)?);
+            under_way -= 1;
+        }
+    })
+}

@@ -1,0 +1,254 @@
+//! `envelope caller`: the reference caller.
+//!
+//! ```text
+//! envelope caller SCENARIO RESULTS [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use fluent_uri::Uri;
+use rustix::process::Pid;
+
+use super::asking::{self, Careful, Ended, Handling};
+use super::fetch;
+use crate::envelope;
+use crate::envelope_caller::mutants::{Fault, Mutant};
+use crate::envelope_caller::{
+    Caller, Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Scenario, Target,
+};
+use crate::machine::PostOrder;
+
+/// The word that says that the caller is meant.
+pub const WORD: &str = "caller";
+
+/// Exit status for arguments or a scenario that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status of a caller whose results cannot be written.
+const STATUS_STREAMS: i32 = 70;
+
+/// Bytes of a scenario.
+const SCENARIO_BYTES_MAX: u64 = 64 << 20;
+
+/// Redirects that a caller with that fault follows.
+const REDIRECTS_MAX: usize = 3;
+
+/// Time that a caller with that fault gives anew.
+const ANEW: Duration = Duration::from_secs(1);
+
+const USAGE: &str = "usage: envelope caller SCENARIO RESULTS [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
+
+/// Runs the caller and returns its exit status: 0 when every call has finished, 2 for arguments or a scenario that make no
+/// sense, 70 when its results cannot be written.
+///
+/// `arguments` are those after the `caller` word.
+pub fn run_envelope_caller(arguments: &[String]) -> i32 {
+    run_with(arguments, |_| Parts::default(), &Careful)
+}
+
+/// As [`run_envelope_caller`], with a mutant.
+pub fn run_mutant(mutant: &Mutant, arguments: &[String]) -> i32 {
+    let handling: &dyn Handling = match mutant.carrier_fault() {
+        Some(fault) => &Faulty(fault),
+        None => &Careful,
+    };
+    mutant.status(run_with(arguments, |config| mutant.parts(config), handling))
+}
+
+/// The ways of a caller with a fault.
+struct Faulty(Fault);
+
+impl Handling for Faulty {
+    fn closes_stdin(&self) -> bool {
+        self.0 != Fault::LeavesStdinOpen
+    }
+
+    fn reads_while_writing(&self) -> bool {
+        self.0 != Fault::WritesFirst
+    }
+
+    fn reads_stderr(&self) -> bool {
+        self.0 != Fault::LeavesStderr
+    }
+
+    fn mixes_stderr(&self) -> bool {
+        self.0 == Fault::MixesStderr
+    }
+
+    fn deadline(&self, deadline: Instant) -> Instant {
+        if self.0 == Fault::WaitsAnew { deadline.max(Instant::now() + ANEW) } else { deadline }
+    }
+
+    fn takes_held(&self) -> bool {
+        self.0 != Fault::WaitsForPipe
+    }
+
+    fn kill(&self, child: &mut Child, group: Option<Pid>) {
+        if self.0 == Fault::KillsOne {
+            let _ = child.kill();
+        } else {
+            Careful.kill(child, group);
+        }
+    }
+
+    fn times(&self) -> usize {
+        if self.0 == Fault::CallsTwice { 2 } else { 1 }
+    }
+
+    fn content_type(&self) -> &'static str {
+        if self.0 == Fault::PostsText { "text/plain" } else { Careful.content_type() }
+    }
+
+    fn follows(&self) -> bool {
+        self.0 == Fault::Follows
+    }
+}
+
+/// Runs a caller of other parts, which may change what it was told.
+fn run_with(arguments: &[String], parts: impl FnOnce(&mut Config) -> Parts, handling: &dyn Handling) -> i32 {
+    let ready = parse(arguments).and_then(|(scenario, results, mut config)| {
+        config.scenario = read(&scenario)?;
+        let file = OpenOptions::new().append(true).create(true).open(&results);
+        let file = file.map_err(|error| format!("cannot append to {}: {error}", results.display()))?;
+        let parts = parts(&mut config);
+        Ok((config, parts, file))
+    });
+    match ready {
+        Ok((config, parts, results)) => match run(config, parts, results, handling) {
+            Ok(()) => 0,
+            Err(error) => {
+                super::complain(&format!("envelope caller: {error}"));
+                STATUS_STREAMS
+            }
+        },
+        Err(error) => {
+            super::complain(&format!("envelope caller: {error}"));
+            STATUS_USAGE
+        }
+    }
+}
+
+fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling) -> io::Result<()> {
+    let bytes_max = config.reply_bytes_max;
+    let mut caller = Caller::new(config, parts);
+    let next = |came: Option<((usize, End), u64)>| {
+        if let Some(((call, end), elapsed_ms)) = came {
+            results.write_all(&caller.end(call, end, elapsed_ms))?;
+        }
+        let mut jobs = Vec::new();
+        while let Some(due) = caller.due() {
+            match due {
+                Due::Line(line) => results.write_all(&line)?,
+                Due::Job(job) => jobs.push(job),
+            }
+        }
+        Ok(jobs)
+    };
+    asking::all(next, |job: Job| {
+        let ends = (0..handling.times()).map(|_| work(&job, bytes_max, handling));
+        (job.call, ends.last().unwrap_or(End::Failed))
+    })
+}
+
+/// Has one envelope processed.
+fn work(job: &Job, bytes_max: usize, handling: &dyn Handling) -> End {
+    match &job.target {
+        Target::Program(argv) => {
+            let order = asking::Order {
+                argv: argv.clone(),
+                stdin: job.request.clone(),
+                deadline: Instant::now() + Duration::from_millis(job.timeout_ms),
+                stdout_bytes_max: bytes_max,
+            };
+            match asking::run(&order, handling) {
+                Ended::NotStarted(_) => End::Failed,
+                Ended::TimedOut => End::TimedOut,
+                Ended::TooLarge => End::Unreadable,
+                Ended::Exited(exit, output) => End::Exited(exit, output),
+            }
+        }
+        Target::Server(url) => post(url, job, bytes_max, handling, REDIRECTS_MAX),
+    }
+}
+
+fn post(url: &str, job: &Job, bytes_max: usize, handling: &dyn Handling, redirects: usize) -> End {
+    let Some((host, port, path)) = parts_of(url) else { return End::Failed };
+    let order = PostOrder {
+        host_header: format!("{host}:{port}"),
+        host,
+        port,
+        path,
+        authorization: None,
+        body: job.request.clone(),
+        body_bytes_max: bytes_max,
+        timeout_ms: job.timeout_ms,
+    };
+    match fetch::post_as(&order, handling.content_type()) {
+        Ok(reply) => match reply.location {
+            Some(location) if handling.follows() && redirects > 0 => {
+                post(&location, job, bytes_max, handling, redirects - 1)
+            }
+            _ => End::Replied(reply.status, reply.body),
+        },
+        Err(error) => match error.kind() {
+            io::ErrorKind::TimedOut => End::TimedOut,
+            io::ErrorKind::InvalidData => End::Unreadable,
+            _ => End::Failed,
+        },
+    }
+}
+
+/// Host, port, and path with query of an http URL.
+fn parts_of(url: &str) -> Option<(String, u16, String)> {
+    let uri = Uri::parse(url).ok().filter(|uri| uri.scheme().as_str().eq_ignore_ascii_case("http"))?;
+    let authority = uri.authority()?;
+    let port = authority.port_to_u16().ok()?.unwrap_or(80);
+    let path = if uri.path().is_empty() { "/" } else { uri.path().as_str() };
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    Some((authority.host().trim_matches(['[', ']']).to_owned(), port, format!("{path}{query}")))
+}
+
+fn read(path: &Path) -> Result<Scenario, String> {
+    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+    Scenario::parse(&text)
+}
+
+/// Reads the arguments: the files of scenario and results, and a configuration without a scenario.
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
+    let mut config = Config {
+        scenario: Scenario::default(),
+        choices: Choices::default(),
+        engine: envelope::Config::default(),
+        reply_bytes_max: REPLY_BYTES_MAX,
+    };
+    let mut files = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--choice" | "--limit" => {
+                let value = arguments.next().ok_or_else(|| format!("{argument} needs a value"))?;
+                let (choices, limits) = (&mut config.choices, &mut config.engine.limits);
+                super::set(argument, value, |name, value| choices.set(name, value), limits)?;
+            }
+            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    config.engine.choices.duplicate_keys = config.choices.duplicate_keys;
+    config.engine.choices.lone_surrogates = config.choices.lone_surrogates;
+    config.engine.choices.big_integers = config.choices.big_integers;
+    match <[PathBuf; 2]>::try_from(files) {
+        Ok([scenario, results]) => Ok((scenario, results, config)),
+        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+    }
+}
