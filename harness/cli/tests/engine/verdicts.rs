@@ -202,40 +202,60 @@ fn a_watching_check_is_red_for_its_own_clause_only() {
     assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
 }
 
+/// What becomes of a line that a faulty peer cannot take.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// It ends the process.
+    Dies,
+    /// Nothing more is read, nor is the end of the input.
+    Hangs,
+    /// It is passed over.
+    Loses,
+}
+
 /// The toolhost as it should be, but for what a faulty one does with lines that say so.
 struct Faulty {
     right: Box<dyn Machine>,
-    /// Dies of several lines in one read.
-    dies_of_bursts: bool,
-    /// Dies of a line with `POISON`, if this has been read before.
+    fate: Fate,
+    /// It is several lines in one read that do it.
+    of_bursts: bool,
+    /// A line with `POISON` does it, if this has been read before.
     after: &'static str,
     primed: bool,
+    hangs: bool,
 }
 
 impl Machine for Faulty {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        if let Event::Stdin(bytes) = event {
-            let text = String::from_utf8_lossy(bytes);
-            let dies = text.lines().any(|line| {
-                self.primed |= line.contains(self.after);
-                self.primed && line.contains("POISON")
-            });
-            if dies && !self.dies_of_bursts || self.dies_of_bursts && text.lines().count() > 1 {
-                actions.push(Action::Exit(3));
-                return;
+        if self.hangs {
+            return;
+        }
+        let Event::Stdin(bytes) = event else { return self.right.handle(event, now, actions) };
+        let text = String::from_utf8_lossy(bytes);
+        let is_burst = self.of_bursts && text.lines().count() > 1;
+        for line in text.split_inclusive('\n') {
+            self.primed |= line.contains(self.after);
+            let is_bad = is_burst || !self.of_bursts && self.primed && line.contains("POISON");
+            match self.fate {
+                _ if !is_bad => self.right.handle(Event::Stdin(line.as_bytes()), now, actions),
+                Fate::Dies => return actions.push(Action::Exit(3)),
+                Fate::Hangs => {
+                    self.hangs = true;
+                    return;
+                }
+                Fate::Loses => {}
             }
         }
-        self.right.handle(event, now, actions);
     }
 }
 
 /// What a check comes to that sends five requests in one write to a peer with this fault.
-fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
+fn burst(fate: Fate, of_bursts: bool, after: &'static str) -> CheckResult {
     let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
         let right = table::played(boundary).reference_machine(args, env)?;
-        Some(Box::new(Faulty { right, dies_of_bursts, after, primed: after.is_empty() }))
+        Some(Box::new(Faulty { right, fate, of_bursts, after, primed: after.is_empty(), hangs: false }))
     }));
     let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
         let mut talk = Talk::serve(facts);
@@ -249,29 +269,84 @@ fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
     run(&peer, &[&check]).remove(&check.id).unwrap()
 }
 
+const FATES: [(Fate, Verdict); 3] =
+    [(Fate::Dies, Verdict::Crash), (Fate::Hangs, Verdict::Hang), (Fate::Loses, Verdict::Fail)];
+
 #[test]
-fn a_message_that_kills_the_peer_is_named_and_not_the_first_of_its_burst() {
-    let found = burst(false, "");
-    assert_eq!(found.verdict, Verdict::Crash);
-    let got = &found.findings[0].got;
-    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+fn a_message_that_a_peer_cannot_take_is_named_and_not_the_first_of_its_burst() {
+    for (fate, verdict) in FATES {
+        let found = burst(fate, false, "");
+        assert_eq!(found.verdict, verdict);
+        let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
+        assert!(finding.got.contains("POISON") && finding.got.ends_with(", sent alone"), "{}", finding.got);
+    }
 }
 
 #[test]
-fn what_a_message_needs_before_it_to_kill_the_peer_is_told() {
-    let found = burst(false, "PRIMER");
-    assert_eq!(found.verdict, Verdict::Crash);
-    let got = &found.findings[0].got;
-    assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+fn what_a_message_needs_before_it_to_harm_the_peer_is_told() {
+    for (fate, verdict) in FATES {
+        let found = burst(fate, false, "PRIMER");
+        assert_eq!(found.verdict, verdict);
+        let got = &found.findings[0].got;
+        assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+    }
 }
 
 #[test]
 fn messages_that_are_answered_one_by_one_are_blameless() {
-    let found = burst(true, "");
-    assert_eq!(found.verdict, Verdict::Crash);
-    let finding = &found.findings[0];
-    assert_eq!(finding.clause.0, "TH-FRAME-04");
-    assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+    for (fate, verdict) in FATES {
+        let found = burst(fate, true, "");
+        assert_eq!(found.verdict, verdict);
+        let finding = &found.findings[0];
+        assert_eq!(finding.clause.0, "TH-FRAME-04");
+        assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+    }
+}
+
+/// A toolhost that ends at lines with any of these words.
+fn ends_at(words: &'static [&'static str]) -> Peer {
+    struct Mortal(Box<dyn Machine>, &'static [&'static str]);
+    impl Machine for Mortal {
+        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+            match event {
+                Event::Stdin(bytes)
+                    if self.1.iter().any(|word| String::from_utf8_lossy(bytes).contains(word)) =>
+                {
+                    actions.push(Action::Exit(3));
+                }
+                event => self.0.handle(event, now, actions),
+            }
+        }
+    }
+    let boundary = table::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Mortal(table::played(boundary).reference_machine(args, env)?, words)))
+    }));
+    peer
+}
+
+/// That a tool ended its process once makes no other end of it right, and a pinned choice makes even that wrong.
+#[test]
+fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
+    const CRASH: &str = "toolhost/serve/tools/crash";
+    const FAIL: &str = "toolhost/serve/tools/fail";
+    let checks = [check(CRASH), check(FAIL)];
+    let mut peer = ends_at(&["AID.PEERPROOF.CRASH.v1", "AID.PEERPROOF.FAIL.v1"]);
+    let inferred = run(&peer, &checks);
+    assert_eq!(inferred[CRASH].verdict, Verdict::Open("crash_kind=abort, inferred".to_owned()));
+    assert!(!inferred[CRASH].choice.as_ref().unwrap().pinned);
+    assert_eq!(inferred[FAIL].verdict, Verdict::Crash);
+
+    peer.facts.choices.insert("crash_kind".to_owned(), "abort".to_owned());
+    let pinned = run(&peer, &checks);
+    assert_eq!(pinned[CRASH].verdict, Verdict::Open("crash_kind=abort".to_owned()));
+    assert_eq!(pinned[FAIL].verdict, Verdict::Crash);
+
+    peer.facts.choices.insert("crash_kind".to_owned(), "throw".to_owned());
+    let asserted = run(&peer, &[check(CRASH)]);
+    assert_eq!(asserted[CRASH].verdict, Verdict::Crash);
+    assert_eq!(asserted[CRASH].findings[0].clause.0, "TH-TOOL-02");
 }
 
 #[test]
