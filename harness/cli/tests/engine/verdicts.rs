@@ -202,6 +202,42 @@ fn a_watching_check_is_red_for_its_own_clause_only() {
     assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
 }
 
+/// A JSON-RPC server that has another code where a result is too large.
+struct Recoded(Box<dyn Machine>, &'static str);
+
+impl Machine for Recoded {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.0.handle(event, now, actions);
+        for action in actions {
+            let Action::Stdout(bytes) = action else { continue };
+            let text = String::from_utf8_lossy(bytes);
+            if text.contains("RESULT_TOO_LARGE") {
+                *bytes = text.replace("-32603", self.1).replace("RESULT_TOO_LARGE", "EXECUTION_ERROR").into();
+            }
+        }
+    }
+}
+
+/// A method may have a bound below that of messages: then nothing is known of results beyond it, and nobody is blamed.
+#[test]
+fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
+    const ID: &str = "json_rpc/stdio/sizes/results-over-limit";
+    let boundary = table::find("json_rpc").unwrap();
+    for code in ["-32603", "-32602", "-32000", "-32601", "-32600"] {
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Recoded(table::played(boundary).reference_machine(args, env)?, code)))
+        }));
+        match (code, &run(&peer, &[check(ID)])[ID].verdict) {
+            ("-32603", Verdict::Pass) | ("-32601" | "-32600", Verdict::Fail) => {}
+            ("-32602" | "-32000", Verdict::Untestable(why)) => {
+                assert!(why.starts_with("role_misbehaves: "), "{code}: {why}");
+            }
+            (_, verdict) => panic!("{code}: {verdict:?}"),
+        }
+    }
+}
+
 /// What becomes of a line that a faulty peer cannot take.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
