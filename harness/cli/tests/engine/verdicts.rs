@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use peerproof::table;
@@ -238,6 +238,107 @@ fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
     }
 }
 
+/// A peer whose end is wrong, and nothing else.
+struct EndsWith(Box<dyn Machine>, i32);
+
+impl Machine for EndsWith {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.0.handle(event, now, actions);
+        actions.iter_mut().for_each(|action| {
+            if let Action::Exit(status) = action {
+                *status = self.1;
+            }
+        });
+    }
+}
+
+/// The answer to the first canary is right: what is wrong behind it is told, and everything else is judged.
+#[test]
+fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
+    for (name, canary, other, owner) in [
+        ("toolhost", "toolhost/serve/canary/plain-request", OTHER, "TH-PROC-02"),
+        ("json_rpc", "json_rpc/stdio/canary/plain-request", "json_rpc/stdio/json/no-json", "RPC-PROC-02"),
+    ] {
+        let boundary = table::find(name).unwrap();
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(EndsWith(table::played(boundary).reference_machine(args, env)?, 3)))
+        }));
+        let own = |check: &&Check| {
+            check.id == canary || check.id == other || check.clauses.iter().any(|it| it.0 == owner)
+        };
+        let checks: Vec<&Check> =
+            boundary.checks().iter().filter(own).filter(|check| !check.needs_process).collect();
+        let results = run_as(&peer, &checks, &Options { confirm: 1, ..Options::default() });
+        let said: Vec<String> = results.values().map(|it| format!("{} {:?}", it.id, it.verdict)).collect();
+        let red = results.values().filter(|it| it.verdict.is_failure());
+        assert!(red.clone().next().is_some(), "{said:?}");
+        for result in red {
+            assert!(result.findings.iter().all(|it| it.clause.0 == owner), "{:?}", result.findings);
+            assert!(
+                result.findings.iter().any(|it| it.got.contains("exit status 3")),
+                "{:?}",
+                result.findings
+            );
+        }
+        for id in [canary, other] {
+            assert!(!matches!(results[id].verdict, Verdict::Untestable(_)), "{said:?}");
+        }
+    }
+}
+
+/// A JSON-RPC server that does something else with what holds a number beyond every double.
+struct Beyond(Box<dyn Machine>, &'static str);
+
+impl Machine for Beyond {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line);
+            let id = if text.contains("\"id\":1}") { "1" } else { "\"n\"" };
+            match self.1 {
+                _ if !text.contains("1e400,") && !text.contains("-1.5e999}") => {
+                    self.0.handle(Event::Stdin(line), now, actions);
+                }
+                "dies" => return actions.push(Action::Abort),
+                "is silent" => {}
+                answer => {
+                    let reply = format!("{{\"jsonrpc\":\"2.0\",{answer},\"id\":{id}}}\n");
+                    actions.push(Action::Stdout(reply.into_bytes()));
+                }
+            }
+        }
+    }
+}
+
+/// The specification leaves open what becomes of 1e400; not that what is said is JSON, and that the server lives on.
+#[test]
+fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_json() {
+    const ID: &str = "json_rpc/stdio/json/text-that-readers-differ-on";
+    let boundary = table::find("json_rpc").unwrap();
+    for (answer, clause) in [
+        ("\"result\":[1.7976931348623157e308]", None),
+        ("\"result\":[null]", None),
+        ("\"error\":{\"code\":-32600,\"message\":\"m\"}", None),
+        ("\"error\":{\"code\":-32602,\"message\":\"m\"}", None),
+        ("\"error\":{\"code\":-32603,\"message\":\"m\"}", None),
+        ("\"result\":[Infinity]", Some("RPC-MSG-05")),
+        ("\"result\":[inf]", Some("RPC-MSG-05")),
+        ("dies", Some("RPC-ERR-01")),
+        ("is silent", None),
+    ] {
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.facts.requirements = "spec".to_owned();
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Beyond(table::played(boundary).reference_machine(args, env)?, answer)))
+        }));
+        let found = run(&peer, &[check(ID)]).remove(ID).unwrap();
+        let clauses: Vec<&str> = found.findings.iter().map(|it| it.clause.0.as_ref()).collect();
+        assert_eq!(found.verdict.is_failure(), clause.is_some(), "{answer}: {:?}", found.verdict);
+        assert!(clause.is_none_or(|clause| clauses.contains(&clause)), "{answer}: {:?}", found.findings);
+    }
+}
+
 /// What becomes of a line that a faulty peer cannot take.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
@@ -326,6 +427,37 @@ fn what_a_message_needs_before_it_to_harm_the_peer_is_told() {
         let got = &found.findings[0].got;
         assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
     }
+}
+
+/// Each try is a process; so many are enough for one cause, however long the burst is, and what is set up stays.
+#[test]
+fn the_search_in_a_burst_is_bounded_and_keeps_what_was_set_up() {
+    let boundary = table::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    let starts = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&starts);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let right = table::played(boundary).reference_machine(args, env)?;
+        let (of_bursts, after) = (false, "SETUP");
+        Some(Box::new(Faulty { right, fate: Fate::Loses, of_bursts, after, primed: false, hangs: false }))
+    }));
+    let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        let line = |name: &str| Request::aid(&format!("AID.NO.SUCH.{name}.v1")).input("{}").line();
+        talk.send(line("SETUP"), Expect::new("TH-ENV-01", refused()));
+        talk.capture("/error", "error", false);
+        talk.canary_for("TH-FRAME-01");
+        let name = |n: usize| if n == 77 { "POISON".to_owned() } else { format!("N{n}") };
+        let lines = (0..100).fold(Payload::default(), |lines, n| lines.then(line(&name(n))));
+        talk.send_all(lines.merged(), Chunking::Whole, Vec::new());
+        Ok(Plan { by_model: true, ..talk.canary_for("TH-FRAME-01").finish().plan() })
+    });
+    let found = run(&peer, &[&check]).remove(&check.id).unwrap();
+    let got = &found.findings[0].got;
+    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+    let looks = 1;
+    assert!(starts.load(Ordering::Relaxed) <= looks + 12, "{starts:?} starts");
 }
 
 #[test]
