@@ -169,7 +169,9 @@ impl Face for Server {
     fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
         let code = came.first()?.value.pointer("/error/code").and_then(Json::as_i64)?;
         match unit.extra.shows_nothing {
-            Some((nothing, why)) if nothing.contains(&code) => return Some(format!("role_misbehaves: {why}")),
+            Some((nothing, why)) if nothing.contains(&code) => {
+                return Some(format!("role_misbehaves: {why}"));
+            }
             _ => {}
         }
         let is_of_result = aim.is_some_and(|aim| OF_RESULTS.contains(&aim.clause.0.as_ref()));
