@@ -339,6 +339,40 @@ fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_j
     }
 }
 
+/// A toolhost that refuses whatever comes with a token, or asks for a page, for a reason of its own.
+struct Refuses(Box<dyn Machine>, &'static str);
+
+impl Machine for Refuses {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let refused = String::from_utf8_lossy(line).contains(self.1);
+            let line =
+                if refused { b"{\"aid\":\"AID.NO.SUCH.TOOL.v1\",\"input_json\":\"{}\"}\n" } else { line };
+            self.0.handle(Event::Stdin(line), now, actions);
+        }
+    }
+}
+
+/// Where nothing is let through, a refusal shows nothing of what it is about.
+#[test]
+fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
+    let boundary = table::find("toolhost").unwrap();
+    for (word, folder) in [("lease_token", "toolhost/serve/lease/"), ("HTTP_GET", "toolhost/serve/http_get/")]
+    {
+        let mut peer = toolhost(&[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Refuses(table::played(boundary).reference_machine(args, env)?, word)))
+        }));
+        let of = |check: &&Check| check.id.starts_with(folder) && !check.needs_process;
+        let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
+        let results = run(&peer, &checks);
+        let green: Vec<&str> =
+            results.values().filter(|it| it.verdict.is_good()).map(|it| it.id.as_str()).collect();
+        assert_eq!(green, Vec::<&str>::new(), "of {}", results.len());
+    }
+}
+
 /// What becomes of a line that a faulty peer cannot take.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
