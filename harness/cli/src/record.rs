@@ -12,7 +12,8 @@ use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
 use peerproof_engine::private;
-use peerproof_engine::record::{self, Settings};
+use peerproof_engine::record::{self, Hidden, Settings};
+use peerproof_engine::results::{is_secret_name, secrets_of_argv};
 
 /// Between the command line of the client and that of the server.
 const BETWEEN: &str = "---";
@@ -24,8 +25,10 @@ const BETWEEN: &str = "---";
     override_usage = "peerproof record [OPTIONS] -- CLIENT… --- SERVER…\n       \
                       peerproof record [OPTIONS] -- SERVER…",
     after_help = "With one command line peerproof takes the place of the server: whoever starts it is the client.\n\
-                  The file holds what was said as it was said, secrets too, and the first 64 KiB that each peer wrote \
-                  to standard error, which is passed on; nobody but you may read it. What peerproof says about \
+                  The file holds what was said, and the first 64 KiB that each peer wrote to standard error, which is \
+                  passed on. Secrets (variables and options named *TOKEN*, *KEY* or *SECRET*, and the tokens of leases) \
+                  are replaced by placeholders of the same length in it; signatures, which it is judged by, are not, \
+                  and only you can read it. What peerproof says about \
                   itself goes to standard error. Standard streams are recorded, HTTP is not.\n\n\
                   Exit status: 0 recorded, however the peers ended; 2 usage; 5 not everything is in the file (its \
                   bound was reached) or a peer had to be killed; 70 the file could not be written; 130 interrupted."
@@ -135,6 +138,14 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     let env: Vec<(String, String)> =
         config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let mut secrets = peer.secrets();
+    // Both have all variables of ours, and the client has words of its own.
+    let own = context.variables.iter().filter(|(name, _)| is_secret_name(name));
+    let own = own.filter_map(|(_, value)| value.to_str());
+    let words = client.as_deref().unwrap_or_default();
+    own.chain(secrets_of_argv(words)).for_each(|value| secrets.add_configured(value));
+    let facts = peer.facts.clone();
+    let issued = Box::new(move |frame: &[u8]| boundary.issued(&facts, frame));
     let variable = |name: &&str| {
         let set = env.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone());
         let own = || context.variables.get(*name).and_then(|value| value.to_str()).map(str::to_owned);
@@ -153,6 +164,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,
         stderr: stderr.map_err(|error| Stop::usage(format!("standard error is closed: {error}")))?,
         grace: duration(&args.grace).map_err(Stop::usage)?,
+        hidden: Hidden { secrets, issued: Some(issued) },
         bytes_max: args.bytes_max,
     })
 }

@@ -238,6 +238,11 @@ pub trait Boundary: Sync {
         false
     }
 
+    /// The secret that a whole frame of a recorded provider gives out, such as a token; it is not stored.
+    fn issued(&self, _facts: &Facts, _frame: &[u8]) -> Option<String> {
+        None
+    }
+
     /// What isolates a message; canaries of two numbers differ. `None` where no process is sent several messages.
     fn isolation(&self, _facts: &Facts, _number: u64) -> Option<Isolation> {
         None

@@ -2,7 +2,8 @@
 //! was said, in which order and when.
 //!
 //! One thread for each direction blocks in reading and writing, so that nothing waits for a turn; a bounded channel
-//! brings what they saw to the one that writes the file. Nobody looks into the bytes.
+//! brings what they saw to the one that writes the file. Nobody looks into the bytes, but for the secrets that are not
+//! to be stored.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +28,7 @@ mod store;
 use errors::Said;
 use relay::{Seen, Teller, What, Whose};
 use running::{Running, start, watch};
-pub use store::Store;
+pub use store::{Hidden, Store};
 
 /// Messages under way to the file; each holds one read.
 const CHANNEL_MAX: usize = 256;
@@ -71,6 +72,8 @@ pub struct Settings {
     pub stderr: File,
     /// How long the server, and after a request to end the client, may take to end.
     pub grace: Duration,
+    /// What is said and not stored.
+    pub hidden: Hidden,
     /// Largest size of the file.
     pub bytes_max: u64,
 }
@@ -106,7 +109,7 @@ pub struct Recorded {
 /// One sentence: the file cannot be begun, or a peer cannot be started.
 pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Result<Recorded, String> {
     let transcript = header(&settings);
-    let store = Store::begin(file, &transcript, settings.bytes_max)
+    let store = Store::begin(file, &transcript, settings.hidden, settings.bytes_max)
         .map_err(|error| format!("the transcript cannot be written: {error}"))?;
     let begun = Instant::now();
     let mut server = start(&settings.server, begun).map_err(|error| {
@@ -410,7 +413,7 @@ impl Recorder {
         for kind in std::mem::take(&mut self.said).kinds() {
             self.store.push(now_us, kind);
         }
-        self.store.flush();
+        self.store.close();
         self.server.reap();
         self.client.iter_mut().for_each(Running::reap);
         self.recorded.stopped = self.store.stopped().map(str::to_owned);

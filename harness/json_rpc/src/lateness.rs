@@ -1,5 +1,5 @@
 //! What came late, by the times in the transcript: answers to calls after their timeout and the second that the contract
-//! adds, and the end of a process after the end of its input.
+//! adds, on lines and over HTTP, and the end of a process after the end of its input.
 //!
 //! A peer may be slow at everything: what plain calls took that were sent before is added to what a call may take.
 
@@ -45,9 +45,6 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
 
 /// What came too late: an answer, or the end of the process.
 pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    if heard.framing != Framing::Lines {
-        return Vec::new();
-    }
     let lines = heard.exchanges.iter().map(|(asked, came)| {
         // The array that answers a batch does not tell when each of its elements was done.
         let answer = came.answers.first().copied().flatten().filter(|_| !asked.due.together);
@@ -61,7 +58,7 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         }
     });
     let mut found = late(lines, trace.transcript.timeout_scale);
-    if !heard.ending.late {
+    if heard.framing == Framing::Lines && !heard.ending.late {
         found.extend(end(trace.transcript, heard.session));
     }
     found
@@ -113,9 +110,11 @@ fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::talk::Talk;
+    use peerproof_engine::carriage::HTTP;
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::{Plan, Session};
+    use peerproof_engine::plan::{Act, Plan, Session};
     use peerproof_engine::transcript::{Bytes, Event, Exit};
 
     /// Whether a call of so many ms is late; `took` has what each of two plain calls before it took, and what it took.
@@ -133,6 +132,68 @@ mod tests {
         assert!(!is_late(5_000, 300, [0, 0, 1_300]));
         assert!(is_late(5_000, 300, [0, 0, 1_700]));
         assert!(is_late(5_000, 300, [5_000, 0, 1_700]));
+    }
+
+    /// Findings where two plain calls were answered at once, and one of 5 s that may take 300 ms after `took_ms`.
+    fn found(command: &'static str, took_ms: u64) -> Vec<(String, String)> {
+        let facts = std::sync::Arc::new(crate::usual::facts(Side::Provider));
+        let call = |method: &str, params: &str, id: u64| {
+            format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":{id}}}"#)
+        };
+        let none = |id| call("peerproof.no_such_method", "{}", id);
+        let sleep = r#"{"ms":5000,"options":{"timeout_ms":300}}"#;
+        let lines = [none(1), none(2), call("peerproof.sleep", sleep, 3)];
+        let mut talk = Talk::plain(&facts).over(command);
+        for line in &lines {
+            talk.send(line);
+        }
+        let plan = talk.finish();
+        let mut events = Vec::new();
+        let mut push = |at_us, kind| events.push(Event { session: 0, at_us, kind });
+        for (step, (code, took_us)) in
+            [(-32601, 0), (-32601, 0), (-32000, took_ms * 1_000)].iter().enumerate()
+        {
+            let Act::Send { payload, .. } = plan.steps[step].act.clone() else { panic!("{plan:?}") };
+            let (at_us, id) = (step as u64 * 60_000_000, step + 1);
+            let error = format!(r#"{{"code":{code},"message":"m","data":{{"type":"TIMEOUT"}}}}"#);
+            let body = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{id}}}"#);
+            push(at_us, Kind::Sent { step, payload });
+            if command == HTTP {
+                let reply = Kind::HttpReply {
+                    step,
+                    of_step: 0,
+                    connection: 0,
+                    reused: step > 0,
+                    status: 200,
+                    content_type: None,
+                    body_bytes: body.len() as u64,
+                    body: None,
+                    keeps_open: true,
+                    took_us: *took_us,
+                };
+                push(at_us + took_us, reply);
+            }
+            push(at_us + took_us, Kind::Received { bytes: Bytes(format!("{body}\n").into_bytes()) });
+        }
+        let transcript = Transcript {
+            boundary: "json_rpc".to_owned(),
+            check: "test".to_owned(),
+            facts,
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events,
+        };
+        let found = crate::server::judge(&transcript).findings;
+        found.into_iter().map(|finding| (finding.clause.0.to_string(), finding.reason)).collect()
+    }
+
+    #[test]
+    fn a_call_is_late_over_http_as_it_is_on_lines() {
+        for command in ["command", HTTP] {
+            assert_eq!(found(command, 1_400), [], "{command}");
+            let late = ("RPC-TIME-01".to_owned(), "late".to_owned());
+            assert_eq!(found(command, 1_700), [late], "{command}");
+        }
     }
 
     #[test]

@@ -9,14 +9,14 @@ use super::frames;
 use super::model::{
     Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
 };
-use super::{lateness, rates, rules, streams};
+use super::{lateness, rates, rules, streams, trial};
 use peerproof_engine::boundary;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together,
     What as Stimulated,
 };
-use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::Line;
@@ -169,7 +169,9 @@ impl Face for Server {
     fn leaves_open(&self, unit: &Unit, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
         let code = came.first()?.value.pointer("/error/code").and_then(Json::as_i64)?;
         match unit.extra.shows_nothing {
-            Some((nothing, why)) if code == nothing => return Some(format!("role_misbehaves: {why}")),
+            Some((nothing, why)) if nothing.contains(&code) => {
+                return Some(format!("role_misbehaves: {why}"));
+            }
             _ => {}
         }
         let is_of_result = aim.is_some_and(|aim| OF_RESULTS.contains(&aim.clause.0.as_ref()));
@@ -260,6 +262,16 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         }
     }
     judgement.findings.retain(|finding| !is_beyond(finding));
+    // A key that the configuration does not name is no fault of the server.
+    let refusals = trial::untold(&transcript.facts, std::slice::from_ref(transcript));
+    if let [(_, what)] = refusals[..]
+        && judgement.canaries_answered == 0
+        && judgement.findings.iter().all(|finding| finding.reason == CANARY_FAILED)
+        && frames::messages(&transcript.stdout(0), usize::MAX).iter().all(trial::is_unsigned)
+    {
+        judgement.findings.clear();
+        judgement.untestable = Some(format!("no_working_reply: {what}"));
+    }
     judgement
 }
 

@@ -76,16 +76,21 @@ pub fn plays(name: &str, params: &str, subtracts: bool, response: &Json) -> bool
     }
 }
 
+/// Whether a response refuses what is not signed.
+pub fn is_unsigned(response: &Json) -> bool {
+    response.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED)
+}
+
 /// What the answers to the probes say of features that are not claimed.
 pub fn untold(facts: &Facts, probes: &[Transcript]) -> Vec<(&'static str, &'static str)> {
-    let is_refused = |value: &Json| value.pointer("/error/code").and_then(Json::as_i64) == Some(UNAUTHORIZED);
-    let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_refused);
+    let refuses = |probe: &Transcript| frames::messages(&probe.stdout(0), 64).iter().any(is_unsigned);
     if facts.claims("auth") || !probes.iter().any(refuses) {
         return Vec::new();
     }
     vec![(
         "auth",
-        "it refuses what is not signed (-32003): export its key and set auth = { key_env = \"NAME\" } under [features]",
+        "-32003: needs a key, as it refuses what is not signed: export the key and set auth = { key_env = \"NAME\" } \
+         under [features]",
     )]
 }
 

@@ -133,6 +133,12 @@ impl Boundary for Toolhost {
         oracle::answers_canary(step, frame)
     }
 
+    fn issued(&self, facts: &Facts, frame: &[u8]) -> Option<String> {
+        let reply = frames::decode(frame.trim_ascii_end()).value.ok()?;
+        let pointer = facts.features.get("lease").and_then(|lease| lease.get("token")?.as_str());
+        Some(reply.pointer(pointer.unwrap_or("/token_id"))?.as_str()?.to_owned())
+    }
+
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
         let canary =
             talk::Talk::serve(facts).numbered(number).canary_for("TH-FRAME-01").plan().steps.pop()?;

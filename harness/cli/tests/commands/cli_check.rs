@@ -255,6 +255,22 @@ fn a_configuration_is_written_once_and_can_be_checked() {
 }
 
 #[test]
+fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let keyed = ["--", BINARY, "peer", "json_rpc", "--stdio", "--auth-key", "k"];
+    let mut init = peerproof(folder.path());
+    let needs = contains("-32003: needs a key").and(contains("set auth = { key_env = \"NAME\" }"));
+    init.args(["init", "json_rpc"]).args(keyed).assert().code(0).stderr(needs);
+    let assert = peerproof(folder.path()).arg("check").assert().code(4);
+    assert.stdout(contains("the first canary failed: -32003: needs a key").and(contains("FAIL").not()));
+    let configuration = folder.path().join("peerproof.toml");
+    let written = fs::read_to_string(&configuration).unwrap();
+    fs::write(&configuration, written.replace("auth = false", "auth = { key_env = \"NAME\" }")).unwrap();
+    let mut signed = peerproof(folder.path());
+    signed.env("NAME", "k").args(["check", "-k", "json_rpc/stdio/lines"]).assert().code(0);
+}
+
+#[test]
 fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let folder = tempfile::tempdir().unwrap();
     let doctor = |boundary: &str, flags: &[&str], own: &[&str]| {
@@ -284,7 +300,7 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
         ],
     );
     let out = doctor("json_rpc", &[], &["--stdio", "--auth-key", "k"]);
-    said(&out, &["no auth it refuses what is not signed (-32003)"]);
+    said(&out, &["no auth -32003: needs a key, as it refuses what is not signed"]);
     let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
     assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
     let out = doctor("policy_driver", &[], &["--select"]);

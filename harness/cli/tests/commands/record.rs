@@ -448,3 +448,31 @@ fn what_was_signed_in_a_recording_is_signed_again() {
     shrink.args(["shrink", file, "--config", "keyed.toml", "--"]).args(server("forgets-nonces"));
     shrink.assert().code(1).stdout(contains("shrunk from"));
 }
+
+/// What is known as a secret, and the token that a reply brings, stand as placeholders of the same length; each side is
+/// judged as if they stood there.
+#[test]
+fn secrets_of_a_recording_are_not_stored() {
+    const KEY: &str = "also-Secret-77";
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+ask '{"aid":"_lease.issue","tool_aid":"AID.PEERPROOF.TIER1.v1","tier":1,"ttl_ms":10000}'
+token=$(printf '%s' "$reply" | sed 's/.*"token_id":"\([^"]*\)".*/\1/')
+printf '%s' "$token" > token
+ask "{\"aid\":\"AID.PEERPROOF.TIER1.v1\",\"input_json\":\"{}\",\"lease_token\":\"$token\"}"
+ask "{\"aid\":\"AID.PEERPROOF.ECHO.v1\",\"input_json\":\"{\\\"k\\\":\\\"$MY_API_KEY\\\"}\"}"
+echo "with $MY_API_KEY" >&2
+"#;
+    let client = folder.path().join("client.sh");
+    fs::write(&client, format!("{ASK}{script}")).unwrap();
+    let mut command = peerproof(folder.path());
+    command.env("MY_API_KEY", KEY).env("MACHINA_LEASE_ENFORCE", "1");
+    command.args(["record", "--boundary", "toolhost", "--", "sh"]).arg(&client).arg("---");
+    command.args([BINARY, "peer", "toolhost", "--serve"]).assert().code(0);
+    let token = fs::read_to_string(folder.path().join("token")).unwrap();
+    let transcript = folder.path().join("peerproof-out/recorded/transcript.ndjson");
+    let stored = fs::read_to_string(&transcript).unwrap();
+    assert!(token.len() > 4 && !stored.contains(&token) && !stored.contains(KEY), "{token}: {stored}");
+    assert!(stored.contains("with REDACTED") && stored.matches("REDACTED").count() >= 5, "{stored}");
+    assert_eq!(blamed(folder.path(), &transcript, &[]), []);
+}

@@ -101,7 +101,12 @@ fn what_is_no_transcript_is_refused_in_one_sentence() {
     let other = good.replacen(":1,\"boundary\":\"toolhost\"", ":1,\"boundary\":\"other\"", 1);
     let later = good.replacen("transcript\":1", "transcript\":9", 1);
     let stray = good.replacen("{\"send\"", "{\"session\":7,\"send\"", 1);
-    for text in ["", "{}\n", "hello\n", cut, &other, &later, &stray] {
+    // A member that nobody knows is no fault of the peer's: of a step, of what is expected of it, of the header.
+    let [step, expected, head] =
+        [("\"send\":", "\"sned\":"), ("\"clause\":", "\"clasue\":"), ("\"check\":", "\"chekc\":")]
+            .map(|(right, wrong)| good.replacen(right, wrong, 1));
+    assert!([&step, &expected, &head].iter().all(|text| **text != good), "{good}");
+    for text in ["", "{}\n", "hello\n", cut, &other, &later, &stray, &step, &expected, &head] {
         std::fs::write(&path, text).unwrap();
         let output = peerproof(&["replay", path.to_str().unwrap()]).assert().code(2);
         let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use peerproof::table;
@@ -202,40 +202,231 @@ fn a_watching_check_is_red_for_its_own_clause_only() {
     assert_eq!(left.clauses.len(), 1, "the clauses that it watches: {:?}", left.clauses);
 }
 
+/// A JSON-RPC server that has another code where a result is too large.
+struct Recoded(Box<dyn Machine>, &'static str);
+
+impl Machine for Recoded {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.0.handle(event, now, actions);
+        for action in actions {
+            let Action::Stdout(bytes) = action else { continue };
+            let text = String::from_utf8_lossy(bytes);
+            if text.contains("RESULT_TOO_LARGE") {
+                *bytes = text.replace("-32603", self.1).replace("RESULT_TOO_LARGE", "EXECUTION_ERROR").into();
+            }
+        }
+    }
+}
+
+/// A method may have a bound below that of messages: then nothing is known of results beyond it, and nobody is blamed.
+#[test]
+fn a_method_that_refuses_to_make_so_much_is_not_blamed() {
+    const ID: &str = "json_rpc/stdio/sizes/results-over-limit";
+    let boundary = table::find("json_rpc").unwrap();
+    for code in ["-32603", "-32602", "-32000", "-32601", "-32600"] {
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Recoded(table::played(boundary).reference_machine(args, env)?, code)))
+        }));
+        match (code, &run(&peer, &[check(ID)])[ID].verdict) {
+            ("-32603", Verdict::Pass) | ("-32601" | "-32600", Verdict::Fail) => {}
+            ("-32602" | "-32000", Verdict::Untestable(why)) => {
+                assert!(why.starts_with("role_misbehaves: "), "{code}: {why}");
+            }
+            (_, verdict) => panic!("{code}: {verdict:?}"),
+        }
+    }
+}
+
+/// A peer whose end is wrong, and nothing else.
+struct EndsWith(Box<dyn Machine>, i32);
+
+impl Machine for EndsWith {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.0.handle(event, now, actions);
+        actions.iter_mut().for_each(|action| {
+            if let Action::Exit(status) = action {
+                *status = self.1;
+            }
+        });
+    }
+}
+
+/// The answer to the first canary is right: what is wrong behind it is told, and everything else is judged.
+#[test]
+fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
+    for (name, canary, other, owner) in [
+        ("toolhost", "toolhost/serve/canary/plain-request", OTHER, "TH-PROC-02"),
+        ("json_rpc", "json_rpc/stdio/canary/plain-request", "json_rpc/stdio/json/no-json", "RPC-PROC-02"),
+    ] {
+        let boundary = table::find(name).unwrap();
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(EndsWith(table::played(boundary).reference_machine(args, env)?, 3)))
+        }));
+        let own = |check: &&Check| {
+            check.id == canary || check.id == other || check.clauses.iter().any(|it| it.0 == owner)
+        };
+        let checks: Vec<&Check> =
+            boundary.checks().iter().filter(own).filter(|check| !check.needs_process).collect();
+        let results = run_as(&peer, &checks, &Options { confirm: 1, ..Options::default() });
+        let said: Vec<String> = results.values().map(|it| format!("{} {:?}", it.id, it.verdict)).collect();
+        let red = results.values().filter(|it| it.verdict.is_failure());
+        assert!(red.clone().next().is_some(), "{said:?}");
+        for result in red {
+            assert!(result.findings.iter().all(|it| it.clause.0 == owner), "{:?}", result.findings);
+            assert!(
+                result.findings.iter().any(|it| it.got.contains("exit status 3")),
+                "{:?}",
+                result.findings
+            );
+        }
+        for id in [canary, other] {
+            assert!(!matches!(results[id].verdict, Verdict::Untestable(_)), "{said:?}");
+        }
+    }
+}
+
+/// A JSON-RPC server that does something else with what holds a number beyond every double.
+struct Beyond(Box<dyn Machine>, &'static str);
+
+impl Machine for Beyond {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line);
+            let id = if text.contains("\"id\":1}") { "1" } else { "\"n\"" };
+            match self.1 {
+                _ if !text.contains("1e400,") && !text.contains("-1.5e999}") => {
+                    self.0.handle(Event::Stdin(line), now, actions);
+                }
+                "dies" => return actions.push(Action::Abort),
+                "is silent" => {}
+                answer => {
+                    let reply = format!("{{\"jsonrpc\":\"2.0\",{answer},\"id\":{id}}}\n");
+                    actions.push(Action::Stdout(reply.into_bytes()));
+                }
+            }
+        }
+    }
+}
+
+/// The specification leaves open what becomes of 1e400; not that what is said is JSON, and that the server lives on.
+#[test]
+fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_json() {
+    const ID: &str = "json_rpc/stdio/json/text-that-readers-differ-on";
+    let boundary = table::find("json_rpc").unwrap();
+    for (answer, clause) in [
+        ("\"result\":[1.7976931348623157e308]", None),
+        ("\"result\":[null]", None),
+        ("\"error\":{\"code\":-32600,\"message\":\"m\"}", None),
+        ("\"error\":{\"code\":-32602,\"message\":\"m\"}", None),
+        ("\"error\":{\"code\":-32603,\"message\":\"m\"}", None),
+        ("\"result\":[Infinity]", Some("RPC-MSG-05")),
+        ("\"result\":[inf]", Some("RPC-MSG-05")),
+        ("dies", Some("RPC-ERR-01")),
+        ("is silent", None),
+    ] {
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        peer.facts.requirements = "spec".to_owned();
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Beyond(table::played(boundary).reference_machine(args, env)?, answer)))
+        }));
+        let found = run(&peer, &[check(ID)]).remove(ID).unwrap();
+        let clauses: Vec<&str> = found.findings.iter().map(|it| it.clause.0.as_ref()).collect();
+        assert_eq!(found.verdict.is_failure(), clause.is_some(), "{answer}: {:?}", found.verdict);
+        assert!(clause.is_none_or(|clause| clauses.contains(&clause)), "{answer}: {:?}", found.findings);
+    }
+}
+
+/// A toolhost that refuses whatever comes with a token, or asks for a page, for a reason of its own.
+struct Refuses(Box<dyn Machine>, &'static str);
+
+impl Machine for Refuses {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let refused = String::from_utf8_lossy(line).contains(self.1);
+            let line =
+                if refused { b"{\"aid\":\"AID.NO.SUCH.TOOL.v1\",\"input_json\":\"{}\"}\n" } else { line };
+            self.0.handle(Event::Stdin(line), now, actions);
+        }
+    }
+}
+
+/// Where nothing is let through, a refusal shows nothing of what it is about.
+#[test]
+fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
+    let boundary = table::find("toolhost").unwrap();
+    for (word, folder) in [("lease_token", "toolhost/serve/lease/"), ("HTTP_GET", "toolhost/serve/http_get/")]
+    {
+        let mut peer = toolhost(&[]);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            Some(Box::new(Refuses(table::played(boundary).reference_machine(args, env)?, word)))
+        }));
+        let of = |check: &&Check| check.id.starts_with(folder) && !check.needs_process;
+        let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
+        let results = run(&peer, &checks);
+        let green: Vec<&str> =
+            results.values().filter(|it| it.verdict.is_good()).map(|it| it.id.as_str()).collect();
+        assert_eq!(green, Vec::<&str>::new(), "of {}", results.len());
+    }
+}
+
+/// What becomes of a line that a faulty peer cannot take.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// It ends the process.
+    Dies,
+    /// Nothing more is read, nor is the end of the input.
+    Hangs,
+    /// It is passed over.
+    Loses,
+}
+
 /// The toolhost as it should be, but for what a faulty one does with lines that say so.
 struct Faulty {
     right: Box<dyn Machine>,
-    /// Dies of several lines in one read.
-    dies_of_bursts: bool,
-    /// Dies of a line with `POISON`, if this has been read before.
+    fate: Fate,
+    /// It is several lines in one read that do it.
+    of_bursts: bool,
+    /// A line with `POISON` does it, if this has been read before.
     after: &'static str,
     primed: bool,
+    hangs: bool,
 }
 
 impl Machine for Faulty {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        if let Event::Stdin(bytes) = event {
-            let text = String::from_utf8_lossy(bytes);
-            let dies = text.lines().any(|line| {
-                self.primed |= line.contains(self.after);
-                self.primed && line.contains("POISON")
-            });
-            if dies && !self.dies_of_bursts || self.dies_of_bursts && text.lines().count() > 1 {
-                actions.push(Action::Exit(3));
-                return;
+        if self.hangs {
+            return;
+        }
+        let Event::Stdin(bytes) = event else { return self.right.handle(event, now, actions) };
+        let text = String::from_utf8_lossy(bytes);
+        let is_burst = self.of_bursts && text.lines().count() > 1;
+        for line in text.split_inclusive('\n') {
+            self.primed |= line.contains(self.after);
+            let is_bad = is_burst || !self.of_bursts && self.primed && line.contains("POISON");
+            match self.fate {
+                _ if !is_bad => self.right.handle(Event::Stdin(line.as_bytes()), now, actions),
+                Fate::Dies => return actions.push(Action::Exit(3)),
+                Fate::Hangs => {
+                    self.hangs = true;
+                    return;
+                }
+                Fate::Loses => {}
             }
         }
-        self.right.handle(event, now, actions);
     }
 }
 
 /// What a check comes to that sends five requests in one write to a peer with this fault.
-fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
+fn burst(fate: Fate, of_bursts: bool, after: &'static str) -> CheckResult {
     let boundary = table::find("toolhost").unwrap();
     let mut peer = toolhost(&[]);
     peer.origin = Origin::InProcess(Arc::new(move |args, env| {
         let right = table::played(boundary).reference_machine(args, env)?;
-        Some(Box::new(Faulty { right, dies_of_bursts, after, primed: after.is_empty() }))
+        Some(Box::new(Faulty { right, fate, of_bursts, after, primed: after.is_empty(), hangs: false }))
     }));
     let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
         let mut talk = Talk::serve(facts);
@@ -249,29 +440,115 @@ fn burst(dies_of_bursts: bool, after: &'static str) -> CheckResult {
     run(&peer, &[&check]).remove(&check.id).unwrap()
 }
 
+const FATES: [(Fate, Verdict); 3] =
+    [(Fate::Dies, Verdict::Crash), (Fate::Hangs, Verdict::Hang), (Fate::Loses, Verdict::Fail)];
+
 #[test]
-fn a_message_that_kills_the_peer_is_named_and_not_the_first_of_its_burst() {
-    let found = burst(false, "");
-    assert_eq!(found.verdict, Verdict::Crash);
-    let got = &found.findings[0].got;
-    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+fn a_message_that_a_peer_cannot_take_is_named_and_not_the_first_of_its_burst() {
+    for (fate, verdict) in FATES {
+        let found = burst(fate, false, "");
+        assert_eq!(found.verdict, verdict);
+        let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
+        assert!(finding.got.contains("POISON") && finding.got.ends_with(", sent alone"), "{}", finding.got);
+    }
 }
 
 #[test]
-fn what_a_message_needs_before_it_to_kill_the_peer_is_told() {
-    let found = burst(false, "PRIMER");
-    assert_eq!(found.verdict, Verdict::Crash);
+fn what_a_message_needs_before_it_to_harm_the_peer_is_told() {
+    for (fate, verdict) in FATES {
+        let found = burst(fate, false, "PRIMER");
+        assert_eq!(found.verdict, verdict);
+        let got = &found.findings[0].got;
+        assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+    }
+}
+
+/// Each try is a process; so many are enough for one cause, however long the burst is, and what is set up stays.
+#[test]
+fn the_search_in_a_burst_is_bounded_and_keeps_what_was_set_up() {
+    let boundary = table::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    let starts = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&starts);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let right = table::played(boundary).reference_machine(args, env)?;
+        let (of_bursts, after) = (false, "SETUP");
+        Some(Box::new(Faulty { right, fate: Fate::Loses, of_bursts, after, primed: false, hangs: false }))
+    }));
+    let check = Check::new("toolhost/serve/burst", "t", ["TH-ENV-01"], "serve", |facts, _| {
+        let mut talk = Talk::serve(facts);
+        let line = |name: &str| Request::aid(&format!("AID.NO.SUCH.{name}.v1")).input("{}").line();
+        talk.send(line("SETUP"), Expect::new("TH-ENV-01", refused()));
+        talk.capture("/error", "error", false);
+        talk.canary_for("TH-FRAME-01");
+        let name = |n: usize| if n == 77 { "POISON".to_owned() } else { format!("N{n}") };
+        let lines = (0..100).fold(Payload::default(), |lines, n| lines.then(line(&name(n))));
+        talk.send_all(lines.merged(), Chunking::Whole, Vec::new());
+        Ok(Plan { by_model: true, ..talk.canary_for("TH-FRAME-01").finish().plan() })
+    });
+    let found = run(&peer, &[&check]).remove(&check.id).unwrap();
     let got = &found.findings[0].got;
-    assert!(got.contains("POISON") && got.ends_with(", after one other message"), "{got}");
+    assert!(got.contains("POISON") && got.ends_with(", sent alone"), "{got}");
+    let looks = 1;
+    assert!(starts.load(Ordering::Relaxed) <= looks + 12, "{starts:?} starts");
 }
 
 #[test]
 fn messages_that_are_answered_one_by_one_are_blameless() {
-    let found = burst(true, "");
-    assert_eq!(found.verdict, Verdict::Crash);
-    let finding = &found.findings[0];
-    assert_eq!(finding.clause.0, "TH-FRAME-04");
-    assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+    for (fate, verdict) in FATES {
+        let found = burst(fate, true, "");
+        assert_eq!(found.verdict, verdict);
+        let finding = &found.findings[0];
+        assert_eq!(finding.clause.0, "TH-FRAME-04");
+        assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+    }
+}
+
+/// A toolhost that ends at lines with any of these words.
+fn ends_at(words: &'static [&'static str]) -> Peer {
+    struct Mortal(Box<dyn Machine>, &'static [&'static str]);
+    impl Machine for Mortal {
+        fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+            match event {
+                Event::Stdin(bytes)
+                    if self.1.iter().any(|word| String::from_utf8_lossy(bytes).contains(word)) =>
+                {
+                    actions.push(Action::Exit(3));
+                }
+                event => self.0.handle(event, now, actions),
+            }
+        }
+    }
+    let boundary = table::find("toolhost").unwrap();
+    let mut peer = toolhost(&[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Mortal(table::played(boundary).reference_machine(args, env)?, words)))
+    }));
+    peer
+}
+
+/// That a tool ended its process once makes no other end of it right, and a pinned choice makes even that wrong.
+#[test]
+fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
+    const CRASH: &str = "toolhost/serve/tools/crash";
+    const FAIL: &str = "toolhost/serve/tools/fail";
+    let checks = [check(CRASH), check(FAIL)];
+    let mut peer = ends_at(&["AID.PEERPROOF.CRASH.v1", "AID.PEERPROOF.FAIL.v1"]);
+    let inferred = run(&peer, &checks);
+    assert_eq!(inferred[CRASH].verdict, Verdict::Open("crash_kind=abort, inferred".to_owned()));
+    assert!(!inferred[CRASH].choice.as_ref().unwrap().pinned);
+    assert_eq!(inferred[FAIL].verdict, Verdict::Crash);
+
+    peer.facts.choices.insert("crash_kind".to_owned(), "abort".to_owned());
+    let pinned = run(&peer, &checks);
+    assert_eq!(pinned[CRASH].verdict, Verdict::Open("crash_kind=abort".to_owned()));
+    assert_eq!(pinned[FAIL].verdict, Verdict::Crash);
+
+    peer.facts.choices.insert("crash_kind".to_owned(), "throw".to_owned());
+    let asserted = run(&peer, &[check(CRASH)]);
+    assert_eq!(asserted[CRASH].verdict, Verdict::Crash);
+    assert_eq!(asserted[CRASH].findings[0].clause.0, "TH-TOOL-02");
 }
 
 #[test]

@@ -1,17 +1,43 @@
 //! The file of a recording: written as it happens, a whole line at a time, within a bound.
+//!
+//! Secrets are replaced before anything is written. What a read has cut within one waits for the next, and a line of the
+//! server's that may bring a new one for its end; everything behind it waits as well.
 
 use std::fs::File;
 use std::io::Write as _;
 
-use crate::transcript::{Event, Kind, Transcript};
+use super::relay;
+use crate::payload::Vars;
+use crate::transcript::{Event, Kind, Secrets, Transcript};
 
 /// Written at once where more waits to be written.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// What waits for its end is written without it once it is so long.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// A secret that a whole line of the server's gives out.
+pub type Issued = Box<dyn Fn(&[u8]) -> Option<String> + Send>;
+
+/// What must not be stored.
+#[derive(Default)]
+pub struct Hidden {
+    /// Known before anything is said.
+    pub secrets: Secrets,
+    /// Where lines of the server's may give out others.
+    pub issued: Option<Issued>,
+}
+
 /// Where the events of a conversation go.
-#[derive(Debug)]
 pub struct Store {
     file: File,
+    hidden: Hidden,
+    /// Not written yet, in their order, and the bytes of both directions in them.
+    held: Vec<Event>,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    /// The server's line that has not ended.
+    line: Vec<u8>,
     buffer: Vec<u8>,
     stored_bytes: u64,
     bytes_max: u64,
@@ -25,11 +51,29 @@ impl Store {
     ///
     /// # Errors
     /// The header cannot be written.
-    pub fn begin(file: File, transcript: &Transcript, bytes_max: u64) -> std::io::Result<Self> {
+    pub fn begin(
+        file: File,
+        transcript: &Transcript,
+        hidden: Hidden,
+        bytes_max: u64,
+    ) -> std::io::Result<Self> {
         let mut buffer = Vec::new();
         transcript.store(&mut buffer)?;
-        let mut store =
-            Self { file, buffer, stored_bytes: 0, bytes_max, last_us: 0, stopped: None, broken: false };
+        let hidden = Hidden { secrets: hidden.secrets.beyond(transcript), ..hidden };
+        let mut store = Self {
+            file,
+            hidden,
+            held: Vec::new(),
+            sent: Vec::new(),
+            received: Vec::new(),
+            line: Vec::new(),
+            buffer,
+            stored_bytes: 0,
+            bytes_max,
+            last_us: 0,
+            stopped: None,
+            broken: false,
+        };
         match store.write_out() {
             Ok(()) => Ok(store),
             Err((_, error)) => Err(error),
@@ -43,12 +87,84 @@ impl Store {
         }
         // Threads that saw things nearly at once tell them in the order in which they count.
         self.last_us = self.last_us.max(at_us);
+        match &kind {
+            Kind::Sent { payload, .. } => {
+                self.sent.extend(payload.expand(&Vars::new()).unwrap_or_default());
+            }
+            Kind::Received { bytes } => {
+                self.received.extend_from_slice(&bytes.0);
+                self.learn(&bytes.0);
+            }
+            _ => {}
+        }
+        self.held.push(Event { at_us: self.last_us, session: 0, kind });
+        let secrets = &self.hidden.secrets;
+        let waits =
+            !self.line.is_empty() || [&self.sent, &self.received].iter().any(|it| secrets.may_go_on(it));
+        if !waits || self.sent.len() + self.received.len() > HELD_BYTES_MAX {
+            self.settle();
+        }
+    }
+
+    /// Looks for new secrets in what the server said.
+    fn learn(&mut self, bytes: &[u8]) {
+        let Some(issued) = &self.hidden.issued else { return };
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                issued(&self.line).iter().for_each(|secret| self.hidden.secrets.add(secret));
+                self.line.clear();
+            }
+        }
+    }
+
+    /// Writes what was held, without its secrets.
+    fn settle(&mut self) {
+        let mut events = std::mem::take(&mut self.held);
+        let secrets = &self.hidden.secrets;
+        if !secrets.is_empty() {
+            let sent = events.iter().filter_map(|event| match &event.kind {
+                Kind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
+                _ => None,
+            });
+            let mut covered: Vec<Vec<u8>> = sent.collect();
+            secrets.cover_pieces(covered.iter_mut().collect());
+            let mut covered = covered.into_iter();
+            for event in &mut events {
+                if let Kind::Sent { payload, .. } = &mut event.kind
+                    && let Some(bytes) = covered.next()
+                {
+                    *payload = relay::payload(&bytes);
+                }
+            }
+            secrets.cover_events(&mut events);
+        }
+        for event in events {
+            self.write(&event);
+        }
+        (self.sent.clear(), self.received.clear(), self.line.clear());
+    }
+
+    /// Hands over everything, also what waits for its end.
+    pub fn close(&mut self) {
+        if let Some(issued) = &self.hidden.issued {
+            issued(&self.line).iter().for_each(|secret| self.hidden.secrets.add(secret));
+        }
+        self.settle();
+        self.flush();
+    }
+
+    fn write(&mut self, event: &Event) {
+        if self.stopped.is_some() {
+            return;
+        }
         let before = self.buffer.len();
-        self.append(kind);
+        self.append(event);
         if self.stored_bytes + self.buffer.len() as u64 > self.bytes_max {
             self.buffer.truncate(before);
             let why = format!("it reached {} bytes, the most that was asked for", self.bytes_max);
-            self.append(Kind::RecordingStopped { why: why.clone() });
+            let kind = Kind::RecordingStopped { why: why.clone() };
+            self.append(&Event { at_us: event.at_us, session: 0, kind });
             self.stopped = Some(why);
             self.flush();
         } else if self.buffer.len() >= BUFFER_BYTES {
@@ -56,10 +172,9 @@ impl Store {
         }
     }
 
-    fn append(&mut self, kind: Kind) {
-        let event = Event { at_us: self.last_us, session: 0, kind };
+    fn append(&mut self, event: &Event) {
         // Writing to memory cannot fail, and an event is always JSON.
-        if serde_json::to_writer(&mut self.buffer, &event).is_ok() {
+        if serde_json::to_writer(&mut self.buffer, event).is_ok() {
             self.buffer.push(b'\n');
         }
     }
@@ -141,7 +256,8 @@ mod tests {
     fn what_is_stored_is_a_transcript_whose_steps_are_the_writes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), 1 << 20).unwrap();
+        let mut store =
+            Store::begin(File::create(&path).unwrap(), &transcript(), Hidden::default(), 1 << 20).unwrap();
         store.push(7, sent("a\n"));
         store.push(5, Kind::StdinClosed);
         store.flush();
@@ -154,7 +270,8 @@ mod tests {
     fn past_its_bound_a_recording_says_that_it_stopped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), 2_000).unwrap();
+        let mut store =
+            Store::begin(File::create(&path).unwrap(), &transcript(), Hidden::default(), 2_000).unwrap();
         for _ in 0..1_000 {
             store.push(1, sent("{\"jsonrpc\":\"2.0\"}\n"));
         }
@@ -168,7 +285,8 @@ mod tests {
     fn a_full_disk_is_said_once_and_ends_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), 1 << 20).unwrap();
+        let mut store =
+            Store::begin(File::create(&path).unwrap(), &transcript(), Hidden::default(), 1 << 20).unwrap();
         store.file = File::options().write(true).open("/dev/full").unwrap();
         store.push(1, sent("a\n"));
         store.flush();
@@ -183,7 +301,8 @@ mod tests {
     fn a_recording_that_was_cut_within_a_line_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
-        let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), 1 << 20).unwrap();
+        let mut store =
+            Store::begin(File::create(&path).unwrap(), &transcript(), Hidden::default(), 1 << 20).unwrap();
         store.push(1, sent("a\n"));
         store.push(1, sent("b\n"));
         store.flush();
@@ -191,5 +310,54 @@ mod tests {
         let cut = Transcript::load(&bytes[..bytes.len() - 9]).unwrap();
         assert!(matches!(cut.events.last().unwrap().kind, Kind::RecordingStopped { .. }));
         assert_eq!(cut.plan.steps.len(), 1);
+    }
+
+    #[test]
+    fn secrets_are_replaced_wherever_they_stand_and_reads_have_cut_them() {
+        const KNOWN: &str = "s3cr3t/key-77";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let mut secrets = Secrets::default();
+        secrets.add(KNOWN);
+        let issued = |line: &[u8]| {
+            let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+            Some(line.get("token")?.as_str()?.to_owned())
+        };
+        let hidden = Hidden { secrets, issued: Some(Box::new(issued)) };
+        let mut store = Store::begin(File::create(&path).unwrap(), &transcript(), hidden, 1 << 20).unwrap();
+        let received = |text: &str| Kind::Received { bytes: crate::transcript::Bytes(text.into()) };
+        store.push(1, Kind::Started { argv: vec!["peer".to_owned(), format!("--key={KNOWN}")] });
+        store.push(2, sent("{\"a\":\"s3cr3t\\"));
+        store.push(3, received("{\"token\":\"lease-"));
+        store.push(4, sent("/key-77\"}\n"));
+        store.push(5, received("0815\",\"b\":\"s"));
+        store.push(6, received("3cr3t/key-77\"}\n"));
+        store.flush();
+        store.push(7, sent("{\"use\":\"lease-0815\"}\n"));
+        store.push(8, received("{\"token\":\"lease-4711\"}"));
+        store.close();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for part in ["s3cr3t", "key-77", "lease-", "0815", "4711"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+        let read = read(&path);
+        assert_eq!(read.events.len(), 8, "{text}");
+        let said = |events: &[Event], of: fn(&Kind) -> Option<Vec<u8>>| -> String {
+            String::from_utf8(events.iter().filter_map(|event| of(&event.kind)).flatten().collect()).unwrap()
+        };
+        let asked = said(&read.events, |kind| match kind {
+            Kind::Sent { payload, .. } => payload.expand(&Vars::new()).ok(),
+            _ => None,
+        });
+        let answered = said(&read.events, |kind| match kind {
+            Kind::Received { bytes } => Some(bytes.0.clone()),
+            _ => None,
+        });
+        let token = answered.split('"').nth(3).unwrap();
+        assert!(
+            token.len() == "lease-0815".len() && asked.contains(&format!("\"use\":\"{token}\"")),
+            "{text}"
+        );
+        assert_eq!(asked.len(), "{'a':'s3cr3t?/key-77'}\n{'use':'lease-0815'}\n".len());
     }
 }

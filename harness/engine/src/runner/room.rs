@@ -10,7 +10,7 @@ use crate::transcript::{Kind, Transcript};
 
 /// Most bytes that the conversations of a run hold at the same time, sent and received together. What judges them takes
 /// several times as much. A conversation that holds more is had by itself.
-const BYTES_MAX: usize = 64 << 20;
+const BYTES_MAX: usize = 48 << 20;
 /// What each session of a conversation holds with a peer that was seen to flood: two are had at the same time.
 const FLOOD_BYTES: usize = BYTES_MAX / 2;
 /// Conversations that hold less are not counted.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Kind, Seen, Transcript};
+use super::{Event, Found, Kind, Seen, Transcript};
 use crate::payload::{Payload, Segment, Vars};
 
 /// Shorter values are no secrets: replacing them would garble unrelated bytes.
@@ -16,6 +16,8 @@ const SURELY_BYTES_MIN: usize = 8;
 const CUT_CHARS_MIN: usize = 8;
 /// Most backslashes in a row that escape one character: JSON within JSON within JSON.
 const BACKSLASHES_MAX: usize = 7;
+/// Most bytes that one character takes: both halves of a surrogate pair, escaped.
+const UNIT_BYTES_MAX: usize = 2 * (BACKSLASHES_MAX + 5);
 
 /// The secrets of one conversation, each with its placeholder.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +48,25 @@ impl Secrets {
         if text.parse::<f64>().is_err() && (text.len() >= SURELY_BYTES_MIN || is_mixed()) {
             self.add(text);
         }
+    }
+
+    /// Takes those out that stand in what is stored as it is: the facts and the plan of a transcript.
+    pub(crate) fn beyond(self, transcript: &Transcript) -> Self {
+        let open = serde_json::to_string(&(transcript.facts.as_ref(), transcript.plan.as_ref()));
+        self.without(&open.unwrap_or_default())
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `bytes` may end within a secret, so that what follows them tells.
+    pub(crate) fn may_go_on(&self, bytes: &[u8]) -> bool {
+        self.0.iter().any(|secret| {
+            let longest = secret.pairs.len() * UNIT_BYTES_MAX;
+            (bytes.len().saturating_sub(longest)..bytes.len()).any(|at| secret.is_begun_at(at, bytes))
+        })
     }
 
     /// Takes those out that stand in `text`, which is stored as it is.
@@ -82,6 +103,39 @@ impl Secrets {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     }
 
+    /// The same for all that was said, wherever reads have cut it.
+    pub(crate) fn cover_events(&self, events: &mut [Event]) {
+        let mut streams: BTreeMap<(usize, String), Vec<&mut Vec<u8>>> = BTreeMap::new();
+        for event in events {
+            for made in event.kind.made() {
+                match made {
+                    Made::Piece(stream, bytes) => {
+                        streams.entry((event.session, stream)).or_default().push(bytes);
+                    }
+                    Made::Bytes(bytes) => {
+                        self.cover(bytes);
+                    }
+                    Made::Text(text) => self.cover_text(text),
+                    Made::Payload(payload) => self.cover_payload(payload),
+                }
+            }
+        }
+        streams.into_values().for_each(|pieces| self.cover_pieces(pieces));
+    }
+
+    /// The same for the pieces of one stream.
+    pub(crate) fn cover_pieces(&self, pieces: Vec<&mut Vec<u8>>) {
+        let mut whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        if self.cover(&mut whole) {
+            let mut rest = whole.as_slice();
+            for piece in pieces {
+                let (own, others) = rest.split_at(piece.len());
+                piece.copy_from_slice(own);
+                rest = others;
+            }
+        }
+    }
+
     /// The same for what was written. Variables stay names.
     fn cover_payload(&self, payload: &mut Payload) {
         let mut segments = Vec::new();
@@ -107,6 +161,24 @@ impl Secrets {
 }
 
 impl Secret {
+    /// Whether `bytes` from `at` to their end are a part of the secret, from its first character on, and not all of it.
+    fn is_begun_at(&self, at: usize, bytes: &[u8]) -> bool {
+        let mut end = at;
+        for (c, _) in &self.pairs {
+            match Unit::read(*c, &bytes[end..]) {
+                Some(unit) => end += unit.length(),
+                // The last character may be cut as well.
+                None => {
+                    return bytes.len() - end < UNIT_BYTES_MAX && matches!(bytes[end], b'\\' | b'%' | 0x80..);
+                }
+            }
+            if end >= bytes.len() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Replaces the secret, or a part of it with which `bytes` end, where it begins at `at`; gives the place behind it.
     fn cover_at(&self, at: usize, bytes: &mut [u8]) -> Option<usize> {
         let mut units = Vec::new();
@@ -358,39 +430,12 @@ impl Transcript {
     /// Replaces every secret in what was said by a placeholder of the same length, wherever reads have cut it. What the
     /// plan or the facts hold is stored with them, and is no secret: a word of the protocol, a key for tests.
     pub fn redact(&mut self, secrets: Secrets) {
-        if secrets.0.is_empty() {
+        if secrets.is_empty() {
             return;
         }
-        let open = serde_json::to_string(&(self.facts.as_ref(), self.plan.as_ref())).unwrap_or_default();
-        let secrets = secrets.without(&open);
-        if secrets.0.is_empty() {
-            return;
-        }
-        let mut streams: BTreeMap<(usize, String), Vec<&mut Vec<u8>>> = BTreeMap::new();
-        for event in &mut self.events {
-            for made in event.kind.made() {
-                match made {
-                    Made::Piece(stream, bytes) => {
-                        streams.entry((event.session, stream)).or_default().push(bytes);
-                    }
-                    Made::Bytes(bytes) => {
-                        secrets.cover(bytes);
-                    }
-                    Made::Text(text) => secrets.cover_text(text),
-                    Made::Payload(payload) => secrets.cover_payload(payload),
-                }
-            }
-        }
-        for pieces in streams.into_values() {
-            let mut whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
-            if secrets.cover(&mut whole) {
-                let mut rest = whole.as_slice();
-                for piece in pieces {
-                    let (own, others) = rest.split_at(piece.len());
-                    piece.copy_from_slice(own);
-                    rest = others;
-                }
-            }
+        let secrets = secrets.beyond(self);
+        if !secrets.is_empty() {
+            secrets.cover_events(&mut self.events);
         }
     }
 }

@@ -132,7 +132,7 @@ pub struct More {
     /// Bytes that its result has at least, where it is large.
     pub result_bytes: usize,
     /// An allowed error with this code leaves the question open; why.
-    pub shows_nothing: Option<(i64, &'static str)>,
+    pub shows_nothing: Option<(&'static [i64], &'static str)>,
     /// Its signature, where that is wrong or its nonce is there twice.
     pub sealed: Option<Box<Sealed>>,
 }

@@ -98,7 +98,7 @@ pub fn sleep(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
         // The method is the peer's own, and may take no such member: then it shows nothing of timeouts.
         unit.allowed.push(refused);
         unit.extra.shows_nothing =
-            Some((code::PARAMS, "the method of role `sleep` does not take `options.timeout_ms`"));
+            Some((&[code::PARAMS], "the method of role `sleep` does not take `options.timeout_ms`"));
     }
 }
 
@@ -124,7 +124,15 @@ pub fn blob(unit: &mut Unit, role: &Role, params: Option<&Json>, pins: &Pins) {
     } else {
         vec![whole]
     };
+    if worst(unit) > LINE_BYTES_CERTAIN {
+        // A method may have a bound of its own; then there is no result that could be too large.
+        unit.allowed.push(allowed::error(OWN_REFUSAL, IdRule::Own));
+        unit.extra.shows_nothing = Some((OWN_REFUSAL, "the method of role `blob` refuses to make so much"));
+    }
 }
+
+/// What a method answers that will not do what it is asked for: invalid params, or an exception.
+const OWN_REFUSAL: &[i64] = &[code::PARAMS, code::EXECUTION];
 
 /// Bytes of the reply to a unit with a large result, however it is spelled.
 fn worst(unit: &Unit) -> usize {

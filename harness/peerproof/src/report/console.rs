@@ -267,7 +267,11 @@ impl Report<'_> {
                             --input JSON, or map roles under [roles] in peerproof.toml.";
             let _ = writeln!(out, "\n{}", wrap(sentence, "  "));
         } else {
-            for command in self.run.checks.iter().filter_map(runner::refused_command) {
+            // Where more is known than that nothing was answered, it stands above.
+            let unexplained = |check: &&CheckResult| {
+                check.verdict.detail().is_some_and(|detail| detail.ends_with("no canary was answered"))
+            };
+            for command in self.run.checks.iter().filter(unexplained).filter_map(runner::refused_command) {
                 let sentence = format!(
                     "`{command}` refuses the plain request that should succeed, so nothing is known about it: map \
                      `any` and `echo` to tools that work there, or leave the command out of the configuration."

@@ -197,6 +197,9 @@ pub const MUTANTS: &[Mutant] = &[
     config("refuses-long-timeouts", &["RPC-TIME-05"], "A minute is the longest timeout.", |config| {
         config.limits.rpc_timeout_max_ms = 60_000;
     }),
+    config("messages-one-byte-over", &["RPC-SIZE-05"], "A message may have 1,048,577 bytes.", |config| {
+        config.limits.rpc_message_bytes_max += 1;
+    }),
     config("default-timeout-of-90s", &["RPC-TIME-01"], "The default timeout is 90 s.", |config| {
         config.limits.rpc_timeout_default_ms = 90_000;
     }),

@@ -41,6 +41,9 @@ pub const MUTANTS: &[Mutant] = &[
     config("replies-without-limit", &["TH-LIMIT-07"], "Replies may have any size.", |config| {
         config.limits.reply_bytes_max = 64 * 1024 * 1024;
     }),
+    config("replies-one-byte-over", &["TH-LIMIT-07"], "A reply may have 1,048,577 bytes.", |config| {
+        config.limits.reply_bytes_max += 1;
+    }),
     config("small-replies-only", &["TH-LIMIT-08"], "Results over 16 KiB are refused.", |config| {
         config.limits.reply_bytes_max = 16 * 1024;
     }),

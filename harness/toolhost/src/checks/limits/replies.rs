@@ -12,6 +12,10 @@ use super::whole_or_tool_error;
 /// `_TOOLHOST_MAX_OUTPUT` (`ipc` §7): a reply with its newline.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
+/// What stands around the data in `{"ok":true,"status":"OK","output_json":"{\"data\":\"…\"}","error":"","ds_state":
+/// {"delta":true,"slots":{}}}` and its newline.
+const FRAME_BYTES: u64 = 106;
+
 /// More time than for a small request: a slow peer may build the whole result before it sees that it is too large.
 fn time_for_result_ms(bytes: u64) -> u64 {
     bytes / 256
@@ -73,7 +77,9 @@ fn serve_blobs_near_limit() -> Check {
             let sizes = [60_000, 170_000, 900_000, 1_000_000];
             // The frame around a result differs from peer to peer: one of these is over the limit by little.
             let edge = (0..8).map(|step| REPLY_BYTES_MAX - 16 - step * 32);
-            for bytes in sizes.into_iter().chain(edge) {
+            // With the members of the contract's example and no white space: the last that fits, and one byte more.
+            let filled = REPLY_BYTES_MAX - FRAME_BYTES;
+            for bytes in sizes.into_iter().chain(edge).chain([filled, filled + 1]) {
                 let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
                 talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", blob(bytes)));
             }
