@@ -42,7 +42,7 @@ fn start(text: &str, unix_ms: u64) -> Running {
             Asked::List => panic!("{arguments:?} is no toolhost"),
         },
         "envelope" => {
-            let config = io::envelope::parse(&arguments).unwrap();
+            let (config, _) = io::envelope::parse(&arguments).unwrap();
             let config = envelope::Config { started_unix_ms: unix_ms, id_seed: RNG_SEED, ..config };
             Running { machine: envelope::machine(config), results: None }
         }
