@@ -20,12 +20,15 @@ pub mod choices;
 pub mod digest;
 pub mod event;
 pub mod line;
+pub mod mutants;
 mod replay;
 mod replayer;
 mod request;
 mod rules;
 mod runner;
 pub mod state;
+#[cfg(test)]
+mod tests;
 pub mod tool;
 
 pub use choices::Choices;

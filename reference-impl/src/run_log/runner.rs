@@ -115,7 +115,7 @@ pub struct RunnerParts {
 }
 
 /// A run under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Run {
     /// What was asked for.
     pub request: RunRequest,
