@@ -89,7 +89,10 @@ fn a_run_replays() {
     assert_eq!((lines(&scene.path("drives")), lines(&scene.path("starts"))), (3, 2));
 
     let names = scene.names();
-    assert_eq!(replayed(&scene.run(&["replayer", "log", "peer"])), (Some(0), "REPLAY_STRICT OK\n".to_owned()));
+    assert_eq!(
+        replayed(&scene.run(&["replayer", "log", "peer"])),
+        (Some(0), "REPLAY_STRICT OK\n".to_owned())
+    );
     assert_eq!((lines(&scene.path("drives")), lines(&scene.path("starts"))), (3, 3));
     assert_eq!((fs::read_to_string(scene.path("log")).unwrap(), scene.names()), (log.clone(), names));
 

@@ -110,8 +110,7 @@ fn run(
         Command::Run { request, log, config } => {
             read_from(&request)?;
             let selector = selector(&config.limits, variables).map_err(|error| (STATUS_USAGE, error))?;
-            let launcher =
-                policy_select::launcher(variables, shim, Box::new(Careful), &environment::passes);
+            let launcher = policy_select::launcher(variables, shim, Box::new(Careful), &environment::passes);
             let launcher = launcher.map_err(|error| (STATUS_STREAMS, error))?;
             let mut machine = (peers.runner)(config, selector);
             run_with_launcher(&mut *machine, Launcher { appended: Some(log.into()), ..launcher })
@@ -130,14 +129,10 @@ fn read_from(path: &str) -> Result<(), (i32, String)> {
 }
 
 /// The selector of a runner, as the variables have it.
-fn selector(
-    limits: &Limits,
-    variables: &[(String, String)],
-) -> Result<Box<dyn Machine + Send>, String> {
+fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn Machine + Send>, String> {
     let choices = SelectorChoices::default();
-    let variable = |name: &str| {
-        variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-    };
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let settings = Settings::read(&variable, limits, &choices)?;
     let config =
         SelectorConfig { settings, choices, limits: limits.clone(), patches: true, merged_inputs: false };

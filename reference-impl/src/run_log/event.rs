@@ -184,13 +184,13 @@ impl Event {
                 ("tool_ok", payload)
             }
             Self::ToolError { aid, status, error, deterministic } => {
-                let payload = object([
+                let mut payload = members([
                     ("aid", Value::String(aid)),
                     ("status", Value::String(status)),
                     ("error", Value::String(error)),
-                    ("deterministic", Value::Bool(deterministic)),
                 ]);
-                ("tool_error", payload)
+                payload.extend(deterministic.then(|| ("deterministic".into(), Value::Bool(true))));
+                ("tool_error", Value::Object(payload))
             }
             Self::Finished { reason, steps, state_digest } => {
                 let steps = i64::try_from(steps).unwrap_or(i64::MAX);

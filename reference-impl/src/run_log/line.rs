@@ -162,7 +162,8 @@ pub(super) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const RIGHT: &str = r#"{"run_id":"0123456789ABCDEF0123456789abcdef","event":"e","step":1,"payload":{"a":1}}"#;
+    const RIGHT: &str =
+        r#"{"run_id":"0123456789ABCDEF0123456789abcdef","event":"e","step":1,"payload":{"a":1}}"#;
 
     fn read(text: &str) -> Result<Line, String> {
         Line::read(text.as_bytes(), 64, &Policy::default())

@@ -1,12 +1,12 @@
 //! The course of a replay: one line after the other.
 
+use super::Config;
 use super::choices::Choices;
 use super::event::{Chosen, Event, Reading, ToolOk};
 use super::line::{Line, text_of};
 use super::rules::{Expected, Place, Rerun, Rules};
 use super::state::State;
 use super::tool::Outcome;
-use super::Config;
 use crate::json::{Text, Value};
 use crate::policy_driver::SelectionKind;
 
@@ -57,7 +57,8 @@ impl Replay {
     /// # Errors
     /// One sentence: what cannot have happened so.
     pub fn line(&mut self, text: &[u8]) -> Result<Next, String> {
-        let line = Line::read(text, self.reading.nesting_max, &self.reading.policy)?;
+        // Inputs and patches are texts of their own elsewhere; here two objects are around them.
+        let line = Line::read(text, self.reading.nesting_max + 2, &self.reading.policy)?;
         let event = self.rules.event(&line, self.reading)?;
         self.rules.follows(&self.place.expected, &event, &self.choices)?;
         if let (Expected::End, Event::Started { .. }) = (&self.place.expected, &event) {

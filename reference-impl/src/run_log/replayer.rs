@@ -1,10 +1,10 @@
 //! The replayer as a machine: a log in, tools run again, one verdict out.
 
+use super::Config;
 use super::choices::Verdict;
 use super::replay::{Next, Replay};
 use super::rules::{Rerun, Rules};
 use super::tool::Execution;
-use super::Config;
 use crate::frame::{Frame, LineReader};
 use crate::machine::{Action, Event, Machine, Millis};
 

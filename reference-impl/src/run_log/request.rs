@@ -126,9 +126,8 @@ impl RunRequest {
 
     /// The digest of the menu.
     pub fn menu_digest(&self) -> String {
-        let entry = |(place, tool): (usize, &ToolEntry)| {
-            (Self::sid(place), tool.aid.clone(), tool.tags.clone())
-        };
+        let entry =
+            |(place, tool): (usize, &ToolEntry)| (Self::sid(place), tool.aid.clone(), tool.tags.clone());
         menu_digest(&self.tools.iter().enumerate().map(entry).collect::<Vec<_>>())
     }
 }

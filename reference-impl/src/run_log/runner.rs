@@ -77,7 +77,8 @@ pub trait Ways: Debug + Send {
                     aid: tool.aid.clone(),
                     status: failed.status,
                     error: failed.error,
-                    deterministic: tool.deterministic,
+                    // A time limit, or a crash, need not come again.
+                    deterministic: false,
                 };
                 (event, run.state.clone())
             }
@@ -125,7 +126,8 @@ pub struct Run {
     pub state: State,
     /// Selections so far.
     pub selections: u64,
-    header: Header,
+    /// The header of its lines.
+    pub header: Header,
 }
 
 /// A runner. Its standard input is the request, what it appends is the log.
@@ -273,7 +275,8 @@ impl Runner {
             _ => return plain(SelectionKind::Invalid),
         }
         let sid = text("sid").unwrap_or_default();
-        let place = sid.as_str().and_then(|sid| sid.strip_prefix("SID")?.parse::<usize>().ok()?.checked_sub(1));
+        let place =
+            sid.as_str().and_then(|sid| sid.strip_prefix("SID")?.parse::<usize>().ok()?.checked_sub(1));
         let tool = place.and_then(|place| run.request.tools.get(place));
         let (Some(tool), Some(sid)) = (tool, crate::policy_driver::Sid::parse(sid.as_bytes())) else {
             return plain(SelectionKind::Invalid);

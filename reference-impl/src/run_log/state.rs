@@ -139,9 +139,8 @@ impl Item {
             Some([digit @ b'0'..=b'7']) => usize::from(digit - b'0'),
             _ => return Err(format!("{:.40?} is not the path of a slot", path.to_lossy())),
         };
-        let named = |(name, _): &&(crate::json::Text, Value)| {
-            *name == "op" || *name == "path" || *name == "value"
-        };
+        let named =
+            |(name, _): &&(crate::json::Text, Value)| *name == "op" || *name == "path" || *name == "value";
         let mut extra = members.iter().filter(named).count() != members.len();
         let op = item.get("op").and_then(Value::as_text).map_or(&b""[..], |op| op.as_bytes());
         let held = match (op, item.get("value")) {

@@ -56,7 +56,10 @@ pub(in crate::io) struct Launcher {
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
     let handling = Box::new(Careful);
-    run_with_launcher(machine, Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None })
+    run_with_launcher(
+        machine,
+        Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None },
+    )
 }
 
 /// As [`run_machine`], for a machine that starts policy drivers.

@@ -70,25 +70,44 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     decides!("replay-wants-dashes", "LOG-HEADER-FORM", "A run_id of 32 digits is refused.", {
         fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
-            if own.run_id.as_bytes().len() == 32 { Err("no UUID".to_owned()) } else { Right.header(first, own, choices) }
+            if own.run_id.as_bytes().len() == 32 {
+                Err("no UUID".to_owned())
+            } else {
+                Right.header(first, own, choices)
+            }
         }
     }),
     reads("replay-wants-versions", &["LOG-HEADER-DEFAULT"], "A line needs a spec_version.", |_, line| {
         if has(&line, b"\"spec_version\"") { vec![line] } else { vec![b"no version\n".to_vec()] }
     }),
-    reads("replay-wants-known-members", &["LOG-LINE-MEMBERS"], "A member that is not named is refused.", |_, line| {
-        if has(&line, b"\"ts\"") { vec![b"ts\n".to_vec()] } else { vec![line] }
-    }),
+    reads(
+        "replay-wants-known-members",
+        &["LOG-LINE-MEMBERS"],
+        "A member that is not named is refused.",
+        |_, line| {
+            if has(&line, b"\"ts\"") { vec![b"ts\n".to_vec()] } else { vec![line] }
+        },
+    ),
     reads("replay-mends-utf8", &["LOG-LINE-JSON"], "Bytes that are no UTF-8 are replaced.", |_, line| {
         vec![String::from_utf8_lossy(&line).into_owned().into_bytes()]
     }),
-    reads("replay-skips-what-is-no-json", &["LOG-LINE-JSON"], "A line that is no JSON is passed over.", |_, line| {
-        if Value::parse(&line, 128, &Policy::default()).is_ok() { vec![line] } else { Vec::new() }
-    }),
-    reads("replay-reads-to-the-brace", &["LOG-LINE-JSON"], "What follows the last brace does not count.", |_, line| {
-        let end = memchr::memrchr(b'}', &line).map_or(line.len(), |end| end + 1);
-        vec![[&line[..end], b"\n"].concat()]
-    }),
+    reads(
+        "replay-skips-what-is-no-json",
+        &["LOG-LINE-JSON"],
+        "A line that is no JSON is passed over.",
+        |_, line| {
+            if Value::parse(&line, 128, &Policy::default()).is_ok() { vec![line] } else { Vec::new() }
+        },
+    ),
+    reads(
+        "replay-reads-to-the-brace",
+        &["LOG-LINE-JSON"],
+        "What follows the last brace does not count.",
+        |_, line| {
+            let end = memchr::memrchr(b'}', &line).map_or(line.len(), |end| end + 1);
+            vec![[&line[..end], b"\n"].concat()]
+        },
+    ),
     config("replay-takes-small-lines", &["LOG-LINE-SIZE"], "A line has at most 1 MB.", |config| {
         config.limits.stdin_bytes_max = 1 << 20;
     }),
@@ -96,7 +115,9 @@ pub const MUTANTS: &[Mutant] = &[
         config.limits.nesting_max = 32;
     }),
     decides!("replay-counts-no-steps", "LOG-STEP-NUMBER", "A step may have any number.", {
-        fn step(&self, _: &Place, _: &Event, _: u64) -> Result<(), String> { Ok(()) }
+        fn step(&self, _: &Place, _: &Event, _: u64) -> Result<(), String> {
+            Ok(())
+        }
     }),
     decides!("replay-ends-at-any-step", "LOG-STEP-END", "run_finished may have any number.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
@@ -105,7 +126,11 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     decides!("replay-knows-six-events", "LOG-ORDER-OTHER", "An event that is not named is refused.", {
         fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
-            if *event == Event::Other { Err("unknown".to_owned()) } else { Right.follows(expected, event, choices) }
+            if *event == Event::Other {
+                Err("unknown".to_owned())
+            } else {
+                Right.follows(expected, event, choices)
+            }
         }
     }),
     decides!("replay-needs-no-patched", "LOG-ORDER-PATCHED", "A patch may lack its inputs_patched.", {
@@ -136,19 +161,34 @@ pub const MUTANTS: &[Mutant] = &[
             if *expected == Expected::Start { Ok(()) } else { Right.end(expected) }
         }
     }),
-    reads("replay-stops-at-the-end", &["LOG-ORDER-LAST"], "Lines behind run_finished are not read.", |memory, line| {
-        let seen = memory.seen;
-        memory.seen |= has(&line, b"\"run_finished\"");
-        if seen { Vec::new() } else { vec![line] }
-    }),
-    reads("replay-drops-what-stands-twice", &["LOG-ORDER-ONCE"], "A line like the one before is dropped.", |memory, line| {
-        if memory.last == line { Vec::new() } else { vec![line] }
-    }),
-    decides!("replay-reads-no-flag-as-false", "LOG-EVENT-FLAG", "A tool_ok without deterministic is not run.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&filled(line, "tool_ok", "deterministic", Value::Bool(false)), reading)
+    reads(
+        "replay-stops-at-the-end",
+        &["LOG-ORDER-LAST"],
+        "Lines behind run_finished are not read.",
+        |memory, line| {
+            let seen = memory.seen;
+            memory.seen |= has(&line, b"\"run_finished\"");
+            if seen { Vec::new() } else { vec![line] }
+        },
+    ),
+    reads(
+        "replay-drops-what-stands-twice",
+        &["LOG-ORDER-ONCE"],
+        "A line like the one before is dropped.",
+        |memory, line| {
+            if memory.last == line { Vec::new() } else { vec![line] }
+        },
+    ),
+    decides!(
+        "replay-reads-no-flag-as-false",
+        "LOG-EVENT-FLAG",
+        "A tool_ok without deterministic is not run.",
+        {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                Right.event(&filled(line, "tool_ok", "deterministic", Value::Bool(false)), reading)
+            }
         }
-    }),
+    ),
     decides!("replay-needs-no-digest", "LOG-EVENT-DIGEST", "A tool_ok without state_digest is believed.", {
         fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
             Right.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
@@ -184,25 +224,39 @@ pub const MUTANTS: &[Mutant] = &[
             Right.event(&mended, reading)
         }
     }),
-    decides!("replay-takes-any-output", "LOG-EVENT-OUTPUT", "An output may be no JSON where it is not compared.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(line, reading).or_else(|_| {
-                let output = Value::from("{}");
-                Right.event(&with(line, "tool_ok", |payload| put(payload, "output_json", output)), reading)
-            })
+    decides!(
+        "replay-takes-any-output",
+        "LOG-EVENT-OUTPUT",
+        "An output may be no JSON where it is not compared.",
+        {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                Right.event(line, reading).or_else(|_| {
+                    let output = Value::from("{}");
+                    Right
+                        .event(&with(line, "tool_ok", |payload| put(payload, "output_json", output)), reading)
+                })
+            }
+        }
+    ),
+    decides!("replay-takes-any-tool", "LOG-EVENT-AID", "The tool event may be that of another tool.", {
+        fn same_tool(&self, _: &Text, _: &Text) -> bool {
+            true
         }
     }),
-    decides!("replay-takes-any-tool", "LOG-EVENT-AID", "The tool event may be that of another tool.", {
-        fn same_tool(&self, _: &Text, _: &Text) -> bool { true }
-    }),
     decides!("replay-takes-any-count", "LOG-EVENT-STEPS", "The number of steps is not looked at.", {
-        fn same_steps(&self, _: u64, _: u64) -> bool { true }
+        fn same_steps(&self, _: u64, _: u64) -> bool {
+            true
+        }
     }),
     decides!("replay-takes-any-patch", "LOG-INPUT-SAME", "inputs_patched may have another patch.", {
-        fn same_patch(&self, _: &Value, _: &Value) -> bool { true }
+        fn same_patch(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
     }),
     decides!("replay-takes-any-inputs", "LOG-INPUT-SHOWN", "The inputs that are shown are not looked at.", {
-        fn same_inputs(&self, _: &Value, _: &Value) -> bool { true }
+        fn same_inputs(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
     }),
     decides!("replay-merges-deep", "LOG-INPUT-SHALLOW", "A patch is merged into the values.", {
         fn merge(&self, inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
@@ -216,8 +270,12 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("replay-forgets-inputs", "LOG-INPUT-STAYS", "A patch takes the place of the inputs.", {
-        fn merge(&self, _: &str, patch: &str, _: usize) -> Result<String, Error> { Ok(patch.to_owned()) }
-        fn same_inputs(&self, _: &Value, _: &Value) -> bool { true }
+        fn merge(&self, _: &str, patch: &str, _: usize) -> Result<String, Error> {
+            Ok(patch.to_owned())
+        }
+        fn same_inputs(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
     }),
     decides!("replay-applies-backwards", "LOG-PATCH-ORDER", "Items apply from the last to the first.", {
         fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, String> {
@@ -232,7 +290,8 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     decides!("replay-takes-other-paths", "LOG-PATCH-PATH", "A path may have zeros before the digit.", {
         fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            Right.items(&each(tx_patch, "path", |path| path.replace("/slots/0", "/slots/")), choices)
+            Right
+                .items(&each(tx_patch, "path", |path| path.replace("/slots/0", "/slots/")), choices)
                 .or_else(|_| Right.items(tx_patch, choices))
         }
     }),
@@ -283,7 +342,9 @@ pub const MUTANTS: &[Mutant] = &[
         fn digest(&self, state: &State) -> String {
             let mut state = state.clone();
             for (size, artifact) in state.sizes.iter_mut().zip(&state.slots) {
-                *size = artifact.as_ref().map_or(0, |artifact| artifact.content_json.to_lossy().chars().count() as u64);
+                *size = artifact
+                    .as_ref()
+                    .map_or(0, |artifact| artifact.content_json.to_lossy().chars().count() as u64);
             }
             state_digest(&state)
         }
@@ -296,13 +357,19 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("replay-runs-nothing", "LOG-RERUN-DETERMINISTIC", "No tool is run again.", {
-        fn reruns(&self, _: &ToolOk) -> bool { false }
+        fn reruns(&self, _: &ToolOk) -> bool {
+            false
+        }
     }),
     decides!("replay-runs-everything", "LOG-RERUN-NEVER", "Every tool that succeeded is run again.", {
-        fn reruns(&self, _: &ToolOk) -> bool { true }
+        fn reruns(&self, _: &ToolOk) -> bool {
+            true
+        }
     }),
     decides!("replay-runs-what-failed", "LOG-RERUN-FAILED", "Every tool that failed is run again.", {
-        fn reruns_failed(&self, _: bool, _: &Choices) -> bool { true }
+        fn reruns_failed(&self, _: bool, _: &Choices) -> bool {
+            true
+        }
         fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
             if rerun.output_json.is_none() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
         }
@@ -312,19 +379,34 @@ pub const MUTANTS: &[Mutant] = &[
         other => vec![other],
     }),
     decides!("replay-runs-without-input", "LOG-RERUN-INPUT", "A tool is run again with no input.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> { request("{}", &rerun.before) }
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            request("{}", &rerun.before)
+        }
     }),
     decides!("replay-runs-without-state", "LOG-RERUN-STATE", "A tool is run again on an empty state.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> { request(&rerun.input, &State::default()) }
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            request(&rerun.input, &State::default())
+        }
     }),
-    decides!("replay-runs-on-what-came-of-it", "LOG-RERUN-STATE", "A tool is run again on the state after it.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> { request(&rerun.input, &rerun.after) }
-    }),
+    decides!(
+        "replay-runs-on-what-came-of-it",
+        "LOG-RERUN-STATE",
+        "A tool is run again on the state after it.",
+        {
+            fn request(&self, rerun: &Rerun) -> Vec<u8> {
+                request(&rerun.input, &rerun.after)
+            }
+        }
+    ),
     decides!("replay-believes-outputs", "LOG-RERUN-OUTPUT", "An output is not compared.", {
-        fn same_output(&self, _: &Text, _: &Text, _: Reading) -> bool { true }
+        fn same_output(&self, _: &Text, _: &Text, _: Reading) -> bool {
+            true
+        }
     }),
     decides!("replay-believes-states", "LOG-RERUN-RESULT", "The state after a re-run is not compared.", {
-        fn same_state(&self, _: &State, _: &State) -> bool { true }
+        fn same_state(&self, _: &State, _: &State) -> bool {
+            true
+        }
     }),
     decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
         fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
@@ -334,18 +416,26 @@ pub const MUTANTS: &[Mutant] = &[
     config("replay-waits-for-ever", &["LOG-RERUN-TIME"], "A tool may take as long as it likes.", |config| {
         config.limits.toolhost_timeout_ms = 1 << 40;
     }),
-    asks("replay-leaves-tools", &["LOG-RERUN-LEAVES"], "A toolhost that hangs is left running.", |action| match action {
-        Action::Kill => Vec::new(),
-        other => vec![other],
+    asks("replay-leaves-tools", &["LOG-RERUN-LEAVES"], "A toolhost that hangs is left running.", |action| {
+        match action {
+            Action::Kill => Vec::new(),
+            other => vec![other],
+        }
     }),
     decides!("replay-compares-bytes", "LOG-EQUAL-SPELLING", "Outputs are compared as they are written.", {
-        fn same_output(&self, own: &Text, logged: &Text, _: Reading) -> bool { own == logged }
+        fn same_output(&self, own: &Text, logged: &Text, _: Reading) -> bool {
+            own == logged
+        }
     }),
     decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.", {
-        fn same(&self, one: &Value, other: &Value) -> bool { Right.same(&sorted(one), &sorted(other)) }
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&sorted(one), &sorted(other))
+        }
     }),
     decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.", {
-        fn same(&self, one: &Value, other: &Value) -> bool { Right.same(&unquoted(one), &unquoted(other)) }
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&unquoted(one), &unquoted(other))
+        }
     }),
     decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.", {
         fn same(&self, one: &Value, other: &Value) -> bool {
@@ -374,14 +464,21 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("replay-accepts-all", "LOG-VERDICT-FAIL", "Every log is accepted.", {
-        fn verdict(&self, _: Option<(u64, &str)>, config: &Config) -> (String, i32) { Right.verdict(None, config) }
+        fn verdict(&self, _: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            Right.verdict(None, config)
+        }
     }),
     decides!("replay-refuses-all", "LOG-VERDICT-OK", "Every log is refused.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
             Right.verdict(failure.or(Some((1, "no"))), config)
         }
     }),
-    shell("replay-leaves-a-child", &["LOG-RERUN-LEAVES"], "A child outlives the replay.", ShellFault::LeavesChild),
+    shell(
+        "replay-leaves-a-child",
+        &["LOG-RERUN-LEAVES"],
+        "A child outlives the replay.",
+        ShellFault::LeavesChild,
+    ),
     shell("replay-leaves-a-file", &["LOG-RERUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];
 

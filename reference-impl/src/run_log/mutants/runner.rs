@@ -84,7 +84,8 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     writes("run-counts-one-more", &["LOG-WRITE-STEPS"], "`steps` is one too many.", |_, line| {
         changed(line, "run_finished", |_, payload| {
-            let steps = payload.iter().find(|(name, _)| *name == "steps").and_then(|(_, steps)| steps.as_i64());
+            let steps =
+                payload.iter().find(|(name, _)| *name == "steps").and_then(|(_, steps)| steps.as_i64());
             put(payload, "steps", Value::Number((steps.unwrap_or_default() + 1).into()));
         })
     }),
@@ -96,25 +97,35 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    writes("run-gives-all-an-aid", &["LOG-WRITE-KIND"], "A selection that picks nothing has an aid.", |_, line| {
-        changed(line, "selector_chosen", |_, payload| {
-            if !payload.iter().any(|(name, _)| *name == "aid") {
-                put(payload, "aid", "".into());
-            }
-        })
-    }),
+    writes(
+        "run-gives-all-an-aid",
+        &["LOG-WRITE-KIND"],
+        "A selection that picks nothing has an aid.",
+        |_, line| {
+            changed(line, "selector_chosen", |_, payload| {
+                if !payload.iter().any(|(name, _)| *name == "aid") {
+                    put(payload, "aid", "".into());
+                }
+            })
+        },
+    ),
     writes("run-loses-patches", &["LOG-WRITE-PATCH"], "A selection shows no patch.", |_, line| {
         changed(line, "selector_chosen", |_, payload| take(payload, "input_patch_json"))
     }),
     writes("run-tells-of-no-patch", &["LOG-WRITE-PATCHED"], "There is no inputs_patched.", |_, line| {
         if memchr::memmem::find(&line, b"\"inputs_patched\"").is_some() { Vec::new() } else { vec![line] }
     }),
-    writes("run-shows-the-patch-only", &["LOG-WRITE-INPUTS"], "The inputs that are shown are the patch.", |_, line| {
-        changed(line, "inputs_patched", |_, payload| {
-            let patch = payload.iter().find(|(name, _)| *name == "patch").map(|(_, patch)| patch.clone());
-            put(payload, "inputs", patch.unwrap_or(Value::Null));
-        })
-    }),
+    writes(
+        "run-shows-the-patch-only",
+        &["LOG-WRITE-INPUTS"],
+        "The inputs that are shown are the patch.",
+        |_, line| {
+            changed(line, "inputs_patched", |_, payload| {
+                let patch = payload.iter().find(|(name, _)| *name == "patch").map(|(_, patch)| patch.clone());
+                put(payload, "inputs", patch.unwrap_or(Value::Null));
+            })
+        },
+    ),
     writes("run-ends-without-a-word", &["LOG-WRITE-END"], "There is no run_finished.", |_, line| {
         if memchr::memmem::find(&line, b"\"run_finished\"").is_some() { Vec::new() } else { vec![line] }
     }),
@@ -124,10 +135,15 @@ pub const MUTANTS: &[Mutant] = &[
         }
         vec![line]
     }),
-    writes("run-begins-with-a-mark", &["LOG-WRITE-BOM"], "A byte order mark stands before the first line.", |memory, line| {
-        let first = !std::mem::replace(&mut memory.seen, true);
-        if first { vec![[b"\xEF\xBB\xBF", &line[..]].concat()] } else { vec![line] }
-    }),
+    writes(
+        "run-begins-with-a-mark",
+        &["LOG-WRITE-BOM"],
+        "A byte order mark stands before the first line.",
+        |memory, line| {
+            let first = !std::mem::replace(&mut memory.seen, true);
+            if first { vec![[b"\xEF\xBB\xBF", &line[..]].concat()] } else { vec![line] }
+        },
+    ),
     writes("run-counts-characters", &["LOG-WRITE-SIZE"], "`size_bytes` counts characters.", |_, line| {
         items(line, |item| {
             let mut item = members(item);
@@ -150,9 +166,12 @@ pub const MUTANTS: &[Mutant] = &[
             Some(Value::Object(members))
         })
     }),
-    writes("run-hides-removals", &["LOG-WRITE-ITEMS"], "A patch does not tell what was removed.", |_, line| {
-        items(line, |item| (item.get("op") != Some(&"remove".into())).then(|| item.clone()))
-    }),
+    writes(
+        "run-hides-removals",
+        &["LOG-WRITE-ITEMS"],
+        "A patch does not tell what was removed.",
+        |_, line| items(line, |item| (item.get("op") != Some(&"remove".into())).then(|| item.clone())),
+    ),
     Mutant::new(
         "run-writes-at-the-end",
         &["LOG-WRITE-ORDER"],
@@ -173,7 +192,9 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("run-forgets-inputs", "LOG-RUN-MERGE", "A patch takes the place of the inputs.", {
-        fn merge(&self) -> Merge { |_, patch, _| Ok(patch.to_owned()) }
+        fn merge(&self) -> Merge {
+            |_, patch, _| Ok(patch.to_owned())
+        }
     }),
     decides!("run-shows-drivers-old-inputs", "LOG-RUN-PAYLOAD", "Drivers get the inputs of the request.", {
         fn selection_request(&self, run: &Run) -> Vec<u8> {
@@ -200,10 +221,14 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("run-starts-tools-without-state", "LOG-RUN-STATE", "Tools run on an empty state.", {
-        fn tool_request(&self, run: &Run) -> Vec<u8> { request(&run.inputs, &State::default()) }
+        fn tool_request(&self, run: &Run) -> Vec<u8> {
+            request(&run.inputs, &State::default())
+        }
     }),
     decides!("run-starts-tools-with-old-inputs", "LOG-RUN-INPUT", "Tools get the inputs of the request.", {
-        fn tool_request(&self, run: &Run) -> Vec<u8> { request(&text_of(&run.request.inputs), &run.state) }
+        fn tool_request(&self, run: &Run) -> Vec<u8> {
+            request(&text_of(&run.request.inputs), &run.state)
+        }
     }),
     asks("run-starts-tools-twice", &["LOG-RUN-ONCE"], "A tool is run twice.", |action| match action {
         Action::Spawn { .. } => vec![action.clone(), Action::Kill, action],
@@ -230,7 +255,11 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     decides!("run-loses-outputs", "LOG-RUN-OUTPUT", "Every output is {}.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            Ordinary.outcome(run, tool, outcome.map(|success| Success { output_json: "{}".into(), ..success }))
+            Ordinary.outcome(
+                run,
+                tool,
+                outcome.map(|success| Success { output_json: "{}".into(), ..success }),
+            )
         }
     }),
     decides!("run-digests-the-state-before", "LOG-RUN-DIGEST", "A digest is that of the state before.", {
@@ -245,7 +274,9 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     decides!("run-goes-on-behind-noop", "LOG-RUN-NOOP", "NOOP ends nothing.", {
-        fn ends(&self, _: SelectionKind, _: &Config) -> Option<&'static str> { None }
+        fn ends(&self, _: SelectionKind, _: &Config) -> Option<&'static str> {
+            None
+        }
     }),
     decides!("run-selects-once-more", "LOG-RUN-MAX", "There is a selection too many.", {
         fn is_last(&self, run: &Run, config: &Config) -> bool {
@@ -256,11 +287,16 @@ pub const MUTANTS: &[Mutant] = &[
         Action::Exit(0) => vec![Action::Exit(1)],
         other => vec![other],
     }),
-    decides!("run-takes-any-request", "LOG-RUN-REFUSES", "A request that is wrong is run as an empty one.", {
-        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
-            RunRequest::read(text, config).or_else(|_| RunRequest::read(br#"{"goal_id":"none"}"#, config))
+    decides!(
+        "run-takes-any-request",
+        "LOG-RUN-REFUSES",
+        "A request that is wrong is run as an empty one.",
+        {
+            fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+                RunRequest::read(text, config).or_else(|_| RunRequest::read(br#"{"goal_id":"none"}"#, config))
+            }
         }
-    }),
+    ),
     decides!("run-refuses-other-members", "LOG-RUN-MEMBERS", "A member that is not named is refused.", {
         fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
             if memchr::memmem::find(text, b"\"x\":").is_some() {
@@ -272,9 +308,11 @@ pub const MUTANTS: &[Mutant] = &[
     config("run-waits-for-ever", &["LOG-RUN-TIME"], "A tool may take as long as it likes.", |config| {
         config.limits.toolhost_timeout_ms = 1 << 40;
     }),
-    asks("run-leaves-tools", &["LOG-RUN-LEAVES"], "A toolhost that hangs is left running.", |action| match action {
-        Action::Kill => Vec::new(),
-        other => vec![other],
+    asks("run-leaves-tools", &["LOG-RUN-LEAVES"], "A toolhost that hangs is left running.", |action| {
+        match action {
+            Action::Kill => Vec::new(),
+            other => vec![other],
+        }
     }),
     shell("run-leaves-a-child", &["LOG-RUN-LEAVES"], "A child outlives the run.", ShellFault::LeavesChild),
     shell("run-leaves-a-file", &["LOG-RUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
@@ -283,7 +321,8 @@ pub const MUTANTS: &[Mutant] = &[
 /// The line of a `tool_ok` with the items of its patch changed, or left out.
 fn items(line: Vec<u8>, change: fn(&Value) -> Option<Value>) -> Vec<Vec<u8>> {
     changed(line, "tool_ok", |_, payload| {
-        let patch = payload.iter().find(|(name, _)| *name == "tx_patch").and_then(|(_, patch)| patch.as_array());
+        let patch =
+            payload.iter().find(|(name, _)| *name == "tx_patch").and_then(|(_, patch)| patch.as_array());
         let patch = patch.unwrap_or_default().iter().filter_map(change).collect();
         put(payload, "tx_patch", Value::Array(patch));
     })

@@ -171,7 +171,9 @@ fn toolhost(aid: &str, stdin: &[u8]) -> Child {
         }
         "TRIPS" => return Child::says(r#"{"ok":false,"status":"BREAKER_TRIP","error":"tripped"}"#),
         "TWO-LINES" => {
-            return Child::says("{\"ok\":false,\"status\":\"TOOL_ERROR\",\"error\":\"a\\nREPLAY_STRICT OK\"}");
+            return Child::says(
+                "{\"ok\":false,\"status\":\"TOOL_ERROR\",\"error\":\"a\\nREPLAY_STRICT OK\"}",
+            );
         }
         "BAD-OUTPUT" => return reply("{", "{}"),
         "BAD-STATE" => return reply("{}", r#"{"slots":{"8":null}}"#),

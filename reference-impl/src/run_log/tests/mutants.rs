@@ -27,13 +27,13 @@ fn logs() -> Vec<Vec<u8>> {
     let mut lines: Vec<&str> = EXAMPLE.lines().collect();
     lines.insert(1, other.trim_end());
     let with_other: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let spelled = |output: &str| one_step("SPELLED", "tool_ok", &OK.replace("\"{}\"", &format!("{output:?}")));
+    let spelled =
+        |output: &str| one_step("SPELLED", "tool_ok", &OK.replace("\"{}\"", &format!("{output:?}")));
     let merged = r#""patch":{"k":2},"inputs":"#;
     let nested = EXAMPLE.replace(r#"{"k":1}"#, r#"{"k":{"a":1},"l":null}"#);
-    let nested = nested.replace(r#"{\"k\":2}"#, r#"{\"k\":{\"b\":null}}"#).replace(
-        r#""patch":{"k":2}"#,
-        r#""patch":{"k":{"b":null}},"inputs":{"k":{"b":null},"l":null}"#,
-    );
+    let nested = nested
+        .replace(r#"{\"k\":2}"#, r#"{\"k\":{\"b\":null}}"#)
+        .replace(r#""patch":{"k":2}"#, r#""patch":{"k":{"b":null}},"inputs":{"k":{"b":null},"l":null}"#);
     let deep = format!("{}1{}", "[".repeat(60), "]".repeat(60));
     let mut logs: Vec<String> = vec![
         honest(),
@@ -54,12 +54,18 @@ fn logs() -> Vec<Vec<u8>> {
         edit("\"event\":\"tool_ok\",\"step\":0", "\"event\":\"tool_ok\",\"step\":1"),
         edit("\"event\":\"run_finished\",\"step\":1", "\"event\":\"run_finished\",\"step\":0"),
         edit("\"deterministic\":false,", ""),
-        edit(",\"state_digest\":\"41c17a4799aafdb5b340f2cf844b3c6ba5214d379238b585c9c739d4954b8902\"}}\n{", "}}\n{"),
+        edit(
+            ",\"state_digest\":\"41c17a4799aafdb5b340f2cf844b3c6ba5214d379238b585c9c739d4954b8902\"}}\n{",
+            "}}\n{",
+        ),
         edit("\"reason\":\"noop\",", ""),
         edit("\"goal_id\":\"g\",", ""),
         edit("\"sid\":\"SID0001\"", "\"sid\":\"SID1\""),
         edit("\"output_json\":\"{}\"", "\"output_json\":\"{\""),
-        edit("\"tool_ok\",\"step\":0,\"payload\":{\"aid\":\"AID.A.v1\"", "\"tool_ok\",\"step\":0,\"payload\":{\"aid\":\"AID.B.v1\""),
+        edit(
+            "\"tool_ok\",\"step\":0,\"payload\":{\"aid\":\"AID.A.v1\"",
+            "\"tool_ok\",\"step\":0,\"payload\":{\"aid\":\"AID.B.v1\"",
+        ),
         edit("\"steps\":2", "\"steps\":3"),
         edit("\"patch\":{\"k\":2}", "\"patch\":{\"k\":3}"),
         edit("\"patch\":{\"k\":2}", &format!("{merged}{{\"k\":3}}")),
@@ -70,13 +76,16 @@ fn logs() -> Vec<Vec<u8>> {
         item(r#"{"op":"add","path":"/slots/01","value":VALUE},{"op":"remove","path":"/slots/1"}"#),
         edit("\"op\":\"add\"", "\"op\":\"Add\""),
         edit("\"provenance\":\"tool\",", ""),
-        item(r#"{"op":"add","path":"/slots/1","value":VALUE},{"op":"remove","path":"/slots/1","value":VALUE}"#),
+        item(
+            r#"{"op":"add","path":"/slots/1","value":VALUE},{"op":"remove","path":"/slots/1","value":VALUE}"#,
+        ),
         once("8902\"}}", "8903\"}}"),
         edit("8902\"}}\n{", "8903\"}}\n{"),
-        EXAMPLE.trim_end().replace("8902\"}}", "8902\"}}\n").replace("\n\n", "\n").replace(
-            "\"steps\":2,\"state_digest\":\"4",
-            "\"steps\":2,\"state_digest\":\"5",
-        ),
+        EXAMPLE
+            .trim_end()
+            .replace("8902\"}}", "8902\"}}\n")
+            .replace("\n\n", "\n")
+            .replace("\"steps\":2,\"state_digest\":\"4", "\"steps\":2,\"state_digest\":\"5"),
         edit("{\"k\":1}", &format!("{{\"k\":{deep}}}")),
         edit("{\"k\":1}", &format!("{{\"k\":\"{}\"}}", "x".repeat(2 << 20))),
         spelled(r#"{"a":[1,2],"b":1}"#),
@@ -91,12 +100,10 @@ fn logs() -> Vec<Vec<u8>> {
     // What leads to another state than the log says, and is digested so.
     let forged = one_step("AID.PEERPROOF.ANY.v1", "tool_ok", OK);
     let artifact = r#"{"op":"add","path":"/slots/0","value":{"type":"text","provenance":"tool","content_json":"{\"a\":1}","size_bytes":7}}"#;
-    logs.push(
-        forged.replace("\"tx_patch\":[]", &format!("\"tx_patch\":[{artifact}]")).replace(
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-            "41c17a4799aafdb5b340f2cf844b3c6ba5214d379238b585c9c739d4954b8902",
-        ),
-    );
+    logs.push(forged.replace("\"tx_patch\":[]", &format!("\"tx_patch\":[{artifact}]")).replace(
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "41c17a4799aafdb5b340f2cf844b3c6ba5214d379238b585c9c739d4954b8902",
+    ));
     let mut logs: Vec<Vec<u8>> = logs.into_iter().map(String::into_bytes).collect();
     let mut broken = EXAMPLE.as_bytes().to_vec();
     let at = EXAMPLE.find("\"g\"").unwrap() + 1;
@@ -138,11 +145,12 @@ fn the_tables_are_sound() {
 #[test]
 fn every_replayer_differs_on_some_log() {
     let logs = logs();
-    let seen = |build: &dyn Fn(Config) -> mutant::Inner, log: &[u8]| {
-        replay_by(|| build(config(&[])), log, 1 << 16)
-    };
-    let right: Vec<Seen> =
-        logs.iter().map(|log| seen(&|config| Box::new(Replayer::new(config, Box::new(Right))), log)).collect();
+    let seen =
+        |build: &dyn Fn(Config) -> mutant::Inner, log: &[u8]| replay_by(|| build(config(&[])), log, 1 << 16);
+    let right: Vec<Seen> = logs
+        .iter()
+        .map(|log| seen(&|config| Box::new(Replayer::new(config, Box::new(Right))), log))
+        .collect();
     assert_eq!(right[0], replay(&[], &honest()));
     let mut alike = Vec::new();
     for mutant in replayer::MUTANTS.iter().filter(|mutant| mutant.shell_fault().is_none()) {

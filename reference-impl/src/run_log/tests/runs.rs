@@ -25,9 +25,13 @@ fn reason(log: &str) -> String {
 fn what_it_writes_replays() {
     let log = honest();
     assert!(accepts(&[], &log) && log.ends_with('\n'));
-    for (event, times) in
-        [("selector_chosen", 9), ("inputs_patched", 5), ("tool_ok", 6), ("tool_error", 1), ("run_finished", 1)]
-    {
+    for (event, times) in [
+        ("selector_chosen", 9),
+        ("inputs_patched", 5),
+        ("tool_ok", 6),
+        ("tool_error", 1),
+        ("run_finished", 1),
+    ] {
         assert_eq!(count(&log, event), times, "{event}");
     }
     for line in lines(&log) {
@@ -96,7 +100,10 @@ fn ends_as_chosen() {
         (run(&[], r#"{"goal_id":"g","tools":[{"aid":"AID.PEERPROOF.ANY.v1"}]}"#, &[]), 100, "max_steps"),
         (run(&[], r#"{"goal_id":"g"}"#, &[]), 1, "noop"),
     ] {
-        assert_eq!((seen.status, count(&seen.log, "selector_chosen"), reason(&seen.log).as_str()), (Some(0), steps, why));
+        assert_eq!(
+            (seen.status, count(&seen.log, "selector_chosen"), reason(&seen.log).as_str()),
+            (Some(0), steps, why)
+        );
         assert!(accepts(&[], &seen.log));
     }
 }
