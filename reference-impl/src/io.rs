@@ -18,6 +18,7 @@ mod policy_faults;
 pub mod policy_select;
 mod python_guard;
 pub mod python_tool;
+pub mod run_log;
 pub mod stdio;
 pub mod toolhost;
 

@@ -18,4 +18,5 @@ pub mod machine;
 pub mod mutant;
 pub mod policy_driver;
 pub mod python_tool;
+pub mod run_log;
 pub mod toolhost;

@@ -6,6 +6,16 @@ use std::process::ExitCode;
 
 use peerproof_reference::{io, python_tool};
 
+/// The words by which this program is what starts a policy driver.
+const SHIM: [&str; 1] = [io::policy_exec::WORD];
+
+/// The environment, as far as it is text.
+fn variables() -> Vec<(String, String)> {
+    env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
 fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let boundary = arguments.next();
@@ -25,11 +35,10 @@ fn main() -> ExitCode {
         Some("policy-driver") => io::policy_driver::run_policy_driver(&arguments, &|driver| driver),
         Some("policy-llm") => io::policy_driver::run_policy_llm(&arguments, &variable, &|bridge| bridge),
         Some("policy-select") => {
-            let variables: Vec<(String, String)> = env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-                .collect();
-            let shim = [io::policy_exec::WORD];
-            io::policy_select::run_policy_select(&arguments, &variables, &shim, &|selector| selector)
+            io::policy_select::run_policy_select(&arguments, &variables(), &SHIM, &|selector| selector)
+        }
+        Some("run-log") => {
+            io::run_log::run_run_log(&arguments, &variables(), &SHIM, &io::run_log::Peers::CORRECT)
         }
         Some("python-tool") => io::python_tool::run_python_tool(&arguments, &["python-tool"], |config| {
             python_tool::machine(config)
@@ -39,7 +48,8 @@ fn main() -> ExitCode {
             let _ = writeln!(
                 std::io::stderr(),
                 "usage: refpeer toolhost … | refpeer dispatch … | refpeer envelope … | refpeer json-rpc … | refpeer json-rpc-client … | \
-                 refpeer policy-driver … | refpeer policy-select … | refpeer policy-llm … | refpeer python-tool …"
+                 refpeer policy-driver … | refpeer policy-select … | refpeer policy-llm … | refpeer python-tool … | \
+                 refpeer run-log …"
             );
             2
         }

@@ -91,7 +91,7 @@ fn run(machine: Result<Box<dyn Machine>, String>, launcher: Result<Launcher, Str
 ///
 /// # Errors
 /// One sentence: this program does not know its own path.
-fn launcher(
+pub(super) fn launcher(
     variables: &[(String, String)],
     shim: &[&str],
     handling: Box<dyn Handling>,
@@ -106,6 +106,7 @@ fn launcher(
         temp_dir: value(variables, "TMPDIR").filter(|folder| !folder.is_empty()).unwrap_or("/tmp".to_owned()),
         handling,
         own_group: true,
+        appended: None,
     })
 }
 

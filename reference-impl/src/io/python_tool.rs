@@ -65,7 +65,8 @@ fn run(
     config.guard = [own].into_iter().chain(words).collect();
     let mut machine = machine(config);
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-    let launcher = Launcher { shim, variables, temp_dir, handling: Box::new(Careful), own_group: false };
+    let handling = Box::new(Careful);
+    let launcher = Launcher { shim, variables, temp_dir, handling, own_group: false, appended: None };
     run_with_launcher(&mut *machine, launcher).map_err(|error| error.to_string())
 }
 

@@ -87,6 +87,17 @@ impl StateChange {
     pub fn read(raw: Raw<'_>, nesting_max: usize, choices: &Choices) -> Result<Self, String> {
         let value = Value::parse(raw.text().as_bytes(), nesting_max, &choices.policy())
             .map_err(|error| format!("ds_state: {error}"))?;
+        Self::from_value(&value, choices)
+    }
+
+    /// As [`StateChange::read`], of a value that is already read.
+    ///
+    /// # Errors
+    /// A sentence that says what is malformed.
+    pub fn from_value(value: &Value, choices: &Choices) -> Result<Self, String> {
+        if value.as_object().is_none() {
+            return Err("ds_state must be an object".to_owned());
+        }
         let full = match value.get("delta") {
             None => true,
             Some(delta) => match (delta.as_bool(), choices.delta_not_boolean) {

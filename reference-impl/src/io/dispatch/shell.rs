@@ -4,11 +4,12 @@
 //! It knows nothing of the contract but how to start, feed, drain and kill a child; what to do and when is said by
 //! the [`Machine`].
 
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +45,8 @@ pub(in crate::io) struct Launcher {
     pub(in crate::io) handling: Box<dyn Handling>,
     /// Children lead a process group of their own; else they stay in ours.
     pub(in crate::io) own_group: bool,
+    /// The file that [`Action::Append`] makes and writes; it must not exist before.
+    pub(in crate::io) appended: Option<PathBuf>,
 }
 
 /// Runs a machine on the standard streams of this process and returns the exit status it asked for.
@@ -53,7 +56,10 @@ pub(in crate::io) struct Launcher {
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
     let handling = Box::new(Careful);
-    run_with_launcher(machine, Launcher { shim, variables, temp_dir, handling, own_group: true })
+    run_with_launcher(
+        machine,
+        Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None },
+    )
 }
 
 /// As [`run_machine`], for a machine that starts policy drivers.
@@ -107,6 +113,8 @@ struct Shell {
     wake: Option<Millis>,
     running: Option<Running>,
     buffer: Vec<u8>,
+    /// The file of [`Launcher::appended`], once something was appended.
+    appended: Option<File>,
 }
 
 impl Shell {
@@ -132,6 +140,7 @@ impl Shell {
             wake: None,
             running: None,
             buffer: vec![0; READ_BYTES],
+            appended: None,
         })
     }
 
@@ -307,8 +316,7 @@ impl Shell {
                     }
                     Action::Drive(order) => next = self.drive(*order).err().map(Event::ChildSpawnFailed),
                     Action::Kill => self.kill(),
-                    // There is no results file.
-                    Action::Append(_) => {}
+                    Action::Append(bytes) => self.append(&bytes)?,
                     Action::Exit(status) => return Ok(Some(status)),
                     Action::Abort => std::process::abort(),
                     // Nothing is fetched here; the machine learns that instead of waiting for ever.
@@ -319,6 +327,16 @@ impl Shell {
             }
         }
         Ok(None)
+    }
+
+    /// Appends to the file that is appended to, if there is one.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(path) = &self.launcher.appended else { return Ok(()) };
+        let file = match &self.appended {
+            Some(file) => file,
+            None => self.appended.insert(OpenOptions::new().append(true).create_new(true).open(path)?),
+        };
+        write_all(file.as_fd(), bytes)
     }
 
     fn spawn(&mut self, argv: &[String], stdin: Vec<u8>) -> Result<(), SpawnFailure> {

@@ -1,0 +1,182 @@
+//! `run-log`: the reference replayer and the reference runner.
+//!
+//! ```text
+//! run-log replayer LOG PEER [--plugin NAME] [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! run-log runner REQUEST LOG PEER [the same]
+//! ```
+//!
+//! `MACHINA_TOOLHOST_TIMEOUT` bounds one execution of a tool. The runner's selector is configured by the variables
+//! `MACHINA_POLICY_*`, `MACHINA_PROFILE`, `MACHINA_ROOT` and `PATH`.
+
+use std::fs::File;
+
+use super::complain;
+use super::dispatch::{Careful, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
+use super::policy_select::{self, Disk};
+use crate::dispatcher::{self, FractionalTimeout};
+use crate::limits::Limits;
+use crate::machine::Machine;
+use crate::policy_driver::settings::Settings;
+use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig, environment};
+use crate::run_log::{Config, Replayer, Right, Runner, RunnerParts};
+
+/// Exit status for arguments that make no sense, and for a log or a request that cannot be read.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status when the streams of this process itself fail, the log of a runner among them.
+const STATUS_STREAMS: i32 = 70;
+
+/// Longest time of one re-run, in ms, whatever [`TIMEOUT_VARIABLE`] says.
+const RERUN_MS_MAX: u64 = 60_000;
+
+const USAGE: &str = "usage: run-log replayer LOG PEER | run-log runner REQUEST LOG PEER \
+                     [--plugin NAME]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
+
+/// What to run.
+#[derive(Debug)]
+pub enum Command {
+    /// Replay a log.
+    Replay {
+        /// Path of the log.
+        log: String,
+        /// How.
+        config: Config,
+    },
+    /// Make a run.
+    Run {
+        /// Path of the request.
+        request: String,
+        /// Path of the log, which does not exist yet.
+        log: String,
+        /// How.
+        config: Config,
+    },
+}
+
+/// Makes the machines that are run.
+pub struct Peers<'a> {
+    /// A replayer.
+    pub replayer: &'a dyn Fn(Config) -> Box<dyn Machine>,
+    /// A runner with this selector.
+    pub runner: &'a dyn Fn(Config, Box<dyn Machine + Send>) -> Box<dyn Machine>,
+}
+
+impl Peers<'_> {
+    /// The correct ones.
+    pub const CORRECT: Self = Self {
+        replayer: &|config| Box::new(Replayer::new(config, Box::new(Right))),
+        runner: &|config, selector| Box::new(Runner::new(config, RunnerParts::new(selector))),
+    };
+}
+
+/// Runs the peer that `arguments` name, those after the `run-log` word, and returns its exit status: a replayer's is 0 or 1
+/// by its verdict, a runner's 0 at the end of a run; 2 for arguments, requests and logs that cannot be taken, 70 when its own
+/// streams or the log fail, 143 when it was asked to end.
+///
+/// `variables` is the environment; `shim` are the words that make this program the shim of [`super::policy_exec`].
+pub fn run_run_log(
+    arguments: &[String],
+    variables: &[(String, String)],
+    shim: &[&str],
+    peers: &Peers<'_>,
+) -> i32 {
+    let (status, error) = match parse(arguments, variables) {
+        Ok(command) => match run(command, variables, shim, peers) {
+            Ok(status) => return status,
+            Err(failure) => failure,
+        },
+        Err(error) => (STATUS_USAGE, error),
+    };
+    complain(&format!("run-log: {error}"));
+    status
+}
+
+fn run(
+    command: Command,
+    variables: &[(String, String)],
+    shim: &[&str],
+    peers: &Peers<'_>,
+) -> Result<i32, (i32, String)> {
+    let streams = |error: std::io::Error| (STATUS_STREAMS, error.to_string());
+    match command {
+        Command::Replay { log, config } => {
+            read_from(&log)?;
+            let mut machine = (peers.replayer)(config);
+            let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
+            let handling = Box::new(Careful);
+            let launcher = Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None };
+            run_with_launcher(&mut *machine, launcher).map_err(streams)
+        }
+        Command::Run { request, log, config } => {
+            read_from(&request)?;
+            let selector = selector(&config.limits, variables).map_err(|error| (STATUS_USAGE, error))?;
+            let launcher = policy_select::launcher(variables, shim, Box::new(Careful), &environment::passes);
+            let launcher = launcher.map_err(|error| (STATUS_STREAMS, error))?;
+            let mut machine = (peers.runner)(config, selector);
+            run_with_launcher(&mut *machine, Launcher { appended: Some(log.into()), ..launcher })
+                .map_err(streams)
+        }
+    }
+}
+
+/// Makes a file the standard input of this process.
+fn read_from(path: &str) -> Result<(), (i32, String)> {
+    let file = File::open(path).and_then(|file| {
+        if file.metadata()?.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+    });
+    let placed = file.and_then(|file| Ok(rustix::stdio::dup2_stdin(file)?));
+    placed.map_err(|error| (STATUS_USAGE, format!("{path}: {error}")))
+}
+
+/// The selector of a runner, as the variables have it.
+fn selector(limits: &Limits, variables: &[(String, String)]) -> Result<Box<dyn Machine + Send>, String> {
+    let choices = SelectorChoices::default();
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let settings = Settings::read(&variable, limits, &choices)?;
+    let config =
+        SelectorConfig { settings, choices, limits: limits.clone(), patches: true, merged_inputs: false };
+    let parts = Parts::new(&config, Box::new(Disk));
+    Ok(Box::new(Selector::new(config, parts)))
+}
+
+/// Reads the arguments and [`TIMEOUT_VARIABLE`].
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Command, String> {
+    let mut config = Config::new("");
+    let timeout = variables.iter().find(|(name, _)| name == TIMEOUT_VARIABLE);
+    if let Some((_, seconds)) = timeout {
+        let mut dispatcher = dispatcher::Config::new("");
+        dispatcher.read_timeout(seconds, FractionalTimeout::Number);
+        config.limits.toolhost_timeout_ms = dispatcher.limits.toolhost_timeout_ms;
+    }
+    let mut words = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--plugin" => value()?.clone_into(&mut config.plugin),
+            "--choice" | "--limit" => {
+                let choose = |name: &str, value: &str| config.choices.set(name, value);
+                super::set(argument, value()?, choose, &mut config.limits)?;
+            }
+            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            word => words.push(word.to_owned()),
+        }
+    }
+    let peer = words.pop().ok_or(USAGE)?;
+    config.peer = if peer.contains('/') { peer } else { format!("./{peer}") };
+    match &words[..] {
+        [word, log] if word == "replayer" => {
+            config.limits.toolhost_timeout_ms = config.limits.toolhost_timeout_ms.min(RERUN_MS_MAX);
+            Ok(Command::Replay { log: log.clone(), config })
+        }
+        [word, request, log] if word == "runner" => {
+            config.run_seed = super::toolhost::random_seed()[..16].try_into().unwrap_or_default();
+            Ok(Command::Run { request: request.clone(), log: log.clone(), config })
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}

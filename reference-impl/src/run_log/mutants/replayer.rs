@@ -1,0 +1,546 @@
+//! Mutants of the replayer.
+
+use super::wire::{
+    Members, Memory, Rewired, Rewrite, members, merged_by, merged_deep, put, take, without_nulls,
+};
+use crate::json::{Error, Policy, Text, Value};
+use crate::machine::{Action, Machine};
+use crate::mutant::{self, Seam, ShellFault, config, parts, shell};
+use crate::policy_driver::Sid;
+use crate::run_log::digest::state_digest;
+use crate::run_log::event::{Event, FAILED, Reading, ToolOk};
+use crate::run_log::line::{Header, Line, text_of};
+use crate::run_log::state::{Item, State, request};
+use crate::run_log::tool::Outcome;
+use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
+
+/// A replayer that breaks clauses.
+pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite>;
+
+impl Mutant {
+    /// The mutant as a machine (a correct one where the fault lies around it).
+    pub fn machine(&self, config: Config) -> Box<dyn Machine + Send> {
+        let right = |_: &Config| -> Box<dyn Rules> { Box::new(Right) };
+        let build = |config, rules| -> mutant::Inner { Box::new(Replayer::new(config, rules)) };
+        self.build(config, right, build, |machine, rewrite| Box::new(Rewired::new(machine, rewrite)))
+    }
+}
+
+/// The mutant called `id`.
+pub fn find(id: &str) -> Option<Mutant> {
+    MUTANTS.iter().find(|mutant| mutant.id == id).copied()
+}
+
+/// Makes a mutant of decisions that replace the right ones.
+macro_rules! decides {
+    ($id:literal, $clause:literal, $fault:literal, { $($methods:tt)* }) => {
+        parts($id, &[$clause], $fault, |_, rules| {
+            #[derive(Debug)]
+            struct Careless;
+            impl Rules for Careless { $($methods)* }
+            *rules = Box::new(Careless);
+        })
+    };
+}
+
+const fn reads(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    edit: fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Read(edit)))
+}
+
+const fn asks(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(Action) -> Vec<Action>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
+}
+
+/// All mutants.
+pub const MUTANTS: &[Mutant] = &[
+    decides!("replay-takes-any-run", "LOG-HEADER-RUN", "Lines of another run count.", {
+        fn header(&self, _: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
+            Right.header(None, own, choices)
+        }
+    }),
+    decides!("replay-wants-dashes", "LOG-HEADER-FORM", "A run_id of 32 digits is refused.", {
+        fn header(&self, first: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
+            if own.run_id.as_bytes().len() == 32 {
+                Err("no UUID".to_owned())
+            } else {
+                Right.header(first, own, choices)
+            }
+        }
+    }),
+    reads("replay-wants-versions", &["LOG-HEADER-DEFAULT"], "A line needs a spec_version.", |_, line| {
+        if has(&line, b"\"spec_version\"") { vec![line] } else { vec![b"no version\n".to_vec()] }
+    }),
+    reads(
+        "replay-wants-known-members",
+        &["LOG-LINE-MEMBERS"],
+        "A member that is not named is refused.",
+        |_, line| {
+            if has(&line, b"\"ts\"") { vec![b"ts\n".to_vec()] } else { vec![line] }
+        },
+    ),
+    reads("replay-mends-utf8", &["LOG-LINE-JSON"], "Bytes that are no UTF-8 are replaced.", |_, line| {
+        vec![String::from_utf8_lossy(&line).into_owned().into_bytes()]
+    }),
+    reads(
+        "replay-skips-what-is-no-json",
+        &["LOG-LINE-JSON"],
+        "A line that is no JSON is passed over.",
+        |_, line| {
+            if Value::parse(&line, 128, &Policy::default()).is_ok() { vec![line] } else { Vec::new() }
+        },
+    ),
+    reads(
+        "replay-reads-to-the-brace",
+        &["LOG-LINE-JSON"],
+        "What follows the last brace does not count.",
+        |_, line| {
+            let end = memchr::memrchr(b'}', &line).map_or(line.len(), |end| end + 1);
+            vec![[&line[..end], b"\n"].concat()]
+        },
+    ),
+    config("replay-takes-small-lines", &["LOG-LINE-SIZE"], "A line has at most 1 MB.", |config| {
+        config.limits.stdin_bytes_max = 1 << 20;
+    }),
+    config("replay-is-shallow", &["LOG-LINE-DEPTH"], "At most 32 levels are read.", |config| {
+        config.limits.nesting_max = 32;
+    }),
+    decides!("replay-counts-no-steps", "LOG-STEP-NUMBER", "A step may have any number.", {
+        fn step(&self, _: &Place, _: &Event, _: u64) -> Result<(), String> {
+            Ok(())
+        }
+    }),
+    decides!("replay-ends-at-any-step", "LOG-STEP-END", "run_finished may have any number.", {
+        fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+            if matches!(event, Event::Finished { .. }) { Ok(()) } else { Right.step(place, event, step) }
+        }
+    }),
+    decides!("replay-knows-six-events", "LOG-ORDER-OTHER", "An event that is not named is refused.", {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+            if *event == Event::Other {
+                Err("unknown".to_owned())
+            } else {
+                Right.follows(expected, event, choices)
+            }
+        }
+    }),
+    decides!("replay-needs-no-patched", "LOG-ORDER-PATCHED", "A patch may lack its inputs_patched.", {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+            match expected {
+                Expected::Pick(Some(_)) if !matches!(event, Event::Patched { .. }) => {
+                    Right.follows(&Expected::Tool, event, choices)
+                }
+                _ => Right.follows(expected, event, choices),
+            }
+        }
+    }),
+    decides!("replay-needs-no-tool-event", "LOG-ORDER-TOOL", "A PICK may lack its tool event.", {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+            match (expected, event) {
+                (Expected::Tool | Expected::Pick(None), Event::Chosen(_) | Event::Finished { .. }) => Ok(()),
+                _ => Right.follows(expected, event, choices),
+            }
+        }
+    }),
+    decides!("replay-needs-no-end", "LOG-ORDER-END", "A log without run_finished is whole.", {
+        fn end(&self, expected: &Expected) -> Result<(), String> {
+            if *expected == Expected::Start { Right.end(expected) } else { Ok(()) }
+        }
+    }),
+    decides!("replay-takes-nothing-for-a-log", "LOG-ORDER-EMPTY", "An empty file is a log.", {
+        fn end(&self, expected: &Expected) -> Result<(), String> {
+            if *expected == Expected::Start { Ok(()) } else { Right.end(expected) }
+        }
+    }),
+    reads(
+        "replay-stops-at-the-end",
+        &["LOG-ORDER-LAST"],
+        "Lines behind run_finished are not read.",
+        |memory, line| {
+            let seen = memory.seen;
+            memory.seen |= has(&line, b"\"run_finished\"");
+            if seen { Vec::new() } else { vec![line] }
+        },
+    ),
+    reads(
+        "replay-drops-what-stands-twice",
+        &["LOG-ORDER-ONCE"],
+        "A line like the one before is dropped.",
+        |memory, line| {
+            if memory.last == line { Vec::new() } else { vec![line] }
+        },
+    ),
+    decides!(
+        "replay-reads-no-flag-as-false",
+        "LOG-EVENT-FLAG",
+        "A tool_ok without deterministic is not run.",
+        {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                Right.event(&filled(line, "tool_ok", "deterministic", Value::Bool(false)), reading)
+            }
+        }
+    ),
+    decides!("replay-needs-no-digest", "LOG-EVENT-DIGEST", "A tool_ok without state_digest is believed.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
+        }
+        fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
+            *logged == "none" || Right.same_digest(state, logged, last, choices)
+        }
+    }),
+    decides!("replay-needs-no-reason", "LOG-EVENT-END", "A run may end without a reason.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&filled(line, "run_finished", "reason", "r".into()), reading)
+        }
+    }),
+    decides!("replay-needs-no-goal", "LOG-EVENT-START", "A run may begin without a goal.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&filled(line, "run_started", "goal_id", "g".into()), reading)
+        }
+    }),
+    decides!("replay-takes-any-status", "LOG-EVENT-STATUS", "A tool_error may have any status.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            let status = Value::from(FAILED[0]);
+            Right.event(&with(line, "tool_error", |payload| put(payload, "status", status)), reading)
+        }
+    }),
+    decides!("replay-takes-any-sid", "LOG-EVENT-SID", "A SID may have any form.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            let mended = with(line, "selector_chosen", |payload| {
+                let sid = payload.iter().find(|(name, _)| *name == "sid").and_then(|(_, sid)| sid.as_text());
+                if sid.is_some_and(|sid| Sid::parse(sid.as_bytes()).is_none()) {
+                    put(payload, "sid", "SID0000".into());
+                }
+            });
+            Right.event(&mended, reading)
+        }
+    }),
+    decides!(
+        "replay-takes-any-output",
+        "LOG-EVENT-OUTPUT",
+        "An output may be no JSON where it is not compared.",
+        {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                Right.event(line, reading).or_else(|_| {
+                    let output = Value::from("{}");
+                    Right
+                        .event(&with(line, "tool_ok", |payload| put(payload, "output_json", output)), reading)
+                })
+            }
+        }
+    ),
+    decides!("replay-takes-any-tool", "LOG-EVENT-AID", "The tool event may be that of another tool.", {
+        fn same_tool(&self, _: &Text, _: &Text) -> bool {
+            true
+        }
+    }),
+    decides!("replay-takes-any-count", "LOG-EVENT-STEPS", "The number of steps is not looked at.", {
+        fn same_steps(&self, _: u64, _: u64) -> bool {
+            true
+        }
+    }),
+    decides!("replay-takes-any-patch", "LOG-INPUT-SAME", "inputs_patched may have another patch.", {
+        fn same_patch(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
+    }),
+    decides!("replay-takes-any-inputs", "LOG-INPUT-SHOWN", "The inputs that are shown are not looked at.", {
+        fn same_inputs(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
+    }),
+    decides!("replay-merges-deep", "LOG-INPUT-SHALLOW", "A patch is merged into the values.", {
+        fn merge(&self, inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
+            merged_by(merged_deep, inputs, patch, nesting_max)
+        }
+    }),
+    decides!("replay-takes-null-for-removal", "LOG-INPUT-NULL", "null removes a key.", {
+        fn merge(&self, inputs: &str, patch: &str, nesting_max: usize) -> Result<String, Error> {
+            let merged = Right.merge(inputs, patch, nesting_max)?;
+            merged_by(|merged, _| without_nulls(merged), &merged, "{}", nesting_max)
+        }
+    }),
+    decides!("replay-forgets-inputs", "LOG-INPUT-STAYS", "A patch takes the place of the inputs.", {
+        fn merge(&self, _: &str, patch: &str, _: usize) -> Result<String, Error> {
+            Ok(patch.to_owned())
+        }
+        fn same_inputs(&self, _: &Value, _: &Value) -> bool {
+            true
+        }
+    }),
+    decides!("replay-applies-backwards", "LOG-PATCH-ORDER", "Items apply from the last to the first.", {
+        fn apply(&self, state: &State, items: &[Item], choices: &Choices) -> Result<State, String> {
+            let items: Vec<Item> = items.iter().rev().cloned().collect();
+            Right.apply(state, &items, choices)
+        }
+    }),
+    decides!("replay-skips-bad-items", "LOG-PATCH-WHOLE", "An invalid item is passed over.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            Ok(tx_patch.iter().filter_map(|item| Item::read(item, choices).ok()).collect())
+        }
+    }),
+    decides!("replay-takes-other-paths", "LOG-PATCH-PATH", "A path may have zeros before the digit.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            let shorter = |path: &str| match path.strip_prefix("/slots/0") {
+                Some(digit) if !digit.is_empty() => format!("/slots/{digit}"),
+                _ => path.to_owned(),
+            };
+            Right.items(&each(tx_patch, "path", shorter), choices)
+        }
+    }),
+    decides!("replay-takes-other-ops", "LOG-PATCH-OP", "An op may have capitals.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            Right.items(&each(tx_patch, "op", |op| op.to_ascii_lowercase()), choices)
+        }
+    }),
+    decides!("replay-fills-artifacts", "LOG-PATCH-VALUE", "An artifact may lack its provenance.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            let fill = |item: &Value| {
+                let mut item = members(item);
+                if let Some((_, value)) = item.iter_mut().find(|(name, _)| *name == "value") {
+                    let mut artifact = members(value);
+                    if !artifact.iter().any(|(name, _)| *name == "provenance") {
+                        put(&mut artifact, "provenance", "tool".into());
+                    }
+                    *value = Value::Object(artifact);
+                }
+                Value::Object(item)
+            };
+            Right.items(&tx_patch.iter().map(fill).collect::<Vec<_>>(), choices)
+        }
+    }),
+    decides!("replay-removes-with-values", "LOG-PATCH-REMOVE", "remove may have a value.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            let strip = |item: &Value| {
+                let mut members = members(item);
+                if item.get("op") == Some(&"remove".into()) {
+                    take(&mut members, "value");
+                }
+                Value::Object(members)
+            };
+            Right.items(&tx_patch.iter().map(strip).collect::<Vec<_>>(), choices)
+        }
+    }),
+    decides!("replay-looks-at-the-last-digest", "LOG-DIGEST-MIDDLE", "Only the last digest is looked at.", {
+        fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
+            !last || Right.same_digest(state, logged, last, choices)
+        }
+    }),
+    decides!("replay-leaves-the-last-digest", "LOG-DIGEST-LAST", "The last digest is not looked at.", {
+        fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
+            last || Right.same_digest(state, logged, last, choices)
+        }
+    }),
+    decides!("replay-digests-characters", "LOG-DIGEST-SIZE", "A digest counts characters.", {
+        fn digest(&self, state: &State) -> String {
+            let mut state = state.clone();
+            for (size, artifact) in state.sizes.iter_mut().zip(&state.slots) {
+                *size = artifact
+                    .as_ref()
+                    .map_or(0, |artifact| artifact.content_json.to_lossy().chars().count() as u64);
+            }
+            state_digest(&state)
+        }
+    }),
+    decides!("replay-digests-the-first-slots", "LOG-DIGEST-SLOTS", "A digest leaves slots 3 to 7 out.", {
+        fn digest(&self, state: &State) -> String {
+            let mut state = state.clone();
+            state.slots[3..].fill(None);
+            state_digest(&state)
+        }
+    }),
+    decides!("replay-runs-nothing", "LOG-RERUN-DETERMINISTIC", "No tool is run again.", {
+        fn reruns(&self, _: &ToolOk) -> bool {
+            false
+        }
+    }),
+    decides!("replay-runs-everything", "LOG-RERUN-NEVER", "Every tool that succeeded is run again.", {
+        fn reruns(&self, _: &ToolOk) -> bool {
+            true
+        }
+    }),
+    decides!("replay-runs-what-failed", "LOG-RERUN-FAILED", "Every tool that failed is run again.", {
+        fn reruns_failed(&self, _: bool, _: &Choices) -> bool {
+            true
+        }
+        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+            if rerun.output_json.is_none() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
+        }
+    }),
+    asks("replay-runs-twice", &["LOG-RERUN-ONCE"], "A tool is run twice.", |action| match action {
+        Action::Spawn { .. } => vec![action.clone(), Action::Kill, action],
+        other => vec![other],
+    }),
+    decides!("replay-runs-without-input", "LOG-RERUN-INPUT", "A tool is run again with no input.", {
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            request("{}", &rerun.before)
+        }
+    }),
+    decides!("replay-runs-without-state", "LOG-RERUN-STATE", "A tool is run again on an empty state.", {
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            request(&rerun.input, &State::default())
+        }
+    }),
+    decides!(
+        "replay-runs-on-what-came-of-it",
+        "LOG-RERUN-STATE",
+        "A tool is run again on the state after it.",
+        {
+            fn request(&self, rerun: &Rerun) -> Vec<u8> {
+                request(&rerun.input, &rerun.after)
+            }
+        }
+    ),
+    decides!("replay-believes-outputs", "LOG-RERUN-OUTPUT", "An output is not compared.", {
+        fn same_output(&self, _: &Text, _: &Text, _: Reading) -> bool {
+            true
+        }
+    }),
+    decides!("replay-believes-states", "LOG-RERUN-RESULT", "The state after a re-run is not compared.", {
+        fn same_state(&self, _: &State, _: &State) -> bool {
+            true
+        }
+    }),
+    decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
+        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+            if outcome.is_err() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
+        }
+    }),
+    config("replay-waits-for-ever", &["LOG-RERUN-TIME"], "A tool may take as long as it likes.", |config| {
+        config.limits.toolhost_timeout_ms = 1 << 40;
+    }),
+    asks("replay-leaves-tools", &["LOG-RERUN-LEAVES"], "A toolhost that hangs is left running.", |action| {
+        match action {
+            Action::Kill => Vec::new(),
+            other => vec![other],
+        }
+    }),
+    decides!("replay-compares-bytes", "LOG-EQUAL-SPELLING", "Outputs are compared as they are written.", {
+        fn same_output(&self, own: &Text, logged: &Text, _: Reading) -> bool {
+            own == logged
+        }
+    }),
+    decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.", {
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&sorted(one), &sorted(other))
+        }
+    }),
+    decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.", {
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&unquoted(one), &unquoted(other))
+        }
+    }),
+    decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.", {
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&without_nulls(one), &without_nulls(other))
+        }
+    }),
+    decides!("replay-exits-zero", "LOG-VERDICT-EXIT", "A log that fails ends with status 0.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            (Right.verdict(failure, config).0, 0)
+        }
+    }),
+    decides!("replay-gives-no-reason", "LOG-VERDICT-REASON", "A failure has no reason.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            failure.map_or_else(|| Right.verdict(None, config), |_| ("REPLAY_STRICT FAIL\n".to_owned(), 1))
+        }
+    }),
+    decides!("replay-says-it-twice", "LOG-VERDICT-ONCE", "The verdict is given twice.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            let (line, status) = Right.verdict(failure, config);
+            (line.repeat(2), status)
+        }
+    }),
+    decides!("replay-blames-the-first-line", "LOG-VERDICT-LINE", "Every failure is one of line 1.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            Right.verdict(failure.map(|(_, why)| (1, why)), config)
+        }
+    }),
+    decides!("replay-accepts-all", "LOG-VERDICT-FAIL", "Every log is accepted.", {
+        fn verdict(&self, _: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            Right.verdict(None, config)
+        }
+    }),
+    decides!("replay-refuses-all", "LOG-VERDICT-OK", "Every log is refused.", {
+        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
+            Right.verdict(failure.or(Some((1, "no"))), config)
+        }
+    }),
+    shell(
+        "replay-leaves-a-child",
+        &["LOG-RERUN-LEAVES"],
+        "A child outlives the replay.",
+        ShellFault::LeavesChild,
+    ),
+    shell("replay-leaves-a-file", &["LOG-RERUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
+];
+
+fn has(line: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(line, part).is_some()
+}
+
+/// The line with the payload of an event changed.
+fn with(line: &Line, event: &str, change: impl FnOnce(&mut Members)) -> Line {
+    let mut payload = members(&line.payload);
+    if line.event == *event {
+        change(&mut payload);
+    }
+    Line { payload: Value::Object(payload), ..line.clone() }
+}
+
+/// The line with a member of the payload where it is absent.
+fn filled(line: &Line, event: &str, name: &str, value: Value) -> Line {
+    with(line, event, |payload| {
+        if !payload.iter().any(|(known, _)| *known == *name) {
+            put(payload, name, value);
+        }
+    })
+}
+
+/// The items with one of their strings changed.
+fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -> Vec<Value> {
+    let item = |item: &Value| {
+        let mut members = members(item);
+        if let Some(text) = item.get(name).and_then(Value::as_str) {
+            put(&mut members, name, change(text).as_str().into());
+        }
+        Value::Object(members)
+    };
+    tx_patch.iter().map(item).collect()
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => {
+            let mut elements: Vec<Value> = elements.iter().map(sorted).collect();
+            elements.sort_by_key(text_of);
+            Value::Array(elements)
+        }
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn unquoted(value: &Value) -> Value {
+    match value {
+        Value::String(text) => {
+            Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or_else(|_| value.clone())
+        }
+        Value::Array(elements) => Value::Array(elements.iter().map(unquoted).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), unquoted(value))).collect())
+        }
+        other => other.clone(),
+    }
+}

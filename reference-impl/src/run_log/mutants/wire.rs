@@ -1,0 +1,181 @@
+//! Rewriting lines of a log and what a machine asks for.
+
+use crate::json::{Policy, Text, Value};
+use crate::machine::{Action, Event, Machine, Millis};
+use crate::mutant::Inner;
+use crate::run_log::line::text_of;
+
+/// What becomes of a line, which has its LF unless it is cut.
+pub type Edit = fn(&mut Memory, Vec<u8>) -> Vec<Vec<u8>>;
+
+/// A rewriting.
+#[derive(Debug, Clone, Copy)]
+pub enum Rewrite {
+    /// Of the lines that are read.
+    Read(Edit),
+    /// Of the lines that are written.
+    Written(Edit),
+    /// Of what the machine asks for.
+    Asked(fn(Action) -> Vec<Action>),
+    /// What is written is held back until the end.
+    Late,
+}
+
+/// What a rewriting remembers.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// Something that matters has been seen.
+    pub seen: bool,
+    /// The line before.
+    pub last: Vec<u8>,
+}
+
+/// A machine behind a rewriting.
+pub(super) struct Rewired {
+    inner: Inner,
+    rewrite: Rewrite,
+    memory: Memory,
+    partial: Vec<u8>,
+    late: Vec<Action>,
+}
+
+impl Rewired {
+    pub(super) fn new(inner: Inner, rewrite: Rewrite) -> Self {
+        Self { inner, rewrite, memory: Memory::default(), partial: Vec::new(), late: Vec::new() }
+    }
+
+    /// Hands on the lines that are complete; at the end of input the last one as well.
+    fn read(&mut self, edit: Edit, ended: bool, now: Millis, actions: &mut Vec<Action>) {
+        let mut bytes = std::mem::take(&mut self.partial);
+        let complete = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
+        if !ended {
+            self.partial = bytes.split_off(complete);
+        }
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            for line in edit(&mut self.memory, line.to_vec()) {
+                self.inner.handle(Event::Stdin(&line), now, actions);
+            }
+            self.memory.last = line.to_vec();
+        }
+    }
+}
+
+impl Machine for Rewired {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let mut new = Vec::new();
+        match (self.rewrite, event) {
+            (Rewrite::Read(edit), Event::Stdin(bytes)) => {
+                self.partial.extend_from_slice(bytes);
+                self.read(edit, false, now, &mut new);
+            }
+            (Rewrite::Read(edit), Event::StdinEof) => {
+                self.read(edit, true, now, &mut new);
+                self.inner.handle(Event::StdinEof, now, &mut new);
+            }
+            (_, event) => self.inner.handle(event, now, &mut new),
+        }
+        for action in new {
+            match (self.rewrite, action) {
+                (Rewrite::Written(edit), Action::Append(line)) => {
+                    let lines = edit(&mut self.memory, line.clone());
+                    actions.extend(lines.into_iter().map(Action::Append));
+                    self.memory.last = line;
+                }
+                (Rewrite::Asked(change), action) => actions.extend(change(action)),
+                (Rewrite::Late, action @ Action::Append(_)) => self.late.push(action),
+                (Rewrite::Late, action @ Action::Exit(_)) => {
+                    actions.append(&mut self.late);
+                    actions.push(action);
+                }
+                (_, action) => actions.push(action),
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        self.inner.begin(now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
+/// Members of an object.
+pub(super) type Members = Vec<(Text, Value)>;
+
+/// The members of an object; none for another value.
+pub(super) fn members(value: &Value) -> Members {
+    value.as_object().map(<[_]>::to_vec).unwrap_or_default()
+}
+
+/// Gives a member a value.
+pub(super) fn put(members: &mut Members, name: &str, value: Value) {
+    match members.iter_mut().find(|(known, _)| *known == *name) {
+        Some((_, old)) => *old = value,
+        None => members.push((name.into(), value)),
+    }
+}
+
+/// Takes a member away.
+pub(super) fn take(members: &mut Members, name: &str) {
+    members.retain(|(known, _)| *known != *name);
+}
+
+/// The line of an event with its members changed, the payload's last; lines of other events stay.
+pub(super) fn changed(
+    line: Vec<u8>,
+    event: &str,
+    change: impl FnOnce(&mut Members, &mut Members),
+) -> Vec<Vec<u8>> {
+    let Ok(value) = Value::parse(&line, 128, &Policy::default()) else { return vec![line] };
+    if !event.is_empty() && value.get("event").and_then(Value::as_str) != Some(event) {
+        return vec![line];
+    }
+    let mut whole = members(&value);
+    let mut payload = value.get("payload").map(members).unwrap_or_default();
+    change(&mut whole, &mut payload);
+    put(&mut whole, "payload", Value::Object(payload));
+    let mut line = text_of(&Value::Object(whole)).into_bytes();
+    line.push(b'\n');
+    vec![line]
+}
+
+/// Merges objects with all that is in them.
+pub(super) fn merged_deep(inputs: &Value, patch: &Value) -> Value {
+    let (Value::Object(_), Value::Object(patched)) = (inputs, patch) else { return patch.clone() };
+    let mut merged = members(inputs);
+    for (name, value) in patched {
+        let value = match merged.iter().find(|(known, _)| known == name) {
+            Some((_, old)) => merged_deep(old, value),
+            None => value.clone(),
+        };
+        put(&mut merged, &name.to_lossy(), value);
+    }
+    Value::Object(merged)
+}
+
+/// A value without the members that are `null`.
+pub(super) fn without_nulls(value: &Value) -> Value {
+    let kept = |(_, value): &&(Text, Value)| *value != Value::Null;
+    match value {
+        Value::Object(members) => Value::Object(
+            members.iter().filter(kept).map(|(name, value)| (name.clone(), without_nulls(value))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+/// What a merge of texts comes to by a merge of values.
+///
+/// # Errors
+/// A text that is no JSON.
+pub(super) fn merged_by(
+    merge: fn(&Value, &Value) -> Value,
+    inputs: &str,
+    patch: &str,
+    nesting_max: usize,
+) -> Result<String, crate::json::Error> {
+    let value = |text: &str| Value::parse(text.as_bytes(), nesting_max, &Policy::default());
+    Ok(text_of(&merge(&value(inputs)?, &value(patch)?)))
+}

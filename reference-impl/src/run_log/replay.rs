@@ -1,0 +1,195 @@
+//! The course of a replay: one line after the other.
+
+use super::Config;
+use super::choices::Choices;
+use super::event::{Chosen, Event, Reading, ToolOk};
+use super::line::{Line, text_of};
+use super::rules::{Expected, Place, Rerun, Rules};
+use super::state::State;
+use super::tool::Outcome;
+use crate::json::{Text, Value};
+use crate::policy_driver::SelectionKind;
+
+/// What a line asks for.
+#[derive(Debug)]
+pub enum Next {
+    /// The next line.
+    Line,
+    /// A tool to be run again, whose outcome is told by [`Replay::reran`].
+    Rerun(Box<Rerun>),
+}
+
+/// A log as far as it was read. What is held does not grow with the number of lines.
+#[derive(Debug)]
+pub struct Replay {
+    rules: Box<dyn Rules>,
+    choices: Choices,
+    reading: Reading,
+    place: Place,
+    inputs: String,
+    state: State,
+    /// The tool that was selected.
+    aid: Option<Text>,
+}
+
+impl Replay {
+    /// A replay that has read nothing.
+    pub fn new(config: &Config, rules: Box<dyn Rules>) -> Self {
+        let reading = Reading { nesting_max: config.limits.nesting_max, policy: config.choices.policy() };
+        Self {
+            rules,
+            choices: config.choices,
+            reading,
+            place: Place::default(),
+            inputs: "{}".to_owned(),
+            state: State::default(),
+            aid: None,
+        }
+    }
+
+    /// The decisions.
+    pub fn rules(&self) -> &dyn Rules {
+        &*self.rules
+    }
+
+    /// Takes a line without its LF.
+    ///
+    /// # Errors
+    /// One sentence: what cannot have happened so.
+    pub fn line(&mut self, text: &[u8]) -> Result<Next, String> {
+        // Inputs and patches are texts of their own elsewhere; here two objects are around them.
+        let line = Line::read(text, self.reading.nesting_max + 2, &self.reading.policy)?;
+        let event = self.rules.event(&line, self.reading)?;
+        self.rules.follows(&self.place.expected, &event, &self.choices)?;
+        if let (Expected::End, Event::Started { .. }) = (&self.place.expected, &event) {
+            self.begin_again(&line)?;
+        }
+        self.rules.header(self.place.first.as_ref(), &line.header, &self.choices)?;
+        self.rules.step(&self.place, &event, line.step)?;
+        if event != Event::Other {
+            self.place.last_step = line.step;
+        }
+        match event {
+            Event::Started { inputs, state, .. } => {
+                self.place.first = Some(line.header);
+                self.inputs = text_of(&inputs);
+                if let Some(state) = state {
+                    self.state = State::from_ds_state(&state, &self.choices)?;
+                }
+                self.place.expected = Expected::Selection;
+            }
+            Event::Chosen(chosen) => self.chosen(chosen),
+            Event::Patched { patch, inputs } => self.patched(&patch, inputs.as_ref())?,
+            Event::ToolOk(tool) => return self.tool_ok(tool),
+            Event::ToolError { aid, deterministic, .. } => return self.tool_error(aid, deterministic),
+            Event::Finished { steps, state_digest, .. } => {
+                if !self.rules.same_steps(self.place.selections, steps) {
+                    return Err(format!("steps is {steps}, not {}", self.place.selections));
+                }
+                self.same_digest(&self.state, &state_digest, true)?;
+                self.place.expected = Expected::End;
+            }
+            Event::Other => {}
+        }
+        Ok(Next::Line)
+    }
+
+    /// Goes back to the beginning, for another run.
+    fn begin_again(&mut self, line: &Line) -> Result<(), String> {
+        if self.place.first.as_ref().is_some_and(|first| first.run_id == line.header.run_id) {
+            return Err("a second run has the run_id of the first".to_owned());
+        }
+        self.place = Place::default();
+        self.state = State::default();
+        Ok(())
+    }
+
+    fn chosen(&mut self, chosen: Chosen) {
+        self.place.selections += 1;
+        self.place.expected = match chosen.kind {
+            SelectionKind::Pick(_) => Expected::Pick(chosen.patch.map(|(_, patch)| patch)),
+            _ => Expected::Selection,
+        };
+        self.aid = chosen.aid;
+    }
+
+    fn patched(&mut self, patch: &Value, shown: Option<&Value>) -> Result<(), String> {
+        if let Expected::Pick(Some(selected)) = &self.place.expected
+            && !self.rules.same_patch(selected, patch)
+        {
+            return Err("the patch is not that of the selection".to_owned());
+        }
+        let Reading { nesting_max, policy } = self.reading;
+        let merged = self.rules.merge(&self.inputs, &text_of(patch), nesting_max);
+        self.inputs = merged.map_err(|error| error.to_string())?;
+        if let Some(shown) = shown {
+            let merged = Value::parse(self.inputs.as_bytes(), nesting_max, &policy);
+            if !merged.is_ok_and(|merged| self.rules.same_inputs(&merged, shown)) {
+                return Err("the inputs are not those before with the patch".to_owned());
+            }
+        }
+        self.place.expected = Expected::Tool;
+        Ok(())
+    }
+
+    fn tool_ok(&mut self, tool: ToolOk) -> Result<Next, String> {
+        self.same_tool(&tool.aid)?;
+        let items = self.rules.items(&tool.tx_patch, &self.choices)?;
+        let after = self.rules.apply(&self.state, &items, &self.choices)?;
+        self.same_digest(&after, &tool.state_digest, false)?;
+        let reruns = self.rules.reruns(&tool);
+        let before = std::mem::replace(&mut self.state, after.clone());
+        self.place.expected = Expected::Selection;
+        if !reruns {
+            return Ok(Next::Line);
+        }
+        let (aid, output_json) = (tool.aid, Some(tool.output_json));
+        Ok(Next::Rerun(Box::new(Rerun { aid, input: self.inputs.clone(), before, after, output_json })))
+    }
+
+    fn tool_error(&mut self, aid: Text, deterministic: bool) -> Result<Next, String> {
+        self.same_tool(&aid)?;
+        self.place.expected = Expected::Selection;
+        if !self.rules.reruns_failed(deterministic, &self.choices) {
+            return Ok(Next::Line);
+        }
+        let (before, after) = (self.state.clone(), self.state.clone());
+        let input = self.inputs.clone();
+        Ok(Next::Rerun(Box::new(Rerun { aid, input, before, after, output_json: None })))
+    }
+
+    fn same_tool(&self, aid: &Text) -> Result<(), String> {
+        match &self.aid {
+            Some(selected) if self.rules.same_tool(selected, aid) => Ok(()),
+            _ => Err("the tool is not the one that was selected".to_owned()),
+        }
+    }
+
+    fn same_digest(&self, state: &State, logged: &Text, last: bool) -> Result<(), String> {
+        if self.rules.same_digest(state, logged, last, &self.choices) {
+            return Ok(());
+        }
+        Err(format!("the state has the digest {}", self.rules.digest(state)))
+    }
+
+    /// Takes what a tool came to that was run again.
+    ///
+    /// # Errors
+    /// One sentence: it is not what the log says.
+    pub fn reran(&mut self, rerun: &Rerun, outcome: &Outcome) -> Result<(), String> {
+        self.rules.reran(rerun, outcome, self.reading)
+    }
+
+    /// Takes the end of the log.
+    ///
+    /// # Errors
+    /// One sentence: it is not that of a finished run.
+    pub fn end(&self) -> Result<(), String> {
+        self.rules.end(&self.place.expected)
+    }
+
+    /// Bytes that are held.
+    pub fn held_bytes(&self) -> usize {
+        self.inputs.len() + self.state.held_bytes()
+    }
+}

@@ -1,0 +1,169 @@
+//! One execution of a tool by a toolhost in run mode (contract §1 "Run mode", §3 "A re-run is right when").
+
+use super::event::{FAILED, Reading, embedded};
+use super::state::State;
+use super::{Choices, Config};
+use crate::frame::append_within;
+use crate::json::{Text, Value};
+use crate::machine::{Action, ChildExit, Event, Millis, SpawnFailure};
+
+/// What a tool that succeeded came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Success {
+    /// `output_json` as the toolhost wrote it.
+    pub output_json: Text,
+    /// The state after it.
+    pub state: State,
+}
+
+/// What a tool that failed came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// One of the statuses of a failure.
+    pub status: Text,
+    /// What it said, or what is wrong with what it wrote; not empty.
+    pub error: Text,
+}
+
+/// How an execution ended.
+pub type Outcome = Result<Success, Failed>;
+
+impl Failed {
+    fn new(error: impl Into<String>) -> Self {
+        Self { status: FAILED[0].into(), error: error.into().into() }
+    }
+}
+
+/// A toolhost that runs one tool.
+#[derive(Debug)]
+pub struct Execution {
+    deadline: Millis,
+    time_ms: Millis,
+    stdout: Vec<u8>,
+    stdout_bytes_max: usize,
+    stdout_open: bool,
+    /// How it ended, and until when more output is awaited.
+    exit: Option<(ChildExit, Millis)>,
+    pipe_grace_ms: Millis,
+}
+
+impl Execution {
+    /// Starts a toolhost with this request.
+    pub fn start(
+        config: &Config,
+        stdout_bytes_max: usize,
+        aid: &Text,
+        request: Vec<u8>,
+        now: Millis,
+        actions: &mut Vec<Action>,
+    ) -> Self {
+        let time_ms = config.limits.toolhost_timeout_ms;
+        let deadline = now.saturating_add(time_ms);
+        let aid = aid.to_lossy().into_owned();
+        let argv = vec![config.peer.clone(), "--run".to_owned(), config.plugin.clone(), aid];
+        actions.push(Action::WakeAt(deadline));
+        actions.push(Action::Spawn { argv, stdin: request });
+        Self {
+            deadline,
+            time_ms,
+            stdout: Vec::new(),
+            stdout_bytes_max,
+            stdout_open: true,
+            exit: None,
+            pipe_grace_ms: config.limits.toolhost_pipe_grace_ms,
+        }
+    }
+
+    /// Takes an event; an outcome ends the execution, and the toolhost has to be killed then.
+    pub fn handle(
+        &mut self,
+        event: Event<'_>,
+        now: Millis,
+        config: &Config,
+        actions: &mut Vec<Action>,
+    ) -> Option<Outcome> {
+        match event {
+            Event::ChildStdout(bytes) => {
+                if !append_within(&mut self.stdout, bytes, self.stdout_bytes_max) {
+                    let bytes_max = self.stdout_bytes_max;
+                    let error = format!("the toolhost wrote more than {bytes_max} bytes");
+                    return Some(Err(Failed::new(error)));
+                }
+                return None;
+            }
+            Event::ChildStdoutEof => self.stdout_open = false,
+            Event::ChildExit(exit) => {
+                let until = now.saturating_add(self.pipe_grace_ms);
+                self.exit = Some((exit, until.min(self.deadline)));
+            }
+            Event::ChildSpawnFailed(failure) => {
+                let (SpawnFailure::NotFound(why) | SpawnFailure::NotRunnable(why) | SpawnFailure::Other(why)) =
+                    failure;
+                return Some(Err(Failed::new(format!("the toolhost cannot be started: {why}"))));
+            }
+            Event::Wake => {}
+            _ => return None,
+        }
+        match self.exit {
+            Some((exit, until)) if !self.stdout_open || now >= until => {
+                Some(judge(&self.stdout, exit, config))
+            }
+            None if now >= self.deadline => {
+                Some(Err(Failed::new(format!("the toolhost did not end within {} ms", self.time_ms))))
+            }
+            exit => {
+                actions.push(Action::WakeAt(exit.map_or(self.deadline, |(_, until)| until)));
+                None
+            }
+        }
+    }
+
+    /// Bytes that are held.
+    pub fn held_bytes(&self) -> usize {
+        self.stdout.len()
+    }
+}
+
+/// What all that a toolhost wrote and its end come to.
+fn judge(stdout: &[u8], exit: ChildExit, config: &Config) -> Outcome {
+    match exit {
+        ChildExit::Code(0) => {}
+        ChildExit::Code(status) => {
+            return Err(Failed::new(format!("the toolhost ended with status {status}")));
+        }
+        ChildExit::Signal(signal) => {
+            return Err(Failed::new(format!("the toolhost was ended by signal {signal}")));
+        }
+    }
+    let reading = Reading { nesting_max: config.limits.nesting_max, policy: config.choices.policy() };
+    let malformed = |what: String| Failed::new(format!("malformed reply: {what}"));
+    let reply = Value::parse(stdout, reading.nesting_max, &reading.policy)
+        .map_err(|error| malformed(error.to_string()))?;
+    match reply.get("ok").and_then(Value::as_bool) {
+        Some(true) => {}
+        Some(false) => return Err(told(&reply)),
+        None => return Err(malformed("ok is not a boolean".to_owned())),
+    }
+    if reply.get("status").and_then(Value::as_text).is_none_or(|status| *status != "OK") {
+        return Err(malformed("ok is true and status is not OK".to_owned()));
+    }
+    let output_json = reply.get("output_json").and_then(Value::as_text);
+    let output_json = output_json.ok_or_else(|| malformed("output_json is not a string".to_owned()))?;
+    embedded("output_json", output_json, reading).map_err(malformed)?;
+    let state = reply.get("ds_state").ok_or_else(|| malformed("ds_state is missing".to_owned()))?;
+    // What a log may leave open, a reply may not: a wrong size is wrong here.
+    let choices = Choices { size_bytes_wrong: super::choices::SizeBytes::Fail, ..config.choices };
+    let state = State::from_ds_state(state, &choices).map_err(malformed)?;
+    Ok(Success { output_json: output_json.clone(), state })
+}
+
+/// The failure that a reply tells.
+fn told(reply: &Value) -> Failed {
+    let status = reply.get("status").and_then(Value::as_text);
+    let status = status.filter(|status| FAILED.iter().any(|known| **status == **known));
+    let error = reply.get("error").and_then(Value::as_text).filter(|error| !error.as_bytes().is_empty());
+    Failed {
+        status: status.cloned().unwrap_or_else(|| FAILED[0].into()),
+        error: error.cloned().unwrap_or_else(|| "the tool failed and did not say why".into()),
+    }
+}
