@@ -246,9 +246,13 @@ impl State {
         }
         let mut extra = Extra { any_exit: true, route: route.clone(), ..Extra::default() };
         if is_named && catches {
-            (clause, choice) = ("PT-GUAR-03", Some("caught_block"));
-            for (way, word) in ways.iter_mut().zip(["success", "failure"]) {
-                way.shows = Some(word);
+            clause = "PT-GUAR-03";
+            // A tool that finds nothing in its environment caught nothing.
+            if guarantee.role != "env_read" {
+                choice = Some("caught_block");
+                for (way, word) in ways.iter_mut().zip(["success", "failure"]) {
+                    way.shows = Some(word);
+                }
             }
         } else if is_named && is_plain && guarantee.role == "env_read" {
             (clause, choice) = ("PT-GUAR-04", Some("env_read_block"));

@@ -13,6 +13,8 @@ choices! {
     unknown_guarantee: Unknown = Unknown::Refuse, { "refuse" => Unknown::Refuse, "ignore" => Unknown::Ignore };
     /// What a tool finds that reads the environment and must not.
     env_read_block: EnvRead = EnvRead::Empty, { "refuse" => EnvRead::Refuse, "empty" => EnvRead::Empty };
+    /// A tool that catches what a guarantee refuses to it.
+    caught_block: Caught = Caught::Success, { "success" => Caught::Success, "failure" => Caught::Failure };
     /// A request or a result of more than 10 MB.
     over_size: OverSize = OverSize::Refuse, { "refuse" => OverSize::Refuse, "process" => OverSize::Process };
     /// A byte order mark.
@@ -28,4 +30,6 @@ two! {
     Unknown { Refuse, Ignore },
     /// See [`Choices::env_read_block`].
     EnvRead { Refuse, Empty },
+    /// See [`Choices::caught_block`].
+    Caught { Success, Failure },
 }

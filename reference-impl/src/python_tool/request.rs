@@ -1,7 +1,7 @@
 //! Requests: what is read of them, and what is refused.
 
 use super::Config;
-use super::choices::{EnvRead, Unknown};
+use super::choices::{Caught, EnvRead, Unknown};
 use crate::json::{Value, write_str, write_value};
 
 /// A call that a request asks for.
@@ -69,7 +69,8 @@ impl Order {
             write_str(&mut out, name);
         }
         let env_read = if config.choices.env_read_block == EnvRead::Refuse { "refuse" } else { "empty" };
-        out.extend_from_slice(format!("],\"env_read\":\"{env_read}\"}}").as_bytes());
+        let caught = if config.choices.caught_block == Caught::Failure { "failure" } else { "success" };
+        out.extend_from_slice(format!("],\"env_read\":\"{env_read}\",\"caught\":\"{caught}\"}}").as_bytes());
         out
     }
 }
@@ -100,7 +101,7 @@ fn guarantees(context: Option<&Value>, config: &Config) -> Result<Vec<String>, S
 }
 
 /// Whether a text is two dotted names around one colon.
-fn is_entry(text: &str) -> bool {
+pub(super) fn is_entry(text: &str) -> bool {
     let is_name = |part: &str| {
         let mut chars = part.chars();
         chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')

@@ -1,8 +1,9 @@
 """Runs one tool for the reference runner: the order on standard input, the outcome on what was standard output.
 
-An order is one JSON object: entry, payload, guarantees (names in force), env_read (`refuse` or `empty`). An outcome is its
-length in bytes, a line feed, and one JSON object: ok, result or error, and `exit` where the tool asked to end the process.
-What the tool itself prints goes to standard error, and it has nothing on standard input.
+An order is one JSON object: entry, payload, guarantees (names in force), env_read (`refuse` or `empty`), caught (`success`
+or `failure`: what comes of a tool that catches what is refused to it). An outcome is its length in bytes, a line feed, and
+one JSON object: ok, result or error, and `exit` where the tool asked to end the process. What the
+tool itself prints goes to standard error, and it has nothing on standard input.
 """
 
 import os
@@ -24,6 +25,12 @@ import json
 
 class Blocked(PermissionError):
     """A guarantee forbids it."""
+
+    raised = None
+
+    def __init__(self, *said):
+        super().__init__(*said)
+        Blocked.raised = self
 
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -114,7 +121,10 @@ def run(order):
             tool = getattr(tool, part)
         if not callable(tool):
             raise TypeError(f"{order['entry']} is no function")
-        return {"ok": True, "result": tool(order["payload"])}
+        result = tool(order["payload"])
+        if Blocked.raised and order["caught"] == "failure":
+            return failure(Blocked.raised, guarantees)
+        return {"ok": True, "result": result}
     except BaseException as error:
         return failure(error, guarantees)
 

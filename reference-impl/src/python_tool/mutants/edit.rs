@@ -5,7 +5,7 @@ use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::Inner;
 
 /// Levels that are read of what is rewritten.
-const NESTING_MAX: usize = 1_000;
+pub(super) const NESTING_MAX: usize = 1_000;
 
 /// A rewriting.
 #[derive(Debug, Clone, Copy)]

@@ -19,6 +19,12 @@ pub const MUTANTS: &[Mutant] = table! {
         },
     );
     "tells-what-it-read" ["PT-FSR-01", "PT-FSR-02", "PT-ENR-01", "PT-ENR-02", "PT-ENW-01", "PT-ENW-02"] "A tool runs without any guarantee." => Edit::Request(|request| remove(request, "capability_context"));
+    "guards-plain-routes-alone" ["PT-FSW-02", "PT-FSR-02", "PT-NET-02", "PT-SUB-02", "PT-ENR-02", "PT-ENW-02"] "No guarantee is in force on other than plain routes." => Edit::Request(|request| {
+        let route = request.get("payload").and_then(|payload| payload.get("route")).and_then(Value::as_str);
+        if route.is_some_and(|route| !PLAIN.contains(&route)) {
+            remove(request, "capability_context");
+        }
+    });
     "blocks-without-reason" ["PT-GUAR-01"] "What a guarantee forbids is a failure like any other." => Edit::Reply(|_, reply| {
         if kind(reply) != "URLError" && reply.get("error").is_some() {
             remove(slot(reply, "error"), "reason_code");
@@ -128,6 +134,11 @@ pub const CONFIGURED: &[Mutant] = &[
 
 /// The fault of those that leave a guarantee to Python.
 const WATCHED: &str = "An audit hook of Python alone sees to the guarantee.";
+
+/// Routes that any guard knows.
+const PLAIN: [&str; 10] = [
+    "open", "pathlib", "mkdir", "remove", "create_connection", "urllib", "subprocess", "system", "environ", "getenv",
+];
 
 /// Roles with an effect.
 const ROLES: [&str; 6] = ["write", "read", "connect", "process", "env_read", "env_write"];

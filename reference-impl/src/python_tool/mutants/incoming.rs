@@ -3,6 +3,7 @@
 use super::edit::{remove, slot};
 use super::{Edit, Mutant, role};
 use crate::json::{Policy, Value};
+use crate::python_tool::request::is_entry;
 
 /// All of them.
 pub const MUTANTS: &[Mutant] = table! {
@@ -35,9 +36,17 @@ pub const MUTANTS: &[Mutant] = table! {
             None => bytes,
         }
     });
+    "malformed-is-plain" ["PT-JSON-01"] "What is no JSON is a plain call." => Edit::Bytes(|bytes| {
+        let is_malformed = !bytes.trim_ascii().is_empty() && parsed(&bytes).is_none();
+        if is_malformed { PLAIN_CALL.to_vec() } else { bytes }
+    });
+    "takes-what-is-no-object" ["PT-JSON-09"] "Another value than an object is a plain call." => Edit::Bytes(|bytes| {
+        let is_other = parsed(&bytes).is_some_and(|value| value.as_object().is_none());
+        if is_other { PLAIN_CALL.to_vec() } else { bytes }
+    });
     "takes-nothing-for-a-call" ["PT-JSON-09"] "No input is a plain call." => Edit::Bytes(|bytes| {
         match bytes.trim_ascii().is_empty() {
-            true => br#"{"protocol_version":1,"tool":"any","entry":"tools.peerproof:any","payload":{}}"#.to_vec(),
+            true => PLAIN_CALL.to_vec(),
             false => bytes,
         }
     });
@@ -59,6 +68,11 @@ pub const MUTANTS: &[Mutant] = table! {
         *slot(request, "tool") = Value::from("tool");
     });
     "trims-the-entry" ["PT-REQ-06"] "White space around the entry is ignored." => Edit::Request(|request| entry(request, |it| Some(it.trim().to_owned())));
+    "wrong-entry-is-any" ["PT-REQ-06"] "Another entry than two dotted names is that of a plain call." => Edit::Request(|request| {
+        if !request.get("entry").and_then(Value::as_str).is_some_and(is_entry) {
+            *slot(request, "entry") = Value::from("tools.peerproof:any");
+        }
+    });
     "takes-paths" ["PT-REQ-06"] "The entry may be a path." => Edit::Request(|request| {
         entry(request, |it| Some(it.replace(".py:", ":").replace('/', ".")));
     });
@@ -107,6 +121,15 @@ pub const MUTANTS: &[Mutant] = table! {
         },
     );
 };
+
+/// A call that is right.
+const PLAIN_CALL: &[u8] =
+    br#"{"protocol_version":1,"tool":"any","entry":"tools.peerproof:any","payload":{}}"#;
+
+/// A text of JSON that is not too large to be read.
+fn parsed(bytes: &[u8]) -> Option<Value> {
+    Value::parse(bytes, super::edit::NESTING_MAX, &Policy::default()).ok()
+}
 
 /// Takes a version for 1; what is absent is null.
 fn version(request: &mut Value, is: fn(&Value) -> bool) {

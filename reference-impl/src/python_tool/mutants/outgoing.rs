@@ -142,6 +142,22 @@ pub const MUTANTS: &[Mutant] = table! {
             None => reply,
         }
     });
+    "errors-show" ["PT-OUT-01"] "What a tool writes to standard error stands before the reply." => Edit::Output(|request, reply| {
+        match printed(request, &["stderr"]) {
+            Some(text) => [text, reply].concat(),
+            None => reply,
+        }
+    });
+    "imports-show-below" ["PT-OUT-02"] "What a module or its child writes to descriptor 1 at its import stands before the reply." => Edit::Printing {
+        from: "        tool = importlib.import_module(module)\n",
+        to: "        aside, kept = os.memfd_create(\"aside\"), os.dup(1)\n\
+             \x20       os.dup2(aside, 1)\n\
+             \x20       tool = importlib.import_module(module)\n\
+             \x20       os.dup2(kept, 1)\n\
+             \x20       printed = os.pread(aside, 1 << 16, 0).decode()\n\
+             \x20       if printed:\n\
+             \x20           return {\"ok\": True, \"result\": {\"printed\": printed}}\n",
+    };
     "imports-show" ["PT-OUT-02"] "What a module prints at its import stands before the reply." => Edit::Printing {
         from: "        tool = importlib.import_module(module)\n",
         to: "        import contextlib, io\n\
@@ -154,6 +170,11 @@ pub const MUTANTS: &[Mutant] = table! {
     "nulls-are-lost" ["PT-RES-01"] "Members that are null are left out of a result." => Edit::Reply(|_, reply| {
         each(slot_of_result(reply), &mut |value| if let Value::Object(members) = value {
             members.retain(|(_, value)| *value != Value::Null);
+        });
+    });
+    "loses-empty-lists" ["PT-RES-01"] "Members that are an empty list are left out of a result." => Edit::Reply(|_, reply| {
+        each(slot_of_result(reply), &mut |value| if let Value::Object(members) = value {
+            members.retain(|(_, value)| value.as_array().is_none_or(|items| !items.is_empty()));
         });
     });
     "results-are-objects" ["PT-RES-02"] "Another result than an object is put into one." => Edit::Reply(|_, reply| {

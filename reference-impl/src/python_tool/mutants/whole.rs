@@ -88,7 +88,7 @@ struct Deep {
 }
 
 /// Brackets that end the process.
-const DEEP: usize = 900;
+const DEEP: usize = 90;
 
 impl Machine for Deep {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
