@@ -180,6 +180,11 @@ pub trait Boundary: Sync {
         first.unwrap_or_else(|| unreachable!("a boundary without a command"))
     }
 
+    /// The path that is posted to where the configuration of a server names no URL.
+    fn http_path(&self) -> &'static str {
+        "/"
+    }
+
     /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
     /// in their places.
     fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {

@@ -3,6 +3,8 @@
 //! Without a [`Carriage`] each line of a step is the body of a POST, on one connection that is kept open. With one, the
 //! whole payload of the step, but for a last line feed, is one body, carried as it says.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::packing::Packing;
@@ -32,6 +34,24 @@ pub struct Carriage {
     /// `Content-Encoding: gzip`, and what of the payload is then the body; the payload as it is where this is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gzip: Option<Packing>,
+    /// The path in the place of that of the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The address that is connected to in the place of that of the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<IpAddr>,
+    /// Further lines of the head.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    /// It is a request of HTTP/1.0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub http_1_0: bool,
+    /// The body follows a second behind the head, or as soon as the server says 100.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held_back: bool,
+    /// It is written behind the request before it on its connection, without waiting for the reply to that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pipelined: bool,
 }
 
 /// How a body is delimited.
@@ -45,6 +65,10 @@ pub enum Framing {
     Chunked(u32),
     /// As [`Framing::Chunked`], with an extension behind each size and a trailer field behind the last chunk.
     ExtendedChunks(u32),
+    /// `Content-Length`, of so many bytes more than there are. Then nothing more is written, but the reply is read.
+    Short(u32),
+    /// As [`Framing::Chunked`], without the last chunk. Then nothing more is written, but the reply is read.
+    OpenChunks(u32),
     /// The payload is no body but all that is written; the connection then stays open until the session ends.
     Held,
     /// The payload is all that is written; the connection is then closed.
@@ -60,6 +84,12 @@ impl Carriage {
             framing: Framing::Length,
             connection: 0,
             gzip: None,
+            path: None,
+            host: None,
+            headers: Vec::new(),
+            http_1_0: false,
+            held_back: false,
+            pipelined: false,
         }
     }
 
@@ -96,6 +126,11 @@ impl Carriage {
     /// Whether the payload is what is written, and nothing need come back.
     pub fn is_raw(&self) -> bool {
         matches!(self.framing, Framing::Held | Framing::Cut)
+    }
+
+    /// Whether the body ends before it is complete.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.framing, Framing::Short(_) | Framing::OpenChunks(_))
     }
 
     /// Whether the body is called JSON.

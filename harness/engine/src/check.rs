@@ -25,6 +25,8 @@ pub struct Check {
     pub clauses: Vec<ClauseId>,
     /// Command of the peer that it needs: `run`, `serve`, `command`.
     pub command: String,
+    /// Another command that it needs as well.
+    pub command_too: Option<String>,
     /// Roles that have to be mapped.
     pub roles: Vec<String>,
     /// Feature that has to be claimed.
@@ -75,6 +77,7 @@ impl Check {
             title: title.into(),
             clauses: clauses.into_iter().map(Into::into).collect(),
             command: command.to_owned(),
+            command_too: None,
             roles: Vec::new(),
             feature: None,
             features_too: Vec::new(),
@@ -93,6 +96,13 @@ impl Check {
     #[must_use]
     pub fn roles(mut self, roles: &[&str]) -> Self {
         self.roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        self
+    }
+
+    /// Speaks to the peer by this command as well.
+    #[must_use]
+    pub fn also_command(mut self, command: &str) -> Self {
+        self.command_too = Some(command.to_owned());
         self
     }
 

@@ -11,6 +11,7 @@ mod frames;
 mod http;
 mod matching;
 pub mod order;
+pub mod same;
 mod stimuli;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use crate::transcript::Transcript;
 
 pub use deal::{Answer, Came};
 pub use frames::{Held, Output};
-pub use http::{Exchange, Reply};
+pub use http::{Exchange, Reply, not_kept, said};
 
 /// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
 const FRAMES_SPARE: usize = 1_000;

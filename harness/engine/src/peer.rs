@@ -237,7 +237,8 @@ impl Peer {
             let given = argv.first().filter(|word| word.starts_with(http::URL_PREFIX)).cloned();
             let runs_already = given.is_some() && argv.len() == 1;
             let child = if runs_already { None } else { Some(self.child_spec(&session, temp_dir)?) };
-            let url = given.unwrap_or_else(|| format!("{}{address}/", http::URL_PREFIX));
+            let path = self.boundary.http_path();
+            let url = given.unwrap_or_else(|| format!("{}{address}{path}", http::URL_PREFIX));
             match http::start(&http::Start { url, child }, budget, log) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 // Somebody may have taken the port in the meantime.

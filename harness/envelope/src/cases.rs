@@ -1,13 +1,18 @@
 //! Checks of the envelope boundary: rows of the files below `corpora/envelope/cases`, and one for each documented member.
 //!
-//! A step sends an envelope to a process of its own: a base with other members. What may come follows from the bytes.
+//! A step sends an envelope to a process of its own, or over HTTP to one server: a base with other members. What may come
+//! follows from the bytes, and over HTTP from how they are carried. A row without `modes` is about standard streams, and about
+//! HTTP as well where its clauses hold there; `http` is about HTTP alone, `both` about a peer that has the two.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::clause::ClauseId;
@@ -49,6 +54,17 @@ struct Row {
     /// What the padding repeats; by default `x`.
     pad_with: Option<String>,
     chunking: Chunking,
+    /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
+    #[serde(deserialize_with = "carriage")]
+    http: Option<Carriage>,
+    /// Replies to wait for over HTTP; by default one, or none where none need come.
+    await_frames: Option<u32>,
+    /// No canary follows it.
+    alone: bool,
+    /// It has an id that no other envelope of the conversation has.
+    own_id: bool,
+    /// What follows goes over HTTP.
+    over_http: bool,
     /// It is written in every other presentation as well.
     presented: bool,
     /// So often.
@@ -59,6 +75,19 @@ struct Row {
     acts: Vec<Act>,
     /// Clause that the step is about; by default the case's first one.
     clause: Option<ClauseId>,
+}
+
+fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Error> {
+    let mut carriage = json!(Carriage::post());
+    for (name, value) in serde_json::Map::deserialize(row)? {
+        carriage[&name] = match value.as_str() {
+            Some("") => Value::Null,
+            // A word that was filled in is text.
+            Some(number) if name == "connection" => number.parse().map_err(D::Error::custom)?,
+            _ => value,
+        };
+    }
+    serde_json::from_value(carriage).map(Some).map_err(D::Error::custom)
 }
 
 /// All rows; the data is embedded and a test shows that it loads.
@@ -72,17 +101,45 @@ fn all() -> &'static [Loaded<Row>] {
 
 /// All checks, in the order in which they run.
 pub fn checks() -> Vec<Check> {
-    all().iter().map(|loaded| of_case(&loaded.case)).chain(of_members()).collect()
+    let of_process = all().iter().filter(|loaded| loaded.case.modes.is_empty());
+    let of_http = all().iter().filter(|loaded| !loaded.case.modes.is_empty());
+    let carried = of_process.clone().filter(|loaded| loaded.case.clauses.iter().all(holds_over_http));
+    let case = |command| move |loaded: &Loaded<Row>| of_case(&loaded.case, command);
+    let checks = of_process.map(case(COMMAND)).chain(of_members(COMMAND));
+    checks.chain(of_http.map(case(HTTP))).chain(carried.map(case(HTTP))).chain(of_members(HTTP)).collect()
 }
 
-fn of_case(case: &Case<Row>) -> Check {
+fn holds_over_http(id: &ClauseId) -> bool {
+    let clauses = super::boundary().clauses();
+    clauses.iter().any(|clause| clause.id == *id && clause.modes.iter().any(|mode| mode == HTTP))
+}
+
+/// How the id of a check begins.
+fn topic(command: &str) -> &'static str {
+    if command == HTTP { "envelope/http" } else { "envelope/process" }
+}
+
+fn of_case(case: &Case<Row>, command: &'static str) -> Check {
     let own = case.clone();
-    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, facts, rng);
-    case.check(format!("envelope/process/{}", case.id), COMMAND, planner)
+    let is_of_both = case.modes.iter().any(|mode| mode == BOTH);
+    let begin = if is_of_both { COMMAND } else { command };
+    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, begin, facts, rng);
+    let topic = if is_of_both { "envelope/both" } else { topic(command) };
+    let mut check = case.check(format!("{topic}/{}", case.id), command, planner);
+    check.needs_process |= command == HTTP;
+    if is_of_both { check.also_command(COMMAND) } else { check }
 }
 
-fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
-    let mut talk = Talk::new();
+/// The mode of rows about a peer that is spoken to in both ways.
+const BOTH: &str = "both";
+
+fn plan(
+    case: &Case<Row>,
+    command: &'static str,
+    facts: &Facts,
+    rng: &mut Rng,
+) -> Result<Plan, Untestable> {
+    let mut talk = Talk::new(command);
     for row in &case.steps {
         row.perform(&case.clauses[0].0, facts, &mut talk, rng)?;
     }
@@ -92,6 +149,13 @@ fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestab
 impl Row {
     fn perform(&self, clause: &str, facts: &Facts, talk: &mut Talk, rng: &mut Rng) -> Result<(), Untestable> {
         let clause = self.clause.as_ref().map_or(clause, |clause| &clause.0);
+        if self.over_http {
+            talk.over(HTTP);
+            return Ok(());
+        }
+        if self.http.as_ref().is_some_and(|how| how.host.is_some()) && facts.shared {
+            return Err("shared: where a server that runs already listens is not looked at".to_owned());
+        }
         if !self.acts.is_empty() {
             talk.acts(clause, &self.acts);
             return Ok(());
@@ -101,9 +165,19 @@ impl Row {
         for base in bases {
             let text = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
             let text = talk::with(&text, self.with.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+            let text = match self.own_id {
+                true => talk::with(&text, [("envelope_id", talk.own_id().as_str())]),
+                false => text,
+            };
             let payload = self.payload(&text, facts)?;
             for _ in 0..self.times.unwrap_or(1) {
-                if self.chain {
+                if let Some(how) = &self.http {
+                    let awaited = self.await_frames.unwrap_or_else(|| u32::from(!how.is_raw()));
+                    talk.carry(clause, payload.clone(), self.chunking, how.clone(), awaited);
+                    if !self.alone {
+                        talk.canary_behind();
+                    }
+                } else if self.chain {
                     talk.chain(clause, payload.clone(), CHAIN_MAX);
                 } else {
                     talk.send(clause, payload.clone(), self.chunking);
@@ -143,14 +217,14 @@ impl Row {
 }
 
 /// A check for each documented member: its right values come back, and every wrong one is refused.
-fn of_members() -> Vec<Check> {
+fn of_members(command: &'static str) -> Vec<Check> {
     let mut checks = Vec::new();
     let kebab = |name: &str| name.replace('_', "-");
     for (name, shape) in shape::envelope().members().iter().filter(|(name, _)| name != "processing_history") {
         let title = format!("`{name}`: right values come back, and each wrong one is refused.");
         let clause = shape::clause_of(name);
         let planner = move |_: &Facts, _: &mut Rng| {
-            let mut talk = Talk::new();
+            let mut talk = Talk::new(command);
             let mut send = |base: &str, text: &str| {
                 let base = talk::base(base).unwrap_or_default();
                 talk.send(clause, Payload::text(talk::with(&base, [(name.as_str(), text)])), Chunking::Whole);
@@ -164,8 +238,8 @@ fn of_members() -> Vec<Check> {
             }
             Ok(talk.plan())
         };
-        let id = format!("envelope/process/member/{}", kebab(name));
-        checks.push(Check::new(id, title, [clause], COMMAND, planner));
+        let id = format!("{}/member/{}", topic(command), kebab(name));
+        checks.push(Check::new(id, title, [clause], command, planner));
     }
     let stage = shape::envelope().member("completed_stages");
     let stage = stage.and_then(|it| if let shape::What::List(item) = &it.what { Some(item) } else { None });
@@ -173,7 +247,7 @@ fn of_members() -> Vec<Check> {
         let title =
             format!("`{name}` of a completed stage: right values come back, and each wrong one is refused.");
         let planner = move |_: &Facts, _: &mut Rng| {
-            let mut talk = Talk::new();
+            let mut talk = Talk::new(command);
             for text in shape.samples().into_iter().chain(shape.wrong()) {
                 let stages = format!("[{{\"stage_number\":1}},{{{name:?}:{text}}}]");
                 let text = talk::with(talk::PLAIN, [("completed_stages", stages.as_str())]);
@@ -181,9 +255,10 @@ fn of_members() -> Vec<Check> {
             }
             Ok(talk.plan())
         };
-        let id = format!("envelope/process/stage/{}", kebab(name));
-        checks.push(Check::new(id, title, [clause], COMMAND, planner));
+        let id = format!("{}/stage/{}", topic(command), kebab(name));
+        checks.push(Check::new(id, title, [clause], command, planner));
     }
+    checks.iter_mut().for_each(|check| check.needs_process |= command == HTTP);
     checks
 }
 
@@ -231,7 +306,7 @@ mod tests {
                     _ => {}
                 }
             }
-            if check.id.starts_with("envelope/process/refused/") {
+            if check.id.contains("/refused/") {
                 assert!(refused.contains(&false), "{} has no twin that is accepted", check.id);
                 assert!(refused.iter().filter(|it| !**it).count() <= 2, "{}: {refused:?}", check.id);
             }

@@ -1,6 +1,7 @@
 //! The configuration vocabulary of the envelope boundary.
 
 use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::carriage::HTTP;
 
 const REFUSE: &[&str] = &["same", "refuse"];
 const KEEP: &[&str] = &["keep", "refuse"];
@@ -12,6 +13,13 @@ pub const KEYS: &[ConfigKey] = &[
         "command",
         &[],
         "argv of an engine that reads one envelope and writes one, `process` included",
+    ),
+    ConfigKey::command(
+        HTTP,
+        &["{port}?", "{addr}?"],
+        "argv of an engine that takes envelopes by POST to /api/v1/process, on the port of 127.0.0.1 that it is given; or \
+         { command, url, ready }, where a url without a command is that of an engine which runs already; it is awaited \
+         until it takes a connection, whatever `ready` says",
     ),
     ConfigKey::feature(
         "deterministic",

@@ -1,22 +1,30 @@
 //! The face of an engine: what a process that was given one envelope may answer.
 
+mod http;
+
 use std::sync::Arc;
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Answer, Heard, Trace};
-use peerproof_engine::lines;
-use peerproof_engine::payload::shorten;
+use peerproof_engine::judge::same::{self, Twins};
+use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
+use peerproof_engine::lines::{self, Line};
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Exit, Transcript};
 
 use super::kept::{Mode, differences, is_same};
 use super::model::{self, Input, Sent, Stand, is_terminated};
 use super::shape::BOUNDS;
+use super::talk;
 use super::twins::parted;
+
+pub use http::{LIVES, SAME};
 
 /// The command of an engine on standard streams.
 pub const COMMAND: &str = "command";
@@ -36,6 +44,7 @@ const MANNERS: Manners = Manners {
     ends_at_term: "ENV-FRAME-10",
     no_process_left: "ENV-FRAME-11",
     no_file_left: "ENV-FRAME-12",
+    lives_on: LIVES,
     ..Manners::all("ENV-FRAME-01")
 };
 
@@ -88,8 +97,8 @@ impl Face for Engine {
     type Extra = Extra;
     type State = State;
 
-    fn framing(&self, _command: &str) -> Option<Framing> {
-        Some(Framing::Whole)
+    fn framing(&self, command: &str) -> Option<Framing> {
+        Some(if command == HTTP { Framing::Bodies } else { Framing::Whole })
     }
 
     fn manners(&self) -> &Manners {
@@ -103,7 +112,10 @@ impl Face for Engine {
 
     fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
         let What::Said(line) = stimulus.what else { return None };
-        let input = Input::read(&state.facts, &line.bytes);
+        let mut input = Input::read(&state.facts, &line.bytes);
+        if stimulus.how.is_some() {
+            http::read_as_body(&mut input);
+        }
         let (clause, allowed, choice) = allowed(&input);
         let sent = input.sent.map(Arc::new);
         let extra = Extra { sent, mode: state.mode, is_inferred: state.is_inferred };
@@ -111,18 +123,29 @@ impl Face for Engine {
         Some(Due::one(part))
     }
 
+    fn carried(&self, asked: &mut Asked<Self>, _: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+        http::allow(asked, how, exchange);
+    }
+
+    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+        http::status(carried)
+    }
+
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
         let quoted = || shorten(&String::from_utf8_lossy(frame.bytes), QUOTED_CHARS).into_owned();
         let broken = |clause, reason, expected: &str, got: String| {
             Reading::Broken(Finding::new(clause, reason, expected, got))
         };
-        let text = json::trim(frame.bytes);
-        let decoded = json::decode(text, &DecodeLimits::default());
         let is_error = |value: &Json| {
             value.get("error").is_some_and(is_truthy)
                 && value.get("current_stage").is_none()
                 && value.get("outputs").is_none()
         };
+        if let Some(status) = frame.status {
+            return http::read(status, frame.bytes, is_error).map_or(Reading::Blank, Reading::Message);
+        }
+        let text = json::trim(frame.bytes);
+        let decoded = json::decode(text, &DecodeLimits::default());
         match (frame.exit.unwrap_or(Exit::Code(0)), decoded) {
             // Nothing came; how it ended is told by the judge.
             (Exit::Signal(_), _) => Reading::Blank,
@@ -194,8 +217,8 @@ impl Face for Engine {
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
         match way {
-            Way::Processed => "an envelope with exit status 0",
-            Way::Refused => "a refusal with exit status 1 to 255",
+            Way::Processed => "an envelope with exit status 0, or over HTTP 200",
+            Way::Refused => "a refusal with exit status 1 to 255, or over HTTP 400 to 499",
         }
         .to_owned()
     }
@@ -208,7 +231,7 @@ impl Face for Engine {
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[what_is_kept, twins, what_stops]
+        &[what_is_kept, twins, what_stops, |_, heard| judge::not_kept(heard, http::KEEP_ALIVE)]
     }
 }
 
@@ -266,23 +289,40 @@ fn mode(transcript: &Transcript) -> (Mode, bool) {
         Some(_) => return (Mode::Advance, false),
         None => {}
     }
-    let canaries = transcript.plan.steps.iter().filter(|step| step.canary).map(|step| step.session);
-    let gave_back = |session: usize| {
-        let line = lines::of_run(transcript, session)?;
-        let sent = Input::read(&transcript.facts, &line.bytes).sent?;
-        let reply = json::decode(json::trim(&transcript.stdout(session)), &DecodeLimits::default()).ok()?;
+    let gave_back = |(bytes, reply): (Vec<u8>, Vec<u8>)| {
+        let sent = Input::read(&transcript.facts, &bytes).sent?;
+        let reply = json::decode(json::trim(&reply), &DecodeLimits::default()).ok()?;
         let has_stages_left = sent.normal.iter().all(model::has_stages_left);
         Some((is_same(&sent, &reply.value), has_stages_left))
     };
-    let seen: Vec<(bool, bool)> = canaries.filter_map(gave_back).collect();
+    let seen: Vec<(bool, bool)> = canaries(transcript).into_iter().filter_map(gave_back).collect();
     let runs_none = seen.iter().any(|(_, stages)| *stages) && seen.iter().all(|(same, _)| *same);
     (if runs_none { Mode::Identity } else { Mode::Advance }, true)
+}
+
+/// What was said as a canary, each with what came for it.
+fn canaries(transcript: &Transcript) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let is_canary = |step: usize| transcript.plan.steps.get(step).is_some_and(|step| step.canary);
+    let sessions = transcript.plan.sessions.iter().enumerate();
+    let of_session = sessions.flat_map(|(session, spec)| match spec.command.as_str() {
+        HTTP => judge::said(transcript, session)
+            .into_iter()
+            .filter(|(line, _)| is_canary(line.step))
+            .filter_map(|(line, exchange)| Some((line.bytes, exchange.body?.to_vec())))
+            .collect::<Vec<_>>(),
+        _ => lines::of_run(transcript, session)
+            .filter(|line| is_canary(line.step))
+            .map(|line| (line.bytes, transcript.stdout(session)))
+            .into_iter()
+            .collect(),
+    });
+    of_session.collect()
 }
 
 /// What is expected, with what that rests on where it is not said.
 fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
     let rests =
-        extra.is_inferred && extra.mode == Mode::Identity && ["ENV-PROC-02", "ENV-DET-01"].contains(&clause);
+        extra.is_inferred && extra.mode == Mode::Identity && ["ENV-PROC-02", "ENV-DET-01", SAME].contains(&clause);
     let why = " (it gave an envelope with stages left back; `process` under [choices] would tell)";
     if rests { expected + why } else { expected }
 }
@@ -307,6 +347,10 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
         if must_refuse {
             continue;
         }
+        if let Some(finding) = mixed_up(heard, asked, sent, reply) {
+            findings.push(finding);
+            continue;
+        }
         for it in differences(sent, reply, extra.mode) {
             let to = sent.raw.pointer(&it.at).map(Json::to_text).filter(|text| text.len() < REPAIR_BYTES);
             let expected = reasoned(it.clause, it.expected, extra);
@@ -323,14 +367,39 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
     findings
 }
 
-/// The same envelope gets the same reply, however it is written; but generated ids are never the same.
+/// That a reply over HTTP belongs to another request of the session.
+fn mixed_up(heard: &Heard<'_, Engine>, asked: &Asked<Engine>, sent: &Sent, reply: &Json) -> Option<Finding> {
+    let id = reply.get("envelope_id").filter(|id| sent.raw.get("envelope_id") != Some(id))?;
+    let has_id = |(other, _): &(&Asked<Engine>, _)| {
+        let mut parts = other.due.parts.iter().filter_map(|part| part.extra.sent.as_ref());
+        parts.any(|sent| sent.raw.get("envelope_id") == Some(id))
+    };
+    let is_mixed = heard.framing == Framing::Bodies && heard.exchanges.iter().any(has_id);
+    let own = sent.raw.get("envelope_id").map_or("an id of its own".to_owned(), Json::to_text);
+    is_mixed.then(|| {
+        let expected = format!("/envelope_id: {own}");
+        Finding::new(http::MIXED, "mixed_up", expected, reply.to_text()).at(asked.step)
+    })
+}
+
+/// The same envelope gets the same reply, however it is written and wherever it goes; but generated ids are never the same.
 fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
-    let Some((asked, extra, reply)) = envelopes(heard).next() else { return Vec::new() };
+    let normal = |extra: &Extra| extra.sent.as_ref().map(|sent| Arc::clone(sent));
+    let are_same = |other: &Part<Engine>, part: &Part<Engine>| {
+        normal(&other.extra).zip(normal(&part.extra)).is_some_and(|(one, two)| one.normal == two.normal)
+    };
+    same::twins(trace, heard, are_same).iter().flat_map(|it| parted_twins(trace, it)).collect()
+}
+
+/// What is wrong with two replies to the same envelope.
+fn parted_twins(trace: &Trace<'_, Engine>, twins: &Twins<'_, Engine>) -> Vec<Finding> {
+    let (Message::Envelope { value: other, .. }, Message::Envelope { value: reply, .. }) =
+        (twins.earlier, twins.answer)
+    else {
+        return Vec::new();
+    };
+    let (asked, extra) = (twins.asked, &twins.part.extra);
     let Some(sent) = &extra.sent else { return Vec::new() };
-    let earlier = trace.sessions.iter().filter(|other| other.session < heard.session);
-    let is_twin = |other: &Extra| other.sent.as_ref().is_some_and(|it| it.normal == sent.normal);
-    let twin = earlier.flat_map(|other| envelopes(other)).find(|(_, other, _)| is_twin(other));
-    let Some((_, _, other)) = twin else { return Vec::new() };
     let mut findings = Vec::new();
     for name in ["envelope_id", "request_id", "session_id"] {
         if sent.raw.get(name).is_none() && reply.get(name) == other.get(name) {
@@ -338,16 +407,22 @@ fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
             findings.push(Finding::new("ENV-ACC-05", "same_id", expected, reply.to_text()).at(asked.step));
         }
     }
-    let is_deterministic = extra.mode == Mode::Identity || trace.transcript.facts.claims("deterministic");
+    let is_deterministic = is_deterministic(trace.transcript, extra.mode);
     if let Some(at) = parted(sent, other, reply).filter(|_| is_deterministic) {
         let (other, reply) = (model::normal(other), model::normal(reply));
         let value = |it: &Json| it.pointer(&at).map_or("nothing".to_owned(), Json::to_text);
         let clause = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
         let clause = clause.filter(|clause| WRITTEN_OTHERWISE.contains(clause)).unwrap_or("ENV-DET-01");
+        let clause = if twins.is_of_two_channels { SAME } else { clause };
         let expected = reasoned(clause, format!("{at}: {}", value(&other)), extra);
         findings.push(Finding::new(clause, "changed", expected, value(&reply)).at(asked.step));
     }
     findings
+}
+
+/// Whether the same envelope has to get the same reply.
+fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
+    mode == Mode::Identity || transcript.facts.claims("deterministic")
 }
 
 /// A bound that stops the engine is told. What shows it: the envelope of a canary whose counter the engine raised comes back
@@ -388,7 +463,26 @@ fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Findi
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    judge::judge(&Engine, transcript)
+    let mut judgement = judge::judge(&Engine, transcript);
+    let commands = || transcript.plan.sessions.iter().map(|session| session.command.as_str());
+    let is_of_both = commands().any(|name| name == HTTP) && commands().any(|name| name != HTTP);
+    if is_of_both && !is_deterministic(transcript, mode(transcript).0) {
+        let why = "not_deterministic: two replies of an engine that runs stages are not compared";
+        judgement.untestable.get_or_insert_with(|| why.to_owned());
+    }
+    judgement
+}
+
+/// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.
+pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+    let id = |bytes: &[u8]| {
+        let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
+        decoded.value.get("envelope_id").cloned()
+    };
+    let Act::Send { payload, .. } = &step.act else { return false };
+    let own = payload.expand(&Vars::new()).ok().and_then(|bytes| id(&bytes));
+    let is_own = |id: &Json| id.as_str().is_some_and(|id| id.starts_with(talk::CANARY_ID));
+    own.filter(is_own).is_some_and(|own| id(frame) == Some(own))
 }
 
 /// Refuses a plan whose aims are not wholly read.

@@ -1,5 +1,6 @@
 //! Envelopes of every version level, as drawn.
 
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::free_data;
 use peerproof_engine::json::Json;
@@ -7,6 +8,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::rng::Rng;
 
+use super::face::COMMAND;
 use super::shape::{self, Shape, What};
 use super::talk::{self, Talk};
 
@@ -24,8 +26,9 @@ const TIMES: &[&str] = &[
 ];
 
 /// A conversation: a canary and a few envelopes, some of them wrong in one place.
-pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
-    let mut talk = Talk::new();
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let is_server = !facts.commands.contains(COMMAND) && facts.commands.contains(HTTP);
+    let mut talk = Talk::new(if is_server { HTTP } else { COMMAND });
     for _ in 0..rng.range(1..=4) {
         let mut text = envelope(rng);
         if rng.chance(1, 4) {

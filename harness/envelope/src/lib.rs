@@ -3,13 +3,15 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::Plan;
+use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
+use peerproof_engine::transport::http;
 
 pub mod cases;
 pub mod config;
@@ -59,7 +61,20 @@ impl Boundary for Envelope {
     }
 
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND])]
+        vec![(Side::Provider, vec![face::COMMAND, HTTP])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        let over_http = argv.iter().any(|word| http::is_of_server(word));
+        (if over_http { HTTP } else { face::COMMAND }, Side::Provider)
+    }
+
+    fn http_path(&self) -> &'static str {
+        "/api/v1/process"
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        face::answers_canary(step, frame)
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
@@ -76,7 +91,7 @@ impl Boundary for Envelope {
 
     fn usual_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
-        facts.commands.insert(face::COMMAND.to_owned());
+        facts.commands.extend([face::COMMAND, HTTP].map(str::to_owned));
         facts.features.insert("deterministic".to_owned(), true.into());
         facts
     }

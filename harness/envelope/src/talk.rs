@@ -1,11 +1,12 @@
-//! Builds conversations: a process for each envelope.
+//! Builds conversations: a process for each envelope, or one server for all of them.
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::Aim;
 use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
-use super::face::COMMAND;
+use super::face::{COMMAND, LIVES};
 use super::shape;
 
 /// Calls of a chain at the most.
@@ -17,56 +18,115 @@ pub const PLAIN: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"r
 /// The six agents in their order.
 const STAGES: &str = r#"["perception","intent","plan","execution","critic","integration"]"#;
 
+/// How the ids of canaries begin that come behind something else.
+pub const CANARY_ID: &str = "env_ca";
+
 /// A conversation in the making.
-#[derive(Default)]
 pub struct Talk {
     plan: Plan,
+    command: &'static str,
+    /// Ids that were given away.
+    ids: usize,
 }
 
 impl Talk {
     /// A conversation that begins with two canaries; the stages that the second names show whether the engine runs any.
-    pub fn new() -> Self {
-        let mut talk = Self { plan: Plan { by_model: true, ..Plan::default() } };
+    pub fn new(command: &'static str) -> Self {
+        let plan = Plan { by_model: true, ..Plan::default() };
+        let mut talk = Self { plan, command, ids: 0 };
         talk.canary(PLAIN).canary(&with(PLAIN, [("stage_order", STAGES)]));
         talk
+    }
+
+    /// Goes on over another channel.
+    pub fn over(&mut self, command: &'static str) -> &mut Self {
+        self.end();
+        self.command = command;
+        self.canary(PLAIN)
     }
 
     fn aimed(&self, clause: &str, reason: Option<&str>, act: Act) -> Step {
         let aim = Aim { clause: clause.into(), reason: reason.map(str::to_owned) };
         let session = self.plan.sessions.len() - 1;
-        Step { session, expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }
+        let http = (self.command == HTTP && matches!(act, Act::Send { .. })).then(Carriage::post);
+        Step { session, http, expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }
     }
 
+    /// A session for what comes next: a process of its own, or the one server.
     fn open(&mut self) {
-        self.plan.sessions.push(Session { command: COMMAND.to_owned(), ..Session::default() });
+        let is_server = |session: &Session| session.command == HTTP;
+        if self.command != HTTP || !self.plan.sessions.last().is_some_and(is_server) {
+            self.plan.sessions.push(Session { command: self.command.to_owned(), ..Session::default() });
+        }
+    }
+
+    /// Writes to the peer; the end of its input is the end of a message but over HTTP.
+    fn write(&mut self, clause: &str, reason: Option<&str>, payload: Payload, chunking: Chunking) {
+        self.open();
+        let await_frames = u32::from(self.command == HTTP);
+        let canary = reason.is_some();
+        let send = self.aimed(clause, reason, Act::Send { payload, chunking, await_frames });
+        self.plan.steps.push(Step { canary, ..send });
+        if self.command != HTTP {
+            let session = self.plan.sessions.len() - 1;
+            self.plan.steps.push(Step { canary, session, ..Step::new(Act::Finish) });
+        }
+    }
+
+    /// Ends the server, where there is one.
+    fn end(&mut self) {
+        if self.command == HTTP {
+            let session = self.plan.sessions.len() - 1;
+            self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
+        }
     }
 
     /// An envelope whose answer shows that the peer works.
     pub fn canary(&mut self, text: &str) -> &mut Self {
-        self.open();
-        let act = Act::Send { payload: Payload::text(text), chunking: Chunking::Whole, await_frames: 0 };
-        let send = Step { canary: true, ..self.aimed("ENV-FRAME-01", Some(CANARY_FAILED), act) };
-        let finish = Step { canary: true, session: send.session, ..Step::new(Act::Finish) };
-        self.plan.steps.extend([send, finish]);
+        let clause = if self.command == HTTP { "ENV-HTTP-01" } else { "ENV-FRAME-01" };
+        self.write(clause, Some(CANARY_FAILED), Payload::text(text), Chunking::Whole);
         self
     }
 
-    /// An input that is about `clause`, to a process of its own.
-    pub fn send(&mut self, clause: &str, payload: Payload, chunking: Chunking) -> &mut Self {
-        self.open();
-        let send = self.aimed(clause, None, Act::Send { payload, chunking, await_frames: 0 });
-        let finish = Step { session: send.session, ..Step::new(Act::Finish) };
-        self.plan.steps.extend([send, finish]);
+    /// An envelope over HTTP whose answer shows that nothing before it has hurt.
+    pub fn canary_behind(&mut self) -> &mut Self {
+        self.ids += 1;
+        let id = format!("\"{CANARY_ID}{:014x}\"", self.ids);
+        let text = with(PLAIN, [("envelope_id", id.as_str())]);
+        self.write(LIVES, Some(CANARY_FAILED), Payload::text(text), Chunking::Whole);
         self
+    }
+
+    /// An id that no other envelope of the conversation has, as JSON.
+    pub fn own_id(&mut self) -> String {
+        self.ids += 1;
+        format!("\"env_{:016x}\"", self.ids)
+    }
+
+    /// An input that is about `clause`, to a process of its own, or over HTTP with a canary behind it.
+    pub fn send(&mut self, clause: &str, payload: Payload, chunking: Chunking) -> &mut Self {
+        self.write(clause, None, payload, chunking);
+        if self.command == HTTP {
+            self.canary_behind();
+        }
+        self
+    }
+
+    /// An input over HTTP that is carried so; so many replies are waited for.
+    pub fn carry(&mut self, clause: &str, payload: Payload, chunking: Chunking, how: Carriage, awaited: u32) {
+        self.open();
+        let act = Act::Send { payload, chunking, await_frames: awaited };
+        let send = self.aimed(clause, None, act);
+        self.plan.steps.push(Step { http: Some(how), ..send });
     }
 
     /// The output is fed back until it is terminated, so many calls at the most.
     pub fn chain(&mut self, clause: &str, first: Payload, calls: usize) -> &mut Self {
         for call in 0..calls {
             let payload = if call == 0 { first.clone() } else { Payload::default().var("envelope") };
-            self.send(clause, payload, Chunking::Whole);
-            if let Some(finish) = self.plan.steps.last_mut().filter(|_| call + 1 < calls) {
-                finish.capture = Some(Capture {
+            self.write(clause, None, payload, Chunking::Whole);
+            if let Some(last) = self.plan.steps.last_mut().filter(|_| call + 1 < calls) {
+                last.capture = Some(Capture {
                     pointer: String::new(),
                     var: "envelope".to_owned(),
                     secret: false,
@@ -77,7 +137,7 @@ impl Talk {
         self
     }
 
-    /// Anything else that is done to a process of its own.
+    /// Anything else that is done to a process of its own, or to the server.
     pub fn acts(&mut self, clause: &str, acts: &[Act]) -> &mut Self {
         self.open();
         for act in acts {
@@ -88,7 +148,8 @@ impl Talk {
     }
 
     /// The conversation.
-    pub fn plan(self) -> Plan {
+    pub fn plan(mut self) -> Plan {
+        self.end();
         self.plan
     }
 }

@@ -91,7 +91,7 @@ impl Boundary for JsonRpc {
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
         match self.command_name("command", None, argv).as_str() {
             client::COMMAND => (client::COMMAND, Side::Consumer),
-            _ if argv.iter().any(|word| listens(word)) => (HTTP, Side::Provider),
+            _ if argv.iter().any(|word| http::is_of_server(word)) => (HTTP, Side::Provider),
             _ => ("command", Side::Provider),
         }
     }
@@ -216,9 +216,4 @@ impl Boundary for JsonRpc {
 /// Whether the harness plays a server for a client.
 fn is_played(plan: &Plan) -> bool {
     plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
-}
-
-/// Whether a word of a command line is about a server that is spoken to over HTTP.
-fn listens(word: &str) -> bool {
-    word.contains("{port}") || word.contains("{addr}") || word.starts_with(http::URL_PREFIX)
 }

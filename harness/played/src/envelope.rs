@@ -117,7 +117,7 @@ mod tests {
         let budget = peerproof_engine::budget::Budget::default();
         let lab =
             Lab { peer: &peer, budget, actor_exe: &actor_exe, scratch: scratch.path(), timeout_scale: 1.0 };
-        let mut talk = Talk::new();
+        let mut talk = Talk::new(COMMAND);
         talk.send("ENV-KEEP-01", Payload::text(text), Chunking::Whole);
         let transcript = lab.execute("test", &talk.plan()).unwrap();
         let findings = boundary::judge(peer.boundary, &transcript).findings;

@@ -2,7 +2,10 @@
 //!
 //! The body of a reply answers the body of its own request and no other.
 
-use crate::lines::Line;
+use super::Heard;
+use crate::face::{Asked, Face};
+use crate::finding::Finding;
+use crate::lines::{self, Line};
 use crate::transcript::{Kind, Transcript};
 
 /// What HTTP made of one request.
@@ -16,6 +19,8 @@ pub struct Exchange<'a> {
     pub wholly_sent: bool,
     /// Its connection ended without a word about it, and it was sent again.
     pub was_dropped: bool,
+    /// Value of `Content-Type` of the reply.
+    pub content_type: Option<&'a str>,
     /// The body of the reply.
     pub body: Option<&'a [u8]>,
     /// Its place among the replies of the session, from 1.
@@ -56,13 +61,14 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::HttpReply { step, of_step, status, body_bytes, keeps_open, body, .. } => {
+            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, body, .. } => {
                 current = places.binary_search(&(*step, *of_step)).ok();
                 place += 1;
                 if let Some(at) = current {
                     let (status, body_bytes, keeps_open) = (*status, *body_bytes, *keeps_open);
                     all[at].reply = Some(Reply { status, body_bytes, keeps_open });
                     (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
+                    all[at].content_type = content_type.as_deref();
                     all[at].body = body.as_ref().map(|body| body.0.as_slice());
                 }
             }
@@ -85,4 +91,29 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
         }
     }
     all
+}
+
+/// What was said over HTTP in a session, each with what became of it.
+pub fn said(transcript: &Transcript, session: usize) -> Vec<(Line, Exchange<'_>)> {
+    let lines = lines::of_session(transcript, session);
+    let exchanges = exchanges(transcript, session, &lines);
+    lines.into_iter().zip(exchanges).collect()
+}
+
+/// Says under `clause` that connections end behind a reply, where a step is about that.
+pub fn not_kept<F: Face>(heard: &Heard<'_, F>, clause: &'static str) -> Vec<Finding> {
+    let about = |asked: &Asked<F>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+    let pairs = || {
+        let about = heard.exchanges.iter().filter(|(asked, _)| about(asked));
+        about.filter_map(|(asked, _)| Some((*asked, &heard.carriages[asked.line?])))
+    };
+    let dropped = pairs().find(|(_, exchange)| exchange.was_dropped);
+    let closed = pairs().find(|(_, exchange)| exchange.reply.is_some_and(|reply| !reply.keeps_open));
+    let (asked, got) = match (dropped, closed) {
+        (Some((asked, _)), _) => (asked, "closed without a word after a reply"),
+        (None, Some((asked, _))) => (asked, "the reply says that the connection ends"),
+        (None, None) => return Vec::new(),
+    };
+    let expected = "a connection goes on after a reply";
+    vec![Finding::new(clause, "closed", expected, got).at(asked.step)]
 }

@@ -53,11 +53,16 @@ impl Run<'_> {
                     self.await_answers(index, step);
                 } else if *await_frames > 0 {
                     self.await_reply(index, step);
-                    if let Some(capture) = &step.capture
-                        && self.capture(session, capture).is_none()
-                    {
+                    match &step.capture {
+                        Some(capture) if capture.until.is_some() => {
+                            let reply = self.last_frame(session).unwrap_or_default();
+                            self.complete = !self.capture_output(&reply, capture);
+                        }
                         // Later steps need the value: this conversation can go no further.
-                        self.live[session].over = true;
+                        Some(capture) if self.capture(session, capture).is_none() => {
+                            self.live[session].over = true;
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -69,7 +74,8 @@ impl Run<'_> {
                 self.await_end(session, self.stretched(step.allow_ms), start);
                 self.end(session);
                 if let Some(capture) = &step.capture {
-                    self.complete = !self.capture_output(session, capture);
+                    let output = stdout(&self.events, session);
+                    self.complete = !self.capture_output(&output, capture);
                 }
             }
             Act::CloseStdin => {

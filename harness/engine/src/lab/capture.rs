@@ -6,7 +6,6 @@ use super::Run;
 use crate::json::{self, DecodeLimits, Json};
 use crate::near_miss;
 use crate::plan::{Act, Capture};
-use crate::transcript::stdout;
 
 /// What a reply holds for later payloads.
 pub(crate) struct Taken {
@@ -38,15 +37,20 @@ impl Taken {
 impl Run<'_> {
     /// Takes a value out of the last frame; nothing where it is not there.
     pub(super) fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
-        let last = self.live[session].frames_awaited.checked_sub(1);
-        let frame = last.and_then(|index| self.frame(session, index))?;
+        let frame = self.last_frame(session)?;
         self.learn_from(Taken::of(&frame, capture).value.as_ref()?, capture);
         Some(())
     }
 
-    /// The same of all that the process of a session wrote; whether the conversation goes on.
-    pub(super) fn capture_output(&mut self, session: usize, capture: &Capture) -> bool {
-        let taken = Taken::of(&stdout(&self.events, session), capture);
+    /// The last frame that was waited for.
+    pub(super) fn last_frame(&self, session: usize) -> Option<Vec<u8>> {
+        let last = self.live[session].frames_awaited.checked_sub(1);
+        last.and_then(|index| self.frame(session, index))
+    }
+
+    /// The same of all that came for a step of a chain; whether the conversation goes on.
+    pub(super) fn capture_output(&mut self, output: &[u8], capture: &Capture) -> bool {
+        let taken = Taken::of(output, capture);
         let goes_on = taken.value.is_some() && !taken.completes(self.captured.as_ref(), capture);
         if let Some(value) = taken.value.as_ref().filter(|_| goes_on) {
             self.learn_from(value, capture);

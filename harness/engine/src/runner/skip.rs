@@ -18,6 +18,10 @@ pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verd
         }
         return Some(Verdict::Untestable(format!("no_command: the peer has no `{}` command", check.command)));
     }
+    if let Some(command) = check.command_too.as_ref().filter(|name| !peer.commands.contains_key(*name)) {
+        let claim = if command == HTTP { HTTP } else { STREAMS };
+        return Some(Verdict::NotClaimed(claim.to_owned()));
+    }
     for feature in check.feature.iter().chain(&check.features_too) {
         if !peer.facts.claims(feature) {
             return Some(Verdict::NotClaimed(feature.clone()));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Round, is_first_canary};
 use crate::check::Check;
 use crate::facts::Facts;
+use crate::judge;
 use crate::lab::Taken;
 use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
@@ -40,10 +41,17 @@ pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
 
 /// Whether the reply before a step made the conversation complete.
 fn is_complete(transcript: &Transcript, step: usize) -> bool {
-    let finished = transcript.plan.steps[..step].iter().rev().filter(|step| step.act == Act::Finish);
-    let mut taken = finished.filter_map(|step| {
-        let capture = step.capture.as_ref()?;
-        Some((Taken::of(&transcript.stdout(step.session), capture), capture))
+    let before = transcript.plan.steps[..step].iter().enumerate().rev();
+    let mut taken = before.filter_map(|(at, step)| {
+        let capture = step.capture.as_ref().filter(|capture| capture.until.is_some())?;
+        let output = match step.act {
+            Act::Finish => transcript.stdout(step.session),
+            _ => {
+                let said = judge::said(transcript, step.session);
+                said.iter().find(|(line, _)| line.step == at)?.1.body?.to_vec()
+            }
+        };
+        Some((Taken::of(&output, capture), capture))
     });
     let Some((last, capture)) = taken.next() else { return false };
     last.completes(taken.next().map(|(before, _)| before).as_ref(), capture)

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
-pub use self::start::{FreeAddress, Start, StartFault, URL_PREFIX, free_address, placeholders, start};
+pub use self::start::{
+    FreeAddress, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
+};
 use super::child::ChildConnection;
 use super::inbox::micros;
 use super::{Connection, Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
@@ -107,62 +109,82 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
+            Framing::Short(_) | Framing::OpenChunks(_) => Then::EndAndReply,
             Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
             Framing::Held => Then::Hold,
             Framing::Cut => Then::Close,
         };
-        let bytes = if how.is_raw() { body.to_vec() } else { self.request(body, how) };
+        let (mut bytes, mut behind) = (body.to_vec(), Vec::new());
+        if !how.is_raw() {
+            let (head, body) = self.request(body, how);
+            bytes = head;
+            match how.held_back {
+                true => behind = body,
+                false => bytes.extend(body),
+            }
+        }
         let exchange = Exchange {
             step,
             of_step,
             connection: how.connection,
             bytes,
+            behind,
             chunking,
+            pipelined: how.pipelined,
+            host: how.host,
             is_head: how.method == "HEAD",
             then,
             queued_at_us: self.now_us(),
-            retried: false,
+            // What was cut short on purpose says nothing the second time.
+            retried: how.is_cut(),
         };
         self.lane(how.connection).queue.push_back(exchange);
     }
 
-    /// The bytes of a request.
-    fn request(&self, body: &[u8], how: &Carriage) -> Vec<u8> {
+    /// The head of a request, and what follows it.
+    fn request(&self, body: &[u8], how: &Carriage) -> (Vec<u8>, Vec<u8>) {
         let Place { host, path, .. } = &self.place;
-        let mut text = format!(
-            "{} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: peerproof\r\nAccept: application/json\r\n",
+        let path = how.path.as_ref().unwrap_or(path);
+        let version = if how.http_1_0 { "1.0" } else { "1.1" };
+        let mut head = format!(
+            "{} {path} HTTP/{version}\r\nHost: {host}\r\nUser-Agent: peerproof\r\nAccept: application/json\r\n",
             how.method
         );
         if let Some(content_type) = &how.content_type {
-            text.push_str(&format!("Content-Type: {content_type}\r\n"));
+            head.push_str(&format!("Content-Type: {content_type}\r\n"));
         }
         if how.gzip.is_some() {
-            text.push_str("Content-Encoding: gzip\r\n");
+            head.push_str("Content-Encoding: gzip\r\n");
         }
+        how.headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
         let packed = how.gzip.and_then(|packing| packing.pack(body).ok());
         let body = packed.as_deref().unwrap_or(body);
-        let mut bytes = text.into_bytes();
+        let mut bytes = Vec::new();
         match how.framing {
-            Framing::Chunked(size) | Framing::ExtendedChunks(size) => {
+            Framing::Chunked(size) | Framing::ExtendedChunks(size) | Framing::OpenChunks(size) => {
                 let (extension, trailer) = match how.framing {
                     Framing::ExtendedChunks(_) => (";part=1;word=\"a b\"", "X-Sent-By: peerproof\r\n"),
                     _ => ("", ""),
                 };
-                bytes.extend(b"Transfer-Encoding: chunked\r\n\r\n");
+                head.push_str("Transfer-Encoding: chunked\r\n");
                 for chunk in body.chunks((size as usize).max(1)) {
                     bytes.extend(format!("{:x}{extension}\r\n", chunk.len()).into_bytes());
                     bytes.extend_from_slice(chunk);
                     bytes.extend(b"\r\n");
                 }
-                bytes.extend(format!("0{extension}\r\n{trailer}\r\n").into_bytes());
+                if !how.is_cut() {
+                    bytes.extend(format!("0{extension}\r\n{trailer}\r\n").into_bytes());
+                }
             }
-            _ if body.is_empty() && how.method != "POST" => bytes.extend(b"\r\n"),
-            _ => {
-                bytes.extend(format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes());
+            _ if body.is_empty() && how.method != "POST" => {}
+            framing => {
+                let missing = if let Framing::Short(missing) = framing { missing as usize } else { 0 };
+                head.push_str(&format!("Content-Length: {}\r\n", body.len() + missing));
                 bytes.extend_from_slice(body);
             }
         }
-        bytes
+        head.push_str("\r\n");
+        (head.into_bytes(), bytes)
     }
 
     /// Does everything that can be done without waiting.
@@ -194,7 +216,7 @@ impl HttpConnection {
         }
         let mut ended_while_idle = false;
         if is_free && let Some(link) = &lane.link {
-            let idle = if link.is_over { Idle::Open } else { link.idle() };
+            let idle = if link.is_over || link.is_ahead() { Idle::Open } else { link.idle() };
             ended_while_idle = idle == Idle::Closed;
             if link.is_over || idle != Idle::Open {
                 lane.link = None;
@@ -217,13 +239,17 @@ impl HttpConnection {
                 Some(link) => Ok(link),
                 None => {
                     let patience = end.saturating_duration_since(Instant::now()).min(CONNECT_PATIENCE);
-                    Link::connect(&self.place.address, patience)
+                    let mut address = self.place.address;
+                    exchange.host.into_iter().for_each(|host| address.set_ip(host));
+                    Link::connect(&address, patience)
                 }
             };
             match link {
                 Ok(mut link) => {
-                    link.begin(exchange, room);
-                    self.lane(number).link = Some(link);
+                    let lane = self.lane(number);
+                    let ahead = lane.queue.iter_mut().take_while(|next| next.pipelined);
+                    link.begin(exchange, room, ahead);
+                    lane.link = Some(link);
                 }
                 Err(error) => {
                     let why = format!("no connection: {}", error.kind());
@@ -241,7 +267,7 @@ impl HttpConnection {
         let Some((exchange, how)) = link.advance(buffer) else { return false };
         let carried = link.carried;
         match exchange.then {
-            Then::Reply => {}
+            Then::Reply | Then::EndAndReply => {}
             Then::Hold => {
                 let link = self.lane(number).link.take();
                 if self.aside.len() < ASIDE_MAX {

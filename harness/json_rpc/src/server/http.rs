@@ -9,7 +9,7 @@ use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::json::Json;
-use peerproof_engine::judge::{Carried, Exchange, Heard, Trace};
+use peerproof_engine::judge::{Carried, Exchange, Heard, Trace, not_kept};
 use peerproof_engine::lines::Line;
 
 const RESULT_STATUS: &str = "RPC-HTTP-01";
@@ -169,18 +169,5 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
 
 /// Whether connections can be kept, where a step is about that.
 pub fn connections(_: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Finding> {
-    let about = |asked: &Asked<Server>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == KEEP_ALIVE);
-    let pairs = || {
-        let about = heard.exchanges.iter().filter(|(asked, _)| about(asked));
-        about.filter_map(|(asked, _)| Some((*asked, &heard.carriages[asked.line?])))
-    };
-    let dropped = pairs().find(|(_, exchange)| exchange.was_dropped);
-    let closed = pairs().find(|(_, exchange)| exchange.reply.is_some_and(|reply| !reply.keeps_open));
-    let (asked, got) = match (dropped, closed) {
-        (Some((asked, _)), _) => (asked, "closed without a word after a reply"),
-        (None, Some((asked, _))) => (asked, "the reply says that the connection ends"),
-        (None, None) => return Vec::new(),
-    };
-    let expected = "a connection goes on after a reply";
-    vec![Finding::new(KEEP_ALIVE, "closed", expected, got).at(asked.step)]
+    not_kept(heard, KEEP_ALIVE)
 }

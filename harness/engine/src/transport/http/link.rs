@@ -1,9 +1,9 @@
 //! One TCP connection to a peer: writes requests cut as their chunking says, reads replies.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -16,6 +16,8 @@ use crate::transport::outbox::Outbox;
 /// Writes and reads in a row before others get their turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
+/// How long a body is held back.
+const HELD_BACK: Duration = Duration::from_secs(1);
 
 /// Something to be carried: a request with its place in the plan, or bytes that nobody answers for.
 #[derive(Debug, Clone)]
@@ -24,7 +26,13 @@ pub(super) struct Exchange {
     pub(super) of_step: usize,
     pub(super) connection: u32,
     pub(super) bytes: Vec<u8>,
+    /// Follows once the server says that it may, or after a while.
+    pub(super) behind: Vec<u8>,
     pub(super) chunking: Chunking,
+    /// It may be written before the one in front of it is answered.
+    pub(super) pipelined: bool,
+    /// Where its connection leads, if not to the place of the server.
+    pub(super) host: Option<IpAddr>,
     /// It asks for the head of a reply only.
     pub(super) is_head: bool,
     /// Whether a reply is awaited; else: what becomes of the connection.
@@ -39,6 +47,8 @@ pub(super) struct Exchange {
 pub(super) enum Then {
     /// A reply.
     Reply,
+    /// The end of what is written, and a reply.
+    EndAndReply,
     /// Nothing; the connection stays open.
     Hold,
     /// The connection is closed.
@@ -86,6 +96,11 @@ pub(super) struct Link {
     /// Exchanges that it carried before this one.
     pub(super) carried: u32,
     wholly_sent: bool,
+    begun: Instant,
+    /// How many of the exchanges that follow are written already.
+    ahead: usize,
+    /// What came behind the last reply.
+    surplus: Vec<u8>,
     /// It can carry no further exchange.
     pub(super) is_over: bool,
     /// It stays open until the session ends.
@@ -104,6 +119,9 @@ impl Link {
             exchange: None,
             carried: 0,
             wholly_sent: true,
+            begun: Instant::now(),
+            ahead: 0,
+            surplus: Vec::new(),
             is_over: false,
             is_held: false,
         })
@@ -118,6 +136,11 @@ impl Link {
         if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }
 
+    /// Whether the next exchange was written already.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+
     /// What became of a connection while nothing was asked on it.
     pub(super) fn idle(&self) -> Idle {
         let mut byte = [0];
@@ -128,10 +151,25 @@ impl Link {
         }
     }
 
-    pub(super) fn begin(&mut self, exchange: Exchange, body_bytes_max: usize) {
-        self.outbox = Outbox::default();
-        self.outbox.push(exchange.bytes.clone(), exchange.chunking);
+    /// Begins an exchange; those that `follow` it in a pipeline are written with it.
+    pub(super) fn begin<'a>(
+        &mut self,
+        exchange: Exchange,
+        body_bytes_max: usize,
+        follow: impl Iterator<Item = &'a mut Exchange>,
+    ) {
         self.reader = Reader::new(body_bytes_max, exchange.is_head);
+        self.begun = Instant::now();
+        if self.ahead > 0 {
+            self.ahead -= 1;
+        } else {
+            self.outbox = Outbox::default();
+            self.outbox.push(exchange.bytes.clone(), exchange.chunking);
+            for next in follow {
+                self.outbox.push(next.bytes.clone(), next.chunking);
+                self.ahead += 1;
+            }
+        }
         self.wholly_sent = false;
         self.exchange = Some(exchange);
     }
@@ -140,7 +178,7 @@ impl Link {
     pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
         let then = self.exchange.as_ref()?.then;
         self.write();
-        if then != Then::Reply {
+        if !matches!(then, Then::Reply | Then::EndAndReply) {
             if self.outbox.is_empty() {
                 self.is_over = true;
                 self.is_held = then == Then::Hold;
@@ -167,8 +205,8 @@ impl Link {
 
     /// Ends an exchange whose reply is not complete, where some of it came.
     pub(super) fn give_up(&mut self) -> Option<(Exchange, Ended)> {
-        let awaits = self.exchange.as_ref().is_some_and(|exchange| exchange.then == Then::Reply);
-        if !awaits || self.reader.is_untouched() {
+        let awaits = |exchange: &Exchange| matches!(exchange.then, Then::Reply | Then::EndAndReply);
+        if !self.exchange.as_ref().is_some_and(awaits) || self.reader.is_untouched() {
             return None;
         }
         let fault = Fault::Malformed(format!("{}, and no more", self.reader.so_far()));
@@ -182,10 +220,10 @@ impl Link {
 
     fn write(&mut self) {
         for _ in 0..WRITES_IN_A_ROW {
-            let Some(chunk) = self.outbox.next() else {
-                self.wholly_sent = true;
+            if self.outbox.is_empty() && !self.refill() {
                 return;
-            };
+            }
+            let Some(chunk) = self.outbox.next() else { return };
             let (length, paced) = (chunk.bytes.len(), chunk.paced);
             match rustix::net::send(&self.socket, chunk.bytes, SendFlags::NOSIGNAL) {
                 Ok(written) => {
@@ -210,7 +248,34 @@ impl Link {
         }
     }
 
+    /// Takes what follows what is written, or says that nothing does, for now or at all.
+    fn refill(&mut self) -> bool {
+        let Some(exchange) = self.exchange.as_mut().filter(|_| !self.wholly_sent && !self.is_over) else { return false };
+        if !exchange.behind.is_empty() {
+            let may_follow = self.reader.says_continue() || self.begun.elapsed() >= HELD_BACK;
+            if may_follow {
+                let behind = std::mem::take(&mut exchange.behind);
+                // Should it be sent again, then at once.
+                exchange.bytes.extend_from_slice(&behind);
+                self.outbox.push(behind, exchange.chunking);
+            }
+            return may_follow;
+        }
+        if exchange.then == Then::EndAndReply {
+            let _ = self.socket.shutdown(Shutdown::Write);
+            self.is_over = true;
+        }
+        self.wholly_sent = true;
+        false
+    }
+
     fn read(&mut self, buffer: &mut [u8]) -> Result<(), Fault> {
+        let ahead = std::mem::take(&mut self.surplus);
+        let taken = self.reader.take(&ahead)?;
+        if self.reader.is_done() {
+            self.keep_surplus(&ahead[taken..]);
+            return Ok(());
+        }
         for _ in 0..READS_IN_A_ROW {
             match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((0, _)) => return self.reader.end(),
@@ -219,8 +284,7 @@ impl Link {
                     let _ = sockopt::set_tcp_quickack(&self.socket, true);
                     let taken = self.reader.take(&buffer[..count])?;
                     if taken < count {
-                        // More than was announced: nothing on this connection can be trusted.
-                        self.is_over = true;
+                        self.keep_surplus(&buffer[taken..count]);
                     }
                     if self.reader.is_done() {
                         return Ok(());
@@ -235,5 +299,13 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// Keeps what came behind a reply for the one after it. Where none is due, nothing on this connection can be trusted.
+    fn keep_surplus(&mut self, bytes: &[u8]) {
+        match self.ahead {
+            0 => self.is_over |= !bytes.is_empty(),
+            _ => self.surplus = bytes.to_vec(),
+        }
     }
 }

@@ -84,6 +84,11 @@ impl Reader {
         self.head_bytes == 0 && self.interim == 0
     }
 
+    /// Whether an interim reply came.
+    pub(super) fn says_continue(&self) -> bool {
+        self.interim > 0
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
     }

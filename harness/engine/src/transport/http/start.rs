@@ -15,6 +15,11 @@ use crate::transport::{Connection, Log, Until};
 /// How the address of a server begins.
 pub const URL_PREFIX: &str = "http://";
 
+/// Whether a word of a command line is about a server that is spoken to over HTTP.
+pub fn is_of_server(word: &str) -> bool {
+    word.contains("{port}") || word.contains("{addr}") || word.starts_with(URL_PREFIX)
+}
+
 /// Ports that are given to servers: below those that the system gives to connections.
 const PORTS: std::ops::Range<u32> = 15_000..31_000;
 /// Ports behind them, on which programs like this one tell each other what they are about to give.

@@ -1,0 +1,157 @@
+//! What HTTP adds: how a request was carried, and what the head of a reply says.
+
+use peerproof_engine::carriage::Carriage;
+use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::json::{self, DecodeLimits};
+use peerproof_engine::judge::{Carried, Exchange};
+use peerproof_engine::payload::shorten;
+
+use super::super::model::{Input, Stand};
+use super::{Engine, Message, QUOTED_CHARS, Way};
+
+const ANSWER: &str = "ENV-HTTP-01";
+const TYPE: &str = "ENV-HTTP-02";
+const REFUSAL: &str = "ENV-HTTP-03";
+const ERROR_BODY: &str = "ENV-HTTP-04";
+/// Whatever it is sent, a server lives on and nothing after it suffers.
+pub const LIVES: &str = "ENV-HTTP-05";
+const OF_CONTENT: &str = "ENV-HTTP-06";
+const OF_PATH: &str = "ENV-HTTP-07";
+const OF_METHOD: &str = "ENV-HTTP-08";
+const OF_SIZE: &str = "ENV-HTTP-09";
+const OF_TYPE: &str = "ENV-HTTP-10";
+const ELSEWHERE: &str = "ENV-HTTP-13";
+const BEHIND: &str = "ENV-HTTP-14";
+/// Connections go on behind a reply.
+pub const KEEP_ALIVE: &str = "ENV-HTTP-18";
+const CUT: &str = "ENV-HTTP-20";
+/// Requests at the same time do not mix.
+pub const MIXED: &str = "ENV-HTTP-23";
+const LOOPBACK: &str = "ENV-HTTP-24";
+/// The same envelope over both channels.
+pub const SAME: &str = "ENV-HTTP-25";
+
+/// What is over the limit.
+const OVER_SIZE: &str = "ENV-SIZE-02";
+
+/// A body is one entity: what follows the envelope in it is no longer open.
+pub fn read_as_body(input: &mut Input) {
+    let traits = input.sent.iter_mut().flat_map(|sent| &mut sent.traits).chain(&mut input.traits);
+    for it in traits.filter(|it| it.clause == "ENV-FRAME-03") {
+        (it.stand, it.clause) = (Stand::Refuse, BEHIND);
+    }
+}
+
+/// The request is one for this service: by its path and its method.
+fn is_for_it(how: &Carriage) -> bool {
+    how.method == "POST" && how.path.is_none()
+}
+
+/// Adds what the way of a request allows beside what its bytes do.
+pub fn allow(asked: &mut Asked<Engine>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
+    let refused = || Allowed::answer(Way::Refused);
+    let is_over_size =
+        part.extra.sent.as_ref().is_some_and(|sent| sent.traits.iter().any(|it| it.clause == OVER_SIZE));
+    let anything = match () {
+        () if how.is_cut() => Some((CUT, vec![refused(), Allowed::silence()])),
+        () if how.host.is_some() => Some((LOOPBACK, vec![Allowed::silence()])),
+        () if !is_for_it(how) => Some((ELSEWHERE, vec![Allowed::answer(Way::Processed), refused()])),
+        () => None,
+    };
+    if let Some((clause, allowed)) = anything {
+        (part.clause, part.allowed, part.choice, part.extra.sent) = (clause, allowed, None, None);
+    } else if !how.is_json() && part.ways().all(|(_, way)| *way == Way::Processed) {
+        part.allowed.push(refused());
+        part.mix_choices();
+    } else if is_over_size && exchange.failure.is_some() {
+        // A connection that is reset refuses as well.
+        part.allowed.push(Allowed::silence().shows("refuse"));
+    }
+}
+
+/// What a body holds, by the status that it came with.
+pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -> Option<Message> {
+    let quoted = || shorten(&String::from_utf8_lossy(bytes), QUOTED_CHARS).into_owned();
+    let refused = || Some(Message::Refused(format!("status {status}, {}", quoted())));
+    if !matches!(status, 200..=299) {
+        return refused();
+    }
+    let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
+    match &decoded.value {
+        value if value.as_object().is_none() => None,
+        value if is_error(value) => refused(),
+        _ => Some(Message::Envelope {
+            lone_surrogates: decoded.facts.lone_surrogates,
+            value: decoded.value,
+        }),
+    }
+}
+
+/// The status of a reply, its content type, and the body of a refusal.
+pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
+    let Carried { asked, exchange, how, output, .. } = carried;
+    let (Some(status), Some(how)) = (exchange.status(), how) else { return Judgement::default() };
+    if how.is_cut() || how.host.is_some() {
+        return Judgement::default();
+    }
+    let body = exchange.body.unwrap_or_default();
+    let quoted = || shorten(&String::from_utf8_lossy(body), QUOTED_CHARS).into_owned();
+    let one = |clause: &str, expected: &str| {
+        let finding = Finding::new(clause, "http_status", expected, format!("status {status}, {}", quoted()));
+        Judgement { findings: vec![finding.at(asked.step)], ..Judgement::default() }
+    };
+    let traits = asked.due.parts.iter().flat_map(|part| &part.extra.sent).flat_map(|sent| &sent.traits);
+    let is_too_large = traits.into_iter().any(|it| it.clause == OVER_SIZE);
+    let code = |clause: &str, codes: &[u16], expected: &str| {
+        // Whoever chose another code is told so once.
+        let is_about = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+        if is_about && !codes.contains(&status) { one(clause, expected) } else { Judgement::default() }
+    };
+    if status >= 400 && has_envelope(body) {
+        let expected = "nothing, text, or JSON without `current_stage` and `outputs`";
+        return one(ERROR_BODY, expected);
+    }
+    if !is_for_it(how) {
+        let is_method = how.method != "POST";
+        return match status {
+            501 if is_method => Judgement::default(),
+            500.. => one(ELSEWHERE, "never a status of 500 and above for another path or method"),
+            _ if is_method => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
+            _ => code(OF_PATH, &[404], "404 for another path"),
+        };
+    }
+    let may_refuse = asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
+    match output.held.whole() {
+        None => one(ANSWER, "status 200 and one envelope, or a refusal"),
+        Some(Message::Envelope { .. }) if status != 200 => one(ANSWER, "an envelope with status 200"),
+        Some(Message::Envelope { .. }) => {
+            let name = exchange.content_type.and_then(|name| name.split(';').next()).unwrap_or_default();
+            if name.trim().eq_ignore_ascii_case("application/json") {
+                return Judgement::default();
+            }
+            let expected = "an envelope comes as application/json";
+            let got = exchange.content_type.unwrap_or("no content type");
+            let finding = Finding::new(TYPE, "content_type", expected, got).at(asked.step);
+            Judgement { findings: vec![finding], ..Judgement::default() }
+        }
+        // That it must not be refused says it all.
+        Some(Message::Refused(_)) if !may_refuse => Judgement::default(),
+        Some(Message::Refused(_)) if !matches!(status, 400..=499) => {
+            one(REFUSAL, "a refusal has a status of 400 to 499")
+        }
+        Some(Message::Refused(_)) if !how.is_json() => {
+            code(OF_TYPE, &[415], "415 for another content type, or the envelope treated as JSON")
+        }
+        Some(Message::Refused(_)) if is_too_large => code(OF_SIZE, &[413], "413 for what is over size"),
+        Some(Message::Refused(_)) => {
+            code(OF_CONTENT, &[400, 422], "400 for what is no JSON, 400 or 422 for what is no valid envelope")
+        }
+    }
+}
+
+fn has_envelope(body: &[u8]) -> bool {
+    let decoded = json::decode(json::trim(body), &DecodeLimits::default());
+    decoded.is_ok_and(|it| ["current_stage", "outputs"].iter().any(|name| it.value.get(name).is_some()))
+}
