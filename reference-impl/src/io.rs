@@ -15,6 +15,7 @@ pub mod policy_exec;
 mod policy_faults;
 pub mod policy_select;
 mod python_guard;
+mod python_service;
 pub mod python_tool;
 pub mod stdio;
 pub mod toolhost;

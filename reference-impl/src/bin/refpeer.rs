@@ -4,7 +4,7 @@ use std::env;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use peerproof_reference::{io, python_tool};
+use peerproof_reference::io;
 
 fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
@@ -26,9 +26,9 @@ fn main() -> ExitCode {
             let shim = [io::policy_exec::WORD];
             io::policy_select::run_policy_select(&arguments, &variables, &shim, &|selector| selector)
         }
-        Some("python-tool") => io::python_tool::run_python_tool(&arguments, &["python-tool"], |config| {
-            python_tool::machine(config)
-        }),
+        Some("python-tool") => {
+            io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine)
+        }
         Some(io::policy_exec::WORD) => io::policy_exec::run_policy_exec(&arguments),
         _ => {
             let _ = writeln!(
