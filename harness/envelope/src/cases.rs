@@ -133,12 +133,7 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
 /// The mode of rows about a peer that is spoken to in both ways.
 const BOTH: &str = "both";
 
-fn plan(
-    case: &Case<Row>,
-    command: &'static str,
-    facts: &Facts,
-    rng: &mut Rng,
-) -> Result<Plan, Untestable> {
+fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
     let mut talk = Talk::new(command);
     for row in &case.steps {
         row.perform(&case.clauses[0].0, facts, &mut talk, rng)?;

@@ -321,8 +321,9 @@ fn canaries(transcript: &Transcript) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// What is expected, with what that rests on where it is not said.
 fn reasoned(clause: &str, expected: String, extra: &Extra) -> String {
-    let rests =
-        extra.is_inferred && extra.mode == Mode::Identity && ["ENV-PROC-02", "ENV-DET-01", SAME].contains(&clause);
+    let rests = extra.is_inferred
+        && extra.mode == Mode::Identity
+        && ["ENV-PROC-02", "ENV-DET-01", SAME].contains(&clause);
     let why = " (it gave an envelope with stages left back; `process` under [choices] would tell)";
     if rests { expected + why } else { expected }
 }

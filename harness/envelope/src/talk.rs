@@ -3,10 +3,10 @@
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::Aim;
 use peerproof_engine::finding::CANARY_FAILED;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
-use super::face::{COMMAND, LIVES};
+use super::face::LIVES;
 use super::shape;
 
 /// Calls of a chain at the most.
@@ -27,13 +27,18 @@ pub struct Talk {
     command: &'static str,
     /// Ids that were given away.
     ids: usize,
+    /// Bytes that were written to the one server.
+    written: usize,
 }
+
+/// Bytes that are written to one server: it may give back several times as many.
+const SERVER_BYTES_MAX: usize = 12 << 20;
 
 impl Talk {
     /// A conversation that begins with two canaries; the stages that the second names show whether the engine runs any.
     pub fn new(command: &'static str) -> Self {
         let plan = Plan { by_model: true, ..Plan::default() };
-        let mut talk = Self { plan, command, ids: 0 };
+        let mut talk = Self { plan, command, ids: 0, written: 0 };
         talk.canary(PLAIN).canary(&with(PLAIN, [("stage_order", STAGES)]));
         talk
     }
@@ -52,17 +57,23 @@ impl Talk {
         Step { session, http, expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }
     }
 
-    /// A session for what comes next: a process of its own, or the one server.
-    fn open(&mut self) {
-        let is_server = |session: &Session| session.command == HTTP;
-        if self.command != HTTP || !self.plan.sessions.last().is_some_and(is_server) {
-            self.plan.sessions.push(Session { command: self.command.to_owned(), ..Session::default() });
+    /// A session for what comes next: a process of its own, or the one server, or another one where that was sent much.
+    fn open(&mut self, bytes: usize) {
+        let is_server = self.plan.sessions.last().is_some_and(|session| session.command == HTTP);
+        self.written += bytes;
+        if self.command == HTTP && is_server {
+            if self.written <= SERVER_BYTES_MAX {
+                return;
+            }
+            self.end();
         }
+        self.written = bytes;
+        self.plan.sessions.push(Session { command: self.command.to_owned(), ..Session::default() });
     }
 
     /// Writes to the peer; the end of its input is the end of a message but over HTTP.
     fn write(&mut self, clause: &str, reason: Option<&str>, payload: Payload, chunking: Chunking) {
-        self.open();
+        self.open(payload.len(&Vars::new()));
         let await_frames = u32::from(self.command == HTTP);
         let canary = reason.is_some();
         let send = self.aimed(clause, reason, Act::Send { payload, chunking, await_frames });
@@ -114,7 +125,7 @@ impl Talk {
 
     /// An input over HTTP that is carried so; so many replies are waited for.
     pub fn carry(&mut self, clause: &str, payload: Payload, chunking: Chunking, how: Carriage, awaited: u32) {
-        self.open();
+        self.open(payload.len(&Vars::new()));
         let act = Act::Send { payload, chunking, await_frames: awaited };
         let send = self.aimed(clause, None, act);
         self.plan.steps.push(Step { http: Some(how), ..send });
@@ -139,7 +150,7 @@ impl Talk {
 
     /// Anything else that is done to a process of its own, or to the server.
     pub fn acts(&mut self, clause: &str, acts: &[Act]) -> &mut Self {
-        self.open();
+        self.open(0);
         for act in acts {
             let step = self.aimed(clause, None, act.clone());
             self.plan.steps.push(step);

@@ -7,7 +7,7 @@ use crate::boundary::Moment;
 use crate::fixture::{Fixtures, now_us};
 use crate::payload::Payload;
 use crate::plan::{Act, Step};
-use crate::transcript::{Awaited, Kind};
+use crate::transcript::{Awaited, Kind, stdout};
 use crate::transport::in_process::UNIX_MS_AT_START;
 use crate::transport::{Pumped, Until};
 

@@ -54,13 +54,16 @@ pub fn allow(asked: &mut Asked<Engine>, how: Option<&Carriage>, exchange: &Excha
     let refused = || Allowed::answer(Way::Refused);
     let is_over_size =
         part.extra.sent.as_ref().is_some_and(|sent| sent.traits.iter().any(|it| it.clause == OVER_SIZE));
+    // The head of the reply tells what is wrong with one that should not have come.
     let anything = match () {
-        () if how.is_cut() => Some((CUT, vec![refused(), Allowed::silence()])),
-        () if how.host.is_some() => Some((LOOPBACK, vec![Allowed::silence()])),
-        () if !is_for_it(how) => Some((ELSEWHERE, vec![Allowed::answer(Way::Processed), refused()])),
+        () if how.is_cut() => Some(CUT),
+        () if how.host.is_some() => Some(LOOPBACK),
+        () if !is_for_it(how) => Some(ELSEWHERE),
         () => None,
     };
-    if let Some((clause, allowed)) = anything {
+    if let Some(clause) = anything {
+        let mut allowed = vec![Allowed::answer(Way::Processed), refused()];
+        allowed.extend((clause != ELSEWHERE).then(Allowed::silence));
         (part.clause, part.allowed, part.choice, part.extra.sent) = (clause, allowed, None, None);
     } else if !how.is_json() && part.ways().all(|(_, way)| *way == Way::Processed) {
         part.allowed.push(refused());
@@ -82,10 +85,7 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
     match &decoded.value {
         value if value.as_object().is_none() => None,
         value if is_error(value) => refused(),
-        _ => Some(Message::Envelope {
-            lone_surrogates: decoded.facts.lone_surrogates,
-            value: decoded.value,
-        }),
+        _ => Some(Message::Envelope { lone_surrogates: decoded.facts.lone_surrogates, value: decoded.value }),
     }
 }
 
@@ -93,9 +93,6 @@ pub fn read(status: u16, bytes: &[u8], is_error: impl Fn(&json::Json) -> bool) -
 pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
     let Carried { asked, exchange, how, output, .. } = carried;
     let (Some(status), Some(how)) = (exchange.status(), how) else { return Judgement::default() };
-    if how.is_cut() || how.host.is_some() {
-        return Judgement::default();
-    }
     let body = exchange.body.unwrap_or_default();
     let quoted = || shorten(&String::from_utf8_lossy(body), QUOTED_CHARS).into_owned();
     let one = |clause: &str, expected: &str| {
@@ -109,6 +106,15 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
         let is_about = asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
         if is_about && !codes.contains(&status) { one(clause, expected) } else { Judgement::default() }
     };
+    if how.host.is_some() {
+        return one(LOOPBACK, "no connection to another address than that of the server");
+    }
+    if how.is_cut() {
+        return match output.held.whole() {
+            Some(Message::Envelope { .. }) => one(CUT, "no envelope for a body that is cut short"),
+            _ => Judgement::default(),
+        };
+    }
     if status >= 400 && has_envelope(body) {
         let expected = "nothing, text, or JSON without `current_stage` and `outputs`";
         return one(ERROR_BODY, expected);

@@ -250,7 +250,9 @@ impl Link {
 
     /// Takes what follows what is written, or says that nothing does, for now or at all.
     fn refill(&mut self) -> bool {
-        let Some(exchange) = self.exchange.as_mut().filter(|_| !self.wholly_sent && !self.is_over) else { return false };
+        let Some(exchange) = self.exchange.as_mut().filter(|_| !self.wholly_sent && !self.is_over) else {
+            return false;
+        };
         if !exchange.behind.is_empty() {
             let may_follow = self.reader.says_continue() || self.begun.elapsed() >= HELD_BACK;
             if may_follow {
