@@ -219,7 +219,7 @@ impl Row {
             return Ok(());
         }
         if talk.is_posted() && self.needs_handshake() {
-            let context: Json = self.with[CONTEXT].parse()?;
+            let context: Json = self.with[CONTEXT].parse().map_err(|error| format!("{CONTEXT}: {error}"))?;
             let required = context.get("guarantees").map(Json::to_text).unwrap_or_default();
             talk.handshake(tool_of(facts, self.role()), &required, &[], None);
             with.retain(|(name, _)| *name != CONTEXT && *name != "sandbox");
