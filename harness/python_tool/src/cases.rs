@@ -75,12 +75,10 @@ struct Row {
     /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
     #[serde(deserialize_with = "case::carriage")]
     http: Option<Carriage>,
-    /// Replies to wait for over HTTP; by default one, or none where none need come.
+    /// Replies to wait for over HTTP; by default the canary behind is waited for.
     await_frames: Option<u32>,
     /// It is a handshake for the tool of the role, which requires these guarantees: JSON text.
     handshake: Option<String>,
-    /// A canary over HTTP, and nothing else.
-    canary: bool,
     /// Time until it is looked at what was made, milliseconds.
     look_after_ms: u64,
     /// The guarantee that the same call is made within afterwards.
@@ -169,13 +167,10 @@ fn plan(
         let clause = row.clause.as_ref().map_or(&case.clauses[0].0, |clause| &clause.0);
         match &row.guarantee {
             Some(guarantee) => row.probe(clause, guarantee, &mut talk, rng),
-            None if row.canary => talk.canary(),
             None => row.perform(clause, facts, &mut talk, rng)?,
         }
     }
-    if command == HTTP && !is_probe {
-        talk.canary();
-    }
+    talk.canary_where_due();
     Ok(talk.plan())
 }
 
@@ -192,7 +187,7 @@ impl Row {
             allow_ms: self.allow_ms,
             acts: self.acts.clone(),
             http: self.http.clone(),
-            await_frames: self.await_frames,
+            await_frames: self.await_frames.or(self.guarantee.as_ref().map(|_| 1)),
             look_after_ms: self.look_after_ms,
         }
     }

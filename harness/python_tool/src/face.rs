@@ -13,12 +13,13 @@ use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::{self, Line};
 use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::Act;
+use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::expect::{Made, State};
 use super::model::{Call, Request, Stand, is_same};
 use super::project::spec_of;
+use super::talk::CANARY;
 
 pub mod http;
 
@@ -544,6 +545,17 @@ fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding>
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Runner, transcript)
+}
+
+/// Whether `frame` is certainly the answer to the canary `step`: it has its word, which no other has.
+pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+    let word = |bytes: &[u8], member: &str| {
+        let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
+        decoded.value.get(member)?.get(CANARY).cloned()
+    };
+    let Act::Send { payload, .. } = &step.act else { return false };
+    let own = payload.expand(&Vars::new()).ok().and_then(|bytes| word(&bytes, "payload"));
+    step.canary && own.is_some_and(|own| word(frame, "result") == Some(own))
 }
 
 /// Refuses a plan whose aims are not wholly read.

@@ -11,7 +11,7 @@ use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::Plan;
+use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
@@ -73,6 +73,10 @@ impl Boundary for PythonTool {
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
         face::judge(transcript)
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        face::answers_canary(step, frame)
     }
 
     fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {

@@ -19,6 +19,9 @@ pub const HANDSHAKE: &str = "/capabilities/handshake";
 /// The clause of a plain call over HTTP, and that which a canary behind other calls is about.
 const CANARIES: [&str; 2] = ["PT-SRV-01", "PT-SRV-25"];
 
+/// What a canary behind other calls has in its payload: a word that no other has.
+pub const CANARY: &str = "canary";
+
 /// A conversation in the making.
 pub struct Talk<'a> {
     facts: &'a Facts,
@@ -26,8 +29,10 @@ pub struct Talk<'a> {
     plan: Plan,
     /// What comes next is for a service of its own.
     needs_session: bool,
-    /// Looks and modules so far: each has a number of its own.
+    /// Looks, modules and canaries so far: each has a number of its own.
     count: usize,
+    /// Something was sent to a service that no canary follows yet.
+    owes_canary: bool,
 }
 
 /// How a request is sent.
@@ -45,7 +50,7 @@ pub struct Sending {
     pub acts: Vec<Act>,
     /// How it is carried over HTTP, if not as usual.
     pub http: Option<Carriage>,
-    /// Replies to wait for over HTTP, if not one.
+    /// Replies to wait for over HTTP; without it the canary behind is waited for.
     pub await_frames: Option<u32>,
     /// Time that passes before it is looked at what was made, milliseconds.
     pub look_after_ms: u64,
@@ -55,7 +60,7 @@ impl<'a> Talk<'a> {
     /// A conversation with nothing but a project.
     pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
-        Self { facts, command, plan, needs_session: true, count: 0 }
+        Self { facts, command, plan, needs_session: true, count: 0, owes_canary: false }
     }
 
     /// A conversation that begins with a canary.
@@ -109,15 +114,33 @@ impl<'a> Talk<'a> {
 
     /// A plain call whose answer shows that the peer works.
     pub fn canary(&mut self) {
-        let payload = self.request("any", Payload::text("{}"), &[]);
+        self.canary_within(0);
+    }
+
+    /// A canary behind what has none.
+    pub fn canary_where_due(&mut self) {
+        if self.owes_canary {
+            self.canary();
+        }
+    }
+
+    /// A canary whose answer may take so many milliseconds more: over HTTP it waits for what was sent before it.
+    fn canary_within(&mut self, allow_ms: u64) {
+        self.owes_canary = false;
         let is_first = self.plan.sessions.is_empty();
+        let payload = if is_first {
+            self.request("any", Payload::text("{}"), &[])
+        } else {
+            self.count += 1;
+            self.request("echo", Payload::text(format!("{{\"{CANARY}\":\"behind {}\"}}", self.count)), &[])
+        };
         let session = self.open(BTreeMap::new());
         let clause = if self.is_posted() { CANARIES[usize::from(!is_first)] } else { "PT-FRAME-01" };
         let aim = Aim { clause: clause.into(), reason: Some(CANARY_FAILED.to_owned()) };
         let expect = serde_json::to_value(aim).unwrap_or_default();
         let http = self.is_posted().then(Carriage::post);
         let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: u32::from(http.is_some()) };
-        self.plan.steps.push(Step { canary: true, session, expect, http, ..Step::new(act) });
+        self.plan.steps.push(Step { canary: true, session, expect, http, allow_ms, ..Step::new(act) });
         if !self.is_posted() {
             self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
         }
@@ -168,14 +191,19 @@ impl<'a> Talk<'a> {
         let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: None });
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
         let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
-        let need_come = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());
-        let await_frames = how.await_frames.unwrap_or(u32::from(need_come));
+        let is_raw = http.as_ref().is_some_and(|http| http.is_raw() || http.is_cut());
+        let await_frames = how.await_frames.unwrap_or(0);
         let act = Act::Send { payload: request, chunking: how.chunking, await_frames };
         let allow_ms = if http.is_some() { how.allow_ms } else { 0 };
         self.plan.steps.push(Step { expect, http, allow_ms, ..step(act) });
         match how.acts.is_empty() && !self.is_posted() {
             true => self.plan.steps.push(Step { allow_ms: how.allow_ms, ..step(Act::Finish) }),
             false => self.plan.steps.extend(how.acts.into_iter().map(step)),
+        }
+        self.owes_canary = self.is_posted();
+        // What is refused may have no body to wait for.
+        if self.owes_canary && how.await_frames.is_none() && !is_raw {
+            self.canary_within(how.allow_ms);
         }
         if let Some(label) = label {
             let path = Payload::text(format!("{PROJECT}/{label}"));
