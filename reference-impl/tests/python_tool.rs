@@ -103,7 +103,10 @@ fn reply(step: Step) -> (u16, Value) {
 fn a_handshake_binds_later_calls_of_the_tool() {
     let mut service = Service::new(Config::default());
     let call = |name: &str| {
-        PLAIN.replace("\"tool\":\"t\"", &format!("\"tool_name\":\"{name}\",\"capability_context\":7,\"timeout_ms\":5"))
+        PLAIN.replace(
+            "\"tool\":\"t\"",
+            &format!("\"tool_name\":\"{name}\",\"capability_context\":7,\"timeout_ms\":5"),
+        )
     };
     let request = |step: Step| match step {
         Step::Run { request, timeout_ms: 5 } => String::from_utf8(request).unwrap(),
@@ -111,7 +114,8 @@ fn a_handshake_binds_later_calls_of_the_tool() {
     };
     let before = request(posted(&mut service, "/", &call("t")));
     assert!(Order::read(before.as_bytes(), &Config::default()).unwrap().guarantees.is_empty());
-    let asks = r#"{"protocol_version":1,"tool_name":"t","required_guarantees":{"no_network":true,"no_x":false}}"#;
+    let asks =
+        r#"{"protocol_version":1,"tool_name":"t","required_guarantees":{"no_network":true,"no_x":false}}"#;
     let (status, said) = reply(posted(&mut service, HANDSHAKE, asks));
     assert_eq!((status, said.get("enforcement").and_then(Value::as_str)), (200, Some("enforced")));
     let bound = request(posted(&mut service, "/any", &call("t")));
@@ -124,7 +128,9 @@ fn what_is_wrong_is_refused_by_a_status() {
     let mut service = Service::new(Config::default());
     let call = PLAIN.replace("\"tool\"", "\"tool_name\"");
     let with = |member: &str| call.replace("\"payload\"", &format!("{member},\"payload\""));
-    for wrong in ["x", "[]", &with("\"kind\":\"node\""), &with("\"timeout_ms\":0"), &with("\"timeout_ms\":true")] {
+    for wrong in
+        ["x", "[]", &with("\"kind\":\"node\""), &with("\"timeout_ms\":0"), &with("\"timeout_ms\":true")]
+    {
         assert_eq!(reply(posted(&mut service, "/", wrong)).0, 400, "{wrong}");
     }
     assert_eq!(reply(service.receive("/", None)).0, 413);

@@ -22,8 +22,8 @@ use std::fmt;
 
 use include_dir::Dir;
 use serde::Deserialize;
-use serde_json::json;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::json;
 use toml::{Table, Value};
 
 use crate::carriage::Carriage;

@@ -151,18 +151,12 @@ fn is_probe(case: &Case<Row>) -> bool {
     case.steps.iter().all(|row| row.guarantee.is_some())
 }
 
-fn plan(
-    case: &Case<Row>,
-    command: &'static str,
-    facts: &Facts,
-    rng: &mut Rng,
-) -> Result<Plan, Untestable> {
+fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
     if case.clauses[0].0 == "PT-HS-08" && facts.claims(HANDSHAKE) {
         return Err("claimed: it asks what a service without handshakes does".to_owned());
     }
     let is_probe = is_probe(case);
-    let mut talk =
-        if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };
+    let mut talk = if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };
     for row in &case.steps {
         let clause = row.clause.as_ref().map_or(&case.clauses[0].0, |clause| &clause.0);
         match &row.guarantee {
@@ -170,7 +164,9 @@ fn plan(
             None => row.perform(clause, facts, &mut talk, rng)?,
         }
     }
-    talk.canary_where_due();
+    if !is_probe {
+        talk.canary_where_due();
+    }
     Ok(talk.plan())
 }
 
@@ -339,10 +335,18 @@ fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
         let path = Payload::text("\"project\":{\"app_root\":\"").var(format!("{PROJECT}.path"));
         head = head.then(path).then(Payload::text("\"},"));
     }
-    let rest = Payload(call.0.into_iter().enumerate().map(|(at, segment)| match segment {
-        Segment::Text(text) if at == 0 => Segment::Text(text.strip_prefix('{').unwrap_or(&text).to_owned()),
-        segment => segment,
-    }).collect());
+    let rest = Payload(
+        call.0
+            .into_iter()
+            .enumerate()
+            .map(|(at, segment)| match segment {
+                Segment::Text(text) if at == 0 => {
+                    Segment::Text(text.strip_prefix('{').unwrap_or(&text).to_owned())
+                }
+                segment => segment,
+            })
+            .collect(),
+    );
     head.then(rest).merged()
 }
 

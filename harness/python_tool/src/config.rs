@@ -92,7 +92,11 @@ pub const KEYS: &[ConfigKey] = &[
     role("process"),
     role("env_read"),
     role("env_write"),
-    ConfigKey::choice("refusal_status", &["200", "400"], "the status of a refusal by a service; 400 for any of 4xx"),
+    ConfigKey::choice(
+        "refusal_status",
+        &["200", "400"],
+        "the status of a refusal by a service; 400 for any of 4xx",
+    ),
     ConfigKey::choice(
         "handshake_shortfall",
         &["partial", "none", "error"],

@@ -237,7 +237,9 @@ impl Face for Runner {
         let own_status = frame.status.filter(|status| !matches!(status, 200..=299));
         if text.is_empty() {
             return match exit {
-                _ if own_status.is_some() => own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it))),
+                _ if own_status.is_some() => {
+                    own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)))
+                }
                 _ if frame.status.is_some() && frame.is_due => {
                     let got = format!("status {} and no body", frame.status.unwrap_or_default());
                     Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
@@ -357,7 +359,9 @@ impl Face for Runner {
             }
             // What is wrong with it is told by its form.
             (_, Message::Other { .. }) => Ok(()),
-            (Way::Refused | Way::TimedOut, Message::Status(_)) | (Way::TimedOut, Message::Failure { .. }) => Ok(()),
+            (Way::Refused | Way::TimedOut, Message::Status(_)) | (Way::TimedOut, Message::Failure { .. }) => {
+                Ok(())
+            }
             (_, Message::Status(_)) => misfit(2, "http_status", Repair::Drop),
             (Way::Success(None), Message::Success { .. }) => Ok(()),
             (Way::Success(Some(wanted)), Message::Success { result, .. }) => match is_same(wanted, result) {
@@ -384,11 +388,13 @@ impl Face for Runner {
 
     fn shows(&self, part: &Part<Self>, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
         match (part.choice?, came.first()?) {
-            (SHORTFALL, Message::Other { value, .. }) => match value.get("enforcement").and_then(Json::as_str) {
-                Some("partial") => Some("partial"),
-                Some("none") => Some("none"),
-                _ => Some("error").filter(|_| value.get("ok").and_then(Json::as_bool) == Some(false)),
-            },
+            (SHORTFALL, Message::Other { value, .. }) => {
+                match value.get("enforcement").and_then(Json::as_str) {
+                    Some("partial") => Some("partial"),
+                    Some("none") => Some("none"),
+                    _ => Some("error").filter(|_| value.get("ok").and_then(Json::as_bool) == Some(false)),
+                }
+            }
             (SHORTFALL, Message::Failure { .. }) => Some("error"),
             ("lone_surrogates", Message::Success { lone_surrogates, .. }) => {
                 Some(if *lone_surrogates { "echo" } else { "replace" })
@@ -417,7 +423,8 @@ impl Face for Runner {
             Way::Raised(kind, _) => format!("`ok` false with the type {kind}"),
             Way::Failure => "`ok` false".to_owned(),
             Way::Refused => {
-                "a refusal: `ok` false, an exit status other than 0 and no output, or over HTTP 4xx".to_owned()
+                "a refusal: `ok` false, an exit status other than 0 and no output, or over HTTP 4xx"
+                    .to_owned()
             }
             Way::TimedOut => "no success: the time of the tool was over".to_owned(),
             Way::Handshake(_) => "the reply to a handshake".to_owned(),

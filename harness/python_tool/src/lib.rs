@@ -91,7 +91,9 @@ impl Boundary for PythonTool {
     fn usual_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
         facts.commands = BTreeSet::from([face::COMMAND, HTTP].map(str::to_owned));
-        facts.features.extend([config::HANDSHAKE, config::CONCURRENT].map(|name| (name.to_owned(), true.into())));
+        facts
+            .features
+            .extend([config::HANDSHAKE, config::CONCURRENT].map(|name| (name.to_owned(), true.into())));
         facts.features.insert(config::ENFORCEMENT.to_owned(), "enforced".into());
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);

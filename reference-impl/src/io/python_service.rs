@@ -17,9 +17,9 @@ use super::http_server::{self, Front, HttpReply, Plain, serve};
 use crate::choices::OverSize;
 use crate::http::HttpRequest;
 use crate::json::{Policy, Value, write_value};
+use crate::python_tool::Config;
 use crate::python_tool::mutants::{Edit, Mutant};
 use crate::python_tool::service::{Ended, Reply, Sent, Service, Step};
-use crate::python_tool::Config;
 
 /// Bytes of a body of a service that bounds none.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -92,7 +92,8 @@ impl Tools {
         // The runner ends with the thread that started it, which waits for it.
         let served = thread::Builder::new().spawn(move || {
             let child = command.spawn().map_err(|error| error.to_string());
-            let _ = started.send(child.as_ref().ok().and_then(|child| Pid::from_raw(child.id().cast_signed())));
+            let _ =
+                started.send(child.as_ref().ok().and_then(|child| Pid::from_raw(child.id().cast_signed())));
             let _ = sender.send(child.map_or_else(Ended::NotStarted, |child| await_end(child, &request)));
         });
         match served {

@@ -83,7 +83,11 @@ impl Service {
         let parsed = Value::parse(body, self.config.limits.nesting_max, &self.config.choices.policy());
         let asked = match parsed {
             Ok(asked) if asked.as_object().is_some() => {
-                if is_handshake { self.handshake(&asked).map(Step::Reply) } else { self.call(&asked) }
+                if is_handshake {
+                    self.handshake(&asked).map(Step::Reply)
+                } else {
+                    self.call(&asked)
+                }
             }
             Ok(_) => Err("a request is one object".to_owned()),
             Err(error) => return Step::Reply((400, refusal(&error.to_string()))),

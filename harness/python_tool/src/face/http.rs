@@ -69,7 +69,8 @@ pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) ->
 pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: usize) -> Made {
     let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok();
     let asked = decoded.map(|decoded| decoded.value).unwrap_or_default();
-    let extra = |is_refusal| Extra { required: Some(Vec::new()), is_refusal, any_exit: true, ..Extra::default() };
+    let extra =
+        |is_refusal| Extra { required: Some(Vec::new()), is_refusal, any_exit: true, ..Extra::default() };
     let made = |clause, ways: Vec<Way>, extra| {
         let ways = ways.into_iter().map(Allowed::answer).collect();
         Made { clause, ways, choice: None, effects: Vec::new(), extra }
@@ -86,8 +87,11 @@ pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: u
     let (Some(tool), Some(members)) = (tool, members) else {
         return made(SHAKEN, vec![Way::Refused, Way::Handshake(true)], extra(false));
     };
-    let required: BTreeSet<String> =
-        members.iter().filter(|(_, value)| value.as_bool() == Some(true)).map(|(name, _)| name.clone()).collect();
+    let required: BTreeSet<String> = members
+        .iter()
+        .filter(|(_, value)| value.as_bool() == Some(true))
+        .map(|(name, _)| name.clone())
+        .collect();
     let is_plain = version.is_some_and(|version| version.text() == "1")
         && members.iter().all(|(_, value)| value.as_bool().is_some())
         && asked.get("runner").is_none_or(|runner| runner.as_str() == Some("service"));
@@ -252,14 +256,16 @@ pub(super) fn handshakes(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
         let is_right = ["enforced", "partial", "none"].contains(&word)
             && listed.is_some_and(|listed| listed.iter().all(|(_, value)| value.as_bool().is_some()))
             && !version.is_empty();
-        let has = |name: &str| value.get("supported_guarantees").and_then(|listed| listed.get(name)?.as_bool());
+        let has =
+            |name: &str| value.get("supported_guarantees").and_then(|listed| listed.get(name)?.as_bool());
         let is_unknown = |name: &&String| !config::NAMES.contains(&name.as_str()) && has(name) == Some(true);
         let (clause, reason, expected) = if !is_right {
             let expected = "`enforcement`, `supported_guarantees` and `service_version`, each in its form";
             (FORM, "form_of_handshake", expected.to_owned())
         } else if let Some(name) = required.iter().find(is_unknown) {
             (UNKNOWN, "unknown_listed", format!("{name:?} is not listed true"))
-        } else if let Some(name) = required.iter().find(|name| word == "enforced" && has(name) != Some(true)) {
+        } else if let Some(name) = required.iter().find(|name| word == "enforced" && has(name) != Some(true))
+        {
             (LISTED, "not_listed", format!("{name:?} listed true where it says `enforced`"))
         } else {
             return None;

@@ -155,12 +155,22 @@ pub const CARRIED: &[Mutant] = &[
     config("service-leaves-tools-running", &["PT-SRV-13"], "A tool whose time is over goes on.", |config| {
         config.at_timeout = [Sent::Continue; 2];
     }),
-    config("handshake-unclaimed", &["PT-HS-08"], "Handshakes are answered, though nobody claims it.", |config: &mut Config| {
-        config.has_handshake = true;
-    })
+    config(
+        "handshake-unclaimed",
+        &["PT-HS-08"],
+        "Handshakes are answered, though nobody claims it.",
+        |config: &mut Config| {
+            config.has_handshake = true;
+        },
+    )
     .without("handshake"),
     http("service-created", &["PT-SRV-05"], "A success has status 201.", HttpFault::ResultCreated),
-    http("service-refuses-with-500", &["PT-SRV-08"], "A refusal has status 500.", HttpFault::RefusalIsServerError),
+    http(
+        "service-refuses-with-500",
+        &["PT-SRV-08"],
+        "A refusal has status 500.",
+        HttpFault::RefusalIsServerError,
+    ),
     http("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
     http("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
     http(
@@ -169,19 +179,69 @@ pub const CARRIED: &[Mutant] = &[
         "More than 20 connections at a time are refused.",
         HttpFault::FewConnections,
     ),
-    http("service-one-connection", &["PT-SRV-19"], "One connection is served at a time.", HttpFault::OneConnection),
-    http("service-any-method", &["PT-SRV-20"], "Another method has status 200.", HttpFault::OtherMethodIsFine),
+    http(
+        "service-one-connection",
+        &["PT-SRV-19"],
+        "One connection is served at a time.",
+        HttpFault::OneConnection,
+    ),
+    http(
+        "service-any-method",
+        &["PT-SRV-20"],
+        "Another method has status 200.",
+        HttpFault::OtherMethodIsFine,
+    ),
     http("service-chunks", &["PT-SRV-21"], "A body in chunks is empty.", HttpFault::ChunkedIsEmpty),
-    http("service-closes", &["PT-SRV-22"], "The connection is closed after each reply.", HttpFault::ClosesEach),
+    http(
+        "service-closes",
+        &["PT-SRV-22"],
+        "The connection is closed after each reply.",
+        HttpFault::ClosesEach,
+    ),
     http("service-closes-silently", &["PT-SRV-22"], "The same without a word.", HttpFault::ClosesSilently),
-    http("service-serves-cut", &["PT-SRV-23"], "A body that is cut short is processed.", HttpFault::ServesCut),
-    http("service-type-500", &["PT-SRV-24"], "Another content type has status 500.", HttpFault::OtherTypeIsServerError),
+    http(
+        "service-serves-cut",
+        &["PT-SRV-23"],
+        "A body that is cut short is processed.",
+        HttpFault::ServesCut,
+    ),
+    http(
+        "service-type-500",
+        &["PT-SRV-24"],
+        "Another content type has status 500.",
+        HttpFault::OtherTypeIsServerError,
+    ),
     http("service-exact-type", &["PT-SRV-24"], "JSON with parameters is no JSON.", HttpFault::ExactType),
-    http("service-ends-at-garbage", &["PT-SRV-25"], "What is no HTTP ends the service.", HttpFault::EndsAtGarbage),
-    http("service-hangs-at-garbage", &["PT-SRV-25"], "After what is no HTTP nothing is answered.", HttpFault::HangsAtGarbage),
-    http("service-ends-at-cut", &["PT-SRV-25"], "A connection that breaks off ends the service.", HttpFault::EndsAtCut),
-    http("service-first-piece", &["PT-FRAME-04"], "What comes first of a body is all of it.", HttpFault::FirstPiece),
-    http("service-small-bodies", &["PT-SIZE-01"], "A body has at most 100,000 bytes.", HttpFault::SmallBodies),
+    http(
+        "service-ends-at-garbage",
+        &["PT-SRV-25"],
+        "What is no HTTP ends the service.",
+        HttpFault::EndsAtGarbage,
+    ),
+    http(
+        "service-hangs-at-garbage",
+        &["PT-SRV-25"],
+        "After what is no HTTP nothing is answered.",
+        HttpFault::HangsAtGarbage,
+    ),
+    http(
+        "service-ends-at-cut",
+        &["PT-SRV-25"],
+        "A connection that breaks off ends the service.",
+        HttpFault::EndsAtCut,
+    ),
+    http(
+        "service-first-piece",
+        &["PT-FRAME-04"],
+        "What comes first of a body is all of it.",
+        HttpFault::FirstPiece,
+    ),
+    http(
+        "service-small-bodies",
+        &["PT-SIZE-01"],
+        "A body has at most 100,000 bytes.",
+        HttpFault::SmallBodies,
+    ),
 ];
 
 const fn http(
