@@ -191,18 +191,19 @@ impl<'a> Talk<'a> {
         let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: None });
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
         let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
-        let is_raw = http.as_ref().is_some_and(|http| http.is_raw() || http.is_cut());
-        let await_frames = how.await_frames.unwrap_or(0);
+        let is_answered = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());
+        // What is refused may have no body to wait for: then the canary behind tells that nothing more comes.
+        let has_canary = is_answered && how.await_frames.is_none();
+        let await_frames = how.await_frames.unwrap_or(u32::from(is_answered));
         let act = Act::Send { payload: request, chunking: how.chunking, await_frames };
-        let allow_ms = if http.is_some() { how.allow_ms } else { 0 };
+        let allow_ms = if self.is_posted() && !has_canary { how.allow_ms } else { 0 };
         self.plan.steps.push(Step { expect, http, allow_ms, ..step(act) });
         match how.acts.is_empty() && !self.is_posted() {
             true => self.plan.steps.push(Step { allow_ms: how.allow_ms, ..step(Act::Finish) }),
             false => self.plan.steps.extend(how.acts.into_iter().map(step)),
         }
         self.owes_canary = self.is_posted();
-        // What is refused may have no body to wait for.
-        if self.owes_canary && how.await_frames.is_none() && !is_raw {
+        if has_canary {
             self.canary_within(how.allow_ms);
         }
         if let Some(label) = label {
