@@ -23,6 +23,7 @@ const REFUSAL_STATUS: &str = "PT-SRV-09";
 const MALFORMED: &str = "PT-SRV-10";
 const TYPE: &str = "PT-SRV-11";
 const AT_TIMEOUT: &str = "PT-SRV-14";
+const SERVED: &str = "PT-SRV-18";
 const CONCURRENT: &str = "PT-SRV-19";
 const OF_METHOD: &str = "PT-SRV-20";
 const CUT: &str = "PT-SRV-23";
@@ -59,7 +60,8 @@ pub fn is_handshake(how: &Carriage) -> bool {
 pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) -> Option<Made> {
     if how.is_cut() {
         let mut made = state.refused(CUT, bytes, aim);
-        made.ways.push(Allowed::silence());
+        // The head of the reply tells that it should not have come.
+        made.ways.extend([Allowed::answer(Way::Success(None)), Allowed::silence()]);
         return Some(made);
     }
     (how.method != "POST").then(|| state.refused(OF_METHOD, bytes, aim))
@@ -175,7 +177,15 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         true if !codes.contains(&status) => one(clause, expected),
         _ => Judgement::default(),
     };
-    let Some(message) = output.held.whole().filter(|_| !how.is_cut()) else { return Judgement::default() };
+    let Some(message) = output.held.whole() else { return Judgement::default() };
+    if how.is_cut() {
+        return match message {
+            Message::Success { .. } => one(CUT, "no success for a body that is cut short"),
+            _ => Judgement::default(),
+        };
+    }
+    // Whoever is not served has a status for it.
+    let refusal = if is_about(SERVED) { SERVED } else { REFUSAL };
     let is_shaken = part.extra.required.is_some();
     match message {
         _ if part.clause == UNCLAIMED => match status {
@@ -195,7 +205,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             if part.ways().any(|(_, way)| *way == Way::Refused) =>
         {
             match part.clause {
-                _ if status >= 500 => one(REFUSAL, "a refusal with a status of 4xx, or 200"),
+                _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
                 _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
                 "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
                     code(MALFORMED, &[400], "400 for malformed JSON")
