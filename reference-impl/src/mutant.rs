@@ -130,6 +130,13 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
+    /// Makes the change that it is, if it is one of the configuration.
+    pub fn configure(&self, config: &mut C) {
+        if let Seam::Config(change) = self.seam {
+            change(config);
+        }
+    }
+
     /// The mutant as a machine (a correct one where the fault lies around it): `parts` gives the correct components,
     /// `build` makes a machine of configuration and components, `rewire` puts a rewriting around one.
     pub fn build(
@@ -139,9 +146,7 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         build: impl FnOnce(C, P) -> Inner,
         rewire: impl FnOnce(Inner, W) -> Inner,
     ) -> Inner {
-        if let Seam::Config(change) = self.seam {
-            change(&mut config);
-        }
+        self.configure(&mut config);
         let mut components = parts(&config);
         if let Seam::Parts(change) = self.seam {
             change(&mut config, &mut components);

@@ -1,13 +1,15 @@
-//! The python_tool boundary: a local runner of Python tools ("Python tool protocol").
+//! The python_tool boundary: a local runner and a service of Python tools ("Python tool protocol").
 //!
 //! [`Runner`] is the runner as a machine: it reads one request, has `shim.py` run the tool in a process of its own
 //! ([`crate::io::python_tool`] starts it within the guarantees that are in force), and writes one reply. What the tool prints
-//! never reaches standard output, because the outcome has a channel of its own.
+//! never reaches standard output, because the outcome has a channel of its own. [`service::Service`] has each call over HTTP run by
+//! such a runner.
 
 pub mod choices;
 pub mod mutants;
 pub mod request;
 mod runner;
+pub mod service;
 
 pub use choices::Choices;
 pub use request::Order;
@@ -49,6 +51,10 @@ pub struct Config {
     pub guard: Vec<String>,
     /// The program that runs a tool.
     pub shim: String,
+    /// A service takes handshakes.
+    pub has_handshake: bool,
+    /// What a service sends to the process group of a runner whose time is over: to let it end, and a little later.
+    pub at_timeout: [service::Sent; 2],
 }
 
 impl Default for Config {
@@ -60,6 +66,8 @@ impl Default for Config {
             guarded: GUARANTEES.to_vec(),
             guard: Vec::new(),
             shim: SHIM.to_owned(),
+            has_handshake: true,
+            at_timeout: [service::Sent::Terminate, service::Sent::Kill],
         }
     }
 }

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
-use peerproof_reference::json::Value;
+use peerproof_reference::json::{Policy, Value};
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
+use peerproof_reference::python_tool::service::{HANDSHAKE, Service, Step};
 use peerproof_reference::python_tool::{Config, Order, machine};
 
 const PLAIN: &str = r#"{"protocol_version":1,"tool":"t","entry":"tools.a:b","payload":{"x":1}}"#;
@@ -31,7 +32,7 @@ fn said(config: Config, request: &str, heard: &[u8], exit: ChildExit) -> (i32, V
         Action::Exit(status) => Some(*status),
         _ => None,
     });
-    let reply = Value::parse(&out, 100, &peerproof_reference::json::Policy::default());
+    let reply = Value::parse(&out, 100, &Policy::default());
     (status.unwrap(), reply.unwrap_or(Value::Null))
 }
 
@@ -87,4 +88,54 @@ fn an_order_has_the_guarantees_that_are_true() {
     );
     let unknown = request.replace("\"no_x\":false", "\"no_x\":true");
     assert!(Order::read(unknown.as_bytes(), &Config::default()).is_err());
+}
+
+fn posted(service: &mut Service, path: &str, body: &str) -> Step {
+    service.receive(path, Some(body.as_bytes()))
+}
+
+fn reply(step: Step) -> (u16, Value) {
+    let Step::Reply((status, body)) = step else { return (0, Value::Null) };
+    (status, Value::parse(&body, 100, &Policy::default()).unwrap_or(Value::Null))
+}
+
+#[test]
+fn a_handshake_binds_later_calls_of_the_tool() {
+    let mut service = Service::new(Config::default());
+    let call = |name: &str| {
+        PLAIN.replace(
+            "\"tool\":\"t\"",
+            &format!("\"tool_name\":\"{name}\",\"capability_context\":7,\"timeout_ms\":5"),
+        )
+    };
+    let request = |step: Step| match step {
+        Step::Run { request, timeout_ms: 5 } => String::from_utf8(request).unwrap(),
+        step => panic!("{step:?}"),
+    };
+    let before = request(posted(&mut service, "/", &call("t")));
+    assert!(Order::read(before.as_bytes(), &Config::default()).unwrap().guarantees.is_empty());
+    let asks =
+        r#"{"protocol_version":1,"tool_name":"t","required_guarantees":{"no_network":true,"no_x":false}}"#;
+    let (status, said) = reply(posted(&mut service, HANDSHAKE, asks));
+    assert_eq!((status, said.get("enforcement").and_then(Value::as_str)), (200, Some("enforced")));
+    let bound = request(posted(&mut service, "/any", &call("t")));
+    assert_eq!(Order::read(bound.as_bytes(), &Config::default()).unwrap().guarantees, ["no_network"]);
+    assert_eq!(request(posted(&mut service, "/", &call("u"))), before.replace("\"t\"", "\"u\""));
+}
+
+#[test]
+fn what_is_wrong_is_refused_by_a_status() {
+    let mut service = Service::new(Config::default());
+    let call = PLAIN.replace("\"tool\"", "\"tool_name\"");
+    let with = |member: &str| call.replace("\"payload\"", &format!("{member},\"payload\""));
+    for wrong in
+        ["x", "[]", &with("\"kind\":\"node\""), &with("\"timeout_ms\":0"), &with("\"timeout_ms\":true")]
+    {
+        assert_eq!(reply(posted(&mut service, "/", wrong)).0, 400, "{wrong}");
+    }
+    assert_eq!(reply(service.receive("/", None)).0, 413);
+    let shaken = r#"{"protocol_version":2,"tool_name":"t","required_guarantees":{}}"#;
+    assert_eq!(reply(posted(&mut service, HANDSHAKE, shaken)).0, 400);
+    let mut without = Service::new(Config { has_handshake: false, ..Config::default() });
+    assert_eq!(reply(posted(&mut without, HANDSHAKE, &shaken.replace('2', "1"))).0, 404);
 }

@@ -53,6 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     timeout = IDLE_S
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body leave together
+    body_bytes_max = BODY_BYTES_MAX
 
     def do_POST(self):
         try:
@@ -143,11 +144,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 total += len(block)
                 if total > DISCARD_BYTES_MAX:
                     raise Malformed
-                if total > BODY_BYTES_MAX:
+                if total > self.body_bytes_max:
                     body.clear()
                 else:
                     body += block
-        return None if total > BODY_BYTES_MAX else bytes(body)
+        return None if total > self.body_bytes_max else bytes(body)
 
     def log_message(self, *_):
         pass
@@ -163,8 +164,8 @@ class HttpServer(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port, guards):
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, port, guards, handler=Handler):
+        super().__init__(("127.0.0.1", port), handler)
         self.methods = Methods()
         self.guards = guards
         self.lock = threading.Lock()

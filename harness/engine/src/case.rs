@@ -23,8 +23,10 @@ use std::fmt;
 use include_dir::Dir;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::json;
 use toml::{Table, Value};
 
+use crate::carriage::Carriage;
 use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
 use crate::facts::Facts;
@@ -107,6 +109,23 @@ impl<S> Case<S> {
             Flag::Ambient => check.ambient(),
         })
     }
+}
+
+/// Reads what is not usual about the way of a body over HTTP, as a field of a step: members of a [`Carriage`], where `""` takes
+/// one away and a connection may be a word that was filled in.
+///
+/// # Errors
+/// Those are no members of one.
+pub fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Error> {
+    let mut carriage = json!(Carriage::post());
+    for (name, value) in serde_json::Map::deserialize(row)? {
+        carriage[&name] = match value.as_str() {
+            Some("") => serde_json::Value::Null,
+            Some(number) if name == "connection" => number.parse().map_err(de::Error::custom)?,
+            _ => value,
+        };
+    }
+    serde_json::from_value(carriage).map(Some).map_err(de::Error::custom)
 }
 
 /// A row with the file it stands in.

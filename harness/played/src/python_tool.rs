@@ -1,11 +1,12 @@
 //! The reference runner of Python tools as a peer under test.
 
 use peerproof_reference::python_tool::mutants;
-use peerproof_reference::{io, python_tool};
+use peerproof_reference::io;
 
 use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use super::presented::wrap_as;
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
@@ -31,8 +32,10 @@ impl Played for PythonTool {
     }
 
     fn references(&self) -> Vec<Reference> {
-        let args = vec!["runner".to_owned()];
-        vec![Reference { side: Side::Provider, commands: vec![(COMMAND, args)], harmless: Harmless::ALL }]
+        let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+        let over_http = (HTTP, own(&["service", "--http", "{addr}"]));
+        let commands = vec![(COMMAND, own(&["runner"])), over_http];
+        vec![Reference { side: Side::Provider, commands, harmless: Harmless::ALL }]
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
@@ -53,10 +56,7 @@ impl Played for PythonTool {
         if let Some(fault) = mutant.and_then(|mutant| mutant.shell_fault()) {
             return run_with_fault(fault, &WORDS[1..], args, env);
         }
-        io::python_tool::run_python_tool(&args, &WORDS, |config| match mutant {
-            Some(mutant) => mutant.machine(config),
-            None => wrap_as(python_tool::machine(config), how),
-        })
+        io::python_tool::run_python_tool(&args, &WORDS, mutant.as_ref(), |machine| wrap_as(machine, how))
     }
 
     fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
@@ -75,7 +75,7 @@ impl Played for PythonTool {
             side: Side::Provider,
             fault: mutant.fault,
             needs_process: true,
-            unclaimed: None,
+            unclaimed: mutant.unclaimed,
         };
         mutants::all().into_iter().map(entry).collect()
     }

@@ -1,8 +1,9 @@
 //! Checks of the python_tool boundary: rows of the files below `corpora/python_tool/cases`.
 //!
-//! A step sends a request to a process of its own: a call of a role with other members. What may come follows from the bytes.
-//! A step with `guarantee` is two of them: the same call without the guarantee, which shows that its effect can be seen, and
-//! within.
+//! A step sends a request to a process of its own, or over HTTP to one service: a call of a role with other members. What may
+//! come follows from the bytes, and over HTTP from how they are carried. A step with `guarantee` is two of them: the same call
+//! without the guarantee, which shows that its effect can be seen, and within; over HTTP a handshake asks for it. A row without
+//! `modes` is about runners, and about services as well where its first clause is.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,19 +11,23 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{Json, Presentation, present};
-use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::payload::{Payload, Segment, Vars};
 use peerproof_engine::plan::{Act, Chunking, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
+use super::config::HANDSHAKE;
 use super::face::{COMMAND, NOISE};
 use super::model::{BYTES_MAX, NESTING_MAX};
 use super::probe::{self, Probe};
+use super::project::PROJECT;
+use super::roles::tool_of;
 use super::talk::{Sending, Talk};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -67,6 +72,15 @@ struct Row {
     allow_ms: u64,
     /// What is done to the process once it has its request.
     acts: Vec<Act>,
+    /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
+    #[serde(deserialize_with = "case::carriage")]
+    http: Option<Carriage>,
+    /// Replies to wait for over HTTP; by default the canary behind is waited for.
+    await_frames: Option<u32>,
+    /// It is a handshake for the tool of the role, which requires these guarantees: JSON text.
+    handshake: Option<String>,
+    /// Time until it is looked at what was made, milliseconds.
+    look_after_ms: u64,
     /// The guarantee that the same call is made within afterwards.
     guarantee: Option<String>,
     /// The route of a probe.
@@ -90,15 +104,44 @@ fn all() -> &'static [Loaded<Row>] {
     })
 }
 
-/// All checks, in the order in which they run.
-pub fn checks() -> Vec<Check> {
-    all().iter().map(|loaded| of_case(&loaded.case)).collect()
+/// The mode of rows about what a command starts.
+fn mode(command: &str) -> &'static str {
+    if command == HTTP { "service" } else { "runner" }
 }
 
-fn of_case(case: &Case<Row>) -> Check {
+/// All checks, in the order in which they run.
+pub fn checks() -> Vec<Check> {
+    let of_command = |command| {
+        let own = all().iter().filter(move |loaded| runs_by(&loaded.case, command));
+        own.map(move |loaded| of_case(&loaded.case, command))
+    };
+    [COMMAND, HTTP].into_iter().flat_map(of_command).collect()
+}
+
+/// Whether a clause is about what a command starts.
+fn is_about(clause: &ClauseId, command: &str) -> bool {
+    let row = super::boundary().clauses().iter().find(|row| row.id == *clause);
+    row.is_some_and(|row| row.modes.iter().any(|own| own == mode(command)))
+}
+
+fn runs_by(case: &Case<Row>, command: &str) -> bool {
+    match case.modes.is_empty() {
+        true => command == COMMAND || is_about(&case.clauses[0], command),
+        false => case.modes.iter().any(|own| own == mode(command)),
+    }
+}
+
+fn of_case(case: &Case<Row>, command: &'static str) -> Check {
     let own = case.clone();
-    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, facts, rng);
-    let check = case.check(format!("python_tool/runner/{}", case.id), COMMAND, planner);
+    let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, command, facts, rng);
+    let mut check = case.check(format!("python_tool/{}/{}", mode(command), case.id), command, planner);
+    check.clauses.retain(|clause| is_about(clause, command));
+    if command == HTTP {
+        check = check.on_process();
+        if case.steps.iter().any(Row::needs_handshake) {
+            check = check.also_feature(HANDSHAKE);
+        }
+    }
     // The canary of another conversation vouches for them: each process is its own.
     if is_probe(case) { check.vouched() } else { check }
 }
@@ -108,14 +151,21 @@ fn is_probe(case: &Case<Row>) -> bool {
     case.steps.iter().all(|row| row.guarantee.is_some())
 }
 
-fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
-    let mut talk = if is_probe(case) { Talk::without_canary(facts) } else { Talk::new(facts) };
+fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestable> {
+    if case.clauses[0].0 == "PT-HS-08" && facts.claims(HANDSHAKE) {
+        return Err("claimed: it asks what a service without handshakes does".to_owned());
+    }
+    let is_probe = is_probe(case);
+    let mut talk = if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };
     for row in &case.steps {
         let clause = row.clause.as_ref().map_or(&case.clauses[0].0, |clause| &clause.0);
         match &row.guarantee {
             Some(guarantee) => row.probe(clause, guarantee, &mut talk, rng),
             None => row.perform(clause, facts, &mut talk, rng)?,
         }
+    }
+    if !is_probe {
+        talk.canary_where_due();
     }
     Ok(talk.plan())
 }
@@ -132,7 +182,15 @@ impl Row {
             env: self.env.clone(),
             allow_ms: self.allow_ms,
             acts: self.acts.clone(),
+            http: self.http.clone(),
+            await_frames: self.await_frames.or(self.guarantee.as_ref().map(|_| 1)),
+            look_after_ms: self.look_after_ms,
         }
+    }
+
+    /// The guarantees that are asked for in a local request are asked for by a handshake over HTTP.
+    fn needs_handshake(&self) -> bool {
+        self.guarantee.is_some() || self.with.contains_key(CONTEXT)
     }
 
     fn with(&self) -> Vec<(&str, &str)> {
@@ -146,6 +204,17 @@ impl Row {
         talk: &mut Talk<'_>,
         rng: &mut Rng,
     ) -> Result<(), Untestable> {
+        let mut with = self.with();
+        if let Some(required) = &self.handshake {
+            talk.handshake(tool_of(facts, self.role()), required, &with, Some(clause));
+            return Ok(());
+        }
+        if talk.is_posted() && self.needs_handshake() {
+            let context: Json = self.with[CONTEXT].parse().map_err(|error| format!("{CONTEXT}: {error}"))?;
+            let required = context.get("guarantees").map(Json::to_text).unwrap_or_default();
+            talk.handshake(tool_of(facts, self.role()), &required, &[], None);
+            with.retain(|(name, _)| *name != CONTEXT && *name != "sandbox");
+        }
         let limits = |name: &str| limit(facts, name);
         let payload = self.payload.as_deref();
         let payload = payload.map(|text| text.replace("$NOISE", NOISE[usize::from(self.import)]));
@@ -159,7 +228,15 @@ impl Row {
             talk.import(role, payload);
             (role, payload) = ("imported", Payload::text("{}"));
         }
-        let request = talk.request(role, payload, &self.with());
+        let is_plain = self.raw.is_none() && self.pad_to.is_none() && !self.presented;
+        if talk.is_posted() {
+            // It has another name there.
+            with.iter_mut().filter(|(name, _)| *name == "tool").for_each(|(name, _)| *name = "tool_name");
+        }
+        let mut request = talk.request(role, payload, &with);
+        if talk.is_posted() && is_plain && self.http.is_none() {
+            request = in_project(request, &with);
+        }
         let request = self.written(request, facts)?;
         let expanded = request.expand(&Vars::new()).ok();
         talk.send(request, label, self.sending(clause));
@@ -214,12 +291,18 @@ impl Row {
             let mut probe = Probe { role, route, token: &token, number: 0, guarded };
             let host = self.host.as_deref().unwrap_or("127.0.0.1");
             let (mut payload, label, env) = talk.probe(&mut probe, host, self.catch && guarded);
+            talk.anew();
             let mut called = role;
             if self.import {
                 talk.import(role, payload);
                 (called, payload) = ("imported", Payload::text("{}"));
             }
-            let mut with = if guarded {
+            if guarded && talk.is_posted() {
+                let required = format!("{{\"{guarantee}\":true}}");
+                talk.open_with(env.clone());
+                talk.handshake(tool_of(talk.facts(), called), &required, &[], None);
+            }
+            let mut with = if guarded && !talk.is_posted() {
                 vec![("sandbox", "true"), ("capability_context", context.as_str())]
             } else {
                 Vec::new()
@@ -231,15 +314,46 @@ impl Row {
             }
             // The twin is about nothing but that it shows.
             let is_about = guarded || clause == "PT-GUAR-05";
+            let env = if guarded && talk.is_posted() { BTreeMap::new() } else { env };
             let how = Sending { clause: is_about.then(|| clause.to_owned()), env, ..self.sending(clause) };
             talk.send(talk.request(called, payload, &with), label, how);
         }
     }
 }
 
+/// Where a local request asks for guarantees.
+const CONTEXT: &str = "capability_context";
+
+/// A call with what the document's own example has beside what is required, where `with` does not say otherwise.
+fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
+    let has = |name: &str| with.iter().any(|(own, _)| *own == name);
+    let mut head = Payload::text("{");
+    if !has("kind") {
+        head = head.then(Payload::text("\"kind\":\"python\","));
+    }
+    if !has("project") {
+        let path = Payload::text("\"project\":{\"app_root\":\"").var(format!("{PROJECT}.path"));
+        head = head.then(path).then(Payload::text("\"},"));
+    }
+    let rest = Payload(
+        call.0
+            .into_iter()
+            .enumerate()
+            .map(|(at, segment)| match segment {
+                Segment::Text(text) if at == 0 => {
+                    Segment::Text(text.strip_prefix('{').unwrap_or(&text).to_owned())
+                }
+                segment => segment,
+            })
+            .collect(),
+    );
+    head.then(rest).merged()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::model::{Request, Stand};
+    use super::super::face::http;
+    use super::super::model::{Assured, Request, Stand};
     use super::*;
     use peerproof_engine::clause::Side;
 
@@ -267,7 +381,12 @@ mod tests {
                     continue;
                 }
                 let vars: Vars = payload.variables().map(|name| (name.to_owned(), vars(name))).collect();
-                let request = Request::read(&facts, &payload.expand(&vars).unwrap());
+                let bytes = payload.expand(&vars).unwrap();
+                let request = match &step.http {
+                    Some(how) if http::is_handshake(how) || how.is_raw() || how.is_cut() => continue,
+                    Some(_) => Request::read_posted(&facts, &bytes, &Assured::new()),
+                    None => Request::read(&facts, &bytes),
+                };
                 let is = |stand: fn(&Stand) -> bool| request.of(stand).is_some();
                 refused.push(is(|it| *it == Stand::Refuse));
                 let text = payload.summary(200);
@@ -282,7 +401,7 @@ mod tests {
                 let of_probe = facts.claims("no_network") && check.vouched;
                 assert!(!of_probe || request.call.is_some(), "{}: {text}", check.id);
             }
-            if check.id.starts_with("python_tool/runner/refused/") {
+            if check.id.split('/').nth(2) == Some("refused") {
                 assert!(refused.contains(&true), "{} refuses nothing", check.id);
                 assert!(refused.contains(&false), "{} has no twin that is accepted", check.id);
             }

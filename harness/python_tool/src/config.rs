@@ -1,6 +1,7 @@
 //! The configuration vocabulary of the python_tool boundary.
 
 use peerproof_engine::boundary::ConfigKey;
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::facts::Facts;
 use serde_json::{Value, json};
 
@@ -12,6 +13,12 @@ pub const ENFORCEMENT: &str = "enforcement";
 
 /// Feature: which guarantees are enforced.
 pub const GUARANTEES: &str = "guarantees";
+
+/// Feature: a service takes handshakes.
+pub const HANDSHAKE: &str = "handshake";
+
+/// Feature: a service runs several calls at once.
+pub const CONCURRENT: &str = "concurrent";
 
 /// Feature that stands for guarantees that hold on every route.
 pub const ENFORCED: &str = "enforced";
@@ -37,13 +44,21 @@ const fn role(name: &'static str) -> ConfigKey {
     )
 }
 
-/// Every key that a configuration for a runner may hold.
+/// Every key that a configuration for a runner or a service may hold.
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",
         &[],
         "argv of a local runner, which is started in the scratch project: one request on stdin, one reply on stdout",
     ),
+    ConfigKey::command(
+        HTTP,
+        &["{port}?", "{addr}?"],
+        "argv of a service, which is started in the scratch project and takes calls on the port of 127.0.0.1 that it is \
+         given; or { command, url, ready }, where a url without a command is that of a service which runs already",
+    ),
+    ConfigKey::feature(HANDSHAKE, "of a service: guarantees are assured at /capabilities/handshake"),
+    ConfigKey::feature(CONCURRENT, "of a service: a slow call does not hold up the others"),
     ConfigKey::worded_feature(
         ENFORCEMENT,
         &["enforced", "partial", "none"],
@@ -77,6 +92,16 @@ pub const KEYS: &[ConfigKey] = &[
     role("process"),
     role("env_read"),
     role("env_write"),
+    ConfigKey::choice(
+        "refusal_status",
+        &["200", "400"],
+        "the status of a refusal by a service; 400 for any of 4xx",
+    ),
+    ConfigKey::choice(
+        "handshake_shortfall",
+        &["partial", "none", "error"],
+        "what a handshake says where not every guarantee can be given",
+    ),
     ConfigKey::choice("refusal", REFUSAL, "how a request that is wrong is refused"),
     ConfigKey::choice("tool_exit", REFUSAL, "what comes of a tool that ends its process"),
     ConfigKey::choice(

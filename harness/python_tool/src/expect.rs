@@ -3,16 +3,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use peerproof_engine::face::{Allowed, Effect, Need, Sign};
+use peerproof_engine::face::{Allowed, Effect, Need, Outcome as Comes, Sign};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::{Act, Plan};
 
 use super::config;
-use super::face::{Extra, Way};
-use super::model::{Call, Request, Stand};
+use super::face::{Extra, Way, http};
+use super::model::{Assured, Call, Request, Stand};
 use super::probe::{self, about};
 use super::roles::{self, Outcome};
+
+/// Time around a timeout in which a tool may be stopped or not, milliseconds.
+const TIMEOUT_DOUBT_MS: u64 = 3_000;
+
+/// A tool that takes this part of its time is never stopped.
+const TIMEOUT_SHARE: u64 = 10;
+
+/// A call over HTTP with less time, milliseconds, may be stopped whatever it does.
+const TIMEOUT_SHORT_MS: u64 = 5_000;
 
 /// What the face remembers while it reads a conversation.
 pub struct State {
@@ -22,6 +31,12 @@ pub struct State {
     pub(super) imported: Option<(String, Json)>,
     /// What shows the effect of a call without a guarantee, by role and route, and whether it is one of an import.
     pub(super) twins: BTreeMap<(String, String, bool), Sign>,
+    /// What shows that a tool which has its time gets to its end.
+    pub(super) slept: Option<Sign>,
+    /// What handshakes assured, by session.
+    pub(super) assured: BTreeMap<usize, Assured>,
+    /// The handshake whose reply is due.
+    pub(super) pending: Option<http::Pending>,
 }
 
 /// What is expected of a call, in the making.
@@ -41,7 +56,8 @@ impl State {
             _ => None,
         });
         let text = String::from_utf8_lossy(bytes);
-        let asked_for = looks.filter(|label| text.contains(&format!("/{label}\"")));
+        // Whoever takes what a careful service refuses may run it.
+        let asked_for = looks.filter(|label| text.contains(&format!("/{label}\"")) && clause != "PT-SRV-03");
         let control = self.twins.values().next();
         let effects = asked_for.map(|label| Effect {
             clause: "PT-REQ-19",
@@ -51,7 +67,7 @@ impl State {
             control: control.cloned(),
         });
         let effects = effects.collect();
-        let extra = Extra { any_exit: true, ..Extra::default() };
+        let extra = Extra { any_exit: true, is_refusal: true, ..Extra::default() };
         let (by_reply, refused) = (Allowed::answer(Way::Failure), Allowed::answer(Way::Refused));
         match aim {
             "PT-REQ-20" => {
@@ -76,6 +92,13 @@ impl State {
             };
         };
         let mut made = self.of_call(&call, session, aim);
+        if call.timeout.is_some() {
+            made.ways.retain(|way| way.outcome != Comes::Answer(Way::Ended));
+            let is_short = call.timeout.is_some_and(|(limit_ms, _)| limit_ms < TIMEOUT_SHORT_MS);
+            if is_short && call.role != Some("sleep") {
+                made.ways.push(Allowed::answer(Way::TimedOut));
+            }
+        }
         made.extra.call = Some(call);
         if request.of(|it| *it == Stand::Strict).is_some() {
             made.clause = "PT-GUAR-09";
@@ -107,8 +130,8 @@ impl State {
                     made.ways.push(refused.shows(none));
                 }
                 _ => {
-                    // What a number beyond a double comes back as is compared with it.
-                    if open.iter().any(|it| it.clause != "PT-JSON-11") {
+                    // What a number beyond a double comes back as is compared with it, and so is a timeout with the default.
+                    if open.iter().any(|it| !matches!(it.clause, "PT-JSON-11" | "PT-SRV-16")) {
                         made.ways.push(Allowed::answer(Way::Success(None)));
                     }
                     made.ways.push(refused);
@@ -160,6 +183,9 @@ impl State {
         if let Some(guarantee) = about(role) {
             return self.of_probe(call, guarantee, payload, at_import, session, aim);
         }
+        if let Some((limit_ms, clause)) = call.timeout.filter(|_| role == "sleep" && !at_import) {
+            return self.of_sleep(payload, limit_ms, clause);
+        }
         let outcome = roles::outcome(role, payload);
         let changes_nothing = matches!(role, "any" | "echo" | "greet" | "value" | "fail" | "blob");
         if !call.guarantees.is_empty() && !changes_nothing {
@@ -174,6 +200,9 @@ impl State {
             Outcome::Raises(clause, kind, is_own, text) => {
                 let extra = Extra { raises: Some(text), ..Extra::default() };
                 made(unless_imported(clause, "PT-FAIL-04"), vec![Way::Raised(kind, is_own)], extra)
+            }
+            Outcome::Ends if call.timeout.is_some() => {
+                made(unless_imported("PT-SRV-07", "PT-FAIL-09"), vec![Way::Failure], Extra::default())
             }
             Outcome::Ends => {
                 let clause = unless_imported("PT-FAIL-07", "PT-FAIL-09");
@@ -204,6 +233,45 @@ impl State {
         }
     }
 
+    /// A tool that takes its time, within that of a call over HTTP or beyond.
+    fn of_sleep(&mut self, payload: &Json, limit_ms: u64, clause: &'static str) -> Made {
+        let whole = |name: &str| payload.get(name).and_then(Json::as_u64);
+        let touched = payload.get("touch").and_then(Json::as_str).and_then(|path| path.rsplit('/').next());
+        let sign = touched.map(|label| Sign::Found { label: label.to_owned(), holds: None });
+        let mut made = Made {
+            clause,
+            ways: vec![Allowed::answer(Way::Failure)],
+            choice: None,
+            effects: Vec::new(),
+            extra: Extra::default(),
+        };
+        // The tool fails at such a payload.
+        let Some(ms) = whole("ms") else { return made };
+        let slept = Json::object([("slept_ms", Json::from(ms))]);
+        let slept = Allowed::answer(Way::Success(Some(slept)));
+        let timed_out = Allowed::answer(Way::TimedOut);
+        if ms >= limit_ms.saturating_add(TIMEOUT_DOUBT_MS) {
+            made.ways = vec![timed_out];
+            made.extra.limit = Some((limit_ms, clause));
+            let control = self.slept.clone();
+            made.effects.extend(sign.map(|sign| Effect {
+                clause: "PT-SRV-13",
+                reason: "tool_goes_on",
+                need: Need::MustNot,
+                sign,
+                control,
+            }));
+        } else if ms.saturating_mul(TIMEOUT_SHARE) <= limit_ms {
+            made.ways = vec![slept];
+            self.slept = sign.or(self.slept.take());
+        } else if ms.saturating_add(TIMEOUT_DOUBT_MS) <= limit_ms {
+            made.ways = vec![slept];
+        } else {
+            made.ways = vec![slept, timed_out];
+        }
+        made
+    }
+
     /// A call with an effect outside of it.
     fn of_probe(
         &mut self,
@@ -220,6 +288,8 @@ impl State {
         let key = (guarantee.role.to_owned(), route.clone(), at_import);
         let is_plain = guarantee.plain.contains(&route.as_str());
         let is_guarded = call.guarantees.contains(guarantee.name);
+        // It was asked for, and nobody said that it is in force.
+        let is_unclear = call.timeout.is_some() && call.asks_for_some && !is_guarded;
         let answers = [Way::Success(None), Way::Failure, Way::Ended];
         let mut ways: Vec<_> = answers.into_iter().map(Allowed::answer).collect();
         let mut effects = Vec::new();
@@ -228,6 +298,7 @@ impl State {
         match sign {
             Some(sign) if is_named => {
                 clause = match () {
+                    () if aim == "PT-HS-07" => "PT-HS-07",
                     () if !call.is_sandboxed => "PT-GUAR-07",
                     () if at_import => "PT-GUAR-06",
                     () => guarantee.clause(&route),
@@ -235,7 +306,7 @@ impl State {
                 let (need, control) = (Need::MustNot, self.twins.get(&key).cloned());
                 effects.push(Effect { clause, reason: "effect_seen", need, sign, control });
             }
-            Some(sign) if call.guarantees.is_empty() => {
+            Some(sign) if call.guarantees.is_empty() && !is_unclear => {
                 if aim == clause {
                     let (need, sign) = (Need::Must, sign.clone());
                     effects.push(Effect { clause, reason: "no_effect", need, sign, control: None });
@@ -244,7 +315,7 @@ impl State {
             }
             _ => {}
         }
-        let mut extra = Extra { any_exit: true, route: route.clone(), ..Extra::default() };
+        let mut extra = Extra { any_exit: true, route: route.clone(), is_unclear, ..Extra::default() };
         if is_named && catches {
             clause = "PT-GUAR-03";
             // A tool that finds nothing in its environment caught nothing.

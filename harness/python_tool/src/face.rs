@@ -1,23 +1,27 @@
-//! The face of a local runner: what a process that was given one request may answer, and what must not be seen then.
+//! The face of a local runner and of a service: what may be answered to a request, and what must not be seen then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Outcome, Part, Reading, Rule,
     Stimulus, Subject, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Answer, Heard, Trace};
-use peerproof_engine::lines;
+use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
+use peerproof_engine::lines::{self, Line};
 use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::Act;
+use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::expect::{Made, State};
 use super::model::{Call, Request, Stand, is_same};
 use super::project::spec_of;
+use super::talk::CANARY;
+
+pub mod http;
 
 /// The command of a local runner.
 pub const COMMAND: &str = "command";
@@ -27,6 +31,9 @@ const BLOCKED: &str = "guarantee_blocked";
 
 /// What tools print, later and while they are imported.
 pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
+
+/// The choice of what a handshake says that cannot give all.
+const SHORTFALL: &str = "handshake_shortfall";
 
 /// Most bytes of a reply that a finding quotes.
 const QUOTED_CHARS: usize = 200;
@@ -40,13 +47,14 @@ const MANNERS: Manners = Manners {
     ends_at_term: "PT-FRAME-08",
     no_process_left: "PT-FRAME-09",
     no_file_left: "PT-FRAME-10",
+    lives_on: "PT-SRV-25",
     ..Manners::all("PT-FRAME-01")
 };
 
-/// A local runner.
+/// A local runner, or a service.
 pub struct Runner;
 
-/// What a runner answers.
+/// What a runner or a service answers.
 #[derive(Debug, Clone)]
 pub enum Message {
     /// `ok` true.
@@ -69,6 +77,15 @@ pub enum Message {
     },
     /// Nothing, and another end than exit status 0.
     Ended(Exit),
+    /// Over HTTP: a status of its own, in its own words.
+    Status(u16),
+    /// Over HTTP: an object that is no reply to a call.
+    Other {
+        /// The object.
+        value: Json,
+        /// What is wrong with it as such a reply.
+        wrong: Box<Finding>,
+    },
 }
 
 /// How a request may be answered.
@@ -84,6 +101,10 @@ pub enum Way {
     Refused,
     /// By the end of the process and no word.
     Ended,
+    /// By a failure or a status that say that the time of the tool was over.
+    TimedOut,
+    /// By the reply to a handshake, which may fail or not.
+    Handshake(bool),
 }
 
 /// What an answer is judged by.
@@ -101,6 +122,16 @@ pub struct Extra {
     pub may_be_empty: bool,
     /// The route.
     pub route: String,
+    /// It is refused.
+    pub is_refusal: bool,
+    /// The tool may fail.
+    pub may_fail: bool,
+    /// Over HTTP: the time after which the tool is stopped, milliseconds, and the clause that says so.
+    pub limit: Option<(u64, &'static str)>,
+    /// Of a handshake: the guarantees that are required.
+    pub required: Option<Vec<String>>,
+    /// A guarantee was asked for, and nobody said that it is in force.
+    pub is_unclear: bool,
 }
 
 impl Face for Runner {
@@ -109,8 +140,8 @@ impl Face for Runner {
     type Extra = Extra;
     type State = State;
 
-    fn framing(&self, _command: &str) -> Option<Framing> {
-        Some(Framing::Whole)
+    fn framing(&self, command: &str) -> Option<Framing> {
+        Some(if command == HTTP { Framing::Bodies } else { Framing::Whole })
     }
 
     fn manners(&self) -> &Manners {
@@ -133,6 +164,9 @@ impl Face for Runner {
             plan: Arc::clone(&transcript.plan),
             imported: None,
             twins: BTreeMap::new(),
+            slept: None,
+            assured: BTreeMap::new(),
+            pending: None,
         }
     }
 
@@ -147,20 +181,40 @@ impl Face for Runner {
                 });
                 return None;
             }
-            _ => return None,
+            What::Happened(kind) => {
+                http::learn(state, stimulus.session, kind);
+                return None;
+            }
+            What::Begun => return None,
         };
-        let request = Request::read(&state.facts, &line.bytes);
         let step = stimulus.step.and_then(|step| state.plan.steps.get(step));
         let aim = step.and_then(Aim::of).map(|aim| aim.clause.0).unwrap_or_default();
-        let Made { clause, ways, choice, effects, extra } = match request.of(|it| *it == Stand::Refuse) {
-            Some(wrong) => state.refused(wrong.clause, &line.bytes, &aim),
-            None => state.accepted(request, stimulus.session, &aim),
+        let of_way = stimulus.how.and_then(|how| http::carried(state, how, &line.bytes, &aim));
+        let Made { clause, ways, choice, effects, extra } = match (of_way, stimulus.how) {
+            (Some(made), _) => made,
+            (None, Some(how)) if http::is_handshake(how) => {
+                http::handshake(state, &line.bytes, stimulus.session, line.step)
+            }
+            (None, how) => {
+                let request = match how {
+                    Some(_) => {
+                        let assured = state.assured.entry(stimulus.session).or_default();
+                        Request::read_posted(&state.facts, &line.bytes, assured)
+                    }
+                    None => Request::read(&state.facts, &line.bytes),
+                };
+                match request.of(|it| *it == Stand::Refuse) {
+                    Some(wrong) => state.refused(wrong.clause, &line.bytes, &aim),
+                    None => state.accepted(request, stimulus.session, &aim),
+                }
+            }
         };
         let (mut ways, mut extra) = (ways, extra);
         // Whoever refuses what is right has that to answer for, and may do it by an exit status.
         let is_failure =
             |way: &Allowed<Way>| matches!(&way.outcome, Outcome::Answer(Way::Failure | Way::Raised(..)));
-        extra.any_exit |= !ways.iter().any(is_failure);
+        extra.may_fail = ways.iter().any(is_failure);
+        extra.any_exit |= !extra.may_fail;
         let is_ended = |act: &Act| matches!(act, Act::Signal(_));
         if state.plan.steps.iter().any(|it| it.session == stimulus.session && is_ended(&it.act)) {
             ways.push(Allowed::silence());
@@ -168,11 +222,28 @@ impl Face for Runner {
         Some(Due::one(Expected { clause, subject: Subject::Turn, allowed: ways, choice, effects, extra }))
     }
 
+    fn carried(&self, asked: &mut Asked<Self>, _: &Line, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+        http::allow(asked, how, exchange);
+    }
+
+    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+        http::status(carried)
+    }
+
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
         let text = json::trim(frame.bytes);
         let exit = frame.exit.unwrap_or(Exit::Code(0));
+        // A status that says something of its own need not come with a reply.
+        let own_status = frame.status.filter(|status| !matches!(status, 200..=299));
         if text.is_empty() {
             return match exit {
+                _ if own_status.is_some() => {
+                    own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)))
+                }
+                _ if frame.status.is_some() && frame.is_due => {
+                    let got = format!("status {} and no body", frame.status.unwrap_or_default());
+                    Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
+                }
                 // Nothing came; how it ended is told by the judge.
                 Exit::Code(0) => Reading::Blank,
                 exit => Reading::Message(Message::Ended(exit)),
@@ -183,17 +254,23 @@ impl Face for Runner {
             Reading::Broken(Finding::new(clause, reason, expected, format!("{exit}: {}", quoted())))
         };
         let holds = |word: &str| String::from_utf8_lossy(text).contains(word);
+        let alone = if frame.status.is_some() { http::ANSWER } else { "PT-FRAME-05" };
         let decoded = match json::decode(text, &DecodeLimits::default()) {
             Ok(decoded) if decoded.value.as_object().is_some() => decoded,
-            Ok(_) => return broken("PT-FRAME-05", "no_object", "one JSON object"),
+            _ if own_status.is_some() && !holds(NOISE[0]) && !holds(NOISE[1]) => {
+                return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
+            }
+            Ok(_) => return broken(alone, "no_object", "one JSON object"),
             Err(error) => {
                 let expected = "one JSON object and nothing else";
                 return match error.kind {
                     _ if holds(NOISE[1]) => broken("PT-OUT-02", "tool_output", expected),
                     _ if holds(NOISE[0]) => broken("PT-OUT-01", "tool_output", expected),
-                    DecodeErrorKind::TrailingBytes => broken("PT-FRAME-05", "more_output", expected),
-                    DecodeErrorKind::InvalidUtf8 => broken("PT-FRAME-06", "not_utf8", expected),
-                    _ if !text.starts_with(b"{") => broken("PT-FRAME-05", "no_json", expected),
+                    DecodeErrorKind::TrailingBytes => broken(alone, "more_output", expected),
+                    DecodeErrorKind::InvalidUtf8 if frame.status.is_none() => {
+                        broken("PT-FRAME-06", "not_utf8", expected)
+                    }
+                    _ if !text.starts_with(b"{") => broken(alone, "no_json", expected),
                     DecodeErrorKind::UnexpectedEnd => broken("PT-RES-06", "half_written", expected),
                     DecodeErrorKind::UnexpectedByte { .. } if holds("NaN") || holds("Infinity") => {
                         broken("PT-RES-04", "no_json", "a failure in the place of what JSON lacks")
@@ -203,8 +280,24 @@ impl Face for Runner {
             }
         };
         let reply = &decoded.value;
+        if own_status.is_some() && reply.get("ok").and_then(Json::as_bool).is_none() {
+            return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
+        }
+        let broken = |clause, reason, expected: &str| match (broken(clause, reason, expected), own_status) {
+            (_, Some(status)) if reply.get("ok").and_then(Json::as_bool) == Some(false) => {
+                Reading::Message(Message::Status(status))
+            }
+            (Reading::Broken(wrong), _) if frame.status.is_some() => {
+                Reading::Message(Message::Other { value: reply.clone(), wrong: Box::new(wrong) })
+            }
+            (reading, _) => reading,
+        };
         let is_null = |name: &str| reply.get(name).is_none_or(Json::is_null);
-        let has_version = reply.get("protocol_version").and_then(Json::as_i64) == Some(1);
+        let version = reply.get("protocol_version");
+        let has_version = match frame.status {
+            Some(_) if version.is_none() => true,
+            _ => version.and_then(Json::as_i64) == Some(1),
+        };
         match reply.get("ok").and_then(Json::as_bool) {
             Some(true) if has_version && is_null("error") && reply.get("result").is_some() => match exit {
                 Exit::Code(0) => Reading::Message(Message::Success {
@@ -255,7 +348,21 @@ impl Face for Runner {
             to: to.filter(|text| text.len() < 1_000),
         };
         let Some(came) = came.first() else { return misfit(9, "no_reply", Repair::Send) };
+        let ok = |value: &Json| value.get("ok").and_then(Json::as_bool);
         match (way, came) {
+            (Way::Handshake(_), Message::Other { value, .. }) if ok(value) == Some(true) => Ok(()),
+            (Way::Handshake(true), Message::Other { value, .. }) if ok(value) == Some(false) => Ok(()),
+            (Way::Handshake(true), Message::Failure { .. }) => Ok(()),
+            (Way::Handshake(_), _) => misfit(1, "no_handshake", set("/ok", Some("true".to_owned()))),
+            (Way::Refused, Message::Other { value, .. }) if ok(value) == Some(true) => {
+                misfit(1, "accepted", set("/ok", Some("false".to_owned())))
+            }
+            // What is wrong with it is told by its form.
+            (_, Message::Other { .. }) => Ok(()),
+            (Way::Refused | Way::TimedOut, Message::Status(_)) | (Way::TimedOut, Message::Failure { .. }) => {
+                Ok(())
+            }
+            (_, Message::Status(_)) => misfit(2, "http_status", Repair::Drop),
             (Way::Success(None), Message::Success { .. }) => Ok(()),
             (Way::Success(Some(wanted)), Message::Success { result, .. }) => match is_same(wanted, result) {
                 true => Ok(()),
@@ -280,18 +387,31 @@ impl Face for Runner {
     }
 
     fn shows(&self, part: &Part<Self>, allowed: &Allowed<Way>, came: &[&Message]) -> Option<&'static str> {
-        let call = part.extra.call.as_ref()?;
         match (part.choice?, came.first()?) {
+            (SHORTFALL, Message::Other { value, .. }) => {
+                match value.get("enforcement").and_then(Json::as_str) {
+                    Some("partial") => Some("partial"),
+                    Some("none") => Some("none"),
+                    _ => Some("error").filter(|_| value.get("ok").and_then(Json::as_bool) == Some(false)),
+                }
+            }
+            (SHORTFALL, Message::Failure { .. }) => Some("error"),
             ("lone_surrogates", Message::Success { lone_surrogates, .. }) => {
                 Some(if *lone_surrogates { "echo" } else { "replace" })
             }
             ("big_integers", Message::Success { result, .. }) => {
+                let call = part.extra.call.as_ref()?;
                 let kept =
                     |number: &json::Number| number.is_big() && call.payload.has_number(|it| it == number);
                 Some(if result.has_number(kept) { "exact" } else { "round" })
             }
             _ => allowed.shows,
         }
+    }
+
+    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
+        let why = "not_assured: the handshake did not say that the guarantee is enforced";
+        part.extra.is_unclear.then(|| why.to_owned())
     }
 
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
@@ -302,7 +422,12 @@ impl Face for Runner {
             }
             Way::Raised(kind, _) => format!("`ok` false with the type {kind}"),
             Way::Failure => "`ok` false".to_owned(),
-            Way::Refused => "a refusal: `ok` false, or an exit status other than 0 and no output".to_owned(),
+            Way::Refused => {
+                "a refusal: `ok` false, an exit status other than 0 and no output, or over HTTP 4xx"
+                    .to_owned()
+            }
+            Way::TimedOut => "no success: the time of the tool was over".to_owned(),
+            Way::Handshake(_) => "the reply to a handshake".to_owned(),
             Way::Ended => "an exit status other than 0, or a signal, and no output".to_owned(),
         }
     }
@@ -314,11 +439,23 @@ impl Face for Runner {
                 format!("`ok` false, {kind}: {message}, reason_code {reason:?}, {exit}")
             }
             Message::Ended(exit) => format!("no output, {exit}"),
+            Message::Status(status) => format!("status {status}"),
+            Message::Other { value, .. } => value.to_text(),
         }
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[exits, messages, reasons, held_up]
+        &[
+            exits,
+            messages,
+            reasons,
+            held_up,
+            http::forms,
+            http::handshakes,
+            http::late,
+            http::concurrent,
+            |_, heard| judge::not_kept(heard, http::KEEP_ALIVE),
+        ]
     }
 }
 
@@ -374,7 +511,7 @@ fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
                 Finding::new(clause, "no_reason", expected, format!("{reason:?}"))
             }
             (true, Message::Success { .. }) if extra.may_be_empty => return None,
-            (true, Message::Success { .. } | Message::Ended(_)) => {
+            (true, Message::Success { .. } | Message::Ended(_) | Message::Status(_)) => {
                 let expected = format!("`ok` false with `reason_code` {BLOCKED:?}");
                 Finding::new("PT-GUAR-01", "not_blocked", expected, Runner.text(message))
             }
@@ -415,6 +552,17 @@ fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding>
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Runner, transcript)
+}
+
+/// Whether `frame` is certainly the answer to the canary `step`: it has its word, which no other has.
+pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+    let word = |bytes: &[u8], member: &str| {
+        let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
+        decoded.value.get(member)?.get(CANARY).cloned()
+    };
+    let Act::Send { payload, .. } = &step.act else { return false };
+    let own = payload.expand(&Vars::new()).ok().and_then(|bytes| word(&bytes, "payload"));
+    step.canary && own.is_some_and(|own| word(frame, "result") == Some(own))
 }
 
 /// Refuses a plan whose aims are not wholly read.

@@ -1,11 +1,13 @@
 //! Requests as drawn: right ones with payloads that are easily changed on the way, and some that are wrong in one place.
 
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::free_data;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 
+use super::face::COMMAND;
 use super::talk::{Sending, Talk};
 
 /// Names that are easily lost on the way.
@@ -32,7 +34,8 @@ const FREE: &[(&str, &[&str])] = &[
 
 /// A conversation: a canary and a few requests.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
-    let mut talk = Talk::new(facts);
+    let is_service = !facts.commands.contains(COMMAND) && facts.commands.contains(HTTP);
+    let mut talk = Talk::new(facts, if is_service { HTTP } else { COMMAND });
     for _ in 0..rng.range(1..=3) {
         let mut with: Vec<(&str, &str)> = Vec::new();
         for (name, values) in FREE {

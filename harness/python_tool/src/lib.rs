@@ -1,16 +1,17 @@
-//! The python_tool boundary: runners that take a call of a Python tool and give its result back.
+//! The python_tool boundary: runners and services that take a call of a Python tool and give its result back.
 //!
-//! Its face is that of a local runner ([`face`]). A service over HTTP and a runtime that calls runners are faces of their own.
+//! Its face is that of a local runner and of a service over HTTP ([`face`]). A runtime that calls them is a face of its own.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
-use peerproof_engine::plan::Plan;
+use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
@@ -63,7 +64,7 @@ impl Boundary for PythonTool {
     }
 
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND])]
+        vec![(Side::Provider, vec![face::COMMAND, HTTP])]
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
@@ -72,6 +73,10 @@ impl Boundary for PythonTool {
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
         face::judge(transcript)
+    }
+
+    fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
+        face::answers_canary(step, frame)
     }
 
     fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
@@ -85,7 +90,10 @@ impl Boundary for PythonTool {
 
     fn usual_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
-        facts.commands = BTreeSet::from([face::COMMAND.to_owned()]);
+        facts.commands = BTreeSet::from([face::COMMAND, HTTP].map(str::to_owned));
+        facts
+            .features
+            .extend([config::HANDSHAKE, config::CONCURRENT].map(|name| (name.to_owned(), true.into())));
         facts.features.insert(config::ENFORCEMENT.to_owned(), "enforced".into());
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);

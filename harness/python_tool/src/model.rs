@@ -1,6 +1,6 @@
 //! What may come of a request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json, Number};
@@ -10,6 +10,9 @@ use super::roles::role_of;
 
 /// Bytes of a request that are certainly taken by a careful runner (readings §6: 10 MB).
 pub const BYTES_MAX: usize = 10 << 20;
+
+/// Time that a tool has whose call over HTTP names none, milliseconds.
+pub const TIMEOUT_DEFAULT_MS: u64 = 10_000;
 
 /// Levels of nesting that every runner takes.
 pub const NESTING_MAX: u64 = 64;
@@ -64,6 +67,20 @@ pub struct Call {
     pub asks_for_some: bool,
     /// `sandbox` is true, or of a type that counts as true.
     pub is_sandboxed: bool,
+    /// Over HTTP: time that the tool has, milliseconds, and the clause that says so.
+    pub timeout: Option<(u64, &'static str)>,
+}
+
+/// What handshakes assured, by the name of the tool.
+pub type Assured = BTreeMap<String, Assurance>;
+
+/// What handshakes assured for a tool.
+#[derive(Debug, Clone, Default)]
+pub struct Assurance {
+    /// Guarantees that are enforced for certain.
+    pub guarantees: BTreeSet<String>,
+    /// More may be in force.
+    pub is_unclear: bool,
 }
 
 fn refuse(clause: &'static str) -> Trait {
@@ -75,8 +92,17 @@ fn open(clause: &'static str, key: &'static str, taken: &'static str, refused: &
 }
 
 impl Request {
-    /// Reads the bytes of a request.
+    /// Reads the bytes of a request to a runner.
     pub fn read(facts: &Facts, bytes: &[u8]) -> Self {
+        Self::read_as(facts, bytes, None)
+    }
+
+    /// Reads the body of a call over HTTP, with what was assured before.
+    pub fn read_posted(facts: &Facts, bytes: &[u8], assured: &Assured) -> Self {
+        Self::read_as(facts, bytes, Some(assured))
+    }
+
+    fn read_as(facts: &Facts, bytes: &[u8], posted: Option<&Assured>) -> Self {
         let mut traits = Vec::new();
         let mut text = json::trim(bytes);
         if let Some(rest) = text.strip_prefix(b"\xef\xbb\xbf") {
@@ -119,7 +145,7 @@ impl Request {
         } else if big_numbers {
             traits.push(open("PT-JSON-07", "big_integers", "exact", "refuse"));
         }
-        let mut call = of_request(facts, &decoded.value, &mut traits);
+        let mut call = of_request(facts, &decoded.value, posted, &mut traits);
         if let Some(call) = &mut call {
             call.big_numbers = big_numbers;
             call.lone_surrogates = decoded.facts.lone_surrogates;
@@ -139,7 +165,12 @@ impl Request {
 }
 
 /// What bears on whether an object is accepted as a request, and the call that it is.
-fn of_request(facts: &Facts, request: &Json, traits: &mut Vec<Trait>) -> Option<Call> {
+fn of_request(
+    facts: &Facts,
+    request: &Json,
+    posted: Option<&Assured>,
+    traits: &mut Vec<Trait>,
+) -> Option<Call> {
     let member = |name: &str| request.get(name).filter(|value| !value.is_null());
     match member("protocol_version") {
         Some(Json::Number(number)) if number.as_i64() == Some(1) => {
@@ -149,23 +180,34 @@ fn of_request(facts: &Facts, request: &Json, traits: &mut Vec<Trait>) -> Option<
         }
         _ => traits.push(refuse("PT-REQ-02")),
     }
-    if member("tool").and_then(Json::as_str).is_none_or(str::is_empty) {
+    let name = member(if posted.is_some() { "tool_name" } else { "tool" }).and_then(Json::as_str);
+    if name.is_none_or(str::is_empty) {
         traits.push(refuse("PT-REQ-04"));
     }
     if member("trace_id").is_some_and(|trace_id| trace_id.as_str().is_none()) {
         traits.push(open("PT-REQ-13", "", "", ""));
     }
-    let sandbox = member("sandbox");
+    // Over HTTP it is an unknown member.
+    let local = |name: &str| request.get(name).filter(|_| posted.is_none());
+    let sandbox = local("sandbox").filter(|sandbox| !sandbox.is_null());
     if sandbox.is_some_and(|sandbox| sandbox.as_bool().is_none()) {
         traits.push(Trait { stand: Stand::Strict, clause: "PT-GUAR-09" });
     }
-    if request.get("sandbox").is_some_and(Json::is_null) {
+    if local("sandbox").is_some_and(Json::is_null) {
         traits.push(open("PT-REQ-16", "", "", ""));
     }
-    let is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.as_bool() != Some(false));
-    let (guarantees, asks_for_some) = guarantees(facts, member("capability_context"), traits);
+    let mut is_sandboxed = sandbox.is_some_and(|sandbox| sandbox.as_bool() != Some(false));
+    let context = local("capability_context").filter(|context| !context.is_null());
+    let (mut in_force, mut asks_for_some) = guarantees(facts, context, traits);
     if is_sandboxed && !asks_for_some {
         traits.push(open("PT-REQ-15", "sandbox_unsupported", "run", "refuse"));
+    }
+    let timeout = posted.map(|_| timeout(request, traits));
+    if let Some(assurance) = posted.zip(name).and_then(|(assured, name)| assured.get(name)) {
+        let is_assured = |name: &&'static str| assurance.guarantees.contains(*name) && facts.claims(name);
+        in_force = config::NAMES.into_iter().filter(is_assured).collect();
+        asks_for_some = assurance.is_unclear || !assurance.guarantees.is_empty();
+        is_sandboxed = true;
     }
     let payload = member("payload").filter(|payload| payload.as_object().is_some());
     if payload.is_none() {
@@ -186,11 +228,38 @@ fn of_request(facts: &Facts, request: &Json, traits: &mut Vec<Trait>) -> Option<
         role,
         is_outside,
         payload: payload?.clone(),
-        guarantees,
+        guarantees: in_force,
         asks_for_some,
         is_sandboxed,
+        timeout,
         ..Call::default()
     })
+}
+
+/// What only calls over HTTP have: the time that the tool has, and the clause that says so.
+fn timeout(request: &Json, traits: &mut Vec<Trait>) -> (u64, &'static str) {
+    match request.get("kind") {
+        None => {}
+        Some(Json::Null) => traits.push(open("PT-SRV-03", "", "", "")),
+        Some(kind) if kind.as_str() != Some("python") => traits.push(refuse("PT-SRV-03")),
+        Some(_) => {}
+    }
+    if request.get("project").is_some_and(|project| project.as_object().is_none()) {
+        traits.push(open("PT-SRV-02", "", "", ""));
+    }
+    match request.get("timeout_ms") {
+        None => (TIMEOUT_DEFAULT_MS, "PT-SRV-15"),
+        Some(Json::Number(number)) if number.as_u64().is_some_and(|given| given > 0) => {
+            if number.text().contains(|char: char| !char.is_ascii_digit()) {
+                traits.push(open("PT-SRV-16", "", "", ""));
+            }
+            (number.as_u64().unwrap_or_default(), "PT-SRV-12")
+        }
+        Some(_) => {
+            traits.push(open("PT-SRV-16", "", "", ""));
+            (TIMEOUT_DEFAULT_MS, "PT-SRV-16")
+        }
+    }
 }
 
 /// The guarantees in force, and whether any is asked for.

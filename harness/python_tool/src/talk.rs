@@ -1,24 +1,38 @@
-//! Builds conversations: a scratch project, and in it a process for each request.
+//! Builds conversations: a scratch project, and in it a process for each request, or one service for many.
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Plan, Session, Step};
 
-use super::face::COMMAND;
 use super::probe::{LISTENERS, Probe, VARIABLE};
 use super::project::{self, IMPORTED, PROJECT};
 use super::roles::{entry_of, tool_of, usual_payload};
 
+/// Where handshakes are posted to.
+pub const HANDSHAKE: &str = "/capabilities/handshake";
+
+/// The clause of a plain call over HTTP, and that which a canary behind other calls is about.
+const CANARIES: [&str; 2] = ["PT-SRV-01", "PT-SRV-25"];
+
+/// What a canary behind other calls has in its payload: a word that no other has.
+pub const CANARY: &str = "canary";
+
 /// A conversation in the making.
 pub struct Talk<'a> {
     facts: &'a Facts,
+    command: &'static str,
     plan: Plan,
-    /// Looks and modules so far: each has a number of its own.
+    /// What comes next is for a service of its own.
+    needs_session: bool,
+    /// Looks, modules and canaries so far: each has a number of its own.
     count: usize,
+    /// Something was sent to a service that no canary follows yet.
+    owes_canary: bool,
 }
 
 /// How a request is sent.
@@ -32,75 +46,132 @@ pub struct Sending {
     pub env: BTreeMap<String, String>,
     /// Time that the tool takes, milliseconds.
     pub allow_ms: u64,
-    /// What is done to the process in the place of closing its input and waiting for its end.
+    /// What is done to the process in the place of closing its input and waiting for its end, or to a service behind the call.
     pub acts: Vec<Act>,
+    /// How it is carried over HTTP, if not as usual.
+    pub http: Option<Carriage>,
+    /// Replies to wait for over HTTP; without it the canary behind is waited for.
+    pub await_frames: Option<u32>,
+    /// Time that passes before it is looked at what was made, milliseconds.
+    pub look_after_ms: u64,
 }
 
 impl<'a> Talk<'a> {
     /// A conversation with nothing but a project.
-    pub fn without_canary(facts: &'a Facts) -> Self {
+    pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
-        Self { facts, plan, count: 0 }
+        Self { facts, command, plan, needs_session: true, count: 0, owes_canary: false }
     }
 
     /// A conversation that begins with a canary.
-    pub fn new(facts: &'a Facts) -> Self {
-        let mut talk = Self::without_canary(facts);
+    pub fn new(facts: &'a Facts, command: &'static str) -> Self {
+        let mut talk = Self::without_canary(facts, command);
         talk.canary();
         talk
     }
 
+    /// Whether it is with a service.
+    pub fn is_posted(&self) -> bool {
+        self.command == HTTP
+    }
+
+    /// Has the next request go to a service of its own.
+    pub fn anew(&mut self) {
+        self.needs_session = true;
+    }
+
+    /// A session for a request: a process of its own, or the service that runs.
     fn open(&mut self, env: BTreeMap<String, String>) -> usize {
+        if self.is_posted() && !std::mem::take(&mut self.needs_session) && env.is_empty() {
+            return self.plan.sessions.len() - 1;
+        }
+        self.end();
         let project = format!("{{{{{PROJECT}.path}}}}");
-        let mut session = Session { command: COMMAND.to_owned(), env, ..Session::default() };
+        let mut session = Session { command: self.command.to_owned(), env, ..Session::default() };
         session.env.entry("PYTHONPATH".to_owned()).or_insert_with(|| project.clone());
         session.folder = Some(project);
         self.plan.sessions.push(session);
         self.plan.sessions.len() - 1
     }
 
+    /// Starts a service of its own, with this environment.
+    pub fn open_with(&mut self, env: BTreeMap<String, String>) {
+        self.needs_session = true;
+        self.open(env);
+    }
+
+    /// What is known of the peer.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Ends the service that runs.
+    fn end(&mut self) {
+        if let Some(session) = self.plan.sessions.len().checked_sub(1).filter(|_| self.is_posted()) {
+            self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
+        }
+    }
+
     /// A plain call whose answer shows that the peer works.
     pub fn canary(&mut self) {
-        let payload = self.request("any", Payload::text("{}"), &[]);
+        self.canary_within(0);
+    }
+
+    /// A canary behind what has none.
+    pub fn canary_where_due(&mut self) {
+        if self.owes_canary {
+            self.canary();
+        }
+    }
+
+    /// A canary whose answer may take so many milliseconds more: over HTTP it waits for what was sent before it.
+    fn canary_within(&mut self, allow_ms: u64) {
+        self.owes_canary = false;
+        let is_first = self.plan.sessions.is_empty();
+        let payload = if is_first {
+            self.request("any", Payload::text("{}"), &[])
+        } else {
+            self.count += 1;
+            self.request("echo", Payload::text(format!("{{\"{CANARY}\":\"behind {}\"}}", self.count)), &[])
+        };
         let session = self.open(BTreeMap::new());
-        let aim = Aim { clause: "PT-FRAME-01".into(), reason: Some(CANARY_FAILED.to_owned()) };
+        let clause = if self.is_posted() { CANARIES[usize::from(!is_first)] } else { "PT-FRAME-01" };
+        let aim = Aim { clause: clause.into(), reason: Some(CANARY_FAILED.to_owned()) };
         let expect = serde_json::to_value(aim).unwrap_or_default();
-        let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 };
-        let send = Step { canary: true, session, expect, ..Step::new(act) };
-        let finish = Step { canary: true, session, ..Step::new(Act::Finish) };
-        self.plan.steps.extend([send, finish]);
+        let http = self.is_posted().then(Carriage::post);
+        let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: u32::from(http.is_some()) };
+        self.plan.steps.push(Step { canary: true, session, expect, http, allow_ms, ..Step::new(act) });
+        if !self.is_posted() {
+            self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
+        }
+    }
+
+    /// Asks a service whether it gives guarantees for a tool; `required` is JSON text. `with` has other members.
+    pub fn handshake(&mut self, tool: &str, required: &str, with: &[(&str, &str)], clause: Option<&str>) {
+        let name = format!("{tool:?}");
+        let own = [
+            ("protocol_version", "1"),
+            ("tool_name", name.as_str()),
+            ("runner", "\"service\""),
+            ("required_guarantees", required),
+        ];
+        let payload = object(own.map(|(name, text)| (name, Payload::text(text))), with);
+        let http = Some(Carriage { path: Some(HANDSHAKE.to_owned()), ..Carriage::post() });
+        let how = Sending { clause: clause.map(str::to_owned), http, ..Sending::default() };
+        self.send(payload, None, how);
     }
 
     /// A request: a call of `role` with other members, each a name with a JSON text; an empty one takes it away.
     pub fn request(&self, role: &str, payload: Payload, with: &[(&str, &str)]) -> Payload {
         let (entry, tool) = (entry_of(self.facts, role), tool_of(self.facts, role));
-        let given = |name: &str| with.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
-        let mut parts = Payload::text("{");
-        let mut put = |name: &str, text: Payload| {
-            let comma = if parts.0.len() > 1 { "," } else { "" };
-            let whole = std::mem::take(&mut parts);
-            parts = whole.then(Payload::text(format!("{comma}\"{name}\":"))).then(text);
-        };
+        let name = if self.is_posted() { "tool_name" } else { "tool" };
         let own = [
             ("protocol_version", Payload::text("1")),
-            ("tool", Payload::text(format!("{tool:?}"))),
+            (name, Payload::text(format!("{tool:?}"))),
             ("entry", Payload::text(format!("{entry:?}"))),
             ("payload", payload),
         ];
-        for (name, text) in own {
-            match given(name) {
-                Some("") => {}
-                Some(other) => put(name, Payload::text(other)),
-                None => put(name, text),
-            }
-        }
-        for (name, text) in with {
-            let is_own = ["protocol_version", "tool", "entry", "payload"].contains(name);
-            if !is_own && !text.is_empty() {
-                put(name, Payload::text(*text));
-            }
-        }
-        parts.then(Payload::text("}")).merged()
+        object(own, with)
     }
 
     /// A payload as a row has it: `$PATH` is a path of its own in the project, which is looked at afterwards.
@@ -119,21 +190,33 @@ impl<'a> Talk<'a> {
         let step = |act| Step { session, ..Step::new(act) };
         let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: None });
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
-        let act = Act::Send { payload: request, chunking: how.chunking, await_frames: 0 };
-        self.plan.steps.push(Step { expect, ..step(act) });
-        match how.acts.is_empty() {
+        let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
+        let is_answered = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());
+        // What is refused may have no body to wait for: then the canary behind tells that nothing more comes.
+        let has_canary = is_answered && how.await_frames.is_none();
+        let await_frames = how.await_frames.unwrap_or(u32::from(is_answered));
+        let act = Act::Send { payload: request, chunking: how.chunking, await_frames };
+        let allow_ms = if self.is_posted() && !has_canary { how.allow_ms } else { 0 };
+        self.plan.steps.push(Step { expect, http, allow_ms, ..step(act) });
+        match how.acts.is_empty() && !self.is_posted() {
             true => self.plan.steps.push(Step { allow_ms: how.allow_ms, ..step(Act::Finish) }),
             false => self.plan.steps.extend(how.acts.into_iter().map(step)),
         }
+        self.owes_canary = self.is_posted();
+        if has_canary {
+            self.canary_within(how.allow_ms);
+        }
         if let Some(label) = label {
             let path = Payload::text(format!("{PROJECT}/{label}"));
-            self.plan.steps.push(step(Act::Look { label, path, after_ms: 0 }));
+            self.plan.steps.push(step(Act::Look { label, path, after_ms: how.look_after_ms }));
         }
     }
 
     /// Writes the module anew that plays a role while it is imported; the next request is to call it.
     pub fn import(&mut self, role: &str, payload: Payload) {
         self.count += 1;
+        // A service may keep what it has imported.
+        self.needs_session = true;
         let (path, content) = (Payload::text(IMPORTED), project::imported(role, payload, self.count));
         let session = self.plan.sessions.len();
         let put = Act::Put { path, content, by: Placing::Write };
@@ -170,7 +253,26 @@ impl<'a> Talk<'a> {
     }
 
     /// The conversation.
-    pub fn plan(self) -> Plan {
+    pub fn plan(mut self) -> Plan {
+        self.end();
         self.plan
     }
+}
+
+/// An object of members, some of them replaced or added by a JSON text; an empty one takes it away.
+fn object<const N: usize>(own: [(&'static str, Payload); N], with: &[(&str, &str)]) -> Payload {
+    let names = own.each_ref().map(|(name, _)| *name);
+    let given = |name: &str| with.iter().find(|(own, _)| *own == name).map(|(_, text)| *text);
+    let own = own.into_iter().filter_map(|(name, text)| match given(name) {
+        Some("") => None,
+        other => Some((name, other.map_or(text, Payload::text))),
+    });
+    let more = with.iter().filter(|(name, text)| !names.contains(name) && !text.is_empty());
+    let members: Vec<_> = own.chain(more.map(|(name, text)| (*name, Payload::text(*text)))).collect();
+    let mut parts = Payload::text("{");
+    for (at, (name, text)) in members.into_iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        parts = parts.then(Payload::text(format!("{comma}\"{name}\":"))).then(text);
+    }
+    parts.then(Payload::text("}")).merged()
 }

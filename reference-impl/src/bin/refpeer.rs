@@ -4,7 +4,7 @@ use std::env;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use peerproof_reference::{io, python_tool};
+use peerproof_reference::io;
 
 /// The words by which this program is what starts a policy driver.
 const SHIM: [&str; 1] = [io::policy_exec::WORD];
@@ -40,9 +40,9 @@ fn main() -> ExitCode {
         Some("run-log") => {
             io::run_log::run_run_log(&arguments, &variables(), &SHIM, &io::run_log::Peers::CORRECT)
         }
-        Some("python-tool") => io::python_tool::run_python_tool(&arguments, &["python-tool"], |config| {
-            python_tool::machine(config)
-        }),
+        Some("python-tool") => {
+            io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine)
+        }
         Some(io::policy_exec::WORD) => io::policy_exec::run_policy_exec(&arguments),
         _ => {
             let _ = writeln!(

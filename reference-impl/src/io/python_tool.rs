@@ -1,16 +1,23 @@
-//! `python-tool runner`: the reference runner on the standard streams of this process.
+//! `python-tool`: the reference runner on the standard streams of this process, and the reference service.
 //!
 //! ```text
 //! python-tool runner [--without GUARANTEE]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! python-tool service --http ADDRESS [the same options, and --without handshake]
 //! ```
+//!
+//! The runners of a service are called `served`: they end with it.
 
 use std::env;
+use std::net::SocketAddr;
 
-use super::complain;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use super::dispatch::{Careful, Launcher, run_with_launcher};
-use super::python_guard;
+use super::http_server::split_http;
+use super::{complain, python_guard, python_service};
 use crate::machine::Machine;
-use crate::python_tool::Config;
+use crate::python_tool::mutants::Mutant;
+use crate::python_tool::{self, Config};
 
 /// Exit status for arguments that make no sense.
 const STATUS_USAGE: i32 = 2;
@@ -21,28 +28,46 @@ const STATUS_STREAMS: i32 = 70;
 /// The word by which this program is what starts a tool.
 pub const GUARD: &str = "guard";
 
-const USAGE: &str =
-    "usage: python-tool runner [--without GUARANTEE]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
+/// The word for the runner of a service.
+const SERVED: &str = "served";
+
+/// A feature of a service.
+const HANDSHAKE: &str = "handshake";
+
+const USAGE: &str = "usage: python-tool (runner | service --http ADDRESS) [--without GUARANTEE]... \
+                     [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
 /// The guarantees that the runner does not know, because the kernel of this machine cannot give them.
 pub fn lacking() -> &'static [&'static str] {
     python_guard::lacking()
 }
 
-/// Runs the runner on the standard streams of this process and returns its exit status: 2 for arguments that make no sense,
-/// 70 when its own streams failed, 1 for a request that is refused, 143 when it was asked to end, else 0.
+/// Runs the runner on the standard streams of this process, or the service until it is ended, and returns the exit status: 2
+/// for arguments that make no sense or an address that is taken, 70 when its own streams failed, 1 for a request that is
+/// refused, 143 when it was asked to end, else 0.
 ///
-/// `arguments` are those after `words`, which are the words by which this program is the peer; `machine` makes the runner.
+/// `arguments` are those after `words`, which are the words by which this program is the peer; `mutant` breaks it, and `wrap`
+/// is put around the machine of a correct runner.
 pub fn run_python_tool(
     arguments: &[String],
     words: &[&str],
-    machine: impl FnOnce(Config) -> Box<dyn Machine>,
+    mutant: Option<&Mutant>,
+    wrap: impl FnOnce(Box<dyn Machine + Send>) -> Box<dyn Machine>,
 ) -> i32 {
     if let Some((GUARD, arguments)) = arguments.split_first().map(|(word, rest)| (word.as_str(), rest)) {
         return python_guard::run(arguments);
     }
+    let run = |(config, role)| match role {
+        Role::Runner => run(config, words, mutant, wrap),
+        Role::Served => {
+            // Whoever kills the service ends its runners.
+            set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| error.to_string())?;
+            run(config, words, mutant, wrap)
+        }
+        Role::Service(address) => serve(address, config, arguments, words, mutant),
+    };
     let (status, error) = match parse(arguments) {
-        Ok(config) => match run(config, words, machine) {
+        Ok(parsed) => match run(parsed) {
             Ok(status) => return status,
             Err(error) => (STATUS_STREAMS, error),
         },
@@ -52,29 +77,73 @@ pub fn run_python_tool(
     status
 }
 
+/// This program with the words by which it is the peer.
+fn own(words: &[&str]) -> Result<Vec<String>, String> {
+    let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let own = own.to_str().ok_or("the path of this program is no text")?;
+    Ok([own].iter().chain(words).map(|word| (*word).to_owned()).collect())
+}
+
 fn run(
     mut config: Config,
     words: &[&str],
-    machine: impl FnOnce(Config) -> Box<dyn Machine>,
+    mutant: Option<&Mutant>,
+    wrap: impl FnOnce(Box<dyn Machine + Send>) -> Box<dyn Machine>,
 ) -> Result<i32, String> {
-    let own = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let own = own.to_str().ok_or("the path of this program is no text")?.to_owned();
-    let words = words.iter().chain(&[GUARD]).map(|word| (*word).to_owned());
     let lacking = lacking();
     config.guarantees.retain(|name| !lacking.contains(name));
-    config.guard = [own].into_iter().chain(words).collect();
-    let mut machine = machine(config);
+    config.guard = own(words)?;
+    config.guard.push(GUARD.to_owned());
+    let mut machine = match mutant {
+        Some(mutant) => mutant.machine(config),
+        None => wrap(python_tool::machine(config)),
+    };
     let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
     let handling = Box::new(Careful);
     let launcher = Launcher { shim, variables, temp_dir, handling, own_group: false, appended: None };
     run_with_launcher(&mut *machine, launcher).map_err(|error| error.to_string())
 }
 
+/// Serves; its runners have the same options, but refuse by replies and may be given a little more than the service is.
+fn serve(
+    address: SocketAddr,
+    mut config: Config,
+    arguments: &[String],
+    words: &[&str],
+    mutant: Option<&Mutant>,
+) -> Result<i32, String> {
+    let lacking = lacking();
+    config.guarantees.retain(|name| !lacking.contains(name));
+    let mut runner = own(words)?;
+    if let Some(mutant) = mutant {
+        config = mutant.configured(config);
+        runner.extend(["--mutant".to_owned(), mutant.id.to_owned()]);
+    }
+    let (_, options) = split_http(arguments)?;
+    runner.extend(options.into_iter().filter(|word| word != "service"));
+    let bytes_max = format!("stdin_bytes_max={}", config.limits.stdin_bytes_max.saturating_mul(2));
+    let own = [SERVED, "--choice", "refusal=reply", "--choice", "tool_exit=reply", "--limit", &bytes_max];
+    runner.extend(own.map(str::to_owned));
+    Ok(python_service::run(address, config, runner, mutant))
+}
+
+/// What the arguments ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A runner.
+    Runner,
+    /// A runner of a service.
+    Served,
+    /// A service.
+    Service(SocketAddr),
+}
+
 /// Reads the arguments.
 ///
 /// # Errors
 /// A sentence that names the argument that is missing, unknown or malformed.
-pub fn parse(arguments: &[String]) -> Result<Config, String> {
+pub fn parse(arguments: &[String]) -> Result<(Config, Role), String> {
+    let (address, arguments) = split_http(arguments)?;
     let mut config = Config::default();
     let mut words = Vec::new();
     let mut arguments = arguments.iter();
@@ -87,14 +156,17 @@ pub fn parse(arguments: &[String]) -> Result<Config, String> {
             }
             "--without" => {
                 let name = value()?;
+                config.has_handshake &= name != HANDSHAKE;
                 config.guarantees.retain(|known| known != name);
             }
             _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
             word => words.push(word),
         }
     }
-    match words[..] {
-        ["runner"] => Ok(config),
+    match (&words[..], address) {
+        (["runner"], None) => Ok((config, Role::Runner)),
+        ([SERVED], None) => Ok((config, Role::Served)),
+        (["service"], Some(address)) => Ok((config, Role::Service(address))),
         _ => Err(USAGE.to_owned()),
     }
 }

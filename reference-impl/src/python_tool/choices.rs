@@ -1,4 +1,4 @@
-//! What the contract leaves open for a runner, as values (contract §8 `[choices]`).
+//! What the contract leaves open for a runner or a service, as values (contract §8 `[choices]`).
 
 use crate::choices::{choices, two};
 
@@ -21,6 +21,25 @@ choices! {
     bom: Bom = Bom::Refuse, { "ignore" => Bom::Ignore, "refuse" => Bom::Refuse };
     /// A call with `sandbox` and without guarantees.
     sandbox_unsupported: Unknown = Unknown::Ignore, { "run" => Unknown::Ignore, "refuse" => Unknown::Refuse };
+    /// The status of a refusal over HTTP.
+    refusal_status: RefusalStatus = RefusalStatus::BadRequest, {
+        "200" => RefusalStatus::Ok, "400" => RefusalStatus::BadRequest
+    };
+    /// What a handshake says where not every guarantee can be given.
+    handshake_shortfall: Shortfall = Shortfall::Partial, {
+        "partial" => Shortfall::Partial, "none" => Shortfall::None, "error" => Shortfall::Error
+    };
+}
+
+/// See [`Choices::handshake_shortfall`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortfall {
+    /// What is known is enforced.
+    Partial,
+    /// Nothing is.
+    None,
+    /// The handshake fails.
+    Error,
 }
 
 two! {
@@ -32,4 +51,6 @@ two! {
     EnvRead { Refuse, Empty },
     /// See [`Choices::caught_block`].
     Caught { Success, Failure },
+    /// See [`Choices::refusal_status`].
+    RefusalStatus { Ok, BadRequest },
 }

@@ -1,4 +1,4 @@
-//! Mutants: the correct runner wrapped at a seam so that it breaks a clause on purpose.
+//! Mutants: the correct runner or service wrapped at a seam so that it breaks a clause on purpose.
 //!
 //! Most rewrite the request on its way in, the reply on its way out, or a line of the shim, so that the correct runner has no
 //! branch for any of them. Clauses are those of `corpora/python_tool/clauses.toml`.
@@ -14,17 +14,19 @@ mod edit;
 mod guarantees;
 mod incoming;
 mod outgoing;
+mod service;
 mod whole;
 
 use super::{Config, Runner};
 use crate::json::Value;
 use crate::machine::Machine;
 use crate::mutant;
+use crate::mutant::http::HttpFault;
 
 pub use edit::Edit;
 
 /// A runner that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, (), Edit>;
+pub type Mutant = mutant::Mutant<Config, (), Edit, HttpFault>;
 
 impl Mutant {
     /// The mutant as a machine (a correct one where the fault lies around it).
@@ -34,6 +36,12 @@ impl Mutant {
         }
         let rewire = |machine, edit| -> mutant::Inner { Box::new(edit::Edited::new(machine, edit)) };
         self.build(config, |_| (), |config, ()| Box::new(Runner::new(config)), rewire)
+    }
+
+    /// A configuration with what the mutant changes of it.
+    pub fn configured(&self, mut config: Config) -> Config {
+        self.configure(&mut config);
+        config
     }
 }
 
@@ -58,8 +66,9 @@ fn asks(request: &Value) -> bool {
 
 /// All mutants.
 pub fn all() -> Vec<Mutant> {
-    [incoming::MUTANTS, outgoing::MUTANTS, guarantees::MUTANTS, guarantees::CONFIGURED, whole::MUTANTS]
-        .concat()
+    let runners =
+        [incoming::MUTANTS, outgoing::MUTANTS, guarantees::MUTANTS, guarantees::CONFIGURED, whole::MUTANTS];
+    [runners.concat(), [service::MUTANTS, service::CARRIED].concat()].concat()
 }
 
 /// The mutant called `id`.

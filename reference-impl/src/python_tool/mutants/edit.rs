@@ -1,5 +1,6 @@
 //! What is done to a request on its way in and to a reply on its way out.
 
+use crate::http::HttpRequest;
 use crate::json::{Policy, Text, Value, write_value};
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::Inner;
@@ -27,6 +28,12 @@ pub enum Edit {
     },
     /// The bytes of the reply, with the request.
     Output(fn(&Value, Vec<u8>) -> Vec<u8>),
+    /// The body of a request to a service.
+    Posted(fn(&mut Value)),
+    /// A request to a service.
+    Carried(fn(&mut HttpRequest)),
+    /// Status and body of a reply of a service, with the request; status 0 ends the service.
+    Answered(fn(&Value, &mut u16, &mut Value)),
     /// The exit status, with the request and the reply; a status of less than 0 for one that writes nothing.
     Status(fn(&Value, &Value) -> Option<i32>),
 }

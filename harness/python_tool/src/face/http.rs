@@ -1,0 +1,324 @@
+//! What HTTP adds: handshakes, how a call was carried, what the head of a reply says, and how long it took.
+
+use std::collections::BTreeSet;
+
+use peerproof_engine::carriage::Carriage;
+use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{Carried, Exchange, Heard, Trace};
+use peerproof_engine::transcript::Kind;
+
+use super::super::config;
+use super::super::expect::{Made, State};
+use super::super::talk::HANDSHAKE;
+use super::{Extra, Message, Runner, Way, answers};
+
+/// A plain answer.
+pub const ANSWER: &str = "PT-SRV-01";
+const SUCCESS: &str = "PT-SRV-05";
+const FAILURE: &str = "PT-SRV-06";
+const REFUSAL: &str = "PT-SRV-08";
+const REFUSAL_STATUS: &str = "PT-SRV-09";
+const MALFORMED: &str = "PT-SRV-10";
+const TYPE: &str = "PT-SRV-11";
+const AT_TIMEOUT: &str = "PT-SRV-14";
+const SERVED: &str = "PT-SRV-18";
+const CONCURRENT: &str = "PT-SRV-19";
+const OF_METHOD: &str = "PT-SRV-20";
+const CUT: &str = "PT-SRV-23";
+const OF_TYPE: &str = "PT-SRV-24";
+/// Connections go on behind a reply.
+pub const KEEP_ALIVE: &str = "PT-SRV-22";
+const SHAKEN: &str = "PT-HS-01";
+const VERSION: &str = "PT-HS-02";
+const FORM: &str = "PT-HS-03";
+const LISTED: &str = "PT-HS-04";
+const UNKNOWN: &str = "PT-HS-05";
+const SHORTFALL: &str = "PT-HS-06";
+const UNCLAIMED: &str = "PT-HS-08";
+
+/// Time behind a timeout in which the reply comes, milliseconds.
+const LATE_MS: f64 = 1_000.0;
+
+/// A handshake whose reply is due.
+pub struct Pending {
+    session: usize,
+    step: usize,
+    tool: String,
+    required: BTreeSet<String>,
+    /// Its body is the next that comes.
+    is_next: bool,
+}
+
+/// Whether a request is a handshake.
+pub fn is_handshake(how: &Carriage) -> bool {
+    how.path.as_deref() == Some(HANDSHAKE)
+}
+
+/// What comes of a request by the way in which it is carried, whatever it holds.
+pub(super) fn carried(state: &State, how: &Carriage, bytes: &[u8], aim: &str) -> Option<Made> {
+    if how.is_cut() {
+        let mut made = state.refused(CUT, bytes, aim);
+        // The head of the reply tells that it should not have come.
+        made.ways.extend([Allowed::answer(Way::Success(None)), Allowed::silence()]);
+        return Some(made);
+    }
+    (how.method != "POST").then(|| state.refused(OF_METHOD, bytes, aim))
+}
+
+/// What may come of a handshake.
+pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: usize) -> Made {
+    let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok();
+    let asked = decoded.map(|decoded| decoded.value).unwrap_or_default();
+    let extra =
+        |is_refusal| Extra { required: Some(Vec::new()), is_refusal, any_exit: true, ..Extra::default() };
+    let made = |clause, ways: Vec<Way>, extra| {
+        let ways = ways.into_iter().map(Allowed::answer).collect();
+        Made { clause, ways, choice: None, effects: Vec::new(), extra }
+    };
+    if !state.facts.claims(config::HANDSHAKE) {
+        return made(UNCLAIMED, vec![Way::Refused], extra(true));
+    }
+    let version = asked.get("protocol_version").and_then(Json::as_number);
+    if version.and_then(json::Number::as_i64) != Some(1) {
+        return made(VERSION, vec![Way::Refused], extra(true));
+    }
+    let tool = asked.get("tool_name").and_then(Json::as_str).filter(|tool| !tool.is_empty());
+    let members = asked.get("required_guarantees").and_then(Json::as_object);
+    let (Some(tool), Some(members)) = (tool, members) else {
+        return made(SHAKEN, vec![Way::Refused, Way::Handshake(true)], extra(false));
+    };
+    let required: BTreeSet<String> = members
+        .iter()
+        .filter(|(_, value)| value.as_bool() == Some(true))
+        .map(|(name, _)| name.clone())
+        .collect();
+    let is_plain = version.is_some_and(|version| version.text() == "1")
+        && members.iter().all(|(_, value)| value.as_bool().is_some())
+        && asked.get("runner").is_none_or(|runner| runner.as_str() == Some("service"));
+    let is_short = required.iter().any(|name| !config::NAMES.contains(&name.as_str()));
+    let names = required.iter().cloned().collect();
+    state.pending = Some(Pending { session, step, tool: tool.to_owned(), required, is_next: false });
+    let may_fail = state.pending.as_ref().is_some_and(|pending| !pending.required.is_empty());
+    let mut ways = vec![Way::Handshake(may_fail)];
+    if !is_plain {
+        ways.push(Way::Refused);
+    }
+    let mut made = made(SHAKEN, ways, Extra { required: Some(names), ..extra(false) });
+    if is_short {
+        (made.clause, made.choice) = (SHORTFALL, Some("handshake_shortfall"));
+    }
+    made
+}
+
+/// Learns from the reply to a handshake what is assured.
+pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
+    let Some(pending) = state.pending.as_mut().filter(|pending| pending.session == session) else { return };
+    let body = match kind {
+        Kind::HttpReply { step, status, body, .. } if *step == pending.step => match body {
+            _ if *status != 200 => None,
+            Some(body) => Some(&body.0),
+            None => {
+                pending.is_next = true;
+                return;
+            }
+        },
+        Kind::Received { bytes } if pending.is_next => Some(&bytes.0),
+        _ => return,
+    };
+    let Some(pending) = state.pending.take() else { return };
+    let decoded = body.and_then(|body| json::decode(json::trim(body), &DecodeLimits::default()).ok());
+    let reply = decoded.map(|decoded| decoded.value).unwrap_or_default();
+    let is_enforced = reply.get("ok").and_then(Json::as_bool) == Some(true)
+        && reply.get("enforcement").and_then(Json::as_str) == Some("enforced");
+    if pending.required.is_empty() {
+        return;
+    }
+    let of_session = state.assured.entry(session).or_default();
+    let is_first = !of_session.contains_key(&pending.tool);
+    let assurance = of_session.entry(pending.tool).or_default();
+    match is_first {
+        true if is_enforced => assurance.guarantees = pending.required,
+        true => assurance.is_unclear = true,
+        // What a second handshake takes back is not documented.
+        false => {
+            assurance.is_unclear = true;
+            assurance.guarantees.retain(|name| is_enforced && pending.required.contains(name));
+        }
+    }
+}
+
+/// Adds what the way of a call allows beside what its bytes do.
+pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
+    let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
+    if how.method == "POST" && !how.is_cut() && !how.is_json() {
+        part.allowed.push(Allowed::answer(Way::Refused));
+        part.mix_choices();
+    } else if part.clause == "PT-SIZE-03" && exchange.failure.is_some() {
+        // A connection that is reset refuses as well.
+        part.allowed.push(Allowed::silence().shows("refuse"));
+    }
+}
+
+/// The status of a reply, and its content type.
+pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
+    let Carried { asked, exchange, how, output, .. } = carried;
+    let (Some(status), Some(how), Some(part)) = (exchange.status(), how, asked.due.parts.first()) else {
+        return Judgement::default();
+    };
+    let one = |clause: &'static str, expected: &str| {
+        let finding = Finding::new(clause, "http_status", expected, format!("status {status}"));
+        Judgement { findings: vec![finding.at(asked.step)], ..Judgement::default() }
+    };
+    let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
+    // Whoever has another code is told so once.
+    let code = |clause: &'static str, codes: &[u16], expected: &str| match is_about(clause) {
+        true if !codes.contains(&status) => one(clause, expected),
+        _ => Judgement::default(),
+    };
+    let Some(message) = output.held.whole() else { return Judgement::default() };
+    if how.is_cut() {
+        return match message {
+            Message::Success { .. } => one(CUT, "no success for a body that is cut short"),
+            _ => Judgement::default(),
+        };
+    }
+    // Whoever is not served has a status for it.
+    let refusal = if is_about(SERVED) { SERVED } else { REFUSAL };
+    let is_shaken = part.extra.required.is_some();
+    match message {
+        _ if part.clause == UNCLAIMED => match status {
+            400..=499 => Judgement::default(),
+            _ => one(UNCLAIMED, "4xx from a service without handshakes"),
+        },
+        _ if how.method != "POST" => match status {
+            501 => Judgement::default(),
+            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
+            _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
+        },
+        Message::Success { .. } if status != 200 => one(SUCCESS, "status 200 for the success of a tool"),
+        Message::Other { value, .. } if is_shaken && is_ok(value) && status != 200 => {
+            one(SHAKEN, "status 200 for a handshake")
+        }
+        Message::Failure { .. } | Message::Status(_) | Message::Other { .. }
+            if part.ways().any(|(_, way)| *way == Way::Refused) =>
+        {
+            match part.clause {
+                _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
+                _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
+                "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
+                    code(MALFORMED, &[400], "400 for malformed JSON")
+                }
+                _ if is_about(REFUSAL_STATUS) && part.extra.is_refusal => {
+                    let value = if status == 200 { "200" } else { "400" };
+                    let key = "refusal_status".to_owned();
+                    let choice = ChoiceSeen { pinned: false, key, value: value.to_owned() };
+                    Judgement { choice: Some(choice), ..content_type(carried, status) }
+                }
+                _ => content_type(carried, status),
+            }
+        }
+        Message::Failure { .. } | Message::Status(_) if part.extra.limit.is_some() => match status {
+            200 | 408 | 504 => content_type(carried, status),
+            _ => one(AT_TIMEOUT, "200 with `ok` false, 408 or 504 at a timeout"),
+        },
+        Message::Failure { .. } if part.extra.may_fail && status != 200 => {
+            one(FAILURE, "status 200 for the failure of a tool")
+        }
+        _ => content_type(carried, status),
+    }
+}
+
+fn content_type(carried: &Carried<'_, Runner>, status: u16) -> Judgement {
+    let given = carried.exchange.content_type.unwrap_or("no content type");
+    let name = given.split(';').next().unwrap_or_default();
+    if status != 200 || name.trim().eq_ignore_ascii_case("application/json") {
+        return Judgement::default();
+    }
+    let finding = Finding::new(TYPE, "content_type", "a reply is application/json", given);
+    Judgement { findings: vec![finding.at(carried.asked.step)], ..Judgement::default() }
+}
+
+fn is_ok(value: &Json) -> bool {
+    value.get("ok").and_then(Json::as_bool) == Some(true)
+}
+
+/// An object that is no reply to a call of a tool, where one was due.
+pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| match message {
+        Message::Other { wrong, .. } if extra.required.is_none() => Some((**wrong).clone().at(asked.step)),
+        _ => None,
+    };
+    answers(heard).filter_map(wrong).collect()
+}
+
+/// What a handshake says.
+pub(super) fn handshakes(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
+        let (Some(required), Message::Other { value, .. }) = (&extra.required, message) else { return None };
+        if extra.is_refusal || !is_ok(value) {
+            return None;
+        }
+        let word = value.get("enforcement").and_then(Json::as_str).unwrap_or_default();
+        let listed = value.get("supported_guarantees").and_then(Json::as_object);
+        let version = value.get("service_version").and_then(Json::as_str).unwrap_or_default();
+        let is_right = ["enforced", "partial", "none"].contains(&word)
+            && listed.is_some_and(|listed| listed.iter().all(|(_, value)| value.as_bool().is_some()))
+            && !version.is_empty();
+        let has =
+            |name: &str| value.get("supported_guarantees").and_then(|listed| listed.get(name)?.as_bool());
+        let is_unknown = |name: &&String| !config::NAMES.contains(&name.as_str()) && has(name) == Some(true);
+        let (clause, reason, expected) = if !is_right {
+            let expected = "`enforcement`, `supported_guarantees` and `service_version`, each in its form";
+            (FORM, "form_of_handshake", expected.to_owned())
+        } else if let Some(name) = required.iter().find(is_unknown) {
+            (UNKNOWN, "unknown_listed", format!("{name:?} is not listed true"))
+        } else if let Some(name) = required.iter().find(|name| word == "enforced" && has(name) != Some(true))
+        {
+            (LISTED, "not_listed", format!("{name:?} listed true where it says `enforced`"))
+        } else {
+            return None;
+        };
+        Some(Finding::new(clause, reason, expected, value.to_text()).at(asked.step))
+    };
+    answers(heard).filter_map(wrong).collect()
+}
+
+/// The reply at a timeout comes within a second.
+pub(super) fn late(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, _): &(&Asked<Runner>, _)| {
+        let (limit_ms, clause) = asked.due.parts.first()?.extra.limit?;
+        let exchange = &heard.carriages[asked.line?];
+        exchange.reply?;
+        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+        let within_ms = limit_ms as f64 + LATE_MS * trace.transcript.timeout_scale;
+        if took_us as f64 <= within_ms * 1e3 {
+            return None;
+        }
+        let got = format!("a reply after {} ms", took_us / 1_000);
+        let expected = format!("a reply within {within_ms} ms");
+        Some(Finding::new(clause, "late", expected, got).repaired_by(Repair::Sooner).at(asked.step))
+    };
+    heard.exchanges.iter().filter_map(wrong).collect()
+}
+
+/// A slow call holds up no other.
+pub(super) fn concurrent(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    let places = || {
+        let about = |asked: &Asked<Runner>| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == CONCURRENT);
+        let own = heard.exchanges.iter().filter(move |(asked, _)| about(asked));
+        own.filter_map(|(asked, _)| {
+            let call = asked.due.parts.first()?.extra.call.as_ref()?;
+            Some((*asked, call.role == Some("sleep"), heard.carriages[asked.line?].place))
+        })
+    };
+    let slow = places().filter(|(_, is_slow, place)| *is_slow && *place > 0).map(|(_, _, place)| place).min();
+    let held_up = places().find(|(_, is_slow, place)| !is_slow && slow.is_some_and(|slow| *place > slow));
+    let finding = held_up.map(|(asked, ..)| {
+        let got = "a reply after that of the slow call before it";
+        let expected = "a reply before that of a slow call";
+        Finding::new(CONCURRENT, "held_up", expected, got).repaired_by(Repair::Sooner).at(asked.step)
+    });
+    finding.into_iter().collect()
+}

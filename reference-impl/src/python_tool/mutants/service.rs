@@ -1,0 +1,276 @@
+//! Mutants of the service: of what is posted to it, of what it answers, of its timeouts, and of what carries both.
+
+use super::edit::{remove, slot};
+use super::{Edit, Mutant};
+use crate::json::{Text, Value};
+use crate::mutant::http::HttpFault;
+use crate::mutant::{Seam, config};
+use crate::python_tool::Config;
+use crate::python_tool::service::{HANDSHAKE, Sent};
+
+/// Those that rewrite bodies.
+pub const MUTANTS: &[Mutant] = table! {
+    "service-asks-for-tool" ["PT-SRV-01"] "The name of a tool is `tool`." => Edit::Posted(|request| {
+        if is_call(request) {
+            let tool = request.get("tool").cloned().unwrap_or(Value::Null);
+            *slot(request, "tool_name") = tool;
+        }
+    });
+    "service-needs-a-kind" ["PT-SRV-02"] "A call without `kind` is refused." => Edit::Posted(|request| {
+        if is_call(request) && request.get("kind").is_none() {
+            remove(request, "protocol_version");
+        }
+    });
+    "service-needs-a-project" ["PT-SRV-02"] "A call without `project` is refused." => Edit::Posted(|request| {
+        if is_call(request) && request.get("project").is_none() {
+            remove(request, "protocol_version");
+        }
+    });
+    "service-takes-any-kind" ["PT-SRV-03"] "`kind` is not looked at." => Edit::Posted(|request| remove(request, "kind"));
+    "service-minds-other-members" ["PT-SRV-04"] "A member of a local request is refused." => Edit::Posted(|request| {
+        if request.get("sandbox").is_some() {
+            remove(request, "protocol_version");
+        }
+    });
+    "service-fails-with-500" ["PT-SRV-06"] "The failure of a tool has status 500." => Edit::Answered(|_, status, reply| {
+        if *status == 200 && reply.get("error").is_some() {
+            *status = 500;
+        }
+    });
+    "service-takes-exits-for-results" ["PT-SRV-07"] "A tool that ends its process has the result {}." => Edit::Answered(|_, _, reply| {
+        if is_exit(reply) {
+            succeed(reply);
+        }
+    });
+    "service-refuses-malformed-by-422" ["PT-SRV-10"] "Malformed JSON has status 422." => Edit::Answered(|request, status, _| {
+        if *status == 400 && *request == Value::Null {
+            *status = 422;
+        }
+    });
+    "service-has-long-timeouts" ["PT-SRV-12"] "Every timeout is a minute." => Edit::Posted(|request| {
+        if request.get("timeout_ms").and_then(Value::as_i64).is_some_and(|given| given > 0) {
+            *slot(request, "timeout_ms") = Value::Number(60_000.into());
+        }
+    });
+    "service-has-short-timeouts" ["PT-SRV-12"] "A tool has a tenth of its time." => Edit::Posted(|request| {
+        if let Some(given) = request.get("timeout_ms").and_then(Value::as_i64).filter(|given| *given > 10) {
+            *slot(request, "timeout_ms") = Value::Number((given / 10).into());
+        }
+    });
+    "service-succeeds-at-timeouts" ["PT-SRV-12"] "A tool whose time is over has the result {}." => Edit::Answered(|_, _, reply| {
+        if kind(reply) == "Timeout" {
+            succeed(reply);
+        }
+    });
+    "service-has-status-500-at-timeouts" ["PT-SRV-14"] "A tool whose time is over has status 500." => Edit::Answered(|_, status, reply| {
+        if kind(reply) == "Timeout" {
+            *status = 500;
+        }
+    });
+    "service-has-no-default" ["PT-SRV-15"] "Without `timeout_ms` it is a minute." => Edit::Posted(|request| {
+        if is_call(request) && request.get("timeout_ms").is_none() {
+            *slot(request, "timeout_ms") = Value::Number(60_000.into());
+        }
+    });
+    "service-has-a-short-default" ["PT-SRV-15"] "Without `timeout_ms` it is 5 s." => Edit::Posted(|request| {
+        if is_call(request) && request.get("timeout_ms").is_none() {
+            *slot(request, "timeout_ms") = Value::Number(5_000.into());
+        }
+    });
+    "service-takes-odd-timeouts-for-none" ["PT-SRV-16"] "`timeout_ms` that is no integer from 1 on is none." => Edit::Posted(|request| {
+        let is_odd = |given: &Value| given.as_i64().is_none_or(|given| given < 1);
+        if request.get("timeout_ms").is_some_and(is_odd) {
+            *slot(request, "timeout_ms") = Value::Number(60_000.into());
+        }
+    });
+    "service-ends-with-a-tool" ["PT-SRV-17"] "A tool that ends its process ends the service." => Edit::Answered(|_, status, reply| {
+        if is_exit(reply) {
+            *status = 0;
+        }
+    });
+    "service-ends-at-timeouts" ["PT-SRV-17"] "A tool that hangs ends the service." => Edit::Answered(|_, status, reply| {
+        if kind(reply) == "Timeout" {
+            *status = 0;
+        }
+    });
+    "service-runs-by-any-method" ["PT-SRV-20"] "Every method is POST." => Edit::Carried(|request| request.method = "POST".to_owned());
+    "handshake-is-elsewhere" ["PT-HS-01"] "Handshakes are at another path." => Edit::Carried(|request| {
+        if request.target == HANDSHAKE {
+            request.target = "/".to_owned();
+        }
+    });
+    "handshake-is-created" ["PT-HS-01"] "A handshake has status 201." => Edit::Answered(|request, status, _| {
+        if is_handshake(request) && *status == 200 {
+            *status = 201;
+        }
+    });
+    "handshake-needs-no-runner" ["PT-HS-01"] "A handshake with `runner` is refused." => Edit::Posted(|request| {
+        if is_handshake(request) && request.get("runner").is_some() {
+            remove(request, "protocol_version");
+        }
+    });
+    "handshake-takes-any-version" ["PT-HS-02"] "The version of a handshake is not looked at." => Edit::Posted(|request| {
+        if is_handshake(request) {
+            *slot(request, "protocol_version") = Value::Number(1.into());
+        }
+    });
+    "handshake-is-kept-by-another-word" ["PT-HS-03"] "`enforcement` is \"full\"." => Edit::Answered(|_, _, reply| {
+        if reply.get("enforcement").is_some() {
+            *slot(reply, "enforcement") = Value::from("full");
+        }
+    });
+    "handshake-lists-names" ["PT-HS-03"] "`supported_guarantees` is a list." => Edit::Answered(|_, _, reply| {
+        if reply.get("enforcement").is_some() {
+            *slot(reply, "supported_guarantees") = Value::Array(Vec::new());
+        }
+    });
+    "handshake-has-no-version" ["PT-HS-03"] "`service_version` is missing." => Edit::Answered(|_, _, reply| remove(reply, "service_version"));
+    "handshake-lists-nothing" ["PT-HS-04"] "What is enforced is not listed." => Edit::Answered(|_, _, reply| {
+        if reply.get("enforcement").is_some() {
+            *slot(reply, "supported_guarantees") = Value::Object(Vec::new());
+        }
+    });
+    "handshake-says-enforced" ["PT-HS-04"] "Every handshake says `enforced`, whatever is listed." => Edit::Answered(|_, _, reply| {
+        if reply.get("enforcement").is_some() {
+            *slot(reply, "enforcement") = Value::from("enforced");
+        }
+    });
+    "handshake-promises-all" ["PT-HS-05"] "Every guarantee that is required is listed." => Edit::Answered(|request, _, reply| {
+        let required = request.get("required_guarantees").and_then(Value::as_object).unwrap_or_default();
+        if reply.get("enforcement").is_some() {
+            let listed: Vec<(Text, Value)> = required.to_vec();
+            *slot(reply, "enforcement") = Value::from("enforced");
+            *slot(reply, "supported_guarantees") = Value::Object(listed);
+        }
+    });
+    "handshake-is-forgotten" ["PT-HS-07"] "What a handshake promised is in force for no call." => Edit::Posted(|request| {
+        if is_call(request) && request.get("tool_name").and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {
+            *slot(request, "tool_name") = Value::from("another tool");
+        }
+    });
+};
+
+/// Those of timeouts, and of what carries bodies.
+pub const CARRIED: &[Mutant] = &[
+    config("service-leaves-tools-running", &["PT-SRV-13"], "A tool whose time is over goes on.", |config| {
+        config.at_timeout = [Sent::Continue; 2];
+    }),
+    config(
+        "handshake-unclaimed",
+        &["PT-HS-08"],
+        "Handshakes are answered, though nobody claims it.",
+        |config: &mut Config| {
+            config.has_handshake = true;
+        },
+    )
+    .without("handshake"),
+    http("service-created", &["PT-SRV-05"], "A success has status 201.", HttpFault::ResultCreated),
+    http(
+        "service-refuses-with-500",
+        &["PT-SRV-08"],
+        "A refusal has status 500.",
+        HttpFault::RefusalIsServerError,
+    ),
+    http("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
+    http("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
+    http(
+        "service-few-connections",
+        &["PT-SRV-18"],
+        "More than 20 connections at a time are refused.",
+        HttpFault::FewConnections,
+    ),
+    http(
+        "service-one-connection",
+        &["PT-SRV-19"],
+        "One connection is served at a time.",
+        HttpFault::OneConnection,
+    ),
+    http(
+        "service-any-method",
+        &["PT-SRV-20"],
+        "Another method has status 200.",
+        HttpFault::OtherMethodIsFine,
+    ),
+    http("service-chunks", &["PT-SRV-21"], "A body in chunks is empty.", HttpFault::ChunkedIsEmpty),
+    http(
+        "service-closes",
+        &["PT-SRV-22"],
+        "The connection is closed after each reply.",
+        HttpFault::ClosesEach,
+    ),
+    http("service-closes-silently", &["PT-SRV-22"], "The same without a word.", HttpFault::ClosesSilently),
+    http(
+        "service-serves-cut",
+        &["PT-SRV-23"],
+        "A body that is cut short is processed.",
+        HttpFault::ServesCut,
+    ),
+    http(
+        "service-type-500",
+        &["PT-SRV-24"],
+        "Another content type has status 500.",
+        HttpFault::OtherTypeIsServerError,
+    ),
+    http("service-exact-type", &["PT-SRV-24"], "JSON with parameters is no JSON.", HttpFault::ExactType),
+    http(
+        "service-ends-at-garbage",
+        &["PT-SRV-25"],
+        "What is no HTTP ends the service.",
+        HttpFault::EndsAtGarbage,
+    ),
+    http(
+        "service-hangs-at-garbage",
+        &["PT-SRV-25"],
+        "After what is no HTTP nothing is answered.",
+        HttpFault::HangsAtGarbage,
+    ),
+    http(
+        "service-ends-at-cut",
+        &["PT-SRV-25"],
+        "A connection that breaks off ends the service.",
+        HttpFault::EndsAtCut,
+    ),
+    http(
+        "service-first-piece",
+        &["PT-FRAME-04"],
+        "What comes first of a body is all of it.",
+        HttpFault::FirstPiece,
+    ),
+    http(
+        "service-small-bodies",
+        &["PT-SIZE-01"],
+        "A body has at most 100,000 bytes.",
+        HttpFault::SmallBodies,
+    ),
+];
+
+const fn http(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: HttpFault,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
+fn is_call(request: &Value) -> bool {
+    request.get("entry").is_some()
+}
+
+fn is_handshake(request: &Value) -> bool {
+    request.get("required_guarantees").is_some()
+}
+
+fn kind(reply: &Value) -> &str {
+    reply.get("error").and_then(|error| error.get("type")).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_exit(reply: &Value) -> bool {
+    matches!(kind(reply), "ToolExit" | "SystemExit" | "Ends")
+}
+
+fn succeed(reply: &mut Value) {
+    remove(reply, "error");
+    *slot(reply, "ok") = Value::Bool(true);
+    *slot(reply, "result") = Value::Object(Vec::new());
+}
