@@ -1,6 +1,8 @@
 //! The face of an engine: what a process that was given one envelope may answer.
 
 mod http;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,131 @@
+//! What is said of replies over HTTP, and over both channels.
+
+use super::*;
+use crate::talk::{PLAIN, Talk, with};
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Chunking, Plan};
+use peerproof_engine::transcript::{Bytes, Event, Kind};
+
+/// What a server says: status, content type, body.
+type Said = (u16, &'static str, String);
+
+/// The judgement of a conversation in which `answer` says what comes for each envelope, by whether it came over HTTP.
+fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judgement {
+    let mut events = Vec::new();
+    for (index, step) in plan.steps.iter().enumerate() {
+        let session = step.session;
+        let mut add = |kind| events.push(Event { at_us: index as u64, session, kind });
+        let Act::Send { payload, .. } = &step.act else { continue };
+        let text = String::from_utf8(payload.expand(&Vars::new()).unwrap()).unwrap();
+        let over_http = plan.sessions[session].command == HTTP;
+        let (status, content_type, body) = answer(over_http, &text);
+        add(Kind::Sent { step: index, payload: payload.clone() });
+        if over_http {
+            add(Kind::HttpReply {
+                step: index,
+                of_step: 0,
+                connection: 0,
+                reused: true,
+                status,
+                content_type: Some(content_type.to_owned()),
+                body_bytes: body.len() as u64,
+                body: Some(Bytes(body.into_bytes())),
+                keeps_open: true,
+                took_us: 1,
+            });
+        } else {
+            add(Kind::StdinClosed);
+            add(Kind::Received { bytes: Bytes(body.into_bytes()) });
+            add(Kind::Exited { exit: Exit::Code(i32::from(status != 200)) });
+        }
+    }
+    judge(&Transcript {
+        boundary: "envelope".to_owned(),
+        check: "test".to_owned(),
+        facts: facts.into(),
+        plan: plan.into(),
+        timeout_scale: 1.0,
+        events,
+    })
+}
+
+fn facts(process: &str) -> Facts {
+    let mut facts = Facts::new(Side::Provider);
+    facts.choices.insert("process".to_owned(), process.to_owned());
+    facts
+}
+
+/// Clauses and reasons of what is found where the second half of a conversation over HTTP is answered so.
+fn found(sent: &str, said: Said) -> Vec<(String, String)> {
+    let mut talk = Talk::new(HTTP);
+    talk.send("ENV-TYPE-05", Payload::text(sent), Chunking::Whole);
+    let own = sent.to_owned();
+    let answer = move |_: bool, text: &str| match text == own {
+        true => said.clone(),
+        false => (200, "application/json", text.to_owned()),
+    };
+    let findings = judged(talk.plan(), facts("identity"), answer).findings;
+    findings.into_iter().map(|finding| (finding.clause.0, finding.reason)).collect()
+}
+
+#[test]
+fn the_head_of_a_reply_says_what_it_is() {
+    let right = with(PLAIN, [("user_id", "\"x\"")]);
+    let wrong = with(PLAIN, [("terminated", "1")]);
+    let json = "application/json";
+    let other = right.replace("env_01", "env_ff");
+    let stage = "{\"error\":\"no\",\"current_stage\":\"start\"}".to_owned();
+    for (sent, said, clause) in [
+        (&right, (200, "Application/JSON; charset=utf-8", right.clone()), ""),
+        (&right, (201, json, right.clone()), "ENV-HTTP-01"),
+        (&right, (200, json, "[]".to_owned()), "ENV-HTTP-01"),
+        (&right, (200, json, String::new()), "ENV-HTTP-01"),
+        (&right, (200, "text/plain", right.clone()), "ENV-HTTP-02"),
+        (&right, (400, json, String::new()), "ENV-TYPE-05"),
+        (&right, (200, json, other), "ENV-KEEP-01"),
+        (&wrong, (422, "text/html", "<p>no".to_owned()), ""),
+        (&wrong, (400, json, String::new()), ""),
+        (&wrong, (500, json, String::new()), "ENV-HTTP-03"),
+        (&wrong, (302, json, String::new()), "ENV-HTTP-03"),
+        (&wrong, (200, json, "{\"error\":\"no\"}".to_owned()), "ENV-HTTP-03"),
+        (&wrong, (400, json, stage), "ENV-HTTP-04"),
+        (&wrong, (200, json, wrong.clone()), "ENV-TYPE-05"),
+    ] {
+        let found = found(sent, said.clone());
+        let clauses: Vec<&str> = found.iter().map(|(clause, _)| clause.as_str()).collect();
+        let expected: Vec<&str> = Some(clause).filter(|clause| !clause.is_empty()).into_iter().collect();
+        assert_eq!(clauses, expected, "{sent} {said:?}");
+    }
+}
+
+#[test]
+fn a_reply_that_belongs_to_another_request_is_mixed_up() {
+    let found = found(
+        &with(PLAIN, [("envelope_id", "\"env_00000000000000ff\"")]),
+        (200, "application/json", PLAIN.to_owned()),
+    );
+    assert_eq!(found, [("ENV-HTTP-23".to_owned(), "mixed_up".to_owned())]);
+}
+
+#[test]
+fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
+    let both = || {
+        let mut talk = Talk::new(COMMAND);
+        talk.over(HTTP);
+        talk.plan()
+    };
+    let marks = |over_http: bool, text: &str| {
+        let more = if over_http { "{\"via\":1}" } else { "{}" };
+        (200, "application/json", with(text, [("metadata", more), ("agent_hop_count", "1")]))
+    };
+    let mut claims = facts("advance");
+    claims.features.insert("deterministic".to_owned(), true.into());
+    let judgement = judged(both(), claims, marks);
+    let clauses: Vec<&str> = judgement.findings.iter().map(|finding| finding.clause.0.as_str()).collect();
+    assert_eq!((clauses, judgement.untestable), (vec!["ENV-HTTP-25"], None));
+    let judgement = judged(both(), facts("advance"), marks);
+    assert!(judgement.findings.is_empty(), "{:?}", judgement.findings);
+    assert!(judgement.untestable.is_some_and(|why| why.starts_with("not_deterministic")));
+}
