@@ -258,6 +258,19 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "caller-repairs-what-is-required",
+        &["ENV-CALL-08"],
+        "A required member of a wrong type is the one that was sent.",
+        Reply(|call, reply| {
+            let choices = envelope::Choices::default();
+            for row in MEMBERS.iter().filter(|row| row.core && !matches!(row.kind, Kind::Id(_))) {
+                if get(reply, row.name).is_some_and(|value| !is_of_kind(value, row.kind, &choices)) {
+                    set(reply, row.name, call.envelope.get(row.name).cloned().unwrap_or(Value::Null));
+                }
+            }
+        }),
+    ),
+    of(
         "caller-reads-numbers-in-text",
         &["ENV-CALL-08"],
         "\"5\" is 5.",
