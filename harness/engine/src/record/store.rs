@@ -142,7 +142,7 @@ impl Store {
         for event in events {
             self.write(&event);
         }
-        (self.sent.clear(), self.received.clear(), self.line.clear());
+        [&mut self.sent, &mut self.received, &mut self.line].into_iter().for_each(Vec::clear);
     }
 
     /// Hands over everything, also what waits for its end.
