@@ -169,7 +169,7 @@ pub const CARRIED: &[Mutant] = &[
         "service-refuses-with-500",
         &["PT-SRV-08"],
         "A refusal has status 500.",
-        HttpFault::RefusalIsServerError,
+        HttpFault::Recodes(400, 500),
     ),
     http("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
     http("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
