@@ -52,8 +52,8 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
         let new = model::normal(reply);
         let tells = |it: &Difference| {
             let name = it.at.split('/').nth(1).unwrap_or_default();
-            let is_own =
-                ["envelope_id", "request_id", "session_id", "user_id", "raw_input", "outputs"].contains(&name);
+            let is_own = ["envelope_id", "request_id", "session_id", "user_id", "raw_input", "outputs"]
+                .contains(&name);
             is_own && new.get(name).is_some() && new.get(name) == second.get(name)
         };
         // Whatever else differs comes of that.

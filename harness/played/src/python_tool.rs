@@ -1,7 +1,7 @@
 //! The reference runner of Python tools as a peer under test.
 
-use peerproof_reference::python_tool::mutants;
 use peerproof_reference::io;
+use peerproof_reference::python_tool::mutants;
 
 use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use super::presented::wrap_as;
