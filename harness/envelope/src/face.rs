@@ -387,7 +387,7 @@ fn mixed_up(heard: &Heard<'_, Engine>, asked: &Asked<Engine>, sent: &Sent, reply
 
 /// The same envelope gets the same reply, however it is written and wherever it goes; but generated ids are never the same.
 fn twins(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
-    let normal = |extra: &Extra| extra.sent.as_ref().map(|sent| Arc::clone(sent));
+    let normal = |extra: &Extra| extra.sent.as_ref().map(Arc::clone);
     let are_same = |other: &Part<Engine>, part: &Part<Engine>| {
         normal(&other.extra).zip(normal(&part.extra)).is_some_and(|(one, two)| one.normal == two.normal)
     };
