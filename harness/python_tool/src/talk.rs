@@ -114,18 +114,6 @@ impl<'a> Talk<'a> {
 
     /// A plain call whose answer shows that the peer works.
     pub fn canary(&mut self) {
-        self.canary_within(0);
-    }
-
-    /// A canary behind what has none.
-    pub fn canary_where_due(&mut self) {
-        if self.owes_canary {
-            self.canary();
-        }
-    }
-
-    /// A canary whose answer may take so many milliseconds more: over HTTP it waits for what was sent before it.
-    fn canary_within(&mut self, allow_ms: u64) {
         self.owes_canary = false;
         let is_first = self.plan.sessions.is_empty();
         let payload = if is_first {
@@ -140,9 +128,16 @@ impl<'a> Talk<'a> {
         let expect = serde_json::to_value(aim).unwrap_or_default();
         let http = self.is_posted().then(Carriage::post);
         let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: u32::from(http.is_some()) };
-        self.plan.steps.push(Step { canary: true, session, expect, http, allow_ms, ..Step::new(act) });
+        self.plan.steps.push(Step { canary: true, session, expect, http, ..Step::new(act) });
         if !self.is_posted() {
             self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
+        }
+    }
+
+    /// A canary behind what has none.
+    pub fn canary_where_due(&mut self) {
+        if self.owes_canary {
+            self.canary();
         }
     }
 
@@ -192,19 +187,20 @@ impl<'a> Talk<'a> {
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
         let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
         let is_answered = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());
-        // What is refused may have no body to wait for: then the canary behind tells that nothing more comes.
-        let has_canary = is_answered && how.await_frames.is_none();
+        // What is refused may have no body to wait for: then the canary behind tells that nothing more comes. Where a reply may
+        // take long, the canary would overtake it.
+        let has_canary = is_answered && how.await_frames.is_none() && how.allow_ms == 0;
         let await_frames = how.await_frames.unwrap_or(u32::from(is_answered));
         let act = Act::Send { payload: request, chunking: how.chunking, await_frames };
-        let allow_ms = if self.is_posted() && !has_canary { how.allow_ms } else { 0 };
+        let allow_ms = if self.is_posted() { how.allow_ms } else { 0 };
         self.plan.steps.push(Step { expect, http, allow_ms, ..step(act) });
         match how.acts.is_empty() && !self.is_posted() {
             true => self.plan.steps.push(Step { allow_ms: how.allow_ms, ..step(Act::Finish) }),
             false => self.plan.steps.extend(how.acts.into_iter().map(step)),
         }
-        self.owes_canary = self.is_posted();
+        self.owes_canary = self.is_posted() && how.allow_ms == 0;
         if has_canary {
-            self.canary_within(how.allow_ms);
+            self.canary();
         }
         if let Some(label) = label {
             let path = Payload::text(format!("{PROJECT}/{label}"));
