@@ -15,6 +15,8 @@
 //! - An event that is not named is refused before `run_started`, behind `run_finished`, and with a step out of its bounds.
 //! - A runner without `max_steps` makes 100 selections at most; it ends with status 0 unless the request is refused.
 //! - A reply of run mode is a full state: a delta is malformed.
+//! - A runner says `deterministic` on a `tool_ok` only: a time limit or a crash need not come again. A replayer that runs the
+//!   tool of a `tool_error` again wants it to fail again, in whatever way.
 
 pub mod choices;
 pub mod digest;

@@ -24,7 +24,7 @@ pub struct Replayer {
     ended: bool,
     /// A byte order mark was looked for.
     begun: bool,
-    state: Phase,
+    phase: Phase,
 }
 
 #[derive(Debug)]
@@ -44,14 +44,14 @@ impl Replayer {
             number: 0,
             ended: false,
             begun: false,
-            state: Phase::Reading,
+            phase: Phase::Reading,
             config,
         }
     }
 
     /// Bytes of the log and of what was made of it that are held.
     pub fn held_bytes(&self) -> usize {
-        let running = match &self.state {
+        let running = match &self.phase {
             Phase::Running(rerun, execution) => {
                 execution.held_bytes() + rerun.input.len() + rerun.before.held_bytes()
             }
@@ -64,13 +64,13 @@ impl Replayer {
     fn read(&mut self, mut input: &[u8], now: Millis, actions: &mut Vec<Action>) {
         let empty = LineReader::new(self.config.limits.stdin_bytes_max);
         let mut lines = std::mem::replace(&mut self.lines, empty);
-        while matches!(self.state, Phase::Reading) && !input.is_empty() {
+        while matches!(self.phase, Phase::Reading) && !input.is_empty() {
             if let Some(frame) = lines.next(&mut input) {
                 self.frame(frame, now, actions);
             }
         }
         self.lines = lines;
-        if matches!(self.state, Phase::Running(..)) {
+        if matches!(self.phase, Phase::Running(..)) {
             self.held.extend_from_slice(input);
         }
     }
@@ -98,7 +98,7 @@ impl Replayer {
                 let request = self.replay.rules().request(&rerun);
                 let bytes_max = self.config.limits.stdin_bytes_max;
                 let execution = Execution::start(&self.config, bytes_max, &rerun.aid, request, now, actions);
-                self.state = Phase::Running(rerun, execution);
+                self.phase = Phase::Running(rerun, execution);
             }
             Err(why) => self.fail(&why, actions),
         }
@@ -108,7 +108,7 @@ impl Replayer {
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         let held = std::mem::take(&mut self.held);
         self.read(&held, now, actions);
-        if !(self.ended && matches!(self.state, Phase::Reading)) {
+        if !(self.ended && matches!(self.phase, Phase::Reading)) {
             return;
         }
         let empty = LineReader::new(self.config.limits.stdin_bytes_max);
@@ -122,7 +122,7 @@ impl Replayer {
                 }
             }
         }
-        if !matches!(self.state, Phase::Reading) {
+        if !matches!(self.phase, Phase::Reading) {
             return;
         }
         match self.replay.end() {
@@ -142,16 +142,16 @@ impl Replayer {
         let (line, status) = self.replay.rules().verdict(failure, &self.config);
         actions.push(Action::Stdout(line.into_bytes()));
         actions.push(Action::Exit(status));
-        self.state = Phase::Done;
+        self.phase = Phase::Done;
         self.held = Vec::new();
     }
 
     /// Tells the execution that runs what happened to its toolhost.
     fn child(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let Phase::Running(_, execution) = &mut self.state else { return };
+        let Phase::Running(_, execution) = &mut self.phase else { return };
         let Some(outcome) = execution.handle(event, now, &self.config, actions) else { return };
         actions.push(Action::Kill);
-        if let Phase::Running(rerun, _) = std::mem::replace(&mut self.state, Phase::Reading)
+        if let Phase::Running(rerun, _) = std::mem::replace(&mut self.phase, Phase::Reading)
             && let Err(why) = self.replay.reran(&rerun, &outcome)
         {
             return self.fail(&why, actions);
@@ -163,7 +163,7 @@ impl Replayer {
 impl Machine for Replayer {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         match event {
-            Event::Stdin(bytes) => match self.state {
+            Event::Stdin(bytes) => match self.phase {
                 Phase::Reading => self.read(bytes, now, actions),
                 Phase::Running(..) => self.held.extend_from_slice(bytes),
                 Phase::Done => {}
@@ -173,11 +173,11 @@ impl Machine for Replayer {
                 self.go_on(now, actions);
             }
             Event::Terminate => {
-                if matches!(self.state, Phase::Running(..)) {
+                if matches!(self.phase, Phase::Running(..)) {
                     actions.push(Action::Kill);
                 }
-                if !matches!(self.state, Phase::Done) {
-                    self.state = Phase::Done;
+                if !matches!(self.phase, Phase::Done) {
+                    self.phase = Phase::Done;
                     actions.push(Action::Exit(STATUS_TERMINATED));
                 }
             }
@@ -186,6 +186,6 @@ impl Machine for Replayer {
     }
 
     fn wants_stdin(&self) -> bool {
-        matches!(self.state, Phase::Reading)
+        matches!(self.phase, Phase::Reading)
     }
 }

@@ -225,6 +225,10 @@ fn other_events_are_passed_over_where_they_may_stand() {
 fn lines_of_10_mb_and_64_levels_are_read() {
     let deep = format!("{}1{}", "[".repeat(62), "]".repeat(62));
     assert!(accepts(&[], &EXAMPLE.replace("{\"k\":1}", &format!("{{\"k\":{deep}}}"))));
+    for (levels, accepted) in [(128, true), (129, false)] {
+        let deep = format!("{}1{}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        assert_eq!(accepts(&[], &EXAMPLE.replace("{\"k\":1}", &format!("{{\"k\":{deep}}}"))), accepted);
+    }
     let head = EXAMPLE.lines().next().unwrap().len();
     for (more, accepted) in [(0, true), (1, false)] {
         let pad = "x".repeat(10 * 1024 * 1024 - head - ",\"n\":\"\"".len() + more);
