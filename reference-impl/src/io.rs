@@ -1,7 +1,7 @@
 //! The shells: the only code of the crate, with the `refpeer` binary, that touches the operating system.
 
-pub mod dispatch;
 pub mod asking;
+pub mod dispatch;
 pub mod envelope;
 pub mod envelope_caller;
 pub mod faults;
