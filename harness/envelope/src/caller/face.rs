@@ -147,6 +147,9 @@ impl Face for Caller {
         let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
         let number =
             |name: &str| noted.line.get(name).and_then(peerproof_engine::json::Json::as_f64).unwrap_or(0.0);
+        if part.extra.unbegun && matches!(noted.outcome.as_str(), "envelope" | "refused" | "invalid") {
+            return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
+        }
         match (way, noted.outcome.as_str()) {
             (Way::Envelope(reply), "envelope") => {
                 let null = peerproof_engine::json::Json::Null;
@@ -204,4 +207,83 @@ impl Face for Caller {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Caller, transcript)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::{Reply, called, canary};
+    use super::*;
+    use crate::talk;
+    use peerproof_engine::asking::{RESULTS as FILE, Scene};
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::payload::Payload;
+    use peerproof_engine::transcript::{Bytes, Exit, Kind};
+    use std::sync::Arc;
+
+    /// Clauses of what is found where a caller started these programs and wrote `line` of the call `a`, whose engine replies with
+    /// `reply`.
+    fn found(reply: &str, started: &[&str], line: &str) -> Vec<String> {
+        let mut scene = Scene::default();
+        let reply = Reply { text: Payload::text(reply), ..Reply::default() };
+        called(&mut scene, "a", talk::PLAIN, false, reply);
+        canary(&mut scene);
+        let mut kinds = Vec::new();
+        for actor in started.iter().map(|name| asking::played(name)) {
+            let bytes = Bytes(talk::PLAIN.as_bytes().to_vec());
+            kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
+            kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
+        }
+        let last = format!(
+            "{{\"ref\":\"canary\",\"outcome\":\"envelope\",\"elapsed_ms\":1,\"envelope\":{}}}",
+            talk::PLAIN
+        );
+        let line = line.replace("PLAIN", talk::PLAIN);
+        kinds.push(Kind::Exited { exit: Exit::Code(0) });
+        kinds.push(Kind::FileHeld {
+            file: FILE.to_owned(),
+            bytes: Bytes(format!("{line}\n{last}\n").into_bytes()),
+        });
+        let transcript = Transcript {
+            boundary: "envelope".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(scene.plan(COMMAND, "ENV-CALL-03")),
+            timeout_scale: 1.0,
+            events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+        };
+        judge(&transcript).findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
+    }
+
+    const BOTH: [&str; 2] = ["a", "canary"];
+    const ENVELOPE: &str = r#"{"ref":"a","outcome":"envelope","elapsed_ms":1,"envelope":PLAIN}"#;
+    const INVALID: &str = r#"{"ref":"a","outcome":"invalid","elapsed_ms":1}"#;
+
+    #[test]
+    fn what_came_is_what_may_be_told() {
+        assert_eq!(found(talk::PLAIN, &BOTH, ENVELOPE), [""; 0]);
+        assert_eq!(found(talk::PLAIN, &BOTH, INVALID), ["ENV-CALL-03 wrong_outcome"]);
+        assert_eq!(found("{}{}", &BOTH, INVALID), [""; 0]);
+        assert_eq!(found("", &BOTH, ENVELOPE), ["ENV-CALL-07 wrong_outcome"]);
+        let under = talk::with(talk::PLAIN, [("iteration", "-1")]);
+        assert_eq!(found(&under, &BOTH, ENVELOPE), ["ENV-CALL-10 wrong_outcome"]);
+        let more = talk::with(talk::PLAIN, [("x", "1")]);
+        assert_eq!(found(&more, &BOTH, ENVELOPE), ["ENV-CALL-17 lost"]);
+    }
+
+    #[test]
+    fn what_was_never_begun_is_made_up_and_twice_is_too_often() {
+        assert_eq!(found(talk::PLAIN, &["canary"], ENVELOPE), ["ENV-CALL-25 never_begun"]);
+        assert_eq!(found("{}{}", &["canary"], INVALID), ["ENV-CALL-25 never_begun"]);
+        assert_eq!(found(talk::PLAIN, &["a", "a", "canary"], ENVELOPE)[..1], ["ENV-CALL-29 repeated"]);
+    }
+
+    #[test]
+    fn a_line_of_another_form_is_told() {
+        for line in
+            [r#"{"ref":"a","outcome":"done","elapsed_ms":1}"#, r#"{"ref":"a","outcome":"invalid"}"#, "{'ref'"]
+        {
+            assert!(found("", &BOTH, line).contains(&"ENV-CALL-01 bad_result_line".to_owned()), "{line}");
+        }
+    }
 }

@@ -57,6 +57,8 @@ pub struct Extra {
     pub unread: bool,
     /// It writes before it reads.
     pub early: bool,
+    /// What is played for it was neither started nor sent anything.
+    pub unbegun: bool,
 }
 
 /// The clause about callers for one about engines that a difference of envelopes breaks.
@@ -101,7 +103,12 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     if given.is_none() {
         fate.allow(Way::Plain("bad_input"));
     }
-    let extra = Extra { unread: !course.starts.is_empty() && course.received.is_none(), early: fate.early };
+    let is_played = matches!(known.fixture(at), Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
+    let extra = Extra {
+        unread: !course.starts.is_empty() && course.received.is_none(),
+        early: fate.early,
+        unbegun: is_played && course.begun_us().is_none(),
+    };
     let mut part = Expected { extra, ..Expected::new(fate.clause, subject, fate.allowed) };
     part.choice = fate.shown;
     if known.is_about_order && part.choice.is_none() && at == 0 {

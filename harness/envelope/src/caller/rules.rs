@@ -13,7 +13,8 @@ use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner};
 
-const REQUEST: &str = "ENV-CALL-25";
+/// What is sent is the envelope, once and complete.
+pub const REQUEST: &str = "ENV-CALL-25";
 const SCHEMA: &str = "ENV-CALL-26";
 const POSTS: &str = "ENV-CALL-28";
 const ARGV: &str = "ENV-CALL-30";
