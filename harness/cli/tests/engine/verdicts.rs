@@ -341,7 +341,7 @@ fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_j
     }
 }
 
-/// A toolhost that refuses whatever comes with a token, or asks for a page, for a reason of its own.
+/// A toolhost that refuses whatever holds a word, for a reason of its own.
 struct Refuses(Box<dyn Machine>, &'static str);
 
 impl Machine for Refuses {
@@ -360,36 +360,29 @@ impl Machine for Refuses {
 #[test]
 fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
     let boundary = table::find("toolhost").unwrap();
-    for (word, folder) in [("lease_token", "toolhost/serve/lease/"), ("HTTP_GET", "toolhost/serve/http_get/")]
-    {
-        let mut peer = toolhost(&[]);
-        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
-            Some(Box::new(Refuses(table::played(boundary).reference_machine(args, env)?, word)))
-        }));
-        let of = |check: &&Check| check.id.starts_with(folder) && !check.needs_process;
-        let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
-        let results = run(&peer, &checks);
-        // What is let through without asking, and what only watches replies, is not about refusals.
-        let expects_refusal = |step: &Step| {
-            let Act::Send { payload, .. } = &step.act else { return false };
-            let outcomes = step.expect["allowed"].as_array().into_iter().flatten();
-            let refused =
-                |allowed: &Value| !["ok", "any"].contains(&allowed["outcome"].as_str().unwrap_or("any"));
-            payload.summary(4_000).contains(word)
-                && outcomes.clone().count() > 0
-                && outcomes.clone().all(refused)
-        };
-        let green: Vec<&str> = checks
-            .iter()
-            .filter(|check| results[&check.id].verdict.is_good())
-            .filter(|check| {
-                let plan = (check.planner)(&peer.facts, &mut Rng::new(1));
-                plan.is_ok_and(|plan| plan.steps.iter().any(expects_refusal))
-            })
-            .map(|check| check.id.as_str())
-            .collect();
-        assert_eq!(green, Vec::<&str>::new(), "of {}", results.len());
-    }
+    let (word, folder) = ("lease_token", "toolhost/serve/lease/");
+    let mut peer = toolhost(&[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Refuses(table::played(boundary).reference_machine(args, env)?, word)))
+    }));
+    let of = |check: &&Check| check.id.starts_with(folder) && !check.needs_process;
+    let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
+    let results = run(&peer, &checks);
+    // What is let through without asking, and what only watches replies, is not about refusals.
+    let expects_refusal = |step: &Step| {
+        let Act::Send { payload, .. } = &step.act else { return false };
+        let outcomes = step.expect["allowed"].as_array().into_iter().flatten();
+        let refused =
+            |allowed: &Value| !["ok", "any"].contains(&allowed["outcome"].as_str().unwrap_or("any"));
+        payload.summary(4_000).contains(word) && outcomes.clone().count() > 0 && outcomes.clone().all(refused)
+    };
+    let of_refusals = checks.iter().filter(|check| {
+        let plan = (check.planner)(&peer.facts, &mut Rng::new(1));
+        plan.is_ok_and(|plan| plan.steps.iter().any(expects_refusal))
+    });
+    let (green, red): (Vec<&str>, Vec<&str>) =
+        of_refusals.map(|check| check.id.as_str()).partition(|id| results[*id].verdict.is_good());
+    assert!(green.is_empty() && red.len() > 5, "{green:?}, {red:?} of {}", results.len());
 }
 
 /// What becomes of a line that a faulty peer cannot take.
