@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -106,6 +107,20 @@ fn a_run_replays() {
     // The log is there already, and stays as it is.
     assert_eq!(scene.run(&["runner", "request", "log", "peer"]).status.code(), Some(70));
     assert_eq!(fs::read_to_string(scene.path("log")).unwrap(), log);
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_every_step_before() {
+    let scene = Scene::new();
+    fs::write(scene.path("driver.sh"), DRIVER.replace("2) echo", "2) kill -9 $PPID; echo")).unwrap();
+    assert_eq!(scene.run(&["runner", "request", "log", "peer"]).status.signal(), Some(9));
+    let log = fs::read_to_string(scene.path("log")).unwrap();
+    assert!(
+        log.ends_with("}\n") && log.lines().count() == 4 && log.contains("\"event\":\"tool_ok\""),
+        "{log}"
+    );
+    let (status, said) = replayed(&scene.run(&["replayer", "log", "peer"]));
+    assert!(status == Some(1) && said.starts_with("REPLAY_STRICT FAIL line 5: "), "{said}");
 }
 
 #[test]
