@@ -207,7 +207,7 @@ pub const CARRIED: &[Mutant] = &[
     ),
     http(
         "service-type-500",
-        &["PT-SRV-24"],
+        &["PT-SRV-08"],
         "Another content type has status 500.",
         HttpFault::OtherTypeIsServerError,
     ),
