@@ -4,7 +4,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
-use std::process::{self, Child, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -40,7 +41,7 @@ pub(super) fn run(address: SocketAddr, config: Config, runner: Vec<String>, muta
     let front: Box<dyn Front> = match mutant {
         Some(mutant) => match (mutant.carrier_fault(), mutant.rewriting()) {
             (Some(fault), _) => faulty(fault),
-            (None, Some(edit)) => Box::new(Edited(edit)),
+            (None, Some(edit)) => Box::new(Edited { edit, is_stuck: AtomicBool::new(false) }),
             (None, None) => Box::new(Plain),
         },
         None => Box::new(Plain),
@@ -138,7 +139,11 @@ impl http_server::Service for Tools {
 }
 
 /// Rewrites what goes in and out.
-struct Edited(Edit);
+struct Edited {
+    edit: Edit,
+    /// It answers nothing any more.
+    is_stuck: AtomicBool,
+}
 
 fn parsed(bytes: &[u8]) -> Option<Value> {
     Value::parse(bytes, NESTING_MAX, &Policy::default()).ok()
@@ -152,7 +157,10 @@ fn text(value: &Value) -> Vec<u8> {
 
 impl Front for Edited {
     fn request(&self, mut request: HttpRequest) -> HttpRequest {
-        match self.0 {
+        while self.is_stuck.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        match self.edit {
             Edit::Posted(edit) => {
                 if let Some(mut value) = request.body.as_deref().and_then(parsed) {
                     edit(&mut value);
@@ -166,13 +174,14 @@ impl Front for Edited {
     }
 
     fn reply(&self, request: Option<&HttpRequest>, mut reply: HttpReply) -> HttpReply {
-        let Edit::Answered(edit) = self.0 else { return reply };
+        let Edit::Answered(edit) = self.edit else { return reply };
         let asked = request.and_then(|request| parsed(request.body.as_deref()?)).unwrap_or(Value::Null);
         let mut value = parsed(&reply.body).unwrap_or(Value::Null);
         let before = value.clone();
         edit(&asked, &mut reply.status, &mut value);
-        if reply.status == 0 {
-            process::exit(1);
+        while reply.status == 0 {
+            self.is_stuck.store(true, Ordering::SeqCst);
+            thread::park();
         }
         if value != before {
             reply.body = text(&value);

@@ -83,12 +83,12 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "timeout_ms") = Value::Number(60_000.into());
         }
     });
-    "service-ends-with-a-tool" ["PT-SRV-17"] "A tool that ends its process ends the service." => Edit::Answered(|_, status, reply| {
+    "service-hangs-with-a-tool" ["PT-SRV-17"] "After a tool that ends its process nothing is answered." => Edit::Answered(|_, status, reply| {
         if is_exit(reply) {
             *status = 0;
         }
     });
-    "service-ends-at-timeouts" ["PT-SRV-17"] "A tool that hangs ends the service." => Edit::Answered(|_, status, reply| {
+    "service-hangs-at-timeouts" ["PT-SRV-17"] "After a tool that hangs nothing is answered." => Edit::Answered(|_, status, reply| {
         if kind(reply) == "Timeout" {
             *status = 0;
         }
