@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use include_dir::{Dir, include_dir};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde::Deserialize;
 
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
@@ -56,7 +54,7 @@ struct Row {
     pad_with: Option<String>,
     chunking: Chunking,
     /// What is not usual about the way in which it is carried over HTTP; `""` is no content type.
-    #[serde(deserialize_with = "carriage")]
+    #[serde(deserialize_with = "case::carriage")]
     http: Option<Carriage>,
     /// Replies to wait for over HTTP; by default one, or none where none need come.
     await_frames: Option<u32>,
@@ -76,19 +74,6 @@ struct Row {
     acts: Vec<Act>,
     /// Clause that the step is about; by default the case's first one.
     clause: Option<ClauseId>,
-}
-
-fn carriage<'de, D: Deserializer<'de>>(row: D) -> Result<Option<Carriage>, D::Error> {
-    let mut carriage = json!(Carriage::post());
-    for (name, value) in serde_json::Map::deserialize(row)? {
-        carriage[&name] = match value.as_str() {
-            Some("") => Value::Null,
-            // A word that was filled in is text.
-            Some(number) if name == "connection" => number.parse().map_err(D::Error::custom)?,
-            _ => value,
-        };
-    }
-    serde_json::from_value(carriage).map(Some).map_err(D::Error::custom)
 }
 
 /// Names and texts of the files about callers, or of those about engines.
@@ -275,8 +260,8 @@ mod tests {
     #[test]
     fn the_model_says_of_every_row_what_its_topic_says() {
         let facts = Facts::new(Side::Provider);
-        let checks = checks();
-        for check in &checks {
+        let of_callers: Vec<String> = caller::cases::checks().map(|check| check.id).collect();
+        for check in checks().iter().filter(|check| !of_callers.contains(&check.id)) {
             let plan = (check.planner)(&facts, &mut Rng::new(1))
                 .unwrap_or_else(|error| panic!("{}: {error}", check.id));
             let stored = serde_json::to_string(&plan).unwrap().len();

@@ -179,9 +179,11 @@ impl Front for Edited {
         let mut value = parsed(&reply.body).unwrap_or(Value::Null);
         let before = value.clone();
         edit(&asked, &mut reply.status, &mut value);
-        while reply.status == 0 {
+        if reply.status == 0 {
             self.is_stuck.store(true, Ordering::SeqCst);
-            thread::park();
+            loop {
+                thread::park();
+            }
         }
         if value != before {
             reply.body = text(&value);
