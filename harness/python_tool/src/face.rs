@@ -410,7 +410,7 @@ impl Face for Runner {
     }
 
     fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
-        let why = "not_assured: the handshake did not say that the guarantee is enforced";
+        let why = "not_assured: the handshake did not say `enforced` of the guarantee";
         part.extra.is_unclear.then(|| why.to_owned())
     }
 
