@@ -1,6 +1,6 @@
 //! The run_log boundary: logs of runs and their replay (document `policy` §3b–c; `ipc` §1, §2, §6; contract §3).
 //!
-//! - [`line`] is a line with its header, [`event`] what it tells; [`state`] applies a `tx_patch`, [`digest`] makes digests.
+//! - [`mod@line`] is a line with its header, [`event`] what it tells; [`state`] applies a `tx_patch`, [`digest`] makes digests.
 //! - Provider: a [`Runner`] takes a goal and writes the log. Its selector is that of
 //!   [`policy_driver`](crate::policy_driver), its tools are run by a toolhost.
 //! - Consumer: a [`Replayer`] reads a log and says whether it can have happened so. [`Replay`] follows the lines by the

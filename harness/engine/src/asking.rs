@@ -39,6 +39,9 @@ pub const LATE_MS: u64 = 1_500;
 /// What each call may take on a busy machine to start, ms.
 const START_MS: u64 = 300;
 
+/// What of a reply a slow peer reads and writes down, bytes a millisecond.
+const BYTES_PER_MS: u64 = 500;
+
 /// Lines of results that are read.
 const LINES_MAX: usize = 4_096;
 
@@ -116,7 +119,9 @@ impl Scene {
             [file(SCENARIO, scenario(self.calls), false), file(RESULTS, Payload::default(), true), clock];
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
         // One after the other is a way to make calls, too.
-        let act = Act::Play { script: Value::Null, life_ms: self.lasts_ms + GRACE_MS + LATE_MS };
+        let reads_ms = self.fixtures.iter().map(written).sum::<u64>() / BYTES_PER_MS;
+        let life_ms = self.lasts_ms + reads_ms + GRACE_MS + LATE_MS;
+        let act = Act::Play { script: Value::Null, life_ms };
         Plan {
             fixtures: own.into_iter().chain(self.fixtures).collect(),
             sessions: vec![Session {
@@ -128,6 +133,16 @@ impl Scene {
             steps: vec![Step { expect: serde_json::to_value(aim).unwrap_or_default(), ..Step::new(act) }],
             ..Plan::default()
         }
+    }
+}
+
+/// Bytes that something played writes.
+fn written(fixture: &Fixture) -> u64 {
+    let bytes = |payload: &Payload| payload.len(&Vars::new()) as u64;
+    match fixture {
+        Fixture::Listener { body, .. } => bytes(body),
+        Fixture::Actor { script, .. } => bytes(&Script::of(script).output),
+        _ => 0,
     }
 }
 

@@ -117,9 +117,10 @@ impl Finding {
         self.timed || self.nature == Nature::Hang
     }
 
-    /// Says what would have made it allowed.
+    /// Says what would have made it allowed. What should have come sooner is about time.
     #[must_use]
     pub fn repaired_by(mut self, repair: Repair) -> Self {
+        self.timed |= matches!(repair, Repair::Sooner);
         self.repair = Some(repair);
         self
     }

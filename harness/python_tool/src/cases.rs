@@ -297,15 +297,22 @@ impl Row {
                 talk.import(role, payload);
                 (called, payload) = ("imported", Payload::text("{}"));
             }
+            // A service that runs already stays bound by what it said of a name.
+            let is_mapped = talk.facts().roles.get(called).is_some_and(|role| role.get("tool").is_some());
+            let tool = match is_mapped {
+                true => tool_of(talk.facts(), called).to_owned(),
+                false => format!("{called}-{token}"),
+            };
             if guarded && talk.is_posted() {
                 let required = format!("{{\"{guarantee}\":true}}");
                 talk.open_with(env.clone());
-                talk.handshake(tool_of(talk.facts(), called), &required, &[], None);
+                talk.handshake(&tool, &required, &[], None);
             }
-            let mut with = if guarded && !talk.is_posted() {
-                vec![("sandbox", "true"), ("capability_context", context.as_str())]
-            } else {
-                Vec::new()
+            let named = format!("{tool:?}");
+            let mut with = match (guarded, talk.is_posted()) {
+                (true, false) => vec![("sandbox", "true"), ("capability_context", context.as_str())],
+                (true, true) => vec![("tool_name", named.as_str())],
+                _ => Vec::new(),
             };
             let own = self.with();
             if guarded {
@@ -333,7 +340,7 @@ fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
     }
     if !has("project") {
         let path = Payload::text("\"project\":{\"app_root\":\"").var(format!("{PROJECT}.path"));
-        head = head.then(path).then(Payload::text("\"},"));
+        head = head.then(path).then(Payload::text("\",\"flow\":\"demo\"},"));
     }
     let rest = Payload(
         call.0

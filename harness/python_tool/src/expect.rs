@@ -99,6 +99,7 @@ impl State {
                 made.ways.push(Allowed::answer(Way::TimedOut));
             }
         }
+        made.extra.is_unclear |= call.timeout.is_some() && call.asks_for_some && call.guarantees.is_empty();
         made.extra.call = Some(call);
         if request.of(|it| *it == Stand::Strict).is_some() {
             made.clause = "PT-GUAR-09";

@@ -260,6 +260,9 @@ impl Face for Runner {
             _ if own_status.is_some() && !holds(NOISE[0]) && !holds(NOISE[1]) => {
                 return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
             }
+            _ if frame.status.is_some() && !frame.is_due => {
+                return Reading::Message(Message::Status(frame.status.unwrap_or_default()));
+            }
             Ok(_) => return broken(alone, "no_object", "one JSON object"),
             Err(error) => {
                 let expected = "one JSON object and nothing else";
@@ -280,6 +283,10 @@ impl Face for Runner {
             }
         };
         let reply = &decoded.value;
+        let is_reply = reply.get("ok").and_then(Json::as_bool).is_some();
+        if let Some(status) = frame.status.filter(|_| !frame.is_due && !is_reply) {
+            return Reading::Message(Message::Status(status));
+        }
         if own_status.is_some() && reply.get("ok").and_then(Json::as_bool).is_none() {
             return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
         }
@@ -299,13 +306,21 @@ impl Face for Runner {
             _ => version.and_then(Json::as_i64) == Some(1),
         };
         match reply.get("ok").and_then(Json::as_bool) {
-            Some(true) if has_version && is_null("error") && reply.get("result").is_some() => match exit {
-                Exit::Code(0) => Reading::Message(Message::Success {
-                    result: reply.get("result").cloned().unwrap_or_default(),
-                    lone_surrogates: decoded.facts.lone_surrogates,
-                }),
-                _ => broken("PT-FAIL-05", "status_of_success", "exit status 0 with `ok` true"),
-            },
+            // One form for all replies of a service is a form: that of a handshake has no result.
+            Some(true)
+                if has_version
+                    && is_null("error")
+                    && reply.get("result").is_some()
+                    && !(is_null("result") && reply.get("supported_guarantees").is_some()) =>
+            {
+                match exit {
+                    Exit::Code(0) => Reading::Message(Message::Success {
+                        result: reply.get("result").cloned().unwrap_or_default(),
+                        lone_surrogates: decoded.facts.lone_surrogates,
+                    }),
+                    _ => broken("PT-FAIL-05", "status_of_success", "exit status 0 with `ok` true"),
+                }
+            }
             Some(false) => {
                 let error = |name: &str| reply.get("error").and_then(|error| error.get(name));
                 let text = |name: &str| error(name).and_then(Json::as_str);

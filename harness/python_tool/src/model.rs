@@ -81,6 +81,8 @@ pub struct Assurance {
     pub guarantees: BTreeSet<String>,
     /// More may be in force.
     pub is_unclear: bool,
+    /// A handshake was answered.
+    pub is_answered: bool,
 }
 
 fn refuse(clause: &'static str) -> Trait {
@@ -204,7 +206,7 @@ fn of_request(
     }
     let timeout = posted.map(|_| timeout(request, traits));
     if let Some(assurance) = posted.zip(name).and_then(|(assured, name)| assured.get(name)) {
-        let is_assured = |name: &&'static str| assurance.guarantees.contains(*name) && facts.claims(name);
+        let is_assured = |name: &&'static str| assurance.guarantees.contains(*name);
         in_force = config::NAMES.into_iter().filter(is_assured).collect();
         asks_for_some = assurance.is_unclear || !assurance.guarantees.is_empty();
         is_sandboxed = true;

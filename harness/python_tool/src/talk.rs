@@ -33,6 +33,8 @@ pub struct Talk<'a> {
     count: usize,
     /// Something was sent to a service that no canary follows yet.
     owes_canary: bool,
+    /// The longest time that a call to the service takes, milliseconds.
+    longest_ms: u64,
 }
 
 /// How a request is sent.
@@ -60,7 +62,7 @@ impl<'a> Talk<'a> {
     /// A conversation with nothing but a project.
     pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
-        Self { facts, command, plan, needs_session: true, count: 0, owes_canary: false }
+        Self { facts, command, plan, needs_session: true, count: 0, owes_canary: false, longest_ms: 0 }
     }
 
     /// A conversation that begins with a canary.
@@ -108,7 +110,8 @@ impl<'a> Talk<'a> {
     /// Ends the service that runs.
     fn end(&mut self) {
         if let Some(session) = self.plan.sessions.len().checked_sub(1).filter(|_| self.is_posted()) {
-            self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
+            let allow_ms = std::mem::take(&mut self.longest_ms);
+            self.plan.steps.push(Step { canary: true, session, allow_ms, ..Step::new(Act::Finish) });
         }
     }
 
@@ -190,9 +193,14 @@ impl<'a> Talk<'a> {
         // What is refused may have no body to wait for: then the canary behind tells that nothing more comes. Where a reply may
         // take long, the canary would overtake it.
         let has_canary = is_answered && how.await_frames.is_none() && how.allow_ms == 0;
-        let await_frames = how.await_frames.unwrap_or(u32::from(is_answered));
+        // A local runner answers once its input has ended.
+        let await_frames = match self.is_posted() {
+            true => how.await_frames.unwrap_or(u32::from(is_answered)),
+            false => 0,
+        };
         let act = Act::Send { payload: request, chunking: how.chunking, await_frames };
         let allow_ms = if self.is_posted() { how.allow_ms } else { 0 };
+        self.longest_ms = self.longest_ms.max(allow_ms);
         self.plan.steps.push(Step { expect, http, allow_ms, ..step(act) });
         match how.acts.is_empty() && !self.is_posted() {
             true => self.plan.steps.push(Step { allow_ms: how.allow_ms, ..step(Act::Finish) }),

@@ -164,7 +164,9 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
         let status = if reply.status == 0 { 200 } else { u16::try_from(reply.status).unwrap_or(500) };
         let manner = |given: Option<Manner>| {
             let usual = Manner { whole: true, ..Manner::default() };
-            Manner { content_type: Some("application/json".to_owned()), ..given.unwrap_or(usual) }
+            let given = given.unwrap_or(usual);
+            let content_type = given.content_type.or_else(|| Some("application/json".to_owned()));
+            Manner { content_type, ..given }
         };
         let server =
             |name: String, status: u16, location: Option<String>, body: Payload, how: Option<Manner>| {

@@ -22,7 +22,7 @@ const STDIN_CLOSED: &str = "ENV-CALL-27";
 const NOTHING_LEFT: &str = "ENV-CALL-39";
 
 /// Clocks of two processes differ, and timers round, ms.
-const EARLY_MS: u64 = 20;
+const EARLY_MS: u64 = 100;
 
 /// The outcomes there are.
 const OUTCOMES: [&str; 6] = ["envelope", "refused", "invalid", "timeout", "failed", "bad_input"];
@@ -169,7 +169,7 @@ impl Face for Caller {
             },
             (Way::Timeout(ms, latest_ms), "timeout") => match number("elapsed_ms") {
                 took if took + (EARLY_MS as f64) < *ms as f64 => misfit(0, part.clause, "too_early", set()),
-                took if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", set()),
+                took if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", Repair::Sooner),
                 _ => Ok(()),
             },
             (Way::Plain(outcome), told) if *outcome == told => Ok(()),

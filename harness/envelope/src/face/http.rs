@@ -63,7 +63,9 @@ pub fn allow(asked: &mut Asked<Engine>, how: Option<&Carriage>, exchange: &Excha
     };
     if let Some(clause) = anything {
         let mut allowed = vec![Allowed::answer(Way::Processed), refused()];
-        allowed.extend((clause != ELSEWHERE).then(Allowed::silence));
+        // What a server says elsewhere, in whichever words, is its own.
+        let may_say_nothing = clause != ELSEWHERE || exchange.reply.is_some();
+        allowed.extend(may_say_nothing.then(Allowed::silence));
         (part.clause, part.allowed, part.choice, part.extra.sent) = (clause, allowed, None, None);
     } else if !how.is_json() && part.ways().all(|(_, way)| *way == Way::Processed) {
         part.allowed.push(refused());

@@ -99,6 +99,10 @@ pub(super) fn handshake(state: &mut State, bytes: &[u8], session: usize, step: u
         && asked.get("runner").is_none_or(|runner| runner.as_str() == Some("service"));
     let is_short = required.iter().any(|name| !config::NAMES.contains(&name.as_str()));
     let names = required.iter().cloned().collect();
+    if !required.is_empty() {
+        // As long as there is no reply.
+        state.assured.entry(session).or_default().entry(tool.to_owned()).or_default().is_unclear = true;
+    }
     state.pending = Some(Pending { session, step, tool: tool.to_owned(), required, is_next: false });
     let may_fail = state.pending.as_ref().is_some_and(|pending| !pending.required.is_empty());
     let mut ways = vec![Way::Handshake(may_fail)];
@@ -136,11 +140,10 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
         return;
     }
     let of_session = state.assured.entry(session).or_default();
-    let is_first = !of_session.contains_key(&pending.tool);
     let assurance = of_session.entry(pending.tool).or_default();
-    match is_first {
-        true if is_enforced => assurance.guarantees = pending.required,
-        true => assurance.is_unclear = true,
+    match !std::mem::replace(&mut assurance.is_answered, true) {
+        true if is_enforced => (assurance.guarantees, assurance.is_unclear) = (pending.required, false),
+        true => {}
         // What a second handshake takes back is not documented.
         false => {
             assurance.is_unclear = true;
@@ -152,7 +155,10 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
 /// Adds what the way of a call allows beside what its bytes do.
 pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
-    if how.method == "POST" && !how.is_cut() && !how.is_json() {
+    if how.method != "POST" {
+        // What is said to another method, in whichever words, is the service's own.
+        part.allowed.extend(exchange.reply.map(|_| Allowed::silence()));
+    } else if !how.is_cut() && !how.is_json() {
         part.allowed.push(Allowed::answer(Way::Refused));
         part.mix_choices();
     } else if part.clause == "PT-SIZE-03" && exchange.failure.is_some() {
@@ -197,6 +203,11 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
             _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
         },
+        Message::Failure { .. }
+            if is_shaken && status != 200 && part.ways().all(|(_, way)| *way != Way::Refused) =>
+        {
+            one(SHAKEN, "status 200 for a handshake, also for one that fails")
+        }
         Message::Success { .. } if status != 200 => one(SUCCESS, "status 200 for the success of a tool"),
         Message::Other { value, .. } if is_shaken && is_ok(value) && status != 200 => {
             one(SHAKEN, "status 200 for a handshake")
@@ -205,6 +216,13 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
             if part.ways().any(|(_, way)| *way == Way::Refused) =>
         {
             match part.clause {
+                _ if part.extra.limit.is_some() && matches!(status, 408 | 504) => {
+                    content_type(carried, status)
+                }
+                // A tool that fails is no refusal, though this call may be refused as well.
+                _ if status >= 500 && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
+                    one(FAILURE, "status 200 for the failure of a tool")
+                }
                 _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
                 _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
                 "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
