@@ -7,8 +7,10 @@ pub const CHECKS: &[(&str, &str)] = &[
         "whether the engine answers over HTTP at all: nothing else is begun where it does not",
     ),
     ("envelope/http/connections/loopback", "its mutant would listen where other machines reach it"),
-    (
-        "envelope/http/open/over-size",
-        "the reference refuses such a body before any engine sees it: on standard streams the same check notices its mutant",
-    ),
+    ("envelope/http/open/over-size-ascii", OVER_SIZE),
+    ("envelope/http/open/over-size-multi-byte", OVER_SIZE),
+    ("envelope/http/open/twice-the-size", OVER_SIZE),
 ];
+
+const OVER_SIZE: &str = "the reference refuses such a body before any engine sees it: on standard streams the same check \
+                         notices its mutant";
