@@ -200,6 +200,16 @@ pub const fn shell<C, P, W, F>(
     Mutant::new(id, clauses, fault, Seam::Shell(what))
 }
 
+/// A mutant of what carries messages to and from a correct machine.
+pub const fn carrier<C, P, W, F>(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: F,
+) -> Mutant<C, P, W, F> {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
 /// What holds of every table of mutants: ids stand once, faults are sentences, clauses are those of the boundary.
 #[cfg(test)]
 pub(crate) fn assert_sound<C, P, W, F>(mutants: &[Mutant<C, P, W, F>], clauses_begin_with: &str) {

@@ -8,7 +8,7 @@ use crate::envelope::validate::{is_id, is_of_kind};
 use crate::envelope::{self, Members, get, number, set};
 use crate::json::{ErrorKind, Policy, Value, write_value};
 use crate::machine::ChildExit;
-use crate::mutant::{self, Seam, ShellFault, shell};
+use crate::mutant::{self, Seam, ShellFault, carrier, shell};
 
 /// A caller that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, (), Change, Fault>;
@@ -113,10 +113,6 @@ const fn of(
     change: Change,
 ) -> Mutant {
     Mutant::new(id, clauses, fault, Seam::Wire(change))
-}
-
-const fn at(id: &'static str, clauses: &'static [&'static str], fault: &'static str, what: Fault) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Carrier(what))
 }
 
 use Change::{Config as Told, End as Ends, Outcome as Comes, Parts as Made, Reply, Sent, Status};
@@ -423,13 +419,13 @@ const MUTANTS: &[Mutant] = &[
             config.scenario.calls.iter_mut().for_each(|call| call.timeout_ms /= 2);
         }),
     ),
-    at(
+    carrier(
         "caller-waits-anew",
         &["ENV-CALL-21"],
         "The time of a call begins anew with each byte.",
         Fault::WaitsAnew,
     ),
-    at(
+    carrier(
         "caller-kills-one-process",
         &["ENV-CALL-22"],
         "Of a program that is late only its first process is killed.",
@@ -479,14 +475,14 @@ const MUTANTS: &[Mutant] = &[
                 .for_each(|(_, value)| *value = Value::Null);
         }),
     ),
-    at(
+    carrier(
         "caller-leaves-stdin-open",
         &["ENV-CALL-27"],
         "Standard input stays open behind the request.",
         Fault::LeavesStdinOpen,
     ),
-    at("caller-posts-text", &["ENV-CALL-28"], "Requests are `text/plain`.", Fault::PostsText),
-    at("caller-calls-twice", &["ENV-CALL-29"], "Each call is made twice.", Fault::CallsTwice),
+    carrier("caller-posts-text", &["ENV-CALL-28"], "Requests are `text/plain`.", Fault::PostsText),
+    carrier("caller-calls-twice", &["ENV-CALL-29"], "Each call is made twice.", Fault::CallsTwice),
     of(
         "caller-tries-again",
         &["ENV-CALL-29"],
@@ -520,15 +516,15 @@ const MUTANTS: &[Mutant] = &[
             config.scenario.calls.iter_mut().for_each(|call| call.after.clear());
         }),
     ),
-    at("caller-leaves-stderr", &["ENV-CALL-33"], "Standard error is not read.", Fault::LeavesStderr),
-    at("caller-mixes-stderr", &["ENV-CALL-33"], "Standard error counts as output.", Fault::MixesStderr),
-    at(
+    carrier("caller-leaves-stderr", &["ENV-CALL-33"], "Standard error is not read.", Fault::LeavesStderr),
+    carrier("caller-mixes-stderr", &["ENV-CALL-33"], "Standard error counts as output.", Fault::MixesStderr),
+    carrier(
         "caller-writes-first",
         &["ENV-CALL-34"],
         "Output is read once the request is written.",
         Fault::WritesFirst,
     ),
-    at("caller-follows-redirects", &["ENV-CALL-35"], "Redirects are followed.", Fault::Follows),
+    carrier("caller-follows-redirects", &["ENV-CALL-35"], "Redirects are followed.", Fault::Follows),
     of(
         "caller-takes-little",
         &["ENV-CALL-37"],
@@ -537,7 +533,7 @@ const MUTANTS: &[Mutant] = &[
             config.reply_bytes_max = 8 << 20;
         }),
     ),
-    at(
+    carrier(
         "caller-waits-for-the-pipe",
         &["ENV-CALL-38"],
         "A pipe that another process holds is waited for.",

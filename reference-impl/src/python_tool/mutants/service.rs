@@ -4,7 +4,7 @@ use super::edit::{remove, slot};
 use super::{Edit, Mutant};
 use crate::json::{Text, Value};
 use crate::mutant::http::HttpFault;
-use crate::mutant::{Seam, config};
+use crate::mutant::{carrier, config};
 use crate::python_tool::Config;
 use crate::python_tool::service::{HANDSHAKE, Sent};
 
@@ -164,94 +164,85 @@ pub const CARRIED: &[Mutant] = &[
         },
     )
     .without("handshake"),
-    http("service-created", &["PT-SRV-05"], "A success has status 201.", HttpFault::ResultCreated),
-    http(
+    carrier("service-created", &["PT-SRV-05"], "A success has status 201.", HttpFault::ResultCreated),
+    carrier(
         "service-refuses-with-500",
         &["PT-SRV-08"],
         "A refusal has status 500.",
         HttpFault::Recodes(400, 500),
     ),
-    http("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
-    http("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
-    http(
+    carrier("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
+    carrier("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
+    carrier(
         "service-few-connections",
         &["PT-SRV-18"],
         "More than 20 connections at a time are refused.",
         HttpFault::FewConnections,
     ),
-    http(
+    carrier(
         "service-one-connection",
         &["PT-SRV-19"],
         "One connection is served at a time.",
         HttpFault::OneConnection,
     ),
-    http(
+    carrier(
         "service-any-method",
         &["PT-SRV-20"],
         "Another method has status 200.",
         HttpFault::OtherMethodIsFine,
     ),
-    http("service-chunks", &["PT-SRV-21"], "A body in chunks is empty.", HttpFault::ChunkedIsEmpty),
-    http(
+    carrier("service-chunks", &["PT-SRV-21"], "A body in chunks is empty.", HttpFault::ChunkedIsEmpty),
+    carrier(
         "service-closes",
         &["PT-SRV-22"],
         "The connection is closed after each reply.",
         HttpFault::ClosesEach,
     ),
-    http("service-closes-silently", &["PT-SRV-22"], "The same without a word.", HttpFault::ClosesSilently),
-    http(
+    carrier("service-closes-silently", &["PT-SRV-22"], "The same without a word.", HttpFault::ClosesSilently),
+    carrier(
         "service-serves-cut",
         &["PT-SRV-23"],
         "A body that is cut short is processed.",
         HttpFault::ServesCut,
     ),
-    http(
+    carrier(
         "service-type-500",
         &["PT-SRV-08"],
         "Another content type has status 500.",
         HttpFault::OtherTypeIsServerError,
     ),
-    http("service-exact-type", &["PT-SRV-24"], "JSON with parameters is no JSON.", HttpFault::ExactType),
-    http(
+    carrier("service-exact-type", &["PT-SRV-24"], "JSON with parameters is no JSON.", HttpFault::ExactType),
+    carrier(
         "service-ends-at-garbage",
         &["PT-SRV-25"],
         "What is no HTTP ends the service.",
         HttpFault::EndsAtGarbage,
     ),
-    http(
+    carrier(
         "service-hangs-at-garbage",
         &["PT-SRV-25"],
         "After what is no HTTP nothing is answered.",
         HttpFault::HangsAtGarbage,
     ),
-    http(
+    carrier(
         "service-ends-at-cut",
         &["PT-SRV-25"],
         "A connection that breaks off ends the service.",
         HttpFault::EndsAtCut,
     ),
-    http(
+    carrier(
         "service-first-piece",
         &["PT-FRAME-04"],
         "What comes first of a body is all of it.",
         HttpFault::FirstPiece,
     ),
-    http(
+    carrier(
         "service-small-bodies",
         &["PT-SIZE-01"],
         "A body has at most 100,000 bytes.",
         HttpFault::SmallBodies,
     ),
 ];
-
-const fn http(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    what: HttpFault,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Carrier(what))
-}
 
 fn is_call(request: &Value) -> bool {
     request.get("entry").is_some()

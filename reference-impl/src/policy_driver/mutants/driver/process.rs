@@ -3,7 +3,7 @@
 use super::super::tree;
 use super::Mutant;
 use crate::mutant::text::has;
-use crate::mutant::{Seam, ShellFault, shell};
+use crate::mutant::{ShellFault, carrier, shell};
 
 /// What a driver does beside deciding.
 #[derive(Debug, Clone, Copy)]
@@ -34,15 +34,6 @@ pub enum DriverFault {
     Writes(usize),
 }
 
-const fn process(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    what: DriverFault,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Carrier(what))
-}
-
 fn is_deep(payload: &[u8]) -> bool {
     payload.len() > 2_000
         && payload.split(|byte| !matches!(byte, b'[' | b'{' | b'"' | b'a' | b':')).any(|run| run.len() > 500)
@@ -57,13 +48,13 @@ fn entries(payload: &[u8]) -> usize {
 
 /// The mutants of this file, by the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
-    process(
+    carrier(
         "driver-path-ends-at-blank",
         &["PD-START-01"],
         "The path of the payload ends at its first blank.",
         DriverFault::Path(|path| path.split(' ').next().unwrap_or_default().to_owned()),
     ),
-    process(
+    carrier(
         "driver-wants-json-suffix",
         &["PD-START-01"],
         "A payload whose name does not end in `.json` is not read.",
@@ -71,7 +62,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             |path| if path.ends_with(".json") { path.to_owned() } else { format!("{path}.json") },
         ),
     ),
-    process(
+    carrier(
         "driver-path-in-ascii",
         &["PD-START-01"],
         "Letters beyond ASCII in the path become question marks.",
@@ -79,19 +70,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
             path.chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect()
         }),
     ),
-    process(
+    carrier(
         "driver-payload-from-stdin",
         &["PD-START-01", "PD-START-02"],
         "The payload is read from standard input.",
         DriverFault::PayloadFromStdin,
     ),
-    process(
+    carrier(
         "driver-reads-stdin",
         &["PD-START-02"],
         "Standard input is read to its end before anything is decided.",
         DriverFault::ReadsStdin,
     ),
-    process(
+    carrier(
         "driver-slow",
         &["PD-START-04"],
         "A decision takes twelve seconds.",
@@ -103,7 +94,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A child process outlives the driver.",
         ShellFault::LeavesChild,
     ),
-    process(
+    carrier(
         "driver-leaves-session",
         &["PD-START-05"],
         "A child in a session of its own outlives the driver.",
@@ -115,13 +106,13 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "A temporary file outlives the driver.",
         ShellFault::LeavesFile,
     ),
-    process(
+    carrier(
         "driver-leaves-socket",
         &["PD-START-05"],
         "A socket outlives the driver.",
         DriverFault::LeavesSocket,
     ),
-    process(
+    carrier(
         "driver-leaves-record",
         &["PD-START-05"],
         "A file is left in the working directory, where that is a temporary one.",
@@ -133,25 +124,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "SIGTERM does not end the driver.",
         ShellFault::IgnoresTerm,
     ),
-    process(
+    carrier(
         "driver-hangs-at-depth",
         &["PD-PAY-08", "PD-BAD-07"],
         "A deeply nested payload makes the driver hang.",
         DriverFault::Sleeps(600_000, is_deep),
     ),
-    process(
+    carrier(
         "driver-picks-unread",
         &["PD-BAD-01"],
         "A payload that cannot be read leads to a PICK.",
         DriverFault::PicksUnread,
     ),
-    process(
+    carrier(
         "driver-hangs-at-nothing",
         &["PD-BAD-02", "PD-BAD-07"],
         "An empty payload makes the driver hang.",
         DriverFault::Sleeps(600_000, |payload| payload.trim_ascii().is_empty()),
     ),
-    process(
+    carrier(
         "driver-hangs-at-garbage",
         &["PD-BAD-03", "PD-BAD-07"],
         "A payload that is no JSON makes the driver hang.",
@@ -159,7 +150,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             !payload.trim_ascii().is_empty() && tree::parse(payload).is_none() && !is_deep(payload)
         }),
     ),
-    process(
+    carrier(
         "driver-hangs-at-empty-menu",
         &["PD-BAD-06", "PD-BAD-07"],
         "An empty menu makes the driver hang.",
@@ -167,37 +158,37 @@ pub(super) const MUTANTS: &[Mutant] = &[
             tree::parse(payload).is_some_and(|_| entries(payload) == 0 && has(payload, "menu"))
         }),
     ),
-    process(
+    carrier(
         "driver-slow-at-many-entries",
         &["PD-LOAD-01"],
         "A menu of more than 5,000 entries takes fifteen seconds.",
         DriverFault::Sleeps(15_000, |payload| entries(payload) > 5_000),
     ),
-    process(
+    carrier(
         "driver-slow-at-long-payloads",
         &["PD-LOAD-02"],
         "A payload of more than 5 MB takes fifteen seconds.",
         DriverFault::Sleeps(15_000, |payload| payload.len() > 5_000_000),
     ),
-    process(
+    carrier(
         "driver-echoes-by-shell",
         &["PD-LOAD-05"],
         "Names of the menu are shown by a shell, which runs what is in them.",
         DriverFault::EchoesByShell,
     ),
-    process(
+    carrier(
         "driver-takes-a-gigabyte",
         &["PD-LOAD-06"],
         "A gigabyte of memory is reserved.",
         DriverFault::Reserves(1 << 30),
     ),
-    process(
+    carrier(
         "driver-opens-a-hundred-files",
         &["PD-LOAD-06"],
         "A hundred files are open at a time.",
         DriverFault::Opens(100),
     ),
-    process(
+    carrier(
         "driver-writes-twenty-megabytes",
         &["PD-LOAD-06"],
         "A temporary file of 20 MB is written.",

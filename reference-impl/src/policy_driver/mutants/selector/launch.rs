@@ -2,7 +2,7 @@
 
 use super::super::super::environment;
 use super::Mutant;
-use crate::mutant::Seam;
+use crate::mutant::carrier;
 
 /// What goes wrong around a driver's process.
 #[derive(Debug, Clone, Copy)]
@@ -45,48 +45,39 @@ pub enum LaunchFault {
     IgnoresTerm,
 }
 
-const fn launch(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    what: LaunchFault,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Carrier(what))
-}
-
 /// The mutants of this file, by the order of the clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
-    launch(
+    carrier(
         "select-payload-first",
         &["PD-CMD-03"],
         "The path of the payload comes before the arguments of the script itself.",
         LaunchFault::PayloadFirst,
     ),
-    launch(
+    carrier(
         "select-payload-as-option",
         &["PD-CMD-03"],
         "The path of the payload is glued to an option.",
         LaunchFault::PayloadAsOption,
     ),
-    launch(
+    carrier(
         "select-shares-stdin",
         &["PD-CMD-04"],
         "A driver has the standard input of the selector.",
         LaunchFault::SharesStdin,
     ),
-    launch(
+    carrier(
         "select-feeds-payload",
         &["PD-CMD-04"],
         "A driver finds its payload on standard input too.",
         LaunchFault::FeedsPayload,
     ),
-    launch(
+    carrier(
         "select-passes-everything",
         &["PD-CMD-06"],
         "All variables reach a driver.",
         LaunchFault::Passes(|_| true),
     ),
-    launch(
+    carrier(
         "select-passes-secrets",
         &["PD-CMD-06"],
         "Variables whose names look like secrets reach a driver.",
@@ -95,7 +86,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 && !matches!(name, "BASH_ENV" | "ENV")
         }),
     ),
-    launch(
+    carrier(
         "select-passes-interpreter-variables",
         &["PD-CMD-06"],
         "Variables that steer interpreters reach a driver.",
@@ -106,90 +97,90 @@ pub(super) const MUTANTS: &[Mutant] = &[
                     .any(|part| name.contains(part))
         }),
     ),
-    launch(
+    carrier(
         "select-passes-nothing",
         &["PD-CMD-07"],
         "No variable but PATH reaches a driver.",
         LaunchFault::Passes(|name| name == "PATH"),
     ),
-    launch(
+    carrier(
         "select-hides-authorization",
         &["PD-CMD-07"],
         "MACHINA_POLICY_LLM_AUTH does not reach a driver, for it looks like a secret.",
         LaunchFault::Passes(|name| environment::passes(name) && name != "MACHINA_POLICY_LLM_AUTH"),
     ),
-    launch(
+    carrier(
         "select-hides-home",
         &["PD-CMD-07"],
         "HOME and TMPDIR do not reach a driver.",
         LaunchFault::Passes(|name| environment::passes(name) && !matches!(name, "HOME" | "TMPDIR")),
     ),
-    launch(
+    carrier(
         "select-open-payload",
         &["PD-FILE-03"],
         "Everybody can read the payload.",
         LaunchFault::OpenPayload,
     ),
-    launch("select-leaves-payload", &["PD-FILE-04"], "The payload stays.", LaunchFault::LeavesPayload),
-    launch(
+    carrier("select-leaves-payload", &["PD-FILE-04"], "The payload stays.", LaunchFault::LeavesPayload),
+    carrier(
         "select-leaves-payload-of-killed",
         &["PD-FILE-04"],
         "The payload stays where a driver had to be killed.",
         LaunchFault::LeavesPayloadOfKilled,
     ),
-    launch(
+    carrier(
         "select-leaves-lock",
         &["PD-FILE-04"],
         "An empty file beside the payload stays.",
         LaunchFault::LeavesLock,
     ),
-    launch(
+    carrier(
         "select-late-payload",
         &["PD-FILE-05"],
         "The payload is written while the driver starts.",
         LaunchFault::LatePayload,
     ),
-    launch(
+    carrier(
         "select-kills-patiently",
         &["PD-TIME-04"],
         "A driver has three seconds after SIGTERM.",
         LaunchFault::KillsPatiently,
     ),
-    launch(
+    carrier(
         "select-kills-nobody",
         &["PD-TIME-05"],
         "Nothing of a driver is killed.",
         LaunchFault::KillsNobody,
     ),
-    launch(
+    carrier(
         "select-kills-driver-only",
         &["PD-TIME-05"],
         "What a driver started lives on.",
         LaunchFault::KillsDriver,
     ),
-    launch(
+    carrier(
         "select-kills-group-only",
         &["PD-TIME-05"],
         "What left the process group of a driver lives on.",
         LaunchFault::KillsGroup,
     ),
-    launch(
+    carrier(
         "select-kills-the-late-only",
         &["PD-TIME-05"],
         "What a driver started lives on where it ended by itself.",
         LaunchFault::KillsLate,
     ),
-    launch(
+    carrier(
         "select-kills-gently",
         &["PD-TIME-05"],
         "SIGTERM is all that a driver gets.",
         LaunchFault::KillsGently,
     ),
-    launch(
+    carrier(
         "select-limits-itself",
         &["PD-RLIM-06"],
         "The selector puts the limits of a driver on itself.",
         LaunchFault::LimitsItself,
     ),
-    launch("select-deaf", &["PD-SEL-11"], "SIGTERM is ignored.", LaunchFault::IgnoresTerm),
+    carrier("select-deaf", &["PD-SEL-11"], "SIGTERM is ignored.", LaunchFault::IgnoresTerm),
 ];
