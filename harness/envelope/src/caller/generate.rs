@@ -26,9 +26,11 @@ pub fn conversation(rng: &mut Rng) -> Plan {
             let end = rng.index(text.len());
             text.truncate((0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0));
         }
-        let status = if rng.chance(1, 6) { 1 } else { 0 };
+        let is_http = rng.chance(1, 2);
+        let failure = if is_http { 400 } else { 1 };
+        let status = if rng.chance(1, 6) { failure } else { 0 };
         let reply = Reply { text: Payload::text(text), status, ..Reply::default() };
-        called(&mut scene, &format!("g{n}"), talk::PLAIN, rng.chance(1, 2), reply);
+        called(&mut scene, &format!("g{n}"), talk::PLAIN, is_http, reply);
     }
     super::cases::canary(&mut scene);
     Plan { by_model: true, ..scene.plan(COMMAND, "ENV-CALL-03") }
