@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::finding::Finding;
 use crate::lab::Lab;
+use crate::peer::Peer;
 use crate::plan::{Act, Plan};
 use crate::played::Played;
 use crate::private;
@@ -122,6 +123,15 @@ impl Corpus {
         private::write(&path, &(text + "\n")).map_err(cannot)
     }
 
+    /// Those that can be held with `peer`: what another boundary or side made shows nothing of it.
+    fn of(&self, peer: &Peer) -> Self {
+        let fits = |(clause, _): &Key, plan: &Plan| {
+            peer.boundary.clauses().iter().any(|known| known.id.0 == *clause)
+                && plan.sessions.iter().all(|session| peer.commands.contains_key(&session.command))
+        };
+        Self { plans: self.plans.iter().filter(|(key, plan)| fits(key, plan)).cloned().collect() }
+    }
+
     fn knows(&self, key: &Key) -> bool {
         self.plans.iter().any(|(known, _)| known == key)
     }
@@ -201,6 +211,7 @@ pub fn run(
     stop: &(dyn Fn() -> bool + Sync),
     report: &(dyn Fn(&Status) + Sync),
 ) -> Summary {
+    let corpus = &corpus.of(lab.peer);
     let began = Instant::now();
     let deadline = began + settings.time;
     let next = AtomicU64::new(0);

@@ -27,6 +27,11 @@ const CONVERSATIONS: u64 = 12;
 
 /// Fuzzes the reference, or a mutant of it, for twelve conversations, and looks at what was found.
 fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
+    fuzz_from(&Corpus::default(), mutant, look)
+}
+
+/// The same, from what earlier runs found.
+fn fuzz_from<T>(corpus: &Corpus, mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T {
     let boundary = toolhost();
     let extra: Vec<String> = mutant.iter().flat_map(|id| ["--mutant".to_owned(), (*id).to_owned()]).collect();
     let reference = table::played(boundary).references().remove(0);
@@ -59,7 +64,7 @@ fn fuzz<T>(mutant: Option<&str>, look: impl FnOnce(&Lab<'_>, Summary) -> T) -> T
         shrink: Duration::ZERO,
         played: Some(table::played(toolhost())),
     };
-    let summary = fuzz::run(&lab, &Corpus::default(), &settings, &|| false, &|_| {});
+    let summary = fuzz::run(&lab, corpus, &settings, &|| false, &|_| {});
     look(&lab, summary)
 }
 
@@ -84,6 +89,28 @@ fn the_reference_is_clean() {
     let found: Vec<_> = summary.found.iter().map(|found| &found.failure.finding).collect();
     assert!(found.is_empty(), "{found:#?}");
     assert_eq!(summary.given_up, (0, None));
+}
+
+/// What a conversation with another side showed is not known of this peer, nor is it held again.
+#[test]
+fn conversations_with_other_peers_are_left_out() {
+    let keys = |summary: &Summary| {
+        let found = summary.found.iter().map(|found| &found.failure.finding);
+        found.map(|finding| format!("{}--{}", finding.clause.0, finding.reason)).collect::<Vec<_>>()
+    };
+    let found = fuzz(Some("no-cache"), |_, summary| keys(&summary));
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = generated(1);
+    plan.sessions[0].command = "dispatcher".to_owned();
+    for key in &found {
+        std::fs::write(folder.path().join(format!("{key}.json")), serde_json::to_string(&plan).unwrap())
+            .unwrap();
+    }
+    let corpus = Corpus::load(folder.path()).unwrap();
+    fuzz_from(&corpus, Some("no-cache"), |_, summary| {
+        assert!(summary.known.is_empty(), "{:?}", summary.known);
+        assert_eq!(keys(&summary), found);
+    });
 }
 
 #[test]
