@@ -13,13 +13,14 @@ use peerproof::table;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::fuzz::{self, Corpus, Found, Settings, Status, Summary};
 use peerproof_engine::lab::Lab;
+use peerproof_engine::peer::Peer;
 use peerproof_engine::reproducer;
-use peerproof_engine::runner::{self, Surroundings};
+use peerproof_engine::runner::{self, Options, Surroundings};
 
 /// Sends generated conversations to a peer, good, nearly good and hostile, and keeps what shows a broken clause.
 ///
 /// Every conversation runs in a process of its own. One of each sort of finding is shrunk and written as a reproducer.
-/// Without a command and a configuration the built-in reference peer of the boundary is fuzzed.
+/// Without a command and a configuration the built-in reference peers of the boundary are fuzzed, one after the other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit status: 0 nothing new, 8 something new was found, 2 usage or configuration,
 70 harness fault, 130 interrupted.")]
@@ -28,10 +29,10 @@ pub struct Args {
     boundary: Option<String>,
     #[command(flatten)]
     peer: PeerArgs,
-    /// How long to look for findings.
+    /// How long to look for findings in each peer.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     time: Duration,
-    /// Most conversations [default: as many as the time allows].
+    /// Most conversations with each peer [default: as many as the time allows].
     #[arg(long, value_name = "N")]
     conversations: Option<u64>,
     /// Time for shrinking each finding.
@@ -53,7 +54,7 @@ pub struct Args {
 /// Usage, configuration, a corpus that cannot be read or written, or a peer that cannot be started.
 pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
-    let mut peer = args.peer.peer_or_reference(args.boundary.as_deref(), context)?;
+    let peers = args.peer.peer_or_references(args.boundary.as_deref(), context)?;
     let corpus = match &args.corpus {
         Some(folder) => Corpus::load(folder).map_err(Stop::usage)?,
         None => Corpus::default(),
@@ -65,8 +66,31 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
-    runner::prepare(&mut peer, &options, around).map_err(|error| error.of(&peer.name))?;
-    let lab = runner::lab(&peer, &options, around);
+    let is_alone = peers.len() == 1;
+    let mut kept = 0;
+    for peer in peers {
+        if !is_alone {
+            context.printer.out(&format!("{}\n", peer.name));
+        }
+        kept += one(peer, args, &options, &corpus, around, context)?;
+        if context.interrupted.load(Ordering::Relaxed) {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    Ok(if kept == 0 { Exit::Good } else { Exit::FoundNew })
+}
+
+/// Fuzzes one peer; gives the number of new findings.
+fn one(
+    mut peer: Peer,
+    args: &Args,
+    options: &Options,
+    corpus: &Corpus,
+    around: Surroundings<'_>,
+    context: &Context,
+) -> Result<usize, Stop> {
+    runner::prepare(&mut peer, options, around).map_err(|error| error.of(&peer.name))?;
+    let lab = runner::lab(&peer, options, around);
     let settings = Settings {
         time: args.time,
         conversations_max: args.conversations,
@@ -77,19 +101,14 @@ pub fn run(args: &Args, context: &Context) -> Done {
     };
     let progress = Progress::new(0, &context.printer);
     let stop = || context.interrupted.load(Ordering::Relaxed);
-    let summary = fuzz::run(&lab, &corpus, &settings, &stop, &|status| progress.say(line(status)));
+    let summary = fuzz::run(&lab, corpus, &settings, &stop, &|status| progress.say(line(status)));
     progress.clear();
     context.printer.out(&format!("rng seed {}: {}\n", options.rng_seed, line(&summary.status)));
     if !stop() && summary.status.conversations > 0 && summary.given_up.0 == summary.status.conversations {
         let reason = summary.given_up.1.unwrap_or_default();
         return Err(Stop::harness(format!("not one conversation could be carried out: {reason}")));
     }
-    let kept = keep(&summary, args, context, &lab)?;
-    Ok(match (kept, stop()) {
-        (_, true) => Exit::Interrupted,
-        (0, false) => Exit::Good,
-        (_, false) => Exit::FoundNew,
-    })
+    keep(&summary, args, context, &lab)
 }
 
 /// Prints and writes what was found; gives the number of new findings.

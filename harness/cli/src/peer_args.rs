@@ -59,14 +59,14 @@ impl PeerArgs {
         }
     }
 
-    /// The peer that is meant; without a command and a configuration the reference peer that answers for `boundary`.
+    /// The peer that is meant; without a command and a configuration the reference peers of `boundary`.
     ///
     /// # Errors
     /// Nothing names a peer or a boundary, or the configuration is wrong.
-    pub fn peer_or_reference(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
+    pub fn peer_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         match (self.config(boundary, context)?, boundary) {
-            (Some(config), _) => config.peer(&context.variables).map_err(Stop::usage),
-            (None, Some(name)) => provider(name, context),
+            (Some(config), _) => Ok(vec![config.peer(&context.variables).map_err(Stop::usage)?]),
+            (None, Some(_)) => self.peers_or_references(boundary, context),
             (None, None) => Err(Stop::usage(
                 "which peer? name a boundary for its reference, or give a command line behind `--`, or --config FILE \
                  (`peerproof init` writes one)",

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use peerproof::table;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 
 /// Our binary in an empty folder.
 fn peerproof(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_peerproof"));
-    command.current_dir(folder).timeout(std::time::Duration::from_secs(120));
+    command.current_dir(folder).timeout(std::time::Duration::from_secs(300));
     command
 }
 
@@ -43,10 +44,15 @@ fn no_command_shows_the_usage() {
 }
 
 #[test]
-fn the_reference_is_fuzzed_where_no_peer_is_named() {
+fn the_references_are_fuzzed_where_no_peer_is_named_and_are_clean() {
     let folder = empty();
-    let args = ["fuzz", "toolhost", "--conversations", "3"];
-    peerproof(folder.path()).args(args).assert().code(0).stdout(contains("3 conversations"));
+    for boundary in table::all() {
+        let args = ["fuzz", boundary.name(), "--conversations", "24", "--time", "100s"];
+        let said = peerproof(folder.path()).args(args).assert().code(0).get_output().stdout.clone();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let references = table::played(boundary).references().len();
+        assert_eq!(said.matches("24 conversations").count(), references, "{said}");
+    }
     refused(&["fuzz"], &["which peer?"]);
 }
 

@@ -85,7 +85,7 @@ pub struct Gate {
     line: usize,
     /// Requests that pass in a fresh process, where their rate is limited.
     requests_max: Option<u64>,
-    /// Requests that came to be counted.
+    /// Requests that came to be counted, or may have.
     requests: u64,
     /// Requests on connections beside the first: nobody knows what they come before.
     pub beside: u64,
@@ -126,7 +126,7 @@ impl Gate {
     }
 
     /// A message that cannot be signed, where messages are; `facts` are those of its text.
-    pub fn unsignable(&self, message: &Json, facts: &json::Facts) -> Option<Unit> {
+    pub fn unsignable(&mut self, message: &Json, facts: &json::Facts) -> Option<Unit> {
         self.key.as_ref()?;
         let numbers = if facts.depth > DEPTH_MAX { Signable::Open } else { signable(message) };
         let doubtful = facts.duplicate_keys || facts.lone_surrogates;
@@ -146,6 +146,8 @@ impl Gate {
             unit.allowed.push(allowed::error(&[UNAUTHORIZED], IdRule::OwnOrNull));
         }
         if facts.depth > DEPTH_MAX || !certain && (self.in_batch || numbers == Signable::Open) {
+            // It may have passed, and count for the rate.
+            self.requests += 1;
             unit.allowed.extend([allowed::reply(IdRule::Any), Allowed::silence()]);
             unit.extra.counts = (0, 1);
         }

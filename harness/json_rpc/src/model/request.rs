@@ -15,7 +15,8 @@ pub fn no_object(clause: &'static str) -> Unit {
 
 /// A message that is an object. `facts` are those of the text it came in.
 pub fn unit(message: &Json, facts: &Facts, pins: &Pins) -> Unit {
-    if let Some(unit) = pins.gate.borrow().unsignable(message, facts) {
+    let unsignable = pins.gate.borrow_mut().unsignable(message, facts);
+    if let Some(unit) = unsignable {
         return unit;
     }
     if !facts.duplicate_keys && !facts.lone_surrogates {
