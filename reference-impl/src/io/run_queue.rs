@@ -50,7 +50,6 @@ pub const JOB: &str = "job";
 #[derive(Debug, Default)]
 struct Arguments {
     config: Config,
-    toolhost: Option<toolhost::Config>,
     operands: Vec<String>,
     once: bool,
     serve: bool,
