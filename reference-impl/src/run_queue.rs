@@ -37,6 +37,7 @@ pub use worker::{STATUS_SECOND, Worker};
 use crate::limits::Limits;
 use crate::machine::Millis;
 use disk::Disk;
+use genesis::{NoWorkshop, Workshop};
 
 /// How a worker or a writer behaves.
 #[derive(Debug, Clone)]
@@ -83,11 +84,13 @@ pub struct Parts {
     pub disk: Box<dyn Disk>,
     /// The decisions.
     pub ways: Box<dyn Ways>,
+    /// What compiles and runs, for the tools of Genesis.
+    pub bench: Box<dyn Workshop>,
 }
 
 impl Parts {
     /// The right decisions about these files.
     pub fn new(disk: Box<dyn Disk>) -> Self {
-        Self { disk, ways: Box::new(Careful) }
+        Self { disk, ways: Box::new(Careful), bench: Box::new(NoWorkshop) }
     }
 }

@@ -167,10 +167,11 @@ fn run(
                 let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
                 let root = absolute(&root)?;
                 let mut parts = Parts::new(Box::new(Folder::new(&root)));
+                parts.bench = Box::new(Bench::new(&root));
                 if let Some(mutant) = &mutant {
                     mutants::change(mutant, &mut config, &mut parts);
                 }
-                genesis::add(&mut tools, &config, parts, Box::new(Bench::new(&root)));
+                genesis::add(&mut tools, &config, parts);
             }
             let status = host.mode.status_terminated();
             let parts = Components { tools, ..Components::new(&host) };

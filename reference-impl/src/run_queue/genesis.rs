@@ -42,11 +42,23 @@ pub trait Workshop: Send {
     fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String>;
 }
 
+/// One without a compiler.
+pub struct NoWorkshop;
+
+impl Workshop for NoWorkshop {
+    fn compile(&mut self, _source: &[u8], _program: &[u8]) -> Result<(), String> {
+        Err("there is no compiler".to_owned())
+    }
+
+    fn run(&mut self, _program: &[u8], _arguments: &[&str], _stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        Err("it cannot be run".to_owned())
+    }
+}
+
 /// What the tools share.
 struct Shop {
     config: Config,
     parts: Parts,
-    bench: Box<dyn Workshop>,
     /// Programs by the aids that were loaded from them.
     loaded: BTreeMap<String, Place>,
     written: u64,
@@ -55,9 +67,9 @@ struct Shop {
 type Shared = Arc<Mutex<Shop>>;
 
 /// Adds the three tools.
-pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts, bench: Box<dyn Workshop>) {
+pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts) {
     let config = config.clone();
-    let shop = Shop { config, parts, bench, loaded: BTreeMap::new(), written: 0 };
+    let shop = Shop { config, parts, loaded: BTreeMap::new(), written: 0 };
     let shop: Shared = Arc::new(Mutex::new(shop));
     tools.add(WRITE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::write, made: Vec::new() });
     tools.add(COMPILE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::compile, made: Vec::new() });
@@ -115,7 +127,8 @@ impl Shop {
     }
 
     fn write(&mut self, input: &Value) -> Result<Vec<String>, String> {
-        let (path, content) = (text(input, "path")?, text(input, "content")?);
+        let path = text(input, "path")?;
+        let content = self.parts.ways.content(input)?;
         let (place, kind) = self.source(path)?;
         if kind != Kind::Missing {
             self.config.choices.write_overwrite.allow("the file is there already")?;
@@ -150,7 +163,7 @@ impl Shop {
             return Err("there is no such source file".to_owned());
         }
         self.parts.disk.act(Op::Make(PROGRAMS.to_vec())).map_err(|fault| fault.to_string())?;
-        self.bench.compile(&source, &program)?;
+        self.parts.bench.compile(&source, &program)?;
         Ok(Vec::new())
     }
 
@@ -159,7 +172,7 @@ impl Shop {
         if self.parts.disk.look(&program) != Kind::File {
             return Err("nothing of this name was compiled".to_owned());
         }
-        let listed = self.bench.run(&program, &["--list"], Vec::new())?;
+        let listed = self.parts.bench.run(&program, &["--list"], Vec::new())?;
         let listed = String::from_utf8(listed).map_err(|_| "its aids are not text")?;
         let aids: Vec<String> = listed.lines().map(str::to_owned).collect();
         let is_aid = |aid: &String| !aid.is_empty() && !aid.contains(char::is_whitespace);
@@ -199,7 +212,7 @@ impl Loaded {
     fn run(&self, request: Vec<u8>, cx: &mut Context<'_>) -> Result<ToolResult, String> {
         let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
         let program = shop.loaded.get(&self.aid).cloned().ok_or("it is not loaded")?;
-        let reply = shop.bench.run(&program, &["--run", "plugin", &self.aid], request)?;
+        let reply = shop.parts.bench.run(&program, &["--run", "plugin", &self.aid], request)?;
         let parse = |text: &[u8]| Value::parse(text, cx.limits.nesting_max, &Policy::default());
         let reply = parse(&reply).map_err(|error| format!("its reply is malformed: {error}"))?;
         let member = |name: &str| reply.get(name).and_then(Value::as_str);

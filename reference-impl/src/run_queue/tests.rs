@@ -62,7 +62,8 @@ impl World {
     /// Files below a folder, each with its text.
     fn below(&self, folder: &str) -> Vec<(String, String)> {
         let files = self.files();
-        let within = files.files.iter().filter(|(place, _)| place.starts_with(format!("{folder}/").as_bytes()));
+        let within =
+            files.files.iter().filter(|(place, _)| place.starts_with(format!("{folder}/").as_bytes()));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         within.map(|(place, bytes)| (text(&place[folder.len() + 1..]), text(bytes))).collect()
     }
@@ -249,7 +250,8 @@ impl AtWork {
             match action {
                 Action::Job(place) => {
                     let files = self.world.files();
-                    let text = files.files.get(&place).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                    let text =
+                        files.files.get(&place).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
                     drop(files);
                     let text = text.unwrap_or_default();
                     self.starts.push(Start { who: self.who, text: text.clone() });

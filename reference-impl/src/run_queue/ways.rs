@@ -95,6 +95,15 @@ pub trait Ways: Debug + Send {
         source(path, choices)
     }
 
+    /// The text of a source file.
+    ///
+    /// # Errors
+    /// One sentence: there is none.
+    fn content(&self, input: &Value) -> Result<String, String> {
+        let content = input.get("content").and_then(Value::as_str);
+        content.map(str::to_owned).ok_or_else(|| "content must be a string".to_owned())
+    }
+
     /// Whether what stands in the way of a source file is let be: links are not.
     fn passes(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Missing | Kind::Folder)

@@ -56,7 +56,10 @@ fn what_is_written_is_what_runs() {
         for nonce in ["first", "second"] {
             let content = text.replace("@NONCE@", nonce);
             assert!(session.ok("WRITE_FILE", json!({ "path": path, "content": content })));
-            assert_eq!(fs::read_to_string(queue.path("root/runtime_genesis/src").join(path)).unwrap(), content);
+            assert_eq!(
+                fs::read_to_string(queue.path("root/runtime_genesis/src").join(path)).unwrap(),
+                content
+            );
             if nonce == "first" {
                 assert!(!session.ok("LOAD", json!({ "name": "made" })));
                 assert!(!session.ok(aid, json!({})));
@@ -88,7 +91,19 @@ fn paths_and_names_lead_nowhere_else() {
     fs::write(queue.path("root/runtime_plugins/text"), "no program").unwrap();
     std::os::unix::fs::symlink(queue.path("q"), queue.path("root/runtime_genesis/src/link")).unwrap();
     let mut session = Session::new(&queue, &[]);
-    for path in ["", ".", "/x.c", "../x.c", "a/../../x.c", "link/x.c", "link", "folder", "a/", "x\0.c", "folder/../../x.c"] {
+    for path in [
+        "",
+        ".",
+        "/x.c",
+        "../x.c",
+        "a/../../x.c",
+        "link/x.c",
+        "link",
+        "folder",
+        "a/",
+        "x\0.c",
+        "folder/../../x.c",
+    ] {
         assert!(!session.ok("WRITE_FILE", json!({ "path": path, "content": "x" })), "{path:?}");
         assert!(!session.ok("COMPILE", json!({ "path": path, "name": "x" })), "{path:?}");
     }
@@ -97,14 +112,18 @@ fn paths_and_names_lead_nowhere_else() {
     assert_eq!(fs::read_dir(queue.path("root/runtime_genesis/src")).unwrap().count(), 2);
     assert!(queue.names("inbox").is_empty() && fs::read_dir(queue.path("q")).unwrap().count() == 1);
     for path in ["-o x.c", "@x.c", ";x.c", "$(touch y).c", "%2e%2e.c", "a\\b.c"] {
-        assert!(session.ok("WRITE_FILE", json!({ "path": path, "content": "int main(void) { return 3; }" })), "{path}");
+        assert!(
+            session.ok("WRITE_FILE", json!({ "path": path, "content": "int main(void) { return 3; }" })),
+            "{path}"
+        );
         session.ok("COMPILE", json!({ "path": path, "name": "odd" }));
     }
     for name in ["", "../text", "a/b", "missing", "text", "odd"] {
         assert!(!session.ok("LOAD", json!({ "name": name })), "{name}");
     }
     assert!(!queue.path("y").exists());
-    let mut strict = Session::new(&queue, &["--choice", "write_overwrite=refuse", "--choice", "write_subfolder=refuse"]);
+    let mut strict =
+        Session::new(&queue, &["--choice", "write_overwrite=refuse", "--choice", "write_subfolder=refuse"]);
     assert!(!strict.ok("WRITE_FILE", json!({ "path": "@x.c", "content": "" })));
     assert!(!strict.ok("WRITE_FILE", json!({ "path": "folder/x.c", "content": "" })));
     let mut loose = Session::new(&queue, &["--choice", "write_dotdot_inside=accept"]);

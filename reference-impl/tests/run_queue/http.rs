@@ -17,7 +17,8 @@ fn free_port() -> u16 {
 
 fn adapter(queue: &Queue, more: &[&str]) -> Adapter {
     let port = free_port();
-    let words = [&["http", "--queue", "q", "--host", "127.0.0.1", "--port", &port.to_string()], more].concat();
+    let words =
+        [&["http", "--queue", "q", "--host", "127.0.0.1", "--port", &port.to_string()], more].concat();
     let mut command = queue.command(&words);
     let process = Running(command.env("QUEUE_TOKEN", "Secret1").stdout(Stdio::null()).spawn().unwrap());
     until("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -42,7 +43,13 @@ impl Adapter {
     }
 
     fn post(&self, body: &str, more: &str) -> u16 {
-        self.send(format!("POST /enqueue HTTP/1.1\r\nHost: a\r\n{more}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes())
+        self.send(
+            format!(
+                "POST /enqueue HTTP/1.1\r\nHost: a\r\n{more}Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .as_bytes(),
+        )
     }
 }
 
@@ -53,7 +60,8 @@ fn a_job_is_whole_in_the_inbox_at_the_first_byte_of_its_reply() {
         let mut adapter = adapter(&queue, &[]);
         let mut stream = adapter.connect();
         let body = job(number);
-        write!(stream, "POST /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        write!(stream, "POST /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            .unwrap();
         stream.read_exact(&mut [0]).unwrap();
         adapter.process.kill();
         let jobs = queue.names("inbox");
@@ -78,10 +86,19 @@ fn bodies_that_are_no_whole_job_put_nothing() {
         (format!("{head}Content-Length: 1\r\nContent-Length: {}\r\n\r\n{body}", body.len()), &[400][..]),
         (format!("{head}Content-Length: -3\r\n\r\n{body}"), &[400][..]),
         (format!("{head}\r\n{body}"), &[400][..]),
-        (format!("{head}Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", body.len()), &[400][..]),
+        (
+            format!("{head}Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", body.len()),
+            &[400][..],
+        ),
         (format!("{head}Content-Length: 2\r\n\r\n{{}}"), &[400][..]),
-        (format!("POST /other HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()), &[404][..]),
-        (format!("PUT /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()), &[405][..]),
+        (
+            format!("POST /other HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+            &[404][..],
+        ),
+        (
+            format!("PUT /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+            &[405][..],
+        ),
         ("garbage\r\n\r\n".to_owned(), &[400][..]),
     ] {
         let status = adapter.send(request.as_bytes());
@@ -101,7 +118,10 @@ fn a_length_beside_chunks_is_passed_over_by_choice() {
     let queue = Queue::new();
     let adapter = adapter(&queue, &["--choice", "length_and_chunked=accept"]);
     let body = job(1);
-    let request = format!("POST /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let request = format!(
+        "POST /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
     assert_eq!((adapter.send(request.as_bytes()), queue.names("inbox").len()), (202, 1));
 }
 

@@ -38,11 +38,15 @@ fn a_worker_that_is_killed_is_succeeded() {
     until("a program runs", || queue.starts().len() == 1);
     // What a living one holds is left alone.
     assert_eq!(queue.once(), Some(0));
-    assert_eq!((queue.names("processing"), queue.names("done")), (vec!["a.json".to_owned()], vec!["b.json".to_owned()]));
+    assert_eq!(
+        (queue.names("processing"), queue.names("done")),
+        (vec!["a.json".to_owned()], vec!["b.json".to_owned()])
+    );
     first.kill();
     for pid in queue.pids() {
         if is_alive(pid) {
-            rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+            rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), Signal::KILL)
+                .unwrap();
         }
     }
     fs::remove_file(queue.path("gate")).unwrap();
@@ -57,7 +61,10 @@ fn a_worker_that_is_killed_is_succeeded() {
 fn kills_at_many_moments_lose_nothing_and_complete_nothing_twice() {
     const JOBS: usize = 60;
     let queue = Queue::new();
-    queue.script("runner", "#!/bin/sh\nprintf '%s %s\\n' $$ \"$(cat \"$1\")\" >> \"$(dirname \"$0\")/starts\"\n");
+    queue.script(
+        "runner",
+        "#!/bin/sh\nprintf '%s %s\\n' $$ \"$(cat \"$1\")\" >> \"$(dirname \"$0\")/starts\"\n",
+    );
     for number in 0..JOBS {
         queue.put(format!("{number}.json"), &job(number));
     }
@@ -99,7 +106,11 @@ fn sigterm_finishes_or_returns() {
         }
         assert_eq!(worker.0.wait().unwrap().code(), Some(0), "{choice}");
         assert!(queue.pids().into_iter().all(|pid| !is_alive(pid)), "{choice}");
-        let expected = if choice == "finish" { (&["b.json"][..], &["a.json"][..]) } else { (&["a.json", "b.json"][..], &[][..]) };
+        let expected = if choice == "finish" {
+            (&["b.json"][..], &["a.json"][..])
+        } else {
+            (&["a.json", "b.json"][..], &[][..])
+        };
         assert_eq!(queue.names("inbox"), expected.0, "{choice}");
         assert_eq!(queue.names("done"), expected.1, "{choice}");
     }
@@ -140,12 +151,17 @@ fn several_workers_start_each_job_once() {
 #[test]
 fn without_a_runner_jobs_are_runs_of_the_policy_driver() {
     let queue = Queue::new();
-    queue.script("driver.sh", "#!/bin/sh\ncat > /dev/null\necho x >> \"$(dirname \"$0\")/drives\"\necho '<NOOP><END>'\n");
+    queue.script(
+        "driver.sh",
+        "#!/bin/sh\ncat > /dev/null\necho x >> \"$(dirname \"$0\")/drives\"\necho '<NOOP><END>'\n",
+    );
     queue.put("a.json", "{\"goal_id\":\"g\",\"control_mode\":\"POLICY_ONLY\",\"inputs\":{\"job\":1}}");
     queue.put(OsStr::from_bytes(b"\xFF.json"), "{\"goal_id\":\"h\",\"control_mode\":\"POLICY_ONLY\"}");
     let mut command = queue.command(&["worker", "q", "--once"]);
     command.env("MACHINA_POLICY_CMD", format!("sh {}", queue.path("driver.sh").display()));
-    command.env("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", queue.0.path()).env("MACHINA_POLICY_TIMEOUT_MS", "60000");
+    command
+        .env("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", queue.0.path())
+        .env("MACHINA_POLICY_TIMEOUT_MS", "60000");
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     assert_eq!((queue.names("done").len(), queue.names("out").len()), (2, 2));
     assert_eq!(fs::read_to_string(queue.path("drives")).unwrap(), "x\nx\n");
@@ -157,7 +173,8 @@ fn mutants_are_processes_too() {
         let queue = Queue::new();
         queue.put("a.json", &job(1));
         queue.put("b.json", "{");
-        let status = queue.run(&["worker", "q", "--once", "--runner", "runner", "--mutant", mutant]).status.code();
+        let status =
+            queue.run(&["worker", "q", "--once", "--runner", "runner", "--mutant", mutant]).status.code();
         (status, queue.starts().len(), queue.names("done"), queue.names("failed").len())
     };
     let done = vec!["a.json".to_owned()];

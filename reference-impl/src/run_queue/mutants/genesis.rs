@@ -1,12 +1,52 @@
 //! Mutants of the tools of Genesis.
 
 use super::{Mutant, decides, disk, is_in};
-use crate::mutant::config;
+use crate::json::Value;
+use crate::mutant::{Seam, config};
 use crate::run_log::choices::Verdict;
+use crate::run_queue::Careful;
 use crate::run_queue::Config;
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
-use crate::run_queue::Careful;
+use crate::run_queue::genesis::{NoWorkshop, Workshop};
+
+/// What becomes of a program that is run.
+type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, String>;
+
+/// Another workshop.
+struct Careless {
+    inner: Box<dyn Workshop>,
+    compile: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>,
+    run: Ran,
+}
+
+impl Workshop for Careless {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        (self.compile)(&mut *self.inner, source, program)
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        (self.run)(&mut *self.inner, program, arguments, stdin)
+    }
+}
+
+const COMPILES: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String> =
+    |bench, source, program| bench.compile(source, program);
+
+/// A mutant with another workshop.
+macro_rules! works {
+    ($id:literal, $clause:literal, $fault:literal, $compile:expr, $run:expr) => {
+        Mutant::new(
+            $id,
+            &[$clause],
+            $fault,
+            Seam::Parts(|_, parts| {
+                let inner = std::mem::replace(&mut parts.bench, Box::new(NoWorkshop));
+                parts.bench = Box::new(Careless { inner, compile: $compile, run: $run });
+            }),
+        )
+    };
+}
 
 pub(super) const MUTANTS: &[Mutant] = &[
     decides!("gen-leaves", &["QUE-GEN-03"], "Paths with .. leave the folder of sources.", {
@@ -86,6 +126,54 @@ pub(super) const MUTANTS: &[Mutant] = &[
             !name.is_empty()
         }
     }),
+    decides!("gen-no-content", &["QUE-GEN-05"], "Without a text the file is empty.", {
+        fn content(&self, input: &Value) -> Result<String, String> {
+            Ok(input.get("content").and_then(Value::as_str).unwrap_or_default().to_owned())
+        }
+    }),
+    works!(
+        "gen-other-aid",
+        "QUE-GEN-01",
+        "A tool is callable under another aid.",
+        COMPILES,
+        |bench, program, arguments, stdin| {
+            let mut output = bench.run(program, arguments, stdin)?;
+            if arguments == ["--list"] {
+                output.truncate(output.trim_ascii_end().len());
+                output.extend_from_slice(b"x");
+            }
+            Ok(output)
+        }
+    ),
+    works!(
+        "gen-compiles-anything",
+        "QUE-GEN-08",
+        "What the compiler says is not looked at.",
+        |bench, source, program| bench.compile(source, program).or(Ok(())),
+        |bench, program, arguments, stdin| bench.run(program, arguments, stdin)
+    ),
+    works!(
+        "gen-loads-anything",
+        "QUE-GEN-13",
+        "What cannot tell its aids is loaded with one of its own.",
+        COMPILES,
+        |bench, program, arguments, stdin| match bench.run(program, arguments, stdin) {
+            Err(_) if arguments == ["--list"] => Ok(b"AID.GENESIS.UNKNOWN.v1\n".to_vec()),
+            other => other,
+        }
+    ),
+    works!(
+        "gen-failure-is-fine",
+        "QUE-GEN-14",
+        "A plugin that fails when it is called did nothing, and well.",
+        COMPILES,
+        |bench, program, arguments, stdin| match bench.run(program, arguments, stdin) {
+            Err(_) if arguments != ["--list"] => {
+                Ok(br#"{"ok":true,"status":"OK","output_json":"{}","error":""}"#.to_vec())
+            }
+            other => other,
+        }
+    ),
     config(
         "gen-other-overwrite",
         &["QUE-GEN-06"],

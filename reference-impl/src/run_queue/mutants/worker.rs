@@ -383,6 +383,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
             disk.act(op)
         },
     ),
+    disk(
+        "live-takes-again",
+        &["QUE-LIVE-01"],
+        "What another worker was quicker to take is taken again.",
+        |disk, op| {
+            let out = disk.act(op.clone());
+            if let (Op::Move(from, to), Err(Fault::Missing)) = (&op, &out)
+                && let Some(name) = from.strip_prefix(b"inbox/")
+            {
+                for worker in disk.list(b"processing")? {
+                    let other = [b"processing/", &worker.name[..], b"/", name].concat();
+                    if let Ok(bytes) = read(disk, &other) {
+                        return disk.act(Op::Write(to.clone(), bytes));
+                    }
+                }
+            }
+            out
+        },
+    ),
     tells("term-ignored", &["QUE-TERM-01"], "SIGTERM is not heard.", |inner, event, now, actions| {
         if event != Event::Terminate {
             inner.handle(event, now, actions);

@@ -117,13 +117,7 @@ pub(super) const ENQUEUE: &[Mutant] = &[
             Careful.told(&format!("x{name}"))
         }
     }),
-    disk("enq-other-name", &["QUE-ENQ-09"], "A job gets a name that no worker takes.", |disk, op| match op {
-        Op::Move(from, mut to) => {
-            to.extend_from_slice(b".txt");
-            disk.act(Op::Move(from, to))
-        }
-        op => disk.act(op),
-    }),
+    disk("enq-other-name", &["QUE-ENQ-09"], "A job gets a name that no worker takes.", OTHER_NAME),
     disk("enq-elsewhere", &["QUE-ENQ-09"], "A job is put beside the inbox.", |disk, op| match op {
         Op::Move(from, to) => {
             disk.act(Op::Move(from, to.get(b"inbox/".len()..).unwrap_or_default().to_vec()))
@@ -132,6 +126,14 @@ pub(super) const ENQUEUE: &[Mutant] = &[
     }),
     disk("enq-one-name", &["QUE-ENQ-11"], "All jobs have one name.", ONE_NAME),
 ];
+
+const OTHER_NAME: Rule = |disk, op| match op {
+    Op::Move(from, mut to) => {
+        to.extend_from_slice(b".txt");
+        disk.act(Op::Move(from, to))
+    }
+    op => disk.act(op),
+};
 
 const ONE_NAME: Rule = |disk, op| match op {
     Op::Move(from, _) => disk.act(Op::Replace(from, b"inbox/job.json".to_vec())),
@@ -212,6 +214,7 @@ pub(super) const HTTP: &[Mutant] = &[
             parts.disk = Box::new(Late { inner, held: None });
         }),
     ),
+    disk("http-other-name", &["QUE-HTTP-18"], "A job gets a name that no worker takes.", OTHER_NAME),
     disk("http-one-name", &["QUE-HTTP-04"], "All jobs have one name.", ONE_NAME),
     decides!("http-drops-members", &["QUE-HTTP-06"], "Members that are not named are dropped.", {
         fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {

@@ -12,7 +12,11 @@ fn census(world: &World, jobs: usize, starts: &[Start]) -> Vec<(usize, usize)> {
         .collect();
     let count = |number: usize| {
         let text = job(number);
-        assert_eq!(everywhere.iter().filter(|other| **other == text).count(), 1, "job {number} is in one place");
+        assert_eq!(
+            everywhere.iter().filter(|other| **other == text).count(),
+            1,
+            "job {number} is in one place"
+        );
         let done = world.below("done").iter().filter(|(_, other)| *other == text).count();
         (starts.iter().filter(|start| start.text == text).count(), done)
     };
@@ -49,7 +53,9 @@ fn a_worker_that_dies_behind_any_operation_loses_nothing_and_completes_nothing_t
         second.drain();
         assert_eq!(second.exit, Some(0), "after {after}");
         let starts = [first.starts.clone(), second.starts.clone()].concat();
-        for (number, ((starts, done), was)) in census(&world, JOBS, &starts).into_iter().zip(before).enumerate() {
+        for (number, ((starts, done), was)) in
+            census(&world, JOBS, &starts).into_iter().zip(before).enumerate()
+        {
             assert_eq!(done, 1, "after {after}: job {}", number + 1);
             // A death costs the job in flight one more start, and none that was completed.
             assert!(starts <= if was.1 == 1 { 1 } else { was.0 + 1 }, "after {after}: job {}", number + 1);

@@ -23,10 +23,10 @@ fn jobs_go_through_processing_to_done_or_failed() {
     assert_eq!(world.names("processing").len(), 1);
     worker.drain();
     assert_eq!(worker.exit, Some(0));
-    assert_eq!(worker.starts.iter().map(|start| &start.text).collect::<Vec<_>>(), [
-        &job(1),
-        "{\"goal_id\":\"g\",\"exit\":3}"
-    ]);
+    assert_eq!(
+        worker.starts.iter().map(|start| &start.text).collect::<Vec<_>>(),
+        [&job(1), "{\"goal_id\":\"g\",\"exit\":3}"]
+    );
     assert_eq!(world.below("done"), [("a.json".to_owned(), job(1))]);
     assert_eq!(world.names("failed"), ["b.json", "b.reason.txt", "c.json", "c.reason.txt"]);
     let reason = |name: &str| world.below("failed").into_iter().find(|(known, _)| known == name).unwrap().1;
@@ -34,7 +34,8 @@ fn jobs_go_through_processing_to_done_or_failed() {
     assert!(reason("c.reason.txt").contains("goal_id"));
     assert_eq!(world.names("inbox"), ["other.txt"]);
     assert!(world.names("processing").is_empty());
-    let nonzero = Choices { once_failed_exit: super::super::choices::ExitStatus::Nonzero, ..Choices::default() };
+    let nonzero =
+        Choices { once_failed_exit: super::super::choices::ExitStatus::Nonzero, ..Choices::default() };
     world.put("inbox/d.json", "");
     assert_eq!(worked(&world, Config { choices: nonzero, ..once() }).exit, Some(1));
 }
@@ -89,7 +90,11 @@ fn choices_say_what_odd_entries_are() {
             config.choices.set(key, value).unwrap();
             let worker = worked(&world, config);
             let (runs, is_left) = (kind == Kind::File && value == "run", world.files().is_there(&place));
-            assert_eq!((worker.starts.len(), is_left), (1 + usize::from(runs), value == "leave"), "{key} {value}");
+            assert_eq!(
+                (worker.starts.len(), is_left),
+                (1 + usize::from(runs), value == "leave"),
+                "{key} {value}"
+            );
             let failed = world.files().is_there(&[b"failed/", &name[..]].concat());
             assert_eq!(failed, value == "failed" || value == "run" && !runs, "{key} {value}");
         }
@@ -205,12 +210,24 @@ fn a_second_worker_shares_or_ends() {
 fn what_is_no_job_is_told_from_what_is_one() {
     let config = Config::default();
     for text in [
-        "", "[]", "{", "{\"goal_id\":\"g\"} x", "{'goal_id':'g'}", "{\"goal_id\":\"\"}", "{\"goal_id\":1}",
-        "{\"goal_id\":\"g\",\"inputs\":[]}", "{\"goal_id\":\"g\",\"inputs\":null}", "\u{FEFF}{\"goal_id\":\"g\"}",
+        "",
+        "[]",
+        "{",
+        "{\"goal_id\":\"g\"} x",
+        "{'goal_id':'g'}",
+        "{\"goal_id\":\"\"}",
+        "{\"goal_id\":1}",
+        "{\"goal_id\":\"g\",\"inputs\":[]}",
+        "{\"goal_id\":\"g\",\"inputs\":null}",
+        "\u{FEFF}{\"goal_id\":\"g\"}",
     ] {
         assert!(super::super::ways::read(text.as_bytes(), &config).is_err(), "{text}");
     }
-    for text in ["{\"goal_id\":\"g\"}", " {\"goal_id\":\"g\",\"inputs\":{\"a\":null},\"x\":[1.0]}\n", "{\"goal_id\":\"a|b\"}"] {
+    for text in [
+        "{\"goal_id\":\"g\"}",
+        " {\"goal_id\":\"g\",\"inputs\":{\"a\":null},\"x\":[1.0]}\n",
+        "{\"goal_id\":\"a|b\"}",
+    ] {
         assert!(super::super::ways::read(text.as_bytes(), &config).is_ok(), "{text}");
     }
 }

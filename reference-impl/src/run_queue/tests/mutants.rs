@@ -25,22 +25,38 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
     let mut note = |what: &str, world: &World, workers: &[&AtWork]| {
         let files: Vec<_> = ["inbox", "processing", "done", "failed", "tmp"].map(|it| world.below(it)).into();
         let folders: Vec<_> = world.files().folders.keys().cloned().collect();
-        let told: Vec<_> = workers.iter().map(|it| (&it.starts, &it.running, it.exit, it.wake_at, it.killed)).collect();
+        let told: Vec<_> =
+            workers.iter().map(|it| (&it.starts, &it.running, it.exit, it.wake_at, it.killed)).collect();
         seen.push(format!("{what}: {files:?} {folders:?} {told:?}"));
     };
     // All that jobs can be.
     let world = World::default();
     let texts = [
-        job(1), "{\"goal_id\":\"g\",\"exit\":3}".to_owned(), String::new(), "{".to_owned(), "[1]".to_owned(), "{}".to_owned(),
-        "{\"goal_id\":\"\"}".to_owned(), "{\"goal_id\":1}".to_owned(), "{\"goal_id\":\"g\",\"inputs\":1}".to_owned(),
-        "{\"goal_id\":\"g\"} x".to_owned(), "{\"goal_id\":\"g\",\"other\":1}".to_owned(),
+        job(1),
+        "{\"goal_id\":\"g\",\"exit\":3}".to_owned(),
+        String::new(),
+        "{".to_owned(),
+        "[1]".to_owned(),
+        "{}".to_owned(),
+        "{\"goal_id\":\"\"}".to_owned(),
+        "{\"goal_id\":1}".to_owned(),
+        "{\"goal_id\":\"g\",\"inputs\":1}".to_owned(),
+        "{\"goal_id\":\"g\"} x".to_owned(),
+        "{\"goal_id\":\"g\",\"other\":1}".to_owned(),
         format!("{{\"goal_id\":\"g\",\"d\":{}{}}}", "[".repeat(30), "]".repeat(30)),
-        format!("{{\"goal_id\":\"g\",\"d\":\"{}\"}}", "x".repeat(2 << 20)), "x".repeat(11 << 20),
+        format!("{{\"goal_id\":\"g\",\"d\":\"{}\"}}", "x".repeat(2 << 20)),
+        "x".repeat(11 << 20),
     ];
     for (number, text) in texts.iter().enumerate() {
         world.put(&format!("inbox/{number:02}.json"), text);
     }
-    for (name, text) in [("a b.json", job(2)), ("l\nf.json", job(3)), ("é.json", job(4)), ("x.json.part", job(5)), ("x.txt", job(6))] {
+    for (name, text) in [
+        ("a b.json", job(2)),
+        ("l\nf.json", job(3)),
+        ("é.json", job(4)),
+        ("x.json.part", job(5)),
+        ("x.txt", job(6)),
+    ] {
         world.put(&format!("inbox/{name}"), &text);
     }
     world.files().files.insert(b"inbox/u.json".to_vec(), b"{\"goal_id\":\"\xFF\"}".to_vec());

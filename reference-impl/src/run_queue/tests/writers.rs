@@ -34,7 +34,8 @@ fn run(world: &World, input_json: &str) -> String {
 #[test]
 fn the_tool_puts_objects_and_strings_that_hold_one() {
     let world = World::default();
-    let reply = run(&world, "{\"request_json\":{\"goal_id\":\"g\",\"x\":[1.0,\"\\u00e9\"]},\"path\":\"../x\"}");
+    let reply =
+        run(&world, "{\"request_json\":{\"goal_id\":\"g\",\"x\":[1.0,\"\\u00e9\"]},\"path\":\"../x\"}");
     assert!(reply.contains("\"ok\":true") && reply.contains("queued"), "{reply}");
     let reply = Value::parse(reply.as_bytes(), 64, &Policy::default()).unwrap();
     let output = reply.get("output_json").and_then(Value::as_str).unwrap();
@@ -50,8 +51,14 @@ fn the_tool_puts_objects_and_strings_that_hold_one() {
 #[test]
 fn the_tool_refuses_what_is_no_job() {
     for input in [
-        "{}", "{\"request_json\":null}", "{\"request_json\":1}", "{\"request_json\":[]}", "{\"request_json\":\"{\"}",
-        "{\"request_json\":\"[]\"}", "{\"request_json\":{}}", "{\"request_json\":{\"goal_id\":\"\"}}",
+        "{}",
+        "{\"request_json\":null}",
+        "{\"request_json\":1}",
+        "{\"request_json\":[]}",
+        "{\"request_json\":\"{\"}",
+        "{\"request_json\":\"[]\"}",
+        "{\"request_json\":{}}",
+        "{\"request_json\":{\"goal_id\":\"\"}}",
         "{\"request_json\":{\"goal_id\":\"g\",\"inputs\":1}}",
     ] {
         let world = World::default();
@@ -66,7 +73,9 @@ fn a_request_id_makes_one_job_or_two() {
         let world = World::default();
         let mut config = Config::default();
         config.choices.same_request_id = choice;
-        let line = format!("{{\"aid\":\"{ENQUEUE_AID}\",\"input_json\":\"{{\\\"request_json\\\":{{\\\"goal_id\\\":\\\"g\\\",\\\"request_id\\\":\\\"r\\\"}}}}\"}}\n");
+        let line = format!(
+            "{{\"aid\":\"{ENQUEUE_AID}\",\"input_json\":\"{{\\\"request_json\\\":{{\\\"goal_id\\\":\\\"g\\\",\\\"request_id\\\":\\\"r\\\"}}}}\"}}\n"
+        );
         let replies = host(&world, config.clone(), Mode::Serve, &line.repeat(2));
         assert_eq!((replies.matches("\"ok\":true").count(), world.names("inbox").len()), (2, jobs));
         AtWork::new(&world, 7, once()).drain();
@@ -101,7 +110,8 @@ fn the_adapter_answers_by_status() {
     for text in ["", "[]", "{}", "{\"goal_id\":\"g\"} {}"] {
         assert_eq!(status(post(text)), 400, "{text}");
     }
-    let health = HttpRequest { method: "GET".to_owned(), target: "/health".to_owned(), ..HttpRequest::default() };
+    let health =
+        HttpRequest { method: "GET".to_owned(), target: "/health".to_owned(), ..HttpRequest::default() };
     assert_eq!(status(health), 200);
     assert_eq!(world.names("inbox").len(), 4);
     world.files().room = Some(3);
@@ -118,7 +128,17 @@ fn the_adapter_wants_its_token_whole() {
         config.choices.set("health_without_token", health).unwrap();
         let mut adapter = Adapter::new(config, world.parts(1));
         let bearing = |header: &str| HttpRequest { authorization: Some(header.to_owned()), ..post(&job(1)) };
-        for header in ["", "Bearer", "Bearer ", "Bearer Secret", "Bearer ecret1", "Bearer secret1", "Bearer Secret12", "Basic Secret1", "Secret1"] {
+        for header in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer Secret",
+            "Bearer ecret1",
+            "Bearer secret1",
+            "Bearer Secret12",
+            "Basic Secret1",
+            "Secret1",
+        ] {
             let (status, body) = adapter.answer(&bearing(header));
             assert_eq!((status, world.files().files.len()), (401, 0), "{header}");
             assert!(memchr::memmem::find(&body, b"Secret1").is_none());
