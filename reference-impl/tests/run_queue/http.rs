@@ -17,8 +17,8 @@ fn free_port() -> u16 {
 
 fn adapter(queue: &Queue, more: &[&str]) -> Adapter {
     let port = free_port();
-    let words =
-        [&["http", "--queue", "q", "--host", "127.0.0.1", "--port", &port.to_string()], more].concat();
+    let number = port.to_string();
+    let words = [&["http", "--queue", "q", "--host", "127.0.0.1", "--port", &number], more].concat();
     let mut command = queue.command(&words);
     let process = Running(command.env("QUEUE_TOKEN", "Secret1").stdout(Stdio::null()).spawn().unwrap());
     until("it listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -137,7 +137,8 @@ fn a_token_is_wanted_where_one_is_named() {
     // A port that is in use, and an address that others reach.
     let port = adapter.port.to_string();
     assert_eq!(queue.run(&["http", "--queue", "q", "--port", &port]).status.code(), Some(2));
-    let open = ["http", "--queue", "q", "--port", &free_port().to_string(), "--host", "0.0.0.0"];
+    let port = free_port().to_string();
+    let open = ["http", "--queue", "q", "--port", &port, "--host", "0.0.0.0"];
     assert_eq!(queue.run(&open).status.code(), Some(2));
 }
 

@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::http::HttpRequest;
 use crate::mutant::assert_sound;
+use crate::run_queue::genesis::{self, Workshop};
 use crate::run_queue::mutants::{self, Mutant};
+use crate::run_queue::{Adapter, ENQUEUE_AID, EnqueueTool};
+use crate::toolhost::{Components, Mode, ToolTable, machine_with};
 
 #[test]
 fn tables_are_sound_and_long() {
@@ -119,6 +123,181 @@ fn each_mutant_of_the_worker_shows() {
         if mutated == right {
             silent.insert(mutant.id);
         }
+    }
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
+/// What lies in the queue, and what was done to get it there.
+fn stored(world: &World) -> String {
+    let files: Vec<_> = ["inbox", "done", "tmp"].map(|folder| world.below(folder)).into();
+    let operations = std::mem::take(&mut world.files().done);
+    let moves =
+        operations.into_iter().filter(|(_, op)| matches!(op, Op::Write(..) | Op::Move(..) | Op::Replace(..)));
+    format!("{files:?} {:?}", moves.collect::<Vec<_>>())
+}
+
+fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for token in [None, Some("Secret1")] {
+        let world = World::default();
+        let mut config = Config { token: token.map(str::to_owned), ..Config::default() };
+        let mut parts = world.parts(1);
+        if let Some(mutant) = mutant {
+            mutants::change(mutant, &mut config, &mut parts);
+        }
+        let mut adapter = Adapter::new(config, parts);
+        let mut ask = |header: Option<&str>, body: &str| {
+            let request = HttpRequest {
+                method: "POST".to_owned(),
+                target: "/enqueue".to_owned(),
+                authorization: header.map(str::to_owned),
+                body: Some(body.as_bytes().to_vec()),
+                ..HttpRequest::default()
+            };
+            let (status, body) = adapter.answer(&request);
+            seen.push(format!("{status} {} {}", String::from_utf8_lossy(&body), stored(&world)));
+        };
+        let header = token.map(|token| format!("Bearer {token}"));
+        for body in [&job(1), &job(1), "{\"inputs\":{}}", "{\"goal_id\":\"g\"} x", "[]"] {
+            ask(header.as_deref(), body);
+        }
+        for header in
+            [None, Some("Bearer Secre"), Some("Bearer Secret12"), Some("Bearer secret1"), Some("Bearer ")]
+        {
+            ask(header, &job(2));
+        }
+        world.files().room = Some(10);
+        ask(header.as_deref(), &job(3));
+    }
+    seen
+}
+
+fn seen_of_tool(mutant: Option<&Mutant>) -> Vec<String> {
+    let world = World::default();
+    let (mut config, mut parts) = (Config::default(), world.parts(1));
+    if let Some(mutant) = mutant {
+        mutants::change(mutant, &mut config, &mut parts);
+    }
+    let mut tools = ToolTable::default();
+    tools.add(ENQUEUE_AID, 0, EnqueueTool::new(config, parts));
+    let calls = [
+        "{}",
+        "{\"request_json\":1}",
+        "{\"request_json\":{\"goal_id\":\"g\",\"x\":1}}",
+        "{\"request_json\":\"{\\\"goal_id\\\":\\\"g\\\"}\"}",
+        "{\"request_json\":\"x\"}",
+        "{\"request_json\":{}}",
+    ];
+    let calls = calls.map(|input| (ENQUEUE_AID, input.to_owned()));
+    replies(tools, &calls).into_iter().chain([stored(&world)]).collect()
+}
+
+/// What a toolhost in serve mode answers.
+fn replies(tools: ToolTable, calls: &[(&str, String)]) -> Vec<String> {
+    let config = crate::toolhost::Config::new(Mode::Serve);
+    let mut machine = machine_with(config.clone(), Components { tools, ..Components::new(&config) });
+    let mut actions = Vec::new();
+    for (aid, input) in calls {
+        let mut line = format!("{{\"aid\":\"{aid}\",\"input_json\":").into_bytes();
+        crate::json::write_str(&mut line, input);
+        line.extend_from_slice(b"}\n");
+        machine.handle(Event::Stdin(&line), 0, &mut actions);
+    }
+    actions.into_iter().map(|action| format!("{action:?}")).collect()
+}
+
+/// Texts are programs: one with `bad` is none, and one with `dies` dies when it is called.
+struct Texts(World);
+
+impl Workshop for Texts {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        let mut files = self.0.files();
+        let text = files.files.get(source).cloned().unwrap_or_default();
+        if text.starts_with(b"bad") {
+            return Err("it is bad".to_owned());
+        }
+        files.files.insert(program.to_vec(), text);
+        Ok(())
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], _stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        let text = self.0.files().files.get(program).cloned().unwrap_or_default();
+        match String::from_utf8_lossy(&text).as_ref() {
+            "text" => Err("it is no program".to_owned()),
+            _ if arguments == ["--list"] => Ok(b"AID.X\n".to_vec()),
+            "dies" => Err("it died".to_owned()),
+            text => Ok(format!(
+                "{{\"ok\":true,\"status\":\"OK\",\"output_json\":\"[{}]\",\"error\":\"\",\"ds_state\":{{\"slots\":{{}}}}}}",
+                text.len()
+            )
+            .into_bytes()),
+        }
+    }
+}
+
+fn seen_of_genesis(mutant: Option<&Mutant>) -> Vec<String> {
+    let world = World::default();
+    world.put("runtime_plugins/text", "text");
+    world.put("elsewhere/p", "elsewhere");
+    world.files().odd.insert(b"runtime_genesis/src/link".to_vec(), Kind::Link);
+    let (mut config, mut parts) = (Config::default(), world.parts(1));
+    parts.bench = Box::new(Texts(world.clone()));
+    if let Some(mutant) = mutant {
+        mutants::change(mutant, &mut config, &mut parts);
+    }
+    let mut tools = ToolTable::default();
+    genesis::add(&mut tools, &config, parts);
+    let write = |path: &str, text: &str| {
+        (genesis::WRITE_AID, format!("{{\"path\":\"{path}\",\"content\":\"{text}\"}}"))
+    };
+    let compile = |path: &str, name: &str| {
+        (genesis::COMPILE_AID, format!("{{\"path\":\"{path}\",\"name\":\"{name}\"}}"))
+    };
+    let load = |name: &str| (genesis::LOAD_AID, format!("{{\"name\":\"{name}\"}}"));
+    let call = ("AID.X", "{}".to_owned());
+    let calls = [
+        call.clone(),
+        write("../a.c", "x"),
+        write("/a.c", "x"),
+        write("a.c\\u0000b", "x"),
+        write("link", "x"),
+        (genesis::WRITE_AID, "{\"path\":\"n.c\"}".to_owned()),
+        write("p.c", "one"),
+        compile("p.c", "p"),
+        load("p"),
+        call.clone(),
+        write("p.c", "another"),
+        compile("p.c", "p"),
+        call.clone(),
+        write("p.c", "bad"),
+        compile("p.c", "p"),
+        compile("m.c", "m"),
+        load("m"),
+        load("text"),
+        load("../elsewhere/p"),
+        write("p.c", "dies"),
+        compile("p.c", "p"),
+        load("p"),
+        call,
+    ];
+    let seen = replies(tools, &calls);
+    let files: Vec<_> = world.files().files.keys().map(|place| place.escape_ascii().to_string()).collect();
+    seen.into_iter().chain(files).collect()
+}
+
+#[test]
+fn each_mutant_of_those_who_write_shows() {
+    // These show at the server around the adapter.
+    let around = ["http-large", "http-takes-both-lengths"];
+    let roles: [(&str, fn(Option<&Mutant>) -> Vec<String>); 3] =
+        [("http", seen_of_adapter), ("enqueue", seen_of_tool), ("genesis", seen_of_genesis)];
+    let mut silent = Vec::new();
+    for (role, seen) in roles {
+        let right = seen(None);
+        assert!(right == seen(None));
+        let inside = mutants::of(role)
+            .filter(|mutant| mutant.carrier_fault().is_none() && !around.contains(&mutant.id));
+        silent.extend(inside.filter(|mutant| seen(Some(mutant)) == right).map(|mutant| mutant.id));
     }
     assert!(silent.is_empty(), "{silent:?}");
 }
