@@ -41,6 +41,9 @@ struct Seen {
     who: Who,
 }
 
+/// More than a worker needs for all that there is to do.
+const TURNS_MAX: usize = 200;
+
 const DEAD: &str = "dead";
 
 impl World {
@@ -233,6 +236,7 @@ impl AtWork {
         let mut actions = Vec::new();
         at_work.worker.begin(0, &mut actions);
         at_work.act(actions);
+        at_work.step();
         at_work
     }
 
@@ -281,9 +285,13 @@ impl AtWork {
         self.tell(Event::ChildExit(if self.killed { ChildExit::Signal(9) } else { ChildExit::Code(exit) }));
     }
 
-    /// Goes on until it waits for its program, or is idle; false where it is idle, dead or has ended.
+    /// Goes on until it waits for its program, or is idle; false where it is idle, dead or has ended. One that never comes to
+    /// either is left after a while.
     fn step(&mut self) -> bool {
-        while self.running.is_none() && self.exit.is_none() && !self.is_dead() {
+        for _ in 0..TURNS_MAX {
+            if self.running.is_some() || self.exit.is_some() || self.is_dead() {
+                break;
+            }
             match self.wake_at.take() {
                 Some(at) if at <= self.now => self.tell(Event::Wake),
                 other => {
@@ -297,7 +305,10 @@ impl AtWork {
 
     /// Works until it is idle, dead or has ended.
     fn drain(&mut self) {
-        while self.step() {
+        for _ in 0..TURNS_MAX {
+            if !self.step() {
+                break;
+            }
             self.end_program();
         }
     }

@@ -412,7 +412,7 @@ fn say(actions: &mut Vec<Action>, what: &str) {
 impl Machine for Worker {
     fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
         match self.set_up() {
-            Ok(()) => self.go_on(now, actions),
+            Ok(()) => actions.push(Action::WakeAt(now)),
             Err((status, why)) => {
                 say(actions, &why);
                 self.ended = true;
