@@ -26,13 +26,13 @@ use super::json_rpc::unix_ms;
 use super::run_log::{Peers, run_run_log};
 use super::run_queue_disk::Folder;
 use super::run_queue_genesis::Bench;
-use super::run_queue_worker::{Program, work};
+use super::run_queue_worker::{Nothing, OwnStdin, Program, Streams, Unread, work};
 use super::stdio::run_machine;
 use super::toolhost::random_seed;
 use crate::http::HttpRequest;
 use crate::machine::Machine;
 use crate::run_log::choices::Verdict;
-use crate::run_queue::mutants;
+use crate::run_queue::mutants::{self, Carried};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
 
@@ -122,7 +122,12 @@ fn run(
                 Some(mutant) => mutants::worker(mutant, config, parts),
                 None => Box::new(Worker::new(config, parts)),
             };
-            Ok(work(machine, &queue, &program))
+            let streams: &dyn Streams = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+                Some(Carried::OwnStdin) => &OwnStdin,
+                Some(Carried::UnreadOutput) => &Unread,
+                _ => &Nothing,
+            };
+            Ok(work(machine, &queue, &program, streams))
         }
         ("http", []) => {
             let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
@@ -135,13 +140,15 @@ fn run(
                 mutants::change(mutant, &mut config, &mut parts);
             }
             let address = resolve(&host, arguments.port.ok_or(USAGE)?, config.token.is_some())?;
-            let front = mutant.and_then(|mutant| mutant.carrier_fault()).map(faulty);
+            let front = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+                Some(Carried::Http(fault)) => faulty(fault),
+                _ => Box::new(Plain),
+            };
             let bytes_max = config.limits.stdin_bytes_max;
             let service = Served {
                 takes_length: config.choices.length_and_chunked == Verdict::Accept,
                 adapter: Mutex::new(Adapter::new(config, parts)),
             };
-            let front = front.unwrap_or_else(|| Box::new(Plain));
             Ok(serve("run_queue", address, bytes_max, Box::new(service), front))
         }
         ("enqueue" | "genesis", operands) => {

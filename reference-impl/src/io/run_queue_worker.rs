@@ -19,6 +19,37 @@ use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
 /// Exit status when a stream or the signals of this process itself fail.
 const STATUS_STREAMS: i32 = 70;
 
+/// The standard streams of programs; what is provided is right.
+pub(super) trait Streams {
+    /// Gives a program that is about to be started its streams.
+    fn give(&self, command: &mut Command) {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
+}
+
+/// The right ones.
+pub(super) struct Nothing;
+
+impl Streams for Nothing {}
+
+/// A worker that hands its own input on.
+pub(super) struct OwnStdin;
+
+impl Streams for OwnStdin {
+    fn give(&self, command: &mut Command) {
+        command.stdin(Stdio::inherit()).stdout(Stdio::null()).stderr(Stdio::null());
+    }
+}
+
+/// A worker that takes output and does not read it.
+pub(super) struct Unread;
+
+impl Streams for Unread {
+    fn give(&self, command: &mut Command) {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+}
+
 /// What is run for a job.
 pub(super) enum Program {
     /// This, with the path of the job.
@@ -41,11 +72,12 @@ impl Program {
         Ok(Self::Policy { words, out: queue.join("out"), peer })
     }
 
-    fn start(&self, job: &Path) -> io::Result<Child> {
+    fn start(&self, job: &Path, streams: &dyn Streams) -> io::Result<Child> {
         let mut command = match self {
             Self::Runner(program) => {
                 let mut command = Command::new(program);
-                command.arg(job).stdin(Stdio::null());
+                command.arg(job);
+                streams.give(&mut command);
                 command
             }
             Self::Policy { words, out, peer } => {
@@ -53,12 +85,13 @@ impl Program {
                 let log = format!("run-{:016x}.ndjson", u64::from_le_bytes(random()));
                 let mut command = Command::new(words.first().map_or(OsStr::new(""), OsString::as_os_str));
                 command.args(words.get(1..).unwrap_or_default()).arg(out.join(log)).arg(peer);
+                streams.give(&mut command);
                 // Its name need not be text, as arguments have to be.
                 command.stdin(File::open(job)?);
                 command
             }
         };
-        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
+        command.process_group(0).spawn()
     }
 
     /// Ends a program. A runner of ours ends its driver first, which leads a group of its own.
@@ -83,13 +116,19 @@ struct Shell<'a> {
     machine: Box<dyn Machine + Send>,
     queue: &'a Path,
     program: &'a Program,
+    streams: &'a dyn Streams,
     started: Instant,
     wake_at: Option<Millis>,
     child: Option<Child>,
 }
 
 /// Runs a worker until it asks to end; returns its exit status, or 70 where signals cannot be heard. `queue` is absolute.
-pub(super) fn work(machine: Box<dyn Machine + Send>, queue: &Path, program: &Program) -> i32 {
+pub(super) fn work(
+    machine: Box<dyn Machine + Send>,
+    queue: &Path,
+    program: &Program,
+    streams: &dyn Streams,
+) -> i32 {
     let Ok(mut signals) = Signals::new([SIGTERM, SIGCHLD]) else { return STATUS_STREAMS };
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -100,7 +139,7 @@ pub(super) fn work(machine: Box<dyn Machine + Send>, queue: &Path, program: &Pro
         }
     });
     let started = Instant::now();
-    let mut shell = Shell { machine, queue, program, started, wake_at: None, child: None };
+    let mut shell = Shell { machine, queue, program, streams, started, wake_at: None, child: None };
     let mut actions = Vec::new();
     shell.machine.begin(0, &mut actions);
     let mut status = shell.act(actions);
@@ -138,13 +177,15 @@ impl Shell<'_> {
     fn act(&mut self, actions: Vec<Action>) -> Option<i32> {
         for action in actions {
             match action {
-                Action::Job(place) => match self.program.start(&self.queue.join(OsStr::from_bytes(&place))) {
-                    Ok(child) => self.child = Some(child),
-                    Err(error) => {
-                        let failure = SpawnFailure::Other(error.to_string());
-                        return self.handle(Event::ChildSpawnFailed(failure));
+                Action::Job(place) => {
+                    match self.program.start(&self.queue.join(OsStr::from_bytes(&place)), self.streams) {
+                        Ok(child) => self.child = Some(child),
+                        Err(error) => {
+                            let failure = SpawnFailure::Other(error.to_string());
+                            return self.handle(Event::ChildSpawnFailed(failure));
+                        }
                     }
-                },
+                }
                 Action::Kill => self.child.iter().for_each(|child| self.program.kill(child)),
                 Action::WakeAt(at) => self.wake_at = Some(at),
                 Action::Stderr(text) => super::complain(String::from_utf8_lossy(&text).trim_end()),

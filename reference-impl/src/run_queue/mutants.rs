@@ -23,7 +23,18 @@ use crate::mutant::http::HttpFault;
 use crate::mutant::{self, Inner, Seam, wrap};
 
 /// A peer of the queue that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, Parts, Rewrite, HttpFault>;
+pub type Mutant = mutant::Mutant<Config, Parts, Rewrite, Carried>;
+
+/// A fault of what lies between a correct peer and others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// Of the HTTP side.
+    Http(HttpFault),
+    /// Programs have the worker's own standard input.
+    OwnStdin,
+    /// What programs write is not read.
+    UnreadOutput,
+}
 
 /// What becomes of something that is done to files.
 pub type Rule = fn(&mut dyn Disk, Op) -> Result<Out, Fault>;

@@ -1,8 +1,8 @@
 //! Mutants of a worker: the life of a job, other workers, and SIGTERM.
 
-use super::{Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
+use super::{Carried, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
-use crate::mutant::{Inner, Seam, config, machine, wrap};
+use crate::mutant::{Inner, Seam, carrier, config, machine, wrap};
 use crate::run_queue::Config;
 use crate::run_queue::choices::Sigterm;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
@@ -76,6 +76,18 @@ fn put_back(disk: &mut dyn super::Disk, folder: &str) -> Result<(), Fault> {
 }
 
 pub(super) const MUTANTS: &[Mutant] = &[
+    carrier(
+        "work-own-stdin",
+        &["QUE-WORK-21"],
+        "A program reads what the worker is given.",
+        Carried::OwnStdin,
+    ),
+    carrier(
+        "work-unread-output",
+        &["QUE-WORK-23"],
+        "What a program writes is never read.",
+        Carried::UnreadOutput,
+    ),
     runs_in!("work-in-inbox", "QUE-WORK-01", "A job lies in the inbox while it runs.", "inbox"),
     runs_in!("work-in-done", "QUE-WORK-02", "A job is moved to done before its program starts.", "done"),
     runs_in!("work-in-tmp", "QUE-WORK-03", "A job lies beside the four folders while it runs.", "tmp"),

@@ -1,6 +1,6 @@
 //! Mutants of those that put jobs: the tool and the HTTP adapter.
 
-use super::{Mutant, Rule, decides, disk, is_in, placed, rule};
+use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
 use crate::json::{Policy, Value, write_str, write_value};
 use crate::mutant::http::HttpFault;
 use crate::mutant::{Seam, carrier, config};
@@ -169,7 +169,7 @@ const fn fault(
     fault: &'static str,
     what: HttpFault,
 ) -> Mutant {
-    carrier(id, clauses, fault, what)
+    carrier(id, clauses, fault, Carried::Http(what))
 }
 
 /// Gives a file its name when the next is written.
