@@ -48,8 +48,6 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
         "{\"goal_id\":\"g\"} x".to_owned(),
         "{\"goal_id\":\"g\",\"other\":1}".to_owned(),
         format!("{{\"goal_id\":\"g\",\"d\":{}{}}}", "[".repeat(30), "]".repeat(30)),
-        format!("{{\"goal_id\":\"g\",\"d\":\"{}\"}}", "x".repeat(2 << 20)),
-        "x".repeat(11 << 20),
     ];
     for (number, text) in texts.iter().enumerate() {
         world.put(&format!("inbox/{number:02}.json"), text);
@@ -80,6 +78,12 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
             worker.wait();
         }
     }
+    // Large ones, of which the place is enough.
+    let large = World::default();
+    large.put("inbox/2.json", &format!("{{\"goal_id\":\"g\",\"d\":\"{}\"}}", "x".repeat(2 << 20)));
+    large.put("inbox/11.json", &format!("{{\"goal_id\":\"g\",\"d\":\"{}\"}}", "x".repeat(11 << 20)));
+    make(&large, 1, once()).drain();
+    let places = large.files().files.keys().cloned().collect::<Vec<_>>();
     // Without an end, with a full disk, and with one that has nothing.
     let world = World::default();
     world.put("inbox/a.json", &job(1));
@@ -107,6 +111,7 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
             note("ended", &world, &[&one, &two]);
         }
     }
+    seen.push(format!("{places:?}"));
     seen
 }
 
