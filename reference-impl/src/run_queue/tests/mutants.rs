@@ -64,6 +64,7 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
     world.files().files.insert(b"inbox/u.json".to_vec(), b"{\"goal_id\":\"\xFF\"}".to_vec());
     world.files().odd.insert(b"inbox/fifo.json".to_vec(), Kind::Other);
     world.put("done/00.json", "old");
+    world.put("done/earlier.json", &job(9));
     world.put("failed/01.json", "old");
     world.put("failed/02.reason.txt", "old");
     world.put("processing/worker-x/dead.json", &job(7));
