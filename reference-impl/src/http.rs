@@ -12,6 +12,8 @@ pub struct HttpCaps {
     pub body_bytes_max: usize,
     /// Bytes of a body that are read to get to its end; past them the connection is given up.
     pub discard_bytes_max: u64,
+    /// A length beside chunks is not looked at; else such a request is refused.
+    pub takes_length_beside_chunks: bool,
 }
 
 /// A request as far as it matters.
@@ -23,6 +25,8 @@ pub struct HttpRequest {
     pub target: String,
     /// `Content-Type`, if there is one.
     pub content_type: Option<String>,
+    /// `Authorization`, if there is one.
+    pub authorization: Option<String>,
     /// `Content-Encoding`, if there is one.
     pub content_encoding: Option<String>,
     /// It is a request of HTTP/1.0.
@@ -227,6 +231,7 @@ impl RequestReader {
         match name.to_ascii_lowercase().as_str() {
             "host" => self.has_host = true,
             "content-type" => self.request.content_type = Some(value.to_owned()),
+            "authorization" => self.request.authorization = Some(value.to_owned()),
             "content-encoding" => self.request.content_encoding = Some(value.to_ascii_lowercase()),
             "content-length" => {
                 let length = number(value.as_bytes(), 10).ok_or(BAD_REQUEST)?;
@@ -255,7 +260,8 @@ impl RequestReader {
 
     fn end_of_head(&mut self) -> Result<HttpStep, u16> {
         // Two lengths are how requests are smuggled (RFC 9112 §6.1).
-        if self.request.is_chunked && self.length.is_some() || !self.has_host && !self.request.is_http_1_0 {
+        let has_two = self.request.is_chunked && self.length.is_some();
+        if has_two && !self.caps.takes_length_beside_chunks || !self.has_host && !self.request.is_http_1_0 {
             return Err(BAD_REQUEST);
         }
         self.request.keeps_open &= !self.request.is_http_1_0 || self.says_keep;
@@ -291,13 +297,16 @@ pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",
+        202 => "Accepted",
         204 => "No Content",
         400 => "Bad Request",
+        401 => "Unauthorized",
         404 => "Not Found",
         405 => "Method Not Allowed",
         413 => "Content Too Large",
         415 => "Unsupported Media Type",
         431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
         501 => "Not Implemented",
         503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
@@ -309,7 +318,12 @@ pub fn reason_phrase(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    const CAPS: HttpCaps = HttpCaps { head_bytes_max: 256, body_bytes_max: 8, discard_bytes_max: 32 };
+    const CAPS: HttpCaps = HttpCaps {
+        head_bytes_max: 256,
+        body_bytes_max: 8,
+        discard_bytes_max: 32,
+        takes_length_beside_chunks: false,
+    };
 
     /// Everything that is said about bytes which come in pieces of this size.
     fn steps(text: &str, piece: usize) -> Vec<HttpStep> {

@@ -20,6 +20,10 @@ mod python_guard;
 mod python_service;
 pub mod python_tool;
 pub mod run_log;
+pub mod run_queue;
+mod run_queue_disk;
+mod run_queue_genesis;
+mod run_queue_worker;
 pub mod stdio;
 pub mod toolhost;
 

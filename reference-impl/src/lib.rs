@@ -19,4 +19,5 @@ pub mod mutant;
 pub mod policy_driver;
 pub mod python_tool;
 pub mod run_log;
+pub mod run_queue;
 pub mod toolhost;

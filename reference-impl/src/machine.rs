@@ -102,6 +102,9 @@ pub enum Action {
     /// Start a policy driver in its own process group, with nothing on its standard input, and with its standard output and
     /// error piped.
     Drive(Box<DriveOrder>),
+    /// Start the program of a job with the file at this place of the queue, in its own process group, with nothing on its
+    /// standard input and its output dropped (worker of run_queue).
+    Job(Vec<u8>),
     /// Send a POST request and take the reply as after [`Action::Fetch`].
     Post(Box<PostOrder>),
     /// Kill the child's process group and what is left of its descendants.

@@ -137,6 +137,22 @@ impl<C, P, W: Copy, F: Copy> Mutant<C, P, W, F> {
         }
     }
 
+    /// Makes the change that it is, if it is one of the configuration or the components.
+    pub fn change(&self, config: &mut C, components: &mut P) {
+        self.configure(config);
+        if let Seam::Parts(change) = self.seam {
+            change(config, components);
+        }
+    }
+
+    /// What wraps the machine, if it is a wrapped one.
+    pub fn wrapping(&self) -> Option<fn(Inner) -> Inner> {
+        match self.seam {
+            Seam::Machine(wrap) => Some(wrap),
+            _ => None,
+        }
+    }
+
     /// The mutant as a machine (a correct one where the fault lies around it): `parts` gives the correct components,
     /// `build` makes a machine of configuration and components, `rewire` puts a rewriting around one.
     pub fn build(

@@ -40,6 +40,9 @@ fn main() -> ExitCode {
         Some("run-log") => {
             io::run_log::run_run_log(&arguments, &variables(), &SHIM, &io::run_log::Peers::CORRECT)
         }
+        Some("run-queue" | "run_queue") => {
+            io::run_queue::run_run_queue(&arguments, &variables(), &SHIM, &["run-queue"])
+        }
         Some("python-tool") => {
             io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine)
         }
@@ -49,7 +52,7 @@ fn main() -> ExitCode {
                 std::io::stderr(),
                 "usage: refpeer toolhost … | refpeer dispatch … | refpeer envelope … | refpeer json-rpc … | refpeer json-rpc-client … | \
                  refpeer policy-driver … | refpeer policy-select … | refpeer policy-llm … | refpeer python-tool … | \
-                 refpeer run-log …"
+                 refpeer run-log … | refpeer run-queue …"
             );
             2
         }

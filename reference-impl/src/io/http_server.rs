@@ -77,6 +77,11 @@ impl HttpReply {
 pub trait Service: Send + Sync {
     /// The reply to a request.
     fn respond(&self, request: &HttpRequest) -> HttpReply;
+
+    /// Whether a length beside chunks is passed over; else such a request is refused.
+    fn takes_length_beside_chunks(&self) -> bool {
+        false
+    }
 }
 
 /// The seam between HTTP and messages. Every method passes on what it is given.
@@ -140,8 +145,12 @@ pub fn serve(
     if let Ok(address) = listener.local_addr() {
         complain(&format!("{name}: listening on http://{address}/"));
     }
-    let caps =
-        HttpCaps { head_bytes_max: HEAD_BYTES_MAX, body_bytes_max, discard_bytes_max: DISCARD_BYTES_MAX };
+    let caps = HttpCaps {
+        head_bytes_max: HEAD_BYTES_MAX,
+        body_bytes_max,
+        discard_bytes_max: DISCARD_BYTES_MAX,
+        takes_length_beside_chunks: service.takes_length_beside_chunks(),
+    };
     let server = Arc::new(Shared { service, front, caps, connections: AtomicUsize::new(0) });
     for stream in listener.incoming() {
         let Ok(stream) = stream else {

@@ -164,8 +164,8 @@ impl Shell {
             },
             Action::Exit(status) => Some(status),
             Action::Abort => process::abort(),
-            // Only the dispatcher and the selector have a child, and a shell of their own.
-            Action::Spawn { .. } | Action::Drive(_) | Action::Kill => None,
+            // Only the dispatcher, the selector and the worker have a child, and a shell of their own.
+            Action::Spawn { .. } | Action::Drive(_) | Action::Job(_) | Action::Kill => None,
         }
     }
 

@@ -291,6 +291,12 @@ impl Host {
         let Self { config, components, .. } = self;
         let Config { choices, limits, .. } = &*config;
         let Call { tool, keyed, before } = call;
+        let tools = &mut components.tools.entries;
+        for made in tools.get_mut(tool).map(|entry| entry.tool.made()).unwrap_or_default() {
+            if tools.iter().all(|entry| entry.aid != made.aid) {
+                tools.push(made);
+            }
+        }
         let ToolResult { mut status, output, mut error } = result;
         let output = match (&output, given) {
             (Output::Input, Some(given)) => given,

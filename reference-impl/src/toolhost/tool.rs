@@ -210,6 +210,11 @@ pub trait Tool: Send {
         let _ = (answer, cx);
         Step::Done(ToolResult::error("the tool did not expect to be resumed"))
     }
+
+    /// Tools that came of the call that is done; those whose aids are there already are dropped.
+    fn made(&mut self) -> Vec<ToolEntry> {
+        Vec::new()
+    }
 }
 
 /// A tool under its name.

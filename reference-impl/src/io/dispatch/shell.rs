@@ -319,6 +319,8 @@ impl Shell {
                     Action::Append(bytes) => self.append(&bytes)?,
                     Action::Exit(status) => return Ok(Some(status)),
                     Action::Abort => std::process::abort(),
+                    // A worker has a shell of its own.
+                    Action::Job(_) => {}
                     // Nothing is fetched here; the machine learns that instead of waiting for ever.
                     Action::Fetch { .. } | Action::Post(_) => {
                         next = Some(Event::Fetched(Err("this shell has no network".to_owned())));

@@ -1,0 +1,268 @@
+//! `run_queue`: the reference worker, its HTTP adapter, the tool that enqueues, and the tools of Genesis.
+//!
+//! ```text
+//! run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM]
+//! run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME]
+//! run_queue enqueue (--run [PLUGIN] AID | --serve [PLUGIN]) [--queue QUEUE]
+//! run_queue genesis (--run [PLUGIN] AID | --serve [PLUGIN]) [--root FOLDER]
+//! ```
+//!
+//! All take `--choice KEY=VALUE`, `--limit NAME=VALUE`, and `--mutant ID`, which makes them break a clause. The worker takes
+//! `--attempts N`, `--retry-ms N` and `--poll-ms N` as well. A worker without a runner makes each job a run of
+//! [`super::run_log`], with the policy driver of the variables `MACHINA_POLICY_*`. `MACHINA_QUEUE` and `MACHINA_ROOT` stand
+//! for a `--queue` and a `--root` that are not given.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::complain;
+use super::http_faults::faulty;
+use super::http_server::{HttpReply, Plain, Service, serve};
+use super::json_rpc::unix_ms;
+use super::run_log::{Peers, run_run_log};
+use super::run_queue_disk::Folder;
+use super::run_queue_genesis::Bench;
+use super::run_queue_worker::{Nothing, OwnStdin, Program, Streams, Unread, work};
+use super::stdio::run_machine;
+use super::toolhost::random_seed;
+use crate::http::HttpRequest;
+use crate::machine::Machine;
+use crate::run_log::choices::Verdict;
+use crate::run_queue::mutants::{self, Carried};
+use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
+use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
+
+/// Exit status for arguments that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+const USAGE: &str = "usage: run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM] | \
+                     run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME] | \
+                     run_queue (enqueue [--queue QUEUE] | genesis [--root FOLDER]) (--run [PLUGIN] AID | --serve [PLUGIN])";
+
+/// Names of the words that this program runs the policy driver of a job by.
+pub const JOB: &str = "job";
+
+/// The arguments, taken apart.
+#[derive(Debug, Default)]
+struct Arguments {
+    config: Config,
+    operands: Vec<String>,
+    once: bool,
+    serve: bool,
+    run: bool,
+    runner: Option<String>,
+    peer: Option<String>,
+    queue: Option<String>,
+    root: Option<String>,
+    port: Option<u16>,
+    host: Option<String>,
+    mutant: Option<String>,
+}
+
+/// Runs the peer that `arguments` name, those after the `run_queue` word, and returns its exit status: 2 for arguments that
+/// make no sense, 70 where the queue or the streams of this process fail, 3 for a worker that may not be a second one.
+///
+/// `variables` is the environment; `shim` are the words that make this program the shim of [`super::policy_exec`], `own` those
+/// that make it this function.
+pub fn run_run_queue(
+    arguments: &[String],
+    variables: &[(String, String)],
+    shim: &[&str],
+    own: &[&str],
+) -> i32 {
+    let result = match arguments.split_first() {
+        Some((word, rest)) if word == JOB => {
+            // Told of the end of its worker, it ends its driver and itself.
+            let _ = set_parent_process_death_signal(Some(Signal::TERM));
+            let words = [&["runner".to_owned(), "/dev/stdin".to_owned()], rest].concat();
+            return run_run_log(&words, variables, shim, &Peers::CORRECT);
+        }
+        Some((role, rest)) => parse(rest, variables).and_then(|parsed| run(role, parsed, variables, own)),
+        None => Err(USAGE.to_owned()),
+    };
+    result.unwrap_or_else(|error| {
+        complain(&format!("run_queue: {error}"));
+        STATUS_USAGE
+    })
+}
+
+fn run(
+    role: &str,
+    arguments: Arguments,
+    variables: &[(String, String)],
+    own: &[&str],
+) -> Result<i32, String> {
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let Arguments { mut config, operands, mutant, .. } = arguments;
+    config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
+    config.started_unix_ms = unix_ms();
+    let mutant = match mutant {
+        None => None,
+        Some(id) => Some(mutants::find(role, &id).ok_or_else(|| format!("{role} has no mutant {id:?}"))?),
+    };
+    match (role, &operands[..]) {
+        ("worker", [queue]) => {
+            config.once = arguments.once;
+            let queue = absolute(queue)?;
+            let program = match (arguments.runner, arguments.peer) {
+                (Some(_), Some(_)) => return Err("--runner and --toolhost exclude each other".to_owned()),
+                (Some(runner), None) => Program::Runner(absolute(&runner)?),
+                (None, peer) => {
+                    let peer = peer.map(|peer| absolute(&peer)).transpose()?;
+                    Program::policy(own, &queue, peer.as_deref())?
+                }
+            };
+            let parts = Parts::new(Box::new(Folder::new(&queue)));
+            let machine: Box<dyn Machine + Send> = match &mutant {
+                Some(mutant) => mutants::worker(mutant, config, parts),
+                None => Box::new(Worker::new(config, parts)),
+            };
+            let streams: &dyn Streams = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+                Some(Carried::OwnStdin) => &OwnStdin,
+                Some(Carried::UnreadOutput) => &Unread,
+                _ => &Nothing,
+            };
+            Ok(work(machine, &queue, &program, streams))
+        }
+        ("http", []) => {
+            let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
+            let host = arguments.host.unwrap_or_else(|| "127.0.0.1".to_owned());
+            let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
+            // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
+            let _ =
+                signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+            if let Some(mutant) = &mutant {
+                mutants::change(mutant, &mut config, &mut parts);
+            }
+            let address = resolve(&host, arguments.port.ok_or(USAGE)?, config.token.is_some())?;
+            let front = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+                Some(Carried::Http(fault)) => faulty(fault),
+                _ => Box::new(Plain),
+            };
+            let bytes_max = config.limits.stdin_bytes_max;
+            let service = Served {
+                takes_length: config.choices.length_and_chunked == Verdict::Accept,
+                adapter: Mutex::new(Adapter::new(config, parts)),
+            };
+            Ok(serve("run_queue", address, bytes_max, Box::new(service), front))
+        }
+        ("enqueue" | "genesis", operands) => {
+            let mode = match (arguments.run, arguments.serve, operands) {
+                (true, false, [aid] | [_, aid]) => Mode::Run { aid: aid.clone() },
+                (false, true, [] | [_]) => Mode::Serve,
+                _ => return Err(USAGE.to_owned()),
+            };
+            let mut host = toolhost::Config::new(mode);
+            host.limits = config.limits.clone();
+            host.choices.duplicate_keys = config.choices.duplicate_keys;
+            host.choices.lone_surrogates = config.choices.lone_surrogates;
+            host.choices.big_integers = config.choices.big_integers;
+            let mut tools = ToolTable::default();
+            if role == "enqueue" {
+                let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
+                let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
+                if let Some(mutant) = &mutant {
+                    mutants::change(mutant, &mut config, &mut parts);
+                }
+                tools.add(ENQUEUE_AID, 0, EnqueueTool::new(config, parts));
+            } else {
+                let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
+                let root = absolute(&root)?;
+                let mut parts = Parts::new(Box::new(Folder::new(&root)));
+                parts.bench = Box::new(Bench::new(&root));
+                if let Some(mutant) = &mutant {
+                    mutants::change(mutant, &mut config, &mut parts);
+                }
+                genesis::add(&mut tools, &config, parts);
+            }
+            let status = host.mode.status_terminated();
+            let parts = Components { tools, ..Components::new(&host) };
+            Ok(run_machine(machine_with(host, parts), status))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// A path that stays right wherever it is looked at from.
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Where to listen: on a loopback address, or with a token.
+fn resolve(host: &str, port: u16, has_token: bool) -> Result<SocketAddr, String> {
+    let found = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => Some(SocketAddr::new(address, port)),
+        Err(_) => (host, port).to_socket_addrs().ok().and_then(|mut found| found.next()),
+    };
+    let address = found.ok_or_else(|| format!("{host:?} is no address"))?;
+    if has_token || address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err(format!("{host} can be reached from elsewhere: a token is needed, see --token-env"))
+    }
+}
+
+/// The adapter behind the server.
+struct Served {
+    takes_length: bool,
+    adapter: Mutex<Adapter>,
+}
+
+impl Service for Served {
+    fn respond(&self, request: &HttpRequest) -> HttpReply {
+        let (status, body) = self.adapter.lock().unwrap_or_else(PoisonError::into_inner).answer(request);
+        HttpReply::json(status, body, request.keeps_open)
+    }
+
+    fn takes_length_beside_chunks(&self) -> bool {
+        self.takes_length
+    }
+}
+
+fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Arguments, String> {
+    let mut parsed = Arguments::default();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} needs a value"));
+        let number = |text: String| -> Result<u64, String> {
+            text.parse().map_err(|_| format!("{argument} needs a whole number, not {text:?}"))
+        };
+        match argument.as_str() {
+            "--once" => parsed.once = true,
+            "--serve" => parsed.serve = true,
+            "--run" => parsed.run = true,
+            "--runner" => parsed.runner = Some(value()?),
+            "--toolhost" => parsed.peer = Some(value()?),
+            "--queue" => parsed.queue = Some(value()?),
+            "--root" => parsed.root = Some(value()?),
+            "--host" => parsed.host = Some(value()?),
+            "--mutant" => parsed.mutant = Some(value()?),
+            "--port" => parsed.port = Some(u16::try_from(number(value()?)?).map_err(|_| "no such port")?),
+            "--attempts" => parsed.config.attempts = number(value()?)?,
+            "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
+            "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
+            "--token-env" => {
+                let name = value()?;
+                let token =
+                    variables.iter().find(|(known, _)| *known == name).map(|(_, token)| token.clone());
+                parsed.config.token = token.filter(|token| !token.is_empty());
+                if parsed.config.token.is_none() {
+                    return Err(format!("{name} holds no token"));
+                }
+            }
+            "--choice" | "--limit" => {
+                let value = value()?;
+                let Config { choices, limits, .. } = &mut parsed.config;
+                super::set(argument, &value, |name, value| choices.set(name, value), limits)?;
+            }
+            option if option.starts_with("--") => return Err(format!("unknown option {option:?}; {USAGE}")),
+            operand => parsed.operands.push(operand.to_owned()),
+        }
+    }
+    Ok(parsed)
+}

@@ -1,0 +1,228 @@
+//! The files of a queue, or of a folder of tools, as they are.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
+
+use crate::run_queue::disk::{Disk, Entry, Fault, Kind, Op, Out, Place};
+
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 1 << 20;
+
+/// Files below a folder.
+pub(super) struct Folder {
+    root: PathBuf,
+    /// Folders that are held, each by its lock.
+    held: HashMap<Place, File>,
+}
+
+impl Folder {
+    /// The files below `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), held: HashMap::new() }
+    }
+
+    /// Where a place is.
+    pub(super) fn path(&self, place: &[u8]) -> PathBuf {
+        if place.is_empty() { self.root.clone() } else { self.root.join(OsStr::from_bytes(place)) }
+    }
+
+    fn hold(&mut self, place: Place) -> Result<(), Fault> {
+        let path = self.path(&place);
+        if self.held.get(&place).is_some_and(|folder| is_at(folder, &path)) {
+            return Ok(());
+        }
+        self.held.remove(&place);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags(OFlags::DIRECTORY | OFlags::NOFOLLOW));
+        let folder = options.open(&path).map_err(fault)?;
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Err(Fault::Held),
+            other => other.map_err(|errno| fault(errno.into()))?,
+        }
+        // Whoever had the lock before may have removed the folder, and another made it anew.
+        if !is_at(&folder, &path) {
+            return Err(Fault::Missing);
+        }
+        self.held.insert(place, folder);
+        Ok(())
+    }
+}
+
+/// Whether a folder that is open is the one that stands at a path.
+fn is_at(folder: &File, path: &Path) -> bool {
+    match (folder.metadata(), fs::symlink_metadata(path)) {
+        (Ok(own), Ok(there)) => (own.dev(), own.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+fn flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or_default()
+}
+
+fn fault(error: io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::NotFound => Fault::Missing,
+        io::ErrorKind::AlreadyExists => Fault::Exists,
+        _ => Fault::Other(error.to_string()),
+    }
+}
+
+fn kind(kind: fs::FileType) -> Kind {
+    if kind.is_file() {
+        Kind::File
+    } else if kind.is_dir() {
+        Kind::Folder
+    } else if kind.is_symlink() {
+        Kind::Link
+    } else {
+        Kind::Other
+    }
+}
+
+fn list(path: &Path) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path)?.take(ENTRIES_MAX) {
+        let entry = entry?;
+        // One that went away in between is none.
+        if let Ok(file_type) = entry.file_type() {
+            entries.push(Entry { name: entry.file_name().as_bytes().to_vec(), kind: kind(file_type) });
+        }
+    }
+    Ok(entries)
+}
+
+fn read(path: &Path, bytes_max: usize, follows: bool) -> Result<Vec<u8>, Fault> {
+    let link = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags(OFlags::NONBLOCK | OFlags::NOCTTY | link));
+    let file =
+        options.open(path).map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::LOOP | Errno::NXIO) => Fault::NotAFile,
+            _ => fault(error),
+        })?;
+    let about = file.metadata().map_err(fault)?;
+    if !about.is_file() {
+        return Err(Fault::NotAFile);
+    }
+    if about.len() > bytes_max as u64 {
+        return Err(Fault::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
+    if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(bytes) }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+impl Disk for Folder {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        let done = |result: io::Result<()>| result.map(|()| Out::Done).map_err(fault);
+        match op {
+            Op::Make(place) => done(fs::create_dir_all(self.path(&place))),
+            Op::List(place) => list(&self.path(&place)).map(Out::Entries).map_err(fault),
+            Op::Look(place) => match fs::symlink_metadata(self.path(&place)) {
+                Ok(about) => Ok(Out::Kind(kind(about.file_type()))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Out::Kind(Kind::Missing)),
+                Err(error) => Err(fault(error)),
+            },
+            Op::Read { place, bytes_max, follows } => {
+                read(&self.path(&place), bytes_max, follows).map(Out::Bytes)
+            }
+            Op::Write(place, bytes) => done(write(&self.path(&place), &bytes)),
+            Op::Move(from, to) => {
+                let (from, to) = (self.path(&from), self.path(&to));
+                done(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from))
+            }
+            Op::Replace(from, to) => done(fs::rename(self.path(&from), self.path(&to))),
+            Op::Sync(place) => done(File::open(self.path(&place)).and_then(|folder| folder.sync_all())),
+            Op::Remove(place) => {
+                let path = self.path(&place);
+                match fs::symlink_metadata(&path) {
+                    Ok(about) if about.is_dir() => {
+                        fs::remove_dir(&path).map_err(fault)?;
+                        self.held.remove(&place);
+                        Ok(Out::Done)
+                    }
+                    _ => done(fs::remove_file(&path)),
+                }
+            }
+            Op::Hold(place) => self.hold(place).map(|()| Out::Done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn act(folder: &mut Folder, op: Op) -> Result<Out, Fault> {
+        folder.act(op)
+    }
+
+    #[test]
+    fn moves_replace_nothing_and_reads_wait_for_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let mut folder = Folder::new(root.path());
+        assert_eq!(act(&mut folder, Op::Make(b"a/b".to_vec())), Ok(Out::Done));
+        for name in ["a/x", "a/y"] {
+            assert_eq!(act(&mut folder, Op::Write(name.into(), name.into())), Ok(Out::Done));
+        }
+        assert_eq!(act(&mut folder, Op::Write(b"a/x".to_vec(), vec![])), Err(Fault::Exists));
+        assert_eq!(act(&mut folder, Op::Move(b"a/x".to_vec(), b"a/y".to_vec())), Err(Fault::Exists));
+        assert_eq!(act(&mut folder, Op::Move(b"a/z".to_vec(), b"a/v".to_vec())), Err(Fault::Missing));
+        assert_eq!(act(&mut folder, Op::Move(b"a/x".to_vec(), b"a/b/x".to_vec())), Ok(Out::Done));
+        symlink("y", root.path().join("a/link")).unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            root.path().join("a/fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let mut read = |place: &str, bytes_max, follows| {
+            let place = place.into();
+            act(&mut folder, Op::Read { place, bytes_max, follows })
+        };
+        assert_eq!(read("a/y", 3, false), Ok(Out::Bytes(b"a/y".to_vec())));
+        assert_eq!(read("a/y", 2, false), Err(Fault::TooLarge));
+        assert_eq!(read("a/link", 3, false), Err(Fault::NotAFile));
+        assert_eq!(read("a/link", 3, true), Ok(Out::Bytes(b"a/y".to_vec())));
+        assert_eq!(read("a/fifo", 3, true), Err(Fault::NotAFile));
+        assert_eq!(read("a/b", 3, true), Err(Fault::NotAFile));
+        assert_eq!(read("a/none", 3, true), Err(Fault::Missing));
+    }
+
+    #[test]
+    fn a_lock_is_held_until_its_folder_is_removed_or_its_holder_is_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (Folder::new(root.path()), Folder::new(root.path()));
+        let hold = || Op::Hold(b"a".to_vec());
+        assert_eq!(one.act(hold()), Err(Fault::Missing));
+        assert_eq!(one.act(Op::Make(b"a".to_vec())), Ok(Out::Done));
+        assert_eq!((one.act(hold()), one.act(hold())), (Ok(Out::Done), Ok(Out::Done)));
+        assert_eq!(other.act(hold()), Err(Fault::Held));
+        drop(one);
+        assert_eq!(other.act(hold()), Ok(Out::Done));
+        assert_eq!(other.act(Op::Remove(b"a".to_vec())), Ok(Out::Done));
+        assert_eq!(other.act(hold()), Err(Fault::Missing));
+    }
+}

@@ -1,0 +1,115 @@
+//! Compilers and the programs that came of them.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::asking::{Careful, Ended, Handling, Order, run};
+use super::run_queue_disk::Folder;
+use crate::machine::ChildExit;
+use crate::run_queue::genesis::Workshop;
+
+/// Time of a compiler.
+const COMPILE: Duration = Duration::from_secs(25);
+/// Time of a program that was made.
+const RUN: Duration = Duration::from_secs(10);
+/// Bytes that a compiler may say.
+const COMPILER_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a reply.
+const REPLY_BYTES_MAX: usize = 1 << 20;
+/// Characters of what a compiler says that an error repeats.
+const ERROR_CHARS_MAX: usize = 2_000;
+
+/// The compilers of this machine.
+pub(super) struct Bench {
+    root: PathBuf,
+    files: Folder,
+}
+
+impl Bench {
+    /// For sources below `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), files: Folder::new(root) }
+    }
+}
+
+/// Takes what a compiler complains of for output.
+struct Listening;
+
+impl Handling for Listening {
+    fn mixes_stderr(&self) -> bool {
+        true
+    }
+}
+
+/// The words before the path of the output and of the source, by what the source is called.
+fn compiler(source: &[u8]) -> Result<&'static [&'static str], String> {
+    let is = |suffix: &str| source.ends_with(suffix.as_bytes());
+    if is(".rs") {
+        Ok(&["rustc", "--crate-name", "plugin", "--crate-type", "bin", "--edition", "2021", "-o"])
+    } else if is(".c") {
+        Ok(&["cc", "-w", "-x", "c", "-o"])
+    } else if is(".cpp") || is(".cc") {
+        Ok(&["c++", "-w", "-x", "c++", "-o"])
+    } else {
+        Err("sources are called .c, .cpp, .cc or .rs".to_owned())
+    }
+}
+
+fn words(path: &Path) -> Result<String, String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| "the path is no text".to_owned())
+}
+
+fn started(
+    argv: Vec<String>,
+    stdin: Vec<u8>,
+    time: Duration,
+    bytes_max: usize,
+    how: &dyn Handling,
+) -> Result<Vec<u8>, String> {
+    let order = Order { argv, stdin, deadline: Instant::now() + time, stdout_bytes_max: bytes_max };
+    match run(&order, how) {
+        Ended::NotStarted(error) => Err(format!("it cannot be started: {error}")),
+        Ended::TimedOut => Err("it took too long".to_owned()),
+        Ended::TooLarge => Err("it said too much".to_owned()),
+        Ended::Exited(ChildExit::Code(0), output) => Ok(output),
+        Ended::Exited(exit, output) => {
+            let said: String = String::from_utf8_lossy(&output).chars().take(ERROR_CHARS_MAX).collect();
+            Err(format!("it ended by {exit:?}: {said}"))
+        }
+    }
+}
+
+impl Workshop for Bench {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        let compiler = compiler(source)?;
+        let failed = |error: std::io::Error| error.to_string();
+        // Where a compiler is killed, its own files go with the folder.
+        let folder =
+            self.root.join(format!("runtime_genesis/build-{}", hex(&super::toolhost::random_seed()[..8])));
+        DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
+        let made = folder.join("plugin");
+        let compiled = (|| {
+            let temp = format!("TMPDIR={}", words(&folder)?);
+            let mut argv = vec!["env".to_owned(), temp];
+            argv.extend(compiler.iter().map(|word| (*word).to_owned()));
+            // The path is absolute, so that it is never taken for an option.
+            argv.extend([words(&made)?, words(&self.files.path(source))?]);
+            started(argv, Vec::new(), COMPILE, COMPILER_BYTES_MAX, &Listening)?;
+            fs::rename(&made, self.files.path(program)).map_err(failed)
+        })();
+        let _ = fs::remove_dir_all(&folder);
+        compiled
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        let mut argv = vec![words(&self.files.path(program))?];
+        argv.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        started(argv, stdin, RUN, REPLY_BYTES_MAX, &Careful)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

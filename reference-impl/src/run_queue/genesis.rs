@@ -1,0 +1,230 @@
+//! The tools of Genesis: write a source file, compile it, load what came of it (document `policy` §4; contract §4 "Genesis").
+//!
+//! Sources lie in `runtime_genesis/src`, what came of them in `runtime_plugins`: programs that are toolhosts (contract §1),
+//! and print their aids, one a line, when they are started with `--list`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::choices::LoadAgain;
+use super::disk::{Kind, Op, Place, within};
+use super::{Config, Parts};
+use crate::json::{Policy, Value, write_str};
+use crate::toolhost::{
+    Context, Input, StateChange, Step, Tool, ToolEntry, ToolResult, ToolTable, write_full,
+};
+
+/// Aid of the tool that writes.
+pub const WRITE_AID: &str = "AID.GENESIS.WRITE_FILE.v1";
+/// Aid of the tool that compiles.
+pub const COMPILE_AID: &str = "AID.GENESIS.COMPILE.v1";
+/// Aid of the tool that loads.
+pub const LOAD_AID: &str = "AID.GENESIS.LOAD.v1";
+
+const SOURCES: &[u8] = b"runtime_genesis/src";
+const PROGRAMS: &[u8] = b"runtime_plugins";
+
+/// Aids that a program may have.
+const AIDS_MAX: usize = 64;
+
+/// Compiles and runs, and waits for it; all of it within bounds of time and output.
+pub trait Workshop: Send {
+    /// Compiles the source at a place into a program at another, or leaves what is there.
+    ///
+    /// # Errors
+    /// What the compiler says, or that there is none.
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String>;
+
+    /// Runs a program and takes its output.
+    ///
+    /// # Errors
+    /// One sentence: it failed.
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String>;
+}
+
+/// One without a compiler.
+pub struct NoWorkshop;
+
+impl Workshop for NoWorkshop {
+    fn compile(&mut self, _source: &[u8], _program: &[u8]) -> Result<(), String> {
+        Err("there is no compiler".to_owned())
+    }
+
+    fn run(&mut self, _program: &[u8], _arguments: &[&str], _stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        Err("it cannot be run".to_owned())
+    }
+}
+
+/// What the tools share.
+struct Shop {
+    config: Config,
+    parts: Parts,
+    /// Programs by the aids that were loaded from them.
+    loaded: BTreeMap<String, Place>,
+    written: u64,
+}
+
+type Shared = Arc<Mutex<Shop>>;
+
+/// Adds the three tools.
+pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts) {
+    let config = config.clone();
+    let shop = Shop { config, parts, loaded: BTreeMap::new(), written: 0 };
+    let shop: Shared = Arc::new(Mutex::new(shop));
+    tools.add(WRITE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::write, made: Vec::new() });
+    tools.add(COMPILE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::compile, made: Vec::new() });
+    tools.add(LOAD_AID, 0, Command { shop, does: Shop::load, made: Vec::new() });
+}
+
+/// One of the three; it gives the aids that were loaded.
+struct Command {
+    shop: Shared,
+    does: fn(&mut Shop, &Value) -> Result<Vec<String>, String>,
+    made: Vec<String>,
+}
+
+impl Tool for Command {
+    fn call(&mut self, input: &Input<'_>, _cx: &mut Context<'_>) -> Step {
+        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = input.value().map_err(|error| error.to_string());
+        Step::Done(match value.and_then(|value| (self.does)(&mut shop, &value)) {
+            Ok(aids) => {
+                self.made = aids;
+                ToolResult::json("{}")
+            }
+            Err(why) => ToolResult::error(why),
+        })
+    }
+
+    fn made(&mut self) -> Vec<ToolEntry> {
+        let entry = |aid: String| {
+            let tool = Box::new(Loaded { shop: Arc::clone(&self.shop), aid: aid.clone() });
+            ToolEntry { aid: aid.into(), tier: 0, tool }
+        };
+        std::mem::take(&mut self.made).into_iter().map(entry).collect()
+    }
+}
+
+fn text<'a>(input: &'a Value, name: &str) -> Result<&'a str, String> {
+    input.get(name).and_then(Value::as_str).ok_or_else(|| format!("{name} must be a string"))
+}
+
+impl Shop {
+    /// The place of a source file that `path` names, and what stands there.
+    fn source(&mut self, path: &str) -> Result<(Place, Kind), String> {
+        let place = within(SOURCES, &self.parts.ways.source(path, &self.config.choices)?);
+        for (at, _) in place.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            let kind = self.parts.disk.look(&place[..at]);
+            if !self.parts.ways.passes(kind) {
+                return Err("path does not lead through folders".to_owned());
+            }
+        }
+        let kind = self.parts.disk.look(&place);
+        if kind != Kind::File && (kind == Kind::Folder || !self.parts.ways.passes(kind)) {
+            return Err("path leads to what is no file".to_owned());
+        }
+        Ok((place, kind))
+    }
+
+    fn write(&mut self, input: &Value) -> Result<Vec<String>, String> {
+        let path = text(input, "path")?;
+        let content = self.parts.ways.content(input)?;
+        let (place, kind) = self.source(path)?;
+        if kind != Kind::Missing {
+            self.config.choices.write_overwrite.allow("the file is there already")?;
+        }
+        let folder = place.iter().rposition(|byte| *byte == b'/').map_or(SOURCES, |at| &place[..at]);
+        self.written += 1;
+        let part = format!("runtime_genesis/write-{:016x}-{}", self.config.seed, self.written).into_bytes();
+        let disk = &mut *self.parts.disk;
+        let said = |fault: super::disk::Fault| format!("it cannot be written: {fault}");
+        disk.act(Op::Make(folder.to_vec())).map_err(said)?;
+        disk.act(Op::Write(part.clone(), content.as_bytes().to_vec())).map_err(said)?;
+        if let Err(fault) = disk.act(Op::Replace(part.clone(), place.clone())) {
+            let _ = disk.act(Op::Remove(part));
+            return Err(said(fault));
+        }
+        Ok(Vec::new())
+    }
+
+    /// The place of a program.
+    fn program(&self, input: &Value) -> Result<Place, String> {
+        let name = text(input, "name")?;
+        if !self.parts.ways.is_plain(name) {
+            return Err("name must be of letters, digits and _".to_owned());
+        }
+        Ok(within(PROGRAMS, name.as_bytes()))
+    }
+
+    fn compile(&mut self, input: &Value) -> Result<Vec<String>, String> {
+        let program = self.program(input)?;
+        let (source, kind) = self.source(text(input, "path")?)?;
+        if kind == Kind::Missing {
+            return Err("there is no such source file".to_owned());
+        }
+        self.parts.disk.act(Op::Make(PROGRAMS.to_vec())).map_err(|fault| fault.to_string())?;
+        self.parts.bench.compile(&source, &program)?;
+        Ok(Vec::new())
+    }
+
+    fn load(&mut self, input: &Value) -> Result<Vec<String>, String> {
+        let program = self.program(input)?;
+        if self.parts.disk.look(&program) != Kind::File {
+            return Err("nothing of this name was compiled".to_owned());
+        }
+        let listed = self.parts.bench.run(&program, &["--list"], Vec::new())?;
+        let listed = String::from_utf8(listed).map_err(|_| "its aids are not text")?;
+        let aids: Vec<String> = listed.lines().map(str::to_owned).collect();
+        let is_aid = |aid: &String| !aid.is_empty() && !aid.contains(char::is_whitespace);
+        if aids.is_empty() || aids.len() > AIDS_MAX || !aids.iter().all(is_aid) {
+            return Err("it has no aids".to_owned());
+        }
+        if aids.iter().any(|aid| [WRITE_AID, COMPILE_AID, LOAD_AID].contains(&aid.as_str())) {
+            return Err("it has the aid of another tool".to_owned());
+        }
+        let again = aids.iter().any(|aid| self.loaded.contains_key(aid));
+        if again && self.config.choices.load_again == LoadAgain::Refuse {
+            return Err("it is loaded already".to_owned());
+        }
+        self.loaded.extend(aids.iter().map(|aid| (aid.clone(), program.clone())));
+        Ok(aids)
+    }
+}
+
+/// A tool of a program that was loaded.
+struct Loaded {
+    shop: Shared,
+    aid: String,
+}
+
+impl Tool for Loaded {
+    fn call(&mut self, input: &Input<'_>, cx: &mut Context<'_>) -> Step {
+        let mut request = b"{\"input_json\":".to_vec();
+        write_str(&mut request, &input.text());
+        request.extend_from_slice(b",\"ds_state\":");
+        write_full(&mut request, cx.state.slots());
+        request.extend_from_slice(b"}\n");
+        Step::Done(self.run(request, cx).unwrap_or_else(ToolResult::error))
+    }
+}
+
+impl Loaded {
+    fn run(&self, request: Vec<u8>, cx: &mut Context<'_>) -> Result<ToolResult, String> {
+        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = shop.loaded.get(&self.aid).cloned().ok_or("it is not loaded")?;
+        let reply = shop.parts.bench.run(&program, &["--run", "plugin", &self.aid], request)?;
+        let parse = |text: &[u8]| Value::parse(text, cx.limits.nesting_max, &Policy::default());
+        let reply = parse(&reply).map_err(|error| format!("its reply is malformed: {error}"))?;
+        let member = |name: &str| reply.get(name).and_then(Value::as_str);
+        if reply.get("ok").and_then(Value::as_bool) != Some(true) || member("status") != Some("OK") {
+            let error = member("error").filter(|error| !error.is_empty());
+            return Err(error.unwrap_or("it failed").to_owned());
+        }
+        let output = member("output_json").ok_or("its reply has no output_json")?;
+        parse(output.as_bytes()).map_err(|error| format!("its output is malformed: {error}"))?;
+        if let Some(state) = reply.get("ds_state") {
+            cx.state.apply(&StateChange::from_value(state, cx.choices)?);
+        }
+        Ok(ToolResult::json(output))
+    }
+}

@@ -1,0 +1,188 @@
+//! Mutants of the tools of Genesis.
+
+use super::{Mutant, decides, disk, is_in};
+use crate::json::Value;
+use crate::mutant::{Seam, config};
+use crate::run_log::choices::Verdict;
+use crate::run_queue::Careful;
+use crate::run_queue::Config;
+use crate::run_queue::choices::Choices;
+use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
+use crate::run_queue::genesis::{NoWorkshop, Workshop};
+
+/// What becomes of a program that is run.
+type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, String>;
+
+/// Another workshop.
+struct Careless {
+    inner: Box<dyn Workshop>,
+    compile: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>,
+    run: Ran,
+}
+
+impl Workshop for Careless {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        (self.compile)(&mut *self.inner, source, program)
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        (self.run)(&mut *self.inner, program, arguments, stdin)
+    }
+}
+
+const COMPILES: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String> =
+    |bench, source, program| bench.compile(source, program);
+
+/// A mutant with another workshop.
+macro_rules! works {
+    ($id:literal, $clause:literal, $fault:literal, $compile:expr, $run:expr) => {
+        Mutant::new(
+            $id,
+            &[$clause],
+            $fault,
+            Seam::Parts(|_, parts| {
+                let inner = std::mem::replace(&mut parts.bench, Box::new(NoWorkshop));
+                parts.bench = Box::new(Careless { inner, compile: $compile, run: $run });
+            }),
+        )
+    };
+}
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    decides!("gen-leaves", &["QUE-GEN-03"], "Paths with .. leave the folder of sources.", {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+            Careful
+                .source(path, choices)
+                .or_else(|why| if path.contains("..") { Ok(path.into()) } else { Err(why) })
+        }
+    }),
+    decides!("gen-absolute", &["QUE-GEN-03"], "Absolute paths are taken for relative ones.", {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+            Careful.source(path.trim_start_matches('/'), choices)
+        }
+    }),
+    decides!("gen-cuts-at-nul", &["QUE-GEN-03"], "Paths end at U+0000.", {
+        fn source(&self, path: &str, choices: &Choices) -> Result<Place, String> {
+            Careful.source(path.split('\0').next().unwrap_or_default(), choices)
+        }
+    }),
+    decides!("gen-follows", &["QUE-GEN-03"], "Links are followed.", {
+        fn passes(&self, kind: Kind) -> bool {
+            matches!(kind, Kind::Missing | Kind::Folder | Kind::Link)
+        }
+    }),
+    disk("gen-adds-line", &["QUE-GEN-04"], "A line feed is added to what is written.", |disk, op| match op {
+        Op::Write(place, mut bytes) => {
+            bytes.push(b'\n');
+            disk.act(Op::Write(place, bytes))
+        }
+        op => disk.act(op),
+    }),
+    disk(
+        "gen-writes-once",
+        &["QUE-GEN-12"],
+        "What was written stays as it was first.",
+        |disk, op| match op {
+            Op::Replace(from, to) => match disk.act(Op::Move(from.clone(), to)) {
+                Err(Fault::Exists) => disk.act(Op::Remove(from)),
+                out => out,
+            },
+            op => disk.act(op),
+        },
+    ),
+    disk(
+        "gen-keeps-parts",
+        &["QUE-GEN-10"],
+        "What is written is left beside the root as well.",
+        |disk, op| match op {
+            Op::Write(place, bytes) => {
+                let name = place.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+                disk.act(Op::Write([b"../", &place[name..]].concat(), bytes.clone()))?;
+                disk.act(Op::Write(place, bytes))
+            }
+            op => disk.act(op),
+        },
+    ),
+    disk(
+        "gen-believes",
+        &["QUE-GEN-08"],
+        "A source file that is missing is compiled as an empty one.",
+        |disk, op| match op {
+            Op::Look(place) if is_in(&place, "runtime_genesis/src") => {
+                match disk.act(Op::Look(place.clone()))? {
+                    Out::Kind(Kind::Missing) if place.ends_with(b".c") => {
+                        disk.act(Op::Make(b"runtime_genesis/src".to_vec()))?;
+                        disk.act(Op::Write(place, b"int main(void) { return 0; }\n".to_vec()))?;
+                        Ok(Out::Kind(Kind::File))
+                    }
+                    out => Ok(out),
+                }
+            }
+            op => disk.act(op),
+        },
+    ),
+    decides!("gen-any-name", &["QUE-GEN-13"], "Programs are loaded from wherever they are named.", {
+        fn is_plain(&self, name: &str) -> bool {
+            !name.is_empty()
+        }
+    }),
+    decides!("gen-no-content", &["QUE-GEN-05"], "Without a text the file is empty.", {
+        fn content(&self, input: &Value) -> Result<String, String> {
+            Ok(input.get("content").and_then(Value::as_str).unwrap_or_default().to_owned())
+        }
+    }),
+    works!(
+        "gen-other-aid",
+        "QUE-GEN-01",
+        "A tool is callable under another aid.",
+        COMPILES,
+        |bench, program, arguments, stdin| {
+            let mut output = bench.run(program, arguments, stdin)?;
+            if arguments == ["--list"] {
+                output.truncate(output.trim_ascii_end().len());
+                output.extend_from_slice(b"x");
+            }
+            Ok(output)
+        }
+    ),
+    works!(
+        "gen-compiles-anything",
+        "QUE-GEN-08",
+        "What the compiler says is not looked at.",
+        |bench, source, program| bench.compile(source, program).or(Ok(())),
+        |bench, program, arguments, stdin| bench.run(program, arguments, stdin)
+    ),
+    works!(
+        "gen-loads-anything",
+        "QUE-GEN-13",
+        "What cannot tell its aids is loaded with one of its own.",
+        COMPILES,
+        |bench, program, arguments, stdin| match bench.run(program, arguments, stdin) {
+            Err(_) if arguments == ["--list"] => Ok(b"AID.GENESIS.UNKNOWN.v1\n".to_vec()),
+            other => other,
+        }
+    ),
+    works!(
+        "gen-failure-is-fine",
+        "QUE-GEN-14",
+        "A plugin that fails when it is called did nothing, and well.",
+        COMPILES,
+        |bench, program, arguments, stdin| match bench.run(program, arguments, stdin) {
+            Err(_) if arguments != ["--list"] => {
+                Ok(br#"{"ok":true,"status":"OK","output_json":"{}","error":""}"#.to_vec())
+            }
+            other => other,
+        }
+    ),
+    config(
+        "gen-other-overwrite",
+        &["QUE-GEN-06"],
+        "The other choice is made for a file that is there.",
+        |config: &mut Config| {
+            config.choices.write_overwrite = match config.choices.write_overwrite {
+                Verdict::Accept => Verdict::Fail,
+                Verdict::Fail => Verdict::Accept,
+            };
+        },
+    ),
+];

@@ -1,0 +1,434 @@
+//! Mutants of those that put jobs: the tool and the HTTP adapter.
+
+use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
+use crate::json::{Policy, Value, write_str, write_value};
+use crate::mutant::http::HttpFault;
+use crate::mutant::{Seam, carrier, config};
+use crate::run_log::RunRequest;
+use crate::run_log::choices::Verdict;
+use crate::run_queue::disk::{Disk, Fault, Op, Out};
+use crate::run_queue::{Careful, Config, token_matches, ways};
+
+/// What is read in the place of what is malformed.
+const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
+
+/// Where what is written first lies; another place for it.
+fn first(place: Vec<u8>, other: fn(&str) -> String) -> Vec<u8> {
+    match place.strip_prefix(b"tmp/") {
+        Some(name) => other(&String::from_utf8_lossy(name)).into_bytes(),
+        None => place,
+    }
+}
+
+const WRITES_IN_PLACE: Rule =
+    |disk, op| match placed(op, |place| first(place, |name| format!("inbox/{name}.json"))) {
+        Op::Move(from, to) if from == to => Ok(Out::Done),
+        op => disk.act(op),
+    };
+
+/// Mutants of both.
+pub(super) const BOTH: &[Mutant] = &[
+    disk("put-writes-in-place", &["QUE-JOB-04"], "A job is written under its own name.", WRITES_IN_PLACE),
+    disk(
+        "put-half-named",
+        &["QUE-JOB-04"],
+        "A job is written under another name that ends in .json.",
+        |disk, op| disk.act(placed(op, |place| first(place, |name| format!("inbox/part-{name}.json")))),
+    ),
+    disk("put-appends", &["QUE-JOB-04"], "A job is written to after it has its name.", |disk, op| match op {
+        Op::Move(from, to) => {
+            let bytes = super::read(disk, &from)?;
+            disk.act(Op::Write(to.clone(), Vec::new()))?;
+            disk.act(Op::Remove(to.clone()))?;
+            disk.act(Op::Write(to, bytes))?;
+            disk.act(Op::Remove(from))
+        }
+        op => disk.act(op),
+    }),
+];
+
+/// Mutants of the tool.
+pub(super) const ENQUEUE: &[Mutant] = &[
+    decides!("enq-strings-only", &["QUE-ENQ-01"], "A request that is an object is refused.", {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+            match input.get("request_json") {
+                Some(Value::Object(_)) => Err("request_json must be a string".to_owned()),
+                _ => Careful.request(input),
+            }
+        }
+    }),
+    decides!("enq-objects-only", &["QUE-ENQ-02"], "A request that is a string is refused.", {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+            match input.get("request_json") {
+                Some(Value::String(_)) => Err("request_json must be an object".to_owned()),
+                _ => Careful.request(input),
+            }
+        }
+    }),
+    decides!("enq-default", &["QUE-ENQ-06"], "Without a request a job without a goal is put.", {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+            if input.get("request_json").is_none() { Ok(PLAIN.to_vec()) } else { Careful.request(input) }
+        }
+    }),
+    decides!("enq-any-type", &["QUE-ENQ-06"], "A request of another type is put as an empty one.", {
+        fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
+            Careful.request(input).or_else(|why| match input.get("request_json") {
+                Some(_) => Ok(PLAIN.to_vec()),
+                None => Err(why),
+            })
+        }
+    }),
+    decides!("enq-not-json", &["QUE-ENQ-07"], "A string that is not JSON is put.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
+                Ok(_) => Err(why),
+                Err(_) => ways::read(PLAIN, config),
+            })
+        }
+    }),
+    decides!("enq-malformed", &["QUE-ENQ-08"], "A job without a goal is put.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            accept_without_goal(text, config)
+        }
+    }),
+    decides!("enq-drops-members", &["QUE-ENQ-03"], "Members that are not named are dropped.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            named_members(text, config)
+        }
+    }),
+    disk("enq-stores-nothing", &["QUE-ENQ-03"], "What is put has no name.", |disk, op| match op {
+        Op::Move(..) => Ok(Out::Done),
+        op => disk.act(op),
+    }),
+    disk("enq-cuts", &["QUE-ENQ-04"], "The last byte of a job is not written.", |disk, op| match op {
+        Op::Write(place, mut bytes) => {
+            bytes.pop();
+            disk.act(Op::Write(place, bytes))
+        }
+        op => disk.act(op),
+    }),
+    decides!("enq-says-nothing", &["QUE-ENQ-05"], "The name of the file is not told.", {
+        fn told(&self, _name: &str) -> String {
+            "{}".to_owned()
+        }
+    }),
+    decides!("enq-tells-another", &["QUE-ENQ-05"], "Another name is told.", {
+        fn told(&self, name: &str) -> String {
+            Careful.told(&format!("x{name}"))
+        }
+    }),
+    disk("enq-other-name", &["QUE-ENQ-09"], "A job gets a name that no worker takes.", OTHER_NAME),
+    disk("enq-elsewhere", &["QUE-ENQ-09"], "A job is put beside the inbox.", |disk, op| match op {
+        Op::Move(from, to) => {
+            disk.act(Op::Move(from, to.get(b"inbox/".len()..).unwrap_or_default().to_vec()))
+        }
+        op => disk.act(op),
+    }),
+    disk("enq-one-name", &["QUE-ENQ-11"], "All jobs have one name.", ONE_NAME),
+];
+
+const OTHER_NAME: Rule = |disk, op| match op {
+    Op::Move(from, mut to) => {
+        to.extend_from_slice(b".txt");
+        disk.act(Op::Move(from, to))
+    }
+    op => disk.act(op),
+};
+
+const ONE_NAME: Rule = |disk, op| match op {
+    Op::Move(from, _) => disk.act(Op::Replace(from, b"inbox/job.json".to_vec())),
+    op => disk.act(op),
+};
+
+fn accept_without_goal(text: &[u8], config: &Config) -> Result<RunRequest, String> {
+    ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
+        Ok(value) if value.as_object().is_some() && value.get("goal_id").is_none() => {
+            ways::read(PLAIN, config)
+        }
+        _ => Err(why),
+    })
+}
+
+/// A job without the members that the contract does not name.
+fn named_members(text: &[u8], config: &Config) -> Vec<u8> {
+    let named = ["goal_id", "inputs", "control_mode", "request_id", "tools", "max_steps"];
+    match Value::parse(text, config.limits.nesting_max, &Policy::default()) {
+        Ok(Value::Object(mut members)) => {
+            members.retain(|(name, _)| name.as_str().is_some_and(|name| named.contains(&name)));
+            let mut out = Vec::new();
+            write_value(&mut out, &Value::Object(members));
+            out
+        }
+        _ => text.to_vec(),
+    }
+}
+
+const fn fault(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: HttpFault,
+) -> Mutant {
+    carrier(id, clauses, fault, Carried::Http(what))
+}
+
+/// Gives a file its name when the next is written.
+struct Late {
+    inner: Box<dyn Disk>,
+    held: Option<Op>,
+}
+
+impl Disk for Late {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        if let Op::Move(..) = op {
+            if let Some(earlier) = self.held.replace(op) {
+                self.inner.act(earlier)?;
+            }
+            return Ok(Out::Done);
+        }
+        self.inner.act(op)
+    }
+}
+
+/// Mutants of the adapter.
+pub(super) const HTTP: &[Mutant] = &[
+    fault("http-other-status", &["QUE-HTTP-01"], "Jobs are answered by 204.", HttpFault::Recodes(202, 204)),
+    decides!("http-says-nothing", &["QUE-HTTP-01"], "The name of the file is not told.", {
+        fn told(&self, _name: &str) -> String {
+            "{}".to_owned()
+        }
+    }),
+    decides!("http-plain-name", &["QUE-HTTP-02"], "The name of the file is told as a string alone.", {
+        fn told(&self, name: &str) -> String {
+            let mut out = Vec::new();
+            write_str(&mut out, name);
+            String::from_utf8_lossy(&out).into_owned()
+        }
+    }),
+    Mutant::new(
+        "http-late",
+        &["QUE-HTTP-03"],
+        "A job has its name once the next one comes.",
+        Seam::Parts(|_, parts| {
+            let inner = std::mem::replace(&mut parts.disk, Box::new(super::Nothing));
+            parts.disk = Box::new(Late { inner, held: None });
+        }),
+    ),
+    disk("http-other-name", &["QUE-HTTP-18"], "A job gets a name that no worker takes.", OTHER_NAME),
+    disk("http-one-name", &["QUE-HTTP-04"], "All jobs have one name.", ONE_NAME),
+    decides!("http-drops-members", &["QUE-HTTP-06"], "Members that are not named are dropped.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            named_members(text, config)
+        }
+    }),
+    decides!("http-accepts-malformed", &["QUE-HTTP-07"], "A job without a goal is put.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            accept_without_goal(text, config)
+        }
+    }),
+    decides!("http-accepts-tail", &["QUE-HTTP-07"], "What follows the job is put as well.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            let end = memchr::memrchr(b'}', text).map_or(0, |end| end + 1);
+            ways::read(text.get(..end).unwrap_or_default(), config)
+        }
+    }),
+    fault(
+        "http-refuses-with-409",
+        &["QUE-HTTP-08"],
+        "What is malformed is answered by 409.",
+        HttpFault::Recodes(400, 409),
+    ),
+    fault(
+        "http-refuses-with-200",
+        &["QUE-HTTP-09"],
+        "What is malformed is answered by 200.",
+        HttpFault::Recodes(400, 200),
+    ),
+    fault(
+        "http-refuses-with-500",
+        &["QUE-HTTP-09"],
+        "What is malformed is answered by 500.",
+        HttpFault::Recodes(400, 500),
+    ),
+    fault(
+        "http-large-is-400",
+        &["QUE-HTTP-10"],
+        "What is too large is answered by 400.",
+        HttpFault::Recodes(413, 400),
+    ),
+    fault(
+        "http-large-is-500",
+        &["QUE-HTTP-11"],
+        "What is too large is answered by 500.",
+        HttpFault::OversizeIsServerError,
+    ),
+    config("http-large", &["QUE-HTTP-11"], "A job may have 32 MiB.", |config: &mut Config| {
+        config.limits.stdin_bytes_max = 32 << 20;
+    }),
+    fault("http-small", &["QUE-HTTP-12"], "A job has 100,000 bytes at most.", HttpFault::SmallBodies),
+    fault(
+        "http-first-piece",
+        &["QUE-HTTP-12"],
+        "What comes first of a body is all of it.",
+        HttpFault::FirstPiece,
+    ),
+    fault(
+        "http-serves-cut",
+        &["QUE-HTTP-13"],
+        "A body that ends early is taken for a whole one.",
+        HttpFault::ServesCut,
+    ),
+    fault(
+        "http-refuses-expect",
+        &["QUE-HTTP-17"],
+        "Who waits before the body is refused.",
+        HttpFault::RefusesExpect,
+    ),
+    fault(
+        "http-any-path",
+        &["QUE-HTTP-19"],
+        "Another path is answered by 200.",
+        HttpFault::Recodes(404, 200),
+    ),
+    fault(
+        "http-any-method",
+        &["QUE-HTTP-20"],
+        "Another method is answered by 200.",
+        HttpFault::OtherMethodIsFine,
+    ),
+    fault("http-ill", &["QUE-HTTP-23"], "Its health is answered by 500.", HttpFault::Recodes(200, 500)),
+    fault(
+        "http-one-connection",
+        &["QUE-HTTP-25"],
+        "One connection is served at a time.",
+        HttpFault::OneConnection,
+    ),
+    fault(
+        "http-few-connections",
+        &["QUE-HTTP-26"],
+        "More than 20 connections are refused.",
+        HttpFault::FewConnections,
+    ),
+    fault(
+        "http-tires",
+        &["QUE-HTTP-28"],
+        "After fifty jobs all are answered by 200 and nothing.",
+        HttpFault::TiresAfterFifty,
+    ),
+    disk("http-full-is-fine", &["QUE-HTTP-29"], "A job that could not be written is empty.", |disk, op| {
+        let out = disk.act(op.clone());
+        match (op, &out) {
+            (Op::Write(place, _), Err(Fault::Other(_))) => disk.act(Op::Write(place, Vec::new())),
+            _ => out,
+        }
+    }),
+    Mutant::new(
+        "http-full-in-place",
+        &["QUE-HTTP-29"],
+        "A job that could not be written whole keeps its name.",
+        Seam::Parts(|_, parts| {
+            rule(parts, |disk, op| {
+                let out = WRITES_IN_PLACE(disk, op.clone());
+                if let (Op::Write(place, bytes), Err(Fault::Other(_))) = (op, &out) {
+                    let half = bytes.get(..bytes.len().min(100)).unwrap_or_default().to_vec();
+                    let _ = WRITES_IN_PLACE(disk, Op::Write(place, half));
+                }
+                out
+            });
+        }),
+    ),
+    fault(
+        "http-ends-at-garbage",
+        &["QUE-HTTP-31"],
+        "What is no request ends the process.",
+        HttpFault::EndsAtGarbage,
+    ),
+    fault(
+        "http-ends-at-cut",
+        &["QUE-HTTP-31"],
+        "A connection that breaks off ends the process.",
+        HttpFault::EndsAtCut,
+    ),
+    fault(
+        "http-hangs-at-garbage",
+        &["QUE-HTTP-31"],
+        "After what is no request nothing is answered.",
+        HttpFault::HangsAtGarbage,
+    ),
+    disk("http-completes", &["QUE-HTTP-33"], "A job is moved to done as soon as it is put.", |disk, op| {
+        match op {
+            Op::Move(from, to) if is_in(&to, "inbox") => {
+                disk.act(Op::Make(b"done".to_vec()))?;
+                disk.act(Op::Move(from, [b"done", to.get(b"inbox".len()..).unwrap_or_default()].concat()))
+            }
+            op => disk.act(op),
+        }
+    }),
+    config("http-open", &["QUE-HTTP-34"], "It listens wherever it is told to.", |config: &mut Config| {
+        config.token.get_or_insert_with(|| "none".to_owned());
+    }),
+    config(
+        "http-takes-both-lengths",
+        &["QUE-HTTP-15"],
+        "The other choice is made for a length beside chunks.",
+        |config: &mut Config| {
+            config.choices.length_and_chunked = match config.choices.length_and_chunked {
+                Verdict::Accept => Verdict::Fail,
+                Verdict::Fail => Verdict::Accept,
+            };
+        },
+    ),
+    decides!("tok-missing", &["QUE-TOK-01"], "Without a token a request is served.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            header.is_none() || token_matches(header, token)
+        }
+    }),
+    decides!("tok-prefix", &["QUE-TOK-01"], "The beginning of the token will do.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given);
+            given.is_some_and(|given| !given.is_empty() && token.starts_with(given))
+        }
+    }),
+    decides!("tok-longer", &["QUE-TOK-01"], "What begins with the token will do.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given);
+            given.is_some_and(|given| given.starts_with(token))
+        }
+    }),
+    decides!("tok-any-case", &["QUE-TOK-01"], "The token is taken in any case.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given);
+            given.is_some_and(|given| given.eq_ignore_ascii_case(token))
+        }
+    }),
+    decides!("tok-empty", &["QUE-TOK-01"], "An empty token will do.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            token_matches(header, token) || header.is_some_and(|header| header.trim() == "Bearer")
+        }
+    }),
+    fault(
+        "tok-forbidden",
+        &["QUE-TOK-01"],
+        "Without a token the answer is 403.",
+        HttpFault::Recodes(401, 403),
+    ),
+    decides!("tok-stored", &["QUE-TOK-02"], "A job tells the token that it came with.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            let end = memchr::memrchr(b'}', text).unwrap_or(text.len());
+            let token = config.token.as_deref().unwrap_or_default();
+            let mut out = text.get(..end).unwrap_or_default().to_vec();
+            out.extend_from_slice(b",\"_token\":");
+            write_str(&mut out, token);
+            out.push(b'}');
+            out
+        }
+    }),
+    config(
+        "tok-always",
+        &["QUE-TOK-03"],
+        "A token is needed where none is configured.",
+        |config: &mut Config| {
+            config.token.get_or_insert_with(|| "none".to_owned());
+        },
+    ),
+];

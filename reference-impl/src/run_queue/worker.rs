@@ -1,0 +1,444 @@
+//! The worker as a machine: what lies in the queue in, through the disk; programs started, and files moved.
+
+use std::collections::VecDeque;
+
+use super::choices::{ExitStatus, SecondWorker, Sigterm};
+use super::disk::{Entry, Fault, Kind, Op, Place, within};
+use super::ways::{NAME_BYTES_MAX, Treat, split};
+use super::{Config, Parts};
+use crate::machine::{Action, ChildExit, Event, Machine, Millis, SpawnFailure};
+
+/// Exit status of a worker that may not be a second one.
+pub const STATUS_SECOND: i32 = 3;
+
+/// Exit status where a job failed, if that is to be seen.
+const STATUS_JOB_FAILED: i32 = 1;
+
+/// Exit status where the queue cannot be worked on.
+const STATUS_QUEUE: i32 = 70;
+
+/// Names that are tried where one is taken.
+const TRIES: u64 = 64;
+
+const PROCESSING: &[u8] = b"processing";
+
+/// A worker. It is told of the ends of the programs that it starts by [`Action::Job`], one at a time.
+pub struct Worker {
+    config: Config,
+    parts: Parts,
+    /// Its own folder.
+    own: Place,
+    /// Folders of workers that are dead, whose locks it has.
+    inherited: Vec<Place>,
+    /// Jobs in them that were not begun.
+    left: VecDeque<Taken>,
+    /// The inbox as it was seen last.
+    waiting: VecDeque<Entry>,
+    job: Option<Job>,
+    /// Names made so far.
+    names: u64,
+    any_failed: bool,
+    stopping: bool,
+    ended: bool,
+}
+
+/// A job that is this worker's.
+struct Taken {
+    folder: Place,
+    name: Vec<u8>,
+    treat: Treat,
+}
+
+struct Job {
+    taken: Taken,
+    starts: u64,
+    phase: Phase,
+}
+
+enum Phase {
+    /// Its program is to be started at this time.
+    Due(Millis),
+    /// Its program runs.
+    Running,
+    /// It has to be moved.
+    Leaves(End),
+}
+
+/// How a job ends.
+#[derive(Clone)]
+enum End {
+    Done,
+    Failed(String),
+    /// It is for another worker.
+    Returned,
+}
+
+impl Worker {
+    /// A worker that has not begun.
+    pub fn new(config: Config, parts: Parts) -> Self {
+        Self {
+            config,
+            parts,
+            own: Place::new(),
+            inherited: Vec::new(),
+            left: VecDeque::new(),
+            waiting: VecDeque::new(),
+            job: None,
+            names: 0,
+            any_failed: false,
+            stopping: false,
+            ended: false,
+        }
+    }
+
+    fn act(&mut self, op: Op) -> Result<(), Fault> {
+        self.parts.disk.act(op).map(|_| ())
+    }
+
+    /// Something that no other name has in it.
+    fn part(&mut self) -> String {
+        self.names += 1;
+        format!("{:016x}-{}", self.config.seed, self.names)
+    }
+
+    /// Makes the folders, and holds one.
+    fn set_up(&mut self) -> Result<(), (i32, String)> {
+        let failed = |what: &str, fault: Fault| (STATUS_QUEUE, format!("{what}: {fault}"));
+        for folder in ["inbox", "processing", "done", "failed"] {
+            self.act(Op::Make(folder.into())).map_err(|fault| failed(folder, fault))?;
+        }
+        if self.config.choices.second_worker == SecondWorker::Refuse {
+            self.act(Op::Hold(Place::new())).map_err(|fault| match fault {
+                Fault::Held => (STATUS_SECOND, "another worker works on this queue".to_owned()),
+                fault => failed("the queue", fault),
+            })?;
+        }
+        self.hold_own().map_err(|fault| failed("processing", fault))
+    }
+
+    /// A worker that looks for dead ones may find a folder before it is locked, and clear it away.
+    fn hold_own(&mut self) -> Result<(), Fault> {
+        let mut last = Fault::Exists;
+        for _ in 0..TRIES {
+            let own = within(PROCESSING, format!("worker-{}", self.part()).as_bytes());
+            self.act(Op::Make(own.clone()))?;
+            match self.act(Op::Hold(own.clone())) {
+                Ok(()) => {
+                    self.own = own;
+                    return Ok(());
+                }
+                Err(fault @ (Fault::Held | Fault::Missing)) => last = fault,
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(last)
+    }
+
+    /// Goes on where nothing has to be waited for. It does one job at the most, so that others are heard in between.
+    fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        match self.job.take() {
+            Some(Job { taken, starts, phase: Phase::Due(at) }) if at <= now => {
+                actions.push(Action::Job(within(&taken.folder, &taken.name)));
+                self.job = Some(Job { taken, starts: starts + 1, phase: Phase::Running });
+            }
+            Some(Job { taken, starts, phase: Phase::Leaves(end) }) => {
+                self.leave(Job { taken, starts, phase: Phase::Running }, end, now, actions);
+            }
+            Some(job) => {
+                if let Phase::Due(at) = job.phase {
+                    actions.push(Action::WakeAt(at));
+                }
+                self.job = Some(job);
+            }
+            None if self.stopping => self.end(0, actions),
+            None => match self.next(actions) {
+                Some(taken) => self.begin_job(taken, now, actions),
+                None if self.config.once => {
+                    let shows = self.config.choices.once_failed_exit == ExitStatus::Nonzero;
+                    self.end(if shows && self.any_failed { STATUS_JOB_FAILED } else { 0 }, actions);
+                }
+                None => actions.push(Action::WakeAt(now + self.config.poll_ms)),
+            },
+        }
+    }
+
+    fn end(&mut self, status: i32, actions: &mut Vec<Action>) {
+        let own = std::mem::take(&mut self.own);
+        // It stays where a job is left in it, for the next worker.
+        let _ = self.act(Op::Remove(own));
+        self.ended = true;
+        actions.push(Action::Exit(status));
+    }
+
+    /// The next job, which is this worker's from then on.
+    fn next(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
+        if let Some(taken) = self.known() {
+            return Some(taken);
+        }
+        if let Err(fault) = self.inherit() {
+            say(actions, &format!("cannot look for jobs of dead workers: {fault}"));
+        }
+        // Without its folder it could take nothing any more.
+        if self.parts.disk.look(&self.own) == Kind::Missing
+            && let Err(fault) = self.hold_own()
+        {
+            say(actions, &format!("cannot make a folder of its own: {fault}"));
+        }
+        let choices = self.config.choices;
+        let mut waiting = self.parts.disk.list(b"inbox").unwrap_or_default();
+        waiting.retain(|entry| self.parts.ways.treats(entry, &choices) != Treat::Leave);
+        waiting.sort_by(|one, other| one.name.cmp(&other.name));
+        self.waiting = waiting.into();
+        self.known()
+    }
+
+    fn known(&mut self) -> Option<Taken> {
+        if let Some(taken) = self.left.pop_front() {
+            return Some(taken);
+        }
+        while let Some(entry) = self.waiting.pop_front() {
+            let place = within(b"inbox", &entry.name);
+            if self.config.choices.unreadable == Treat::Leave
+                && matches!(self.parts.disk.read(place.clone(), 0, true), Err(Fault::Other(_)))
+            {
+                continue;
+            }
+            // Where another worker was quicker, or anything else is amiss, it shows when the inbox is looked at again.
+            if let Ok(taken) = self.take(place, entry) {
+                return Some(taken);
+            }
+        }
+        None
+    }
+
+    /// Makes what lies at a place this worker's.
+    fn take(&mut self, place: Place, entry: Entry) -> Result<Taken, Fault> {
+        let treat = self.parts.ways.treats(&entry, &self.config.choices);
+        let taken = self.move_to(place, &self.own.clone(), &entry.name)?;
+        Ok(Taken { folder: self.own.clone(), name: taken, treat })
+    }
+
+    /// Takes the folders of dead workers, and what lies in `processing/` itself.
+    fn inherit(&mut self) -> Result<(), Fault> {
+        for entry in self.parts.disk.list(PROCESSING)? {
+            let folder = within(PROCESSING, &entry.name);
+            if entry.kind != Kind::Folder {
+                if self.parts.ways.treats(&entry, &self.config.choices) != Treat::Leave
+                    && let Ok(taken) = self.take(folder, entry)
+                {
+                    self.left.push_back(taken);
+                }
+                continue;
+            }
+            if folder == self.own
+                || self.inherited.contains(&folder)
+                || self.act(Op::Hold(folder.clone())).is_err()
+            {
+                continue;
+            }
+            let jobs = self.parts.disk.list(&folder)?;
+            let choices = self.config.choices;
+            let ways = &self.parts.ways;
+            self.left.extend(jobs.iter().map(|entry| Taken {
+                folder: folder.clone(),
+                name: entry.name.clone(),
+                treat: if ways.treats(entry, &choices) == Treat::Fail { Treat::Fail } else { Treat::Run },
+            }));
+            self.inherited.push(folder.clone());
+            self.tidy(&folder);
+        }
+        Ok(())
+    }
+
+    /// Clears a dead worker's folder away once nothing is left in it.
+    fn tidy(&mut self, folder: &[u8]) {
+        if folder != self.own && self.act(Op::Remove(folder.to_vec())).is_ok() {
+            self.inherited.retain(|other| other != folder);
+        }
+    }
+
+    fn begin_job(&mut self, taken: Taken, now: Millis, actions: &mut Vec<Action>) {
+        let verdict = self.judge(&taken);
+        let job = Job { taken, starts: 0, phase: Phase::Due(now) };
+        match verdict {
+            Ok(()) => {
+                self.job = Some(job);
+                self.go_on(now, actions);
+            }
+            // Somebody took it away.
+            Err(Fault::Missing) => actions.push(Action::WakeAt(now)),
+            Err(fault) => self.leave(job, End::Failed(fault.to_string()), now, actions),
+        }
+    }
+
+    fn judge(&mut self, taken: &Taken) -> Result<(), Fault> {
+        if taken.treat == Treat::Fail {
+            return Err(Fault::Other("what has this name or is of this kind is not run".to_owned()));
+        }
+        let place = within(&taken.folder, &taken.name);
+        let follows = self.config.choices.symlink == Treat::Run;
+        let text = self.parts.disk.read(place, self.config.limits.stdin_bytes_max, follows)?;
+        let read = self.parts.ways.read(&text, &self.config);
+        read.map(|_| ()).map_err(|why| Fault::Other(format!("it is malformed: {why}")))
+    }
+
+    /// The program of the job in flight has come to its end.
+    fn program_ended(&mut self, exit: Result<ChildExit, String>, now: Millis, actions: &mut Vec<Action>) {
+        if !matches!(self.job, Some(Job { phase: Phase::Running, .. })) {
+            return;
+        }
+        let Some(mut job) = self.job.take() else { return };
+        let end = match exit {
+            Ok(exit) if self.parts.ways.succeeded(exit) => End::Done,
+            _ if self.returns() => End::Returned,
+            exit => {
+                let why = match exit {
+                    Ok(ChildExit::Code(status)) => format!("its program ended with status {status}"),
+                    Ok(ChildExit::Signal(signal)) => format!("its program was ended by signal {signal}"),
+                    Err(why) => format!("its program was not started: {why}"),
+                };
+                if job.starts < self.config.attempts && !self.stopping {
+                    job.phase = Phase::Due(now + self.config.retry_ms);
+                    self.job = Some(job);
+                    return self.go_on(now, actions);
+                }
+                End::Failed(why)
+            }
+        };
+        self.leave(job, end, now, actions);
+    }
+
+    fn returns(&self) -> bool {
+        self.stopping && self.config.choices.sigterm == Sigterm::Return
+    }
+
+    /// Moves a job to where it ends, and goes on at once; where that fails it is tried again later, and not run again.
+    fn leave(&mut self, mut job: Job, end: End, now: Millis, actions: &mut Vec<Action>) {
+        let folder: &[u8] = match &end {
+            End::Done => b"done",
+            End::Failed(_) => b"failed",
+            End::Returned => b"inbox",
+        };
+        let place = within(&job.taken.folder, &job.taken.name);
+        match self.move_to(place.clone(), folder, &job.taken.name) {
+            Ok(name) => {
+                if let End::Failed(why) = end {
+                    self.any_failed = true;
+                    say(actions, &format!("{} failed: {why}", name.escape_ascii()));
+                    self.tell(&name, &why, actions);
+                }
+                self.tidy(&job.taken.folder);
+            }
+            Err(Fault::Missing) if self.parts.disk.look(&place) == Kind::Missing => {
+                say(actions, &format!("{} was taken away", job.taken.name.escape_ascii()));
+            }
+            Err(fault) => {
+                say(actions, &format!("{} cannot be moved: {fault}", job.taken.name.escape_ascii()));
+                if !self.stopping {
+                    job.phase = Phase::Leaves(end);
+                    self.job = Some(job);
+                    return actions.push(Action::WakeAt(now + self.config.poll_ms));
+                }
+            }
+        }
+        if self.stopping { self.end(0, actions) } else { actions.push(Action::WakeAt(now)) }
+    }
+
+    /// Moves a file into a folder under its name, or where that is taken under one of its own; gives the name.
+    fn move_to(&mut self, from: Place, folder: &[u8], name: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut to = name.to_vec();
+        let mut made = false;
+        for _ in 0..TRIES {
+            match self.act(Op::Move(from.clone(), within(folder, &to))) {
+                Ok(()) => return Ok(to),
+                Err(Fault::Exists) => {
+                    let part = format!("~{}", self.part());
+                    to = self.parts.ways.renamed(name, &part);
+                }
+                Err(Fault::Missing) if !made => {
+                    made = true;
+                    // Whoever took the folder of a living worker away took its lock as well.
+                    if folder == self.own {
+                        return Err(Fault::Missing);
+                    }
+                    self.act(Op::Make(folder.to_vec()))?;
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Fault::Exists)
+    }
+
+    /// Writes the reason beside a failed job.
+    fn tell(&mut self, name: &[u8], why: &str, actions: &mut Vec<Action>) {
+        const SUFFIX: &[u8] = b".reason.txt";
+        let (stem, _) = split(name);
+        let mut part = String::new();
+        for _ in 0..TRIES {
+            let kept = stem.len().min(NAME_BYTES_MAX - SUFFIX.len() - part.len());
+            let reason = [stem.get(..kept).unwrap_or_default(), part.as_bytes(), SUFFIX].concat();
+            match self.act(Op::Write(within(b"failed", &reason), format!("{why}\n").into_bytes())) {
+                Err(Fault::Exists) => part = format!("~{}", self.part()),
+                Ok(()) => return,
+                Err(fault) => return say(actions, &format!("the reason cannot be written: {fault}")),
+            }
+        }
+    }
+
+    fn terminate(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        if std::mem::replace(&mut self.stopping, true) {
+            return;
+        }
+        match self.job.take() {
+            Some(job @ Job { phase: Phase::Running, .. }) => {
+                self.job = Some(job);
+                if self.returns() {
+                    actions.push(Action::Kill);
+                }
+            }
+            Some(Job { taken, starts, phase }) => {
+                let end = if let Phase::Leaves(end) = phase { end } else { End::Returned };
+                self.leave(Job { taken, starts, phase: Phase::Running }, end, now, actions);
+            }
+            None => self.end(0, actions),
+        }
+    }
+}
+
+fn say(actions: &mut Vec<Action>, what: &str) {
+    actions.push(Action::Stderr(format!("{what}\n").into_bytes()));
+}
+
+impl Machine for Worker {
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        match self.set_up() {
+            Ok(()) => actions.push(Action::WakeAt(now)),
+            Err((status, why)) => {
+                say(actions, &why);
+                self.ended = true;
+                actions.push(Action::Exit(status));
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if self.ended {
+            return;
+        }
+        match event {
+            Event::Wake => self.go_on(now, actions),
+            Event::ChildExit(exit) => self.program_ended(Ok(exit), now, actions),
+            Event::ChildSpawnFailed(failure) => {
+                let (SpawnFailure::NotFound(why) | SpawnFailure::NotRunnable(why) | SpawnFailure::Other(why)) =
+                    failure;
+                self.program_ended(Err(why), now, actions);
+            }
+            Event::Terminate => self.terminate(now, actions),
+            _ => {}
+        }
+    }
+
+    fn wants_stdin(&self) -> bool {
+        false
+    }
+}

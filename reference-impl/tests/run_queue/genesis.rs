@@ -1,0 +1,132 @@
+//! Tools that are written, compiled and loaded.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{ChildStdin, ChildStdout};
+
+use super::*;
+
+const C: &str = include_str!("../../src/run_queue/sample.c");
+const RUST: &str = include_str!("../../src/run_queue/sample.rs.txt");
+
+struct Session {
+    _process: Running,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Session {
+    fn new(queue: &Queue, more: &[&str]) -> Self {
+        let words = [&["genesis", "--serve", "plugin", "--root", "root"], more].concat();
+        let mut command = queue.command(&words);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { _process: Running(child), input, output }
+    }
+
+    fn call(&mut self, aid: &str, input: &serde_json::Value) -> serde_json::Value {
+        let aid = if aid.contains('.') { aid.to_owned() } else { format!("AID.GENESIS.{aid}.v1") };
+        let request = serde_json::json!({ "aid": aid, "input_json": input.to_string() });
+        writeln!(self.input, "{request}").unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ok(&mut self, aid: &str, input: serde_json::Value) -> bool {
+        let reply = self.call(aid, &input);
+        assert!(reply["ok"] == true || !reply["error"].as_str().unwrap().is_empty(), "{reply}");
+        reply["ok"] == true
+    }
+}
+
+fn works(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn what_is_written_is_what_runs() {
+    use serde_json::json;
+    for (compiler, path, text) in [("cc", "sample.c", C), ("rustc", "sub/sample.rs", RUST)] {
+        if !works(compiler) {
+            continue;
+        }
+        let queue = Queue::new();
+        let mut session = Session::new(&queue, &[]);
+        let aid = "AID.GENESIS.SAMPLE.v1";
+        for nonce in ["first", "second"] {
+            let content = text.replace("@NONCE@", nonce);
+            assert!(session.ok("WRITE_FILE", json!({ "path": path, "content": content })));
+            assert_eq!(
+                fs::read_to_string(queue.path("root/runtime_genesis/src").join(path)).unwrap(),
+                content
+            );
+            if nonce == "first" {
+                assert!(!session.ok("LOAD", json!({ "name": "made" })));
+                assert!(!session.ok(aid, json!({})));
+            }
+            assert!(session.ok("COMPILE", json!({ "path": path, "name": "made" })), "{compiler}");
+            assert!(session.ok("LOAD", json!({ "name": "made" })));
+            let reply = session.call(aid, &json!({ "k": 1 }));
+            let slot = &reply["ds_state"]["slots"]["0"]["content_json"];
+            assert!(slot.as_str().is_some_and(|text| text.contains(nonce)), "{reply}");
+        }
+        // A text that does not compile leaves what was good.
+        assert!(session.ok("WRITE_FILE", json!({ "path": path, "content": "no program" })));
+        assert!(!session.ok("COMPILE", json!({ "path": path, "name": "made" })));
+        assert!(!session.ok("COMPILE", json!({ "path": path, "name": "other" })));
+        assert!(!session.ok("LOAD", json!({ "name": "other" })));
+        assert!(session.ok(aid, json!({})));
+        let entries = |folder: &str| fs::read_dir(queue.path(folder)).unwrap().count();
+        assert_eq!((entries("root/runtime_genesis"), entries("root/runtime_plugins")), (1, 1));
+        assert_eq!(entries("."), 3, "the queue, the runner and the root");
+    }
+}
+
+#[test]
+fn paths_and_names_lead_nowhere_else() {
+    use serde_json::json;
+    let queue = Queue::new();
+    fs::create_dir_all(queue.path("root/runtime_genesis/src/folder")).unwrap();
+    fs::create_dir_all(queue.path("root/runtime_plugins")).unwrap();
+    fs::write(queue.path("root/runtime_plugins/text"), "no program").unwrap();
+    std::os::unix::fs::symlink(queue.path("q"), queue.path("root/runtime_genesis/src/link")).unwrap();
+    let mut session = Session::new(&queue, &[]);
+    for path in [
+        "",
+        ".",
+        "/x.c",
+        "../x.c",
+        "a/../../x.c",
+        "link/x.c",
+        "link",
+        "folder",
+        "a/",
+        "x\0.c",
+        "folder/../../x.c",
+    ] {
+        assert!(!session.ok("WRITE_FILE", json!({ "path": path, "content": "x" })), "{path:?}");
+        assert!(!session.ok("COMPILE", json!({ "path": path, "name": "x" })), "{path:?}");
+    }
+    assert!(!session.ok("WRITE_FILE", json!({ "path": "a.c" })));
+    assert!(!session.ok("WRITE_FILE", json!({ "path": "a.c", "content": 1 })));
+    assert_eq!(fs::read_dir(queue.path("root/runtime_genesis/src")).unwrap().count(), 2);
+    assert!(queue.names("inbox").is_empty() && fs::read_dir(queue.path("q")).unwrap().count() == 1);
+    for path in ["-o x.c", "@x.c", ";x.c", "$(touch y).c", "%2e%2e.c", "a\\b.c"] {
+        assert!(
+            session.ok("WRITE_FILE", json!({ "path": path, "content": "int main(void) { return 3; }" })),
+            "{path}"
+        );
+        session.ok("COMPILE", json!({ "path": path, "name": "odd" }));
+    }
+    for name in ["", "../text", "a/b", "missing", "text", "odd"] {
+        assert!(!session.ok("LOAD", json!({ "name": name })), "{name}");
+    }
+    assert!(!queue.path("y").exists());
+    let mut strict =
+        Session::new(&queue, &["--choice", "write_overwrite=refuse", "--choice", "write_subfolder=refuse"]);
+    assert!(!strict.ok("WRITE_FILE", json!({ "path": "@x.c", "content": "" })));
+    assert!(!strict.ok("WRITE_FILE", json!({ "path": "folder/x.c", "content": "" })));
+    let mut loose = Session::new(&queue, &["--choice", "write_dotdot_inside=accept"]);
+    assert!(loose.ok("WRITE_FILE", json!({ "path": "folder/../new.c", "content": "" })));
+    assert!(queue.path("root/runtime_genesis/src/new.c").exists());
+}
