@@ -96,6 +96,11 @@ pub trait Front: Send + Sync {
         (CONNECTIONS_MAX, false)
     }
 
+    /// Bytes of a body that are kept.
+    fn body_bytes_max(&self, bytes_max: usize) -> usize {
+        bytes_max
+    }
+
     /// Is told of a connection that ended within a request, with what came of it behind its head; gives what is to be
     /// answered in its place.
     fn broken_off(&self, _so_far: Option<HttpRequest>) -> Option<HttpRequest> {
@@ -140,6 +145,7 @@ pub fn serve(
     if let Ok(address) = listener.local_addr() {
         complain(&format!("{name}: listening on http://{address}/"));
     }
+    let body_bytes_max = front.body_bytes_max(body_bytes_max);
     let caps =
         HttpCaps { head_bytes_max: HEAD_BYTES_MAX, body_bytes_max, discard_bytes_max: DISCARD_BYTES_MAX };
     let server = Arc::new(Shared { service, front, caps, connections: AtomicUsize::new(0) });

@@ -53,6 +53,8 @@ pub enum HttpFault {
     EndsAtCut,
     /// Bodies of more than 100,000 bytes are answered 413.
     SmallBodies,
+    /// Bodies that are too large are held whole before they are refused.
+    HoldsBodies,
     /// A content type with a parameter is answered 415.
     ExactType,
     /// After fifty messages nothing is answered but by an empty body.

@@ -1,8 +1,8 @@
 //! Mutants of the service: of what is posted to it, of what it answers, of its timeouts, and of what carries both.
 
-use super::edit::{remove, slot};
+use super::edit::{NESTING_MAX, remove, slot};
 use super::{Edit, Mutant};
-use crate::json::{Text, Value};
+use crate::json::{Policy, Text, Value, write_value};
 use crate::mutant::http::HttpFault;
 use crate::mutant::{carrier, config};
 use crate::python_tool::Config;
@@ -55,6 +55,27 @@ pub const MUTANTS: &[Mutant] = table! {
     "service-has-short-timeouts" ["PT-SRV-12"] "A tool has a tenth of its time." => Edit::Posted(|request| {
         if let Some(given) = request.get("timeout_ms").and_then(Value::as_i64).filter(|given| *given > 10) {
             *slot(request, "timeout_ms") = Value::Number((given / 10).into());
+        }
+    });
+    "service-gives-half-the-time" ["PT-SRV-12"] "A tool has half of a timeout of some seconds." => Edit::Posted(|request| {
+        let given = request.get("timeout_ms").and_then(Value::as_i64);
+        if let Some(given) = given.filter(|given| (2_000..=9_000).contains(given)) {
+            *slot(request, "timeout_ms") = Value::Number((given / 2).into());
+        }
+    });
+    "service-counts-from-the-head" ["PT-SRV-12"] "The time of a tool begins when the head of the call has come." => Edit::Carried(|request| {
+        let body = request.body.as_deref().filter(|_| request.is_held_back);
+        let parsed = body.and_then(|body| Value::parse(body, NESTING_MAX, &Policy::default()).ok());
+        let Some(mut call) = parsed.filter(|call| call.get("timeout_ms").is_some()) else { return };
+        let left = slot(&mut call, "timeout_ms").as_i64().unwrap_or_default() - 1_000;
+        *slot(&mut call, "timeout_ms") = Value::Number(left.into());
+        let mut text = Vec::new();
+        write_value(&mut text, &call);
+        request.body = Some(text);
+    });
+    "service-blocks-with-403" ["PT-GUAR-01"] "What a guarantee forbids has status 403 and no reply." => Edit::Answered(|_, status, reply| {
+        if reply.get("error").and_then(|error| error.get("reason_code")).and_then(Value::as_str) == Some("guarantee_blocked") {
+            (*status, *reply) = (403, Value::Null);
         }
     });
     "service-succeeds-at-timeouts" ["PT-SRV-12"] "A tool whose time is over has the result {}." => Edit::Answered(|_, _, reply| {
@@ -125,6 +146,12 @@ pub const MUTANTS: &[Mutant] = table! {
         }
     });
     "handshake-has-no-version" ["PT-HS-03"] "`service_version` is missing." => Edit::Answered(|_, _, reply| remove(reply, "service_version"));
+    "handshake-fails-without-error" ["PT-HS-03"] "A handshake that fails has status 200 and no `error`." => Edit::Answered(|request, status, reply| {
+        if is_handshake(request) && reply.get("error").is_some() {
+            *status = 200;
+            remove(reply, "error");
+        }
+    });
     "handshake-lists-nothing" ["PT-HS-04"] "What is enforced is not listed." => Edit::Answered(|_, _, reply| {
         if reply.get("enforcement").is_some() {
             *slot(reply, "supported_guarantees") = Value::Object(Vec::new());
@@ -170,6 +197,24 @@ pub const CARRIED: &[Mutant] = &[
         &["PT-SRV-08"],
         "A refusal has status 500.",
         HttpFault::Recodes(400, 500),
+    ),
+    carrier(
+        "service-refuses-by-a-redirect",
+        &["PT-SRV-09"],
+        "A refusal has status 302.",
+        HttpFault::Recodes(400, 302),
+    ),
+    carrier(
+        "service-accepts-what-it-refuses",
+        &["PT-SRV-09"],
+        "A refusal has status 202.",
+        HttpFault::Recodes(400, 202),
+    ),
+    carrier(
+        "service-holds-bodies",
+        &["PT-SIZE-04"],
+        "A body that is too large is held whole before it is refused.",
+        HttpFault::HoldsBodies,
     ),
     carrier("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
     carrier("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
