@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::asking;
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -15,6 +16,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
+pub mod bench;
 pub mod caller;
 pub mod cases;
 pub mod config;
@@ -131,6 +133,10 @@ impl Boundary for Envelope {
             }
         }
         facts
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -15,6 +16,7 @@ use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
+pub mod bench;
 pub mod cases;
 pub mod config;
 pub mod expect;
@@ -98,6 +100,10 @@ impl Boundary for PythonTool {
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);
         facts
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
