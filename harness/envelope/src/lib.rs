@@ -11,6 +11,8 @@ use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
@@ -107,6 +109,17 @@ impl Boundary for Envelope {
         match is_asked(&transcript.plan) {
             true => caller::face::judge(transcript),
             false => face::judge(transcript),
+        }
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        // What a caller asks is its own affair, and what an engine makes of an envelope as well: whether it takes it is not.
+        match is_asked(&transcript.plan) {
+            true => Vec::new(),
+            false => exchanges::of(&face::Engine, transcript, |_, message| match message {
+                face::Message::Envelope { .. } => "an envelope".to_owned(),
+                face::Message::Refused(_) => "a refusal".to_owned(),
+            }),
         }
     }
 

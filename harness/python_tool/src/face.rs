@@ -12,6 +12,7 @@ use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Carried, Exchange};
 use peerproof_engine::lines::{self, Line};
+use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, KILL_GROUP, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
@@ -363,6 +364,21 @@ impl Face for Runner {
             http::concurrent,
             |_, heard| judge::not_kept(heard, http::KEEP_ALIVE),
         ]
+    }
+}
+
+/// A message without what makes no difference between peers: how they refuse, and in which words.
+pub fn compared(part: &Part<Runner>, message: &Message) -> String {
+    let may_be_refused = part.ways().any(|(_, way)| *way == Way::Refused);
+    match message {
+        Message::Success { result, .. } => format!("`ok` true, {}", canonical(result)),
+        Message::Failure { .. } | Message::Ended(_) | Message::Status(_) if may_be_refused => {
+            "a refusal".to_owned()
+        }
+        Message::Failure { kind, reason, .. } => format!("`ok` false, {kind}, reason_code {reason:?}"),
+        Message::Ended(_) => "no output".to_owned(),
+        Message::Status(status) => format!("status {status}"),
+        Message::Other { .. } => "another object".to_owned(),
     }
 }
 

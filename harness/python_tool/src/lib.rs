@@ -12,6 +12,8 @@ use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
@@ -25,6 +27,7 @@ pub mod generate;
 pub mod model;
 pub mod probe;
 pub mod project;
+mod redundant;
 pub mod roles;
 pub mod talk;
 
@@ -86,6 +89,10 @@ impl Boundary for PythonTool {
         config::spell_out(facts);
     }
 
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(&face::Runner, transcript, face::compared)
+    }
+
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         generate::conversation(facts, rng)
     }
@@ -100,6 +107,10 @@ impl Boundary for PythonTool {
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);
         facts
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
     }
 
     fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
