@@ -378,11 +378,38 @@ fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
 #[cfg(test)]
 mod tests {
     use super::super::model::{Assured, Request, Stand};
+    use super::super::roles::{ROLES, usual_entry};
     use super::*;
     use peerproof_engine::clause::Side;
 
     fn facts() -> Facts {
         crate::boundary().usual_facts(Side::Provider)
+    }
+
+    #[test]
+    fn who_maps_entries_is_asked_for_nothing_else() {
+        let mut facts = Facts { roles: BTreeMap::new(), ..facts() };
+        for name in ["any", "echo", "write"] {
+            facts
+                .roles
+                .insert(name.to_owned(), serde_json::json!({ "entry": format!("mine.own:{name}.run") }));
+        }
+        crate::config::fill_roles(&mut facts);
+        let is_played = |check: &Check| check.roles.iter().all(|role| facts.roles.contains_key(role));
+        let all = checks();
+        let played: Vec<&Check> = all.iter().filter(|check| is_played(check)).collect();
+        assert!(played.len() > 100 && played.len() < all.len(), "{} of {}", played.len(), all.len());
+        for plan in played.iter().filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok()) {
+            for step in &plan.steps {
+                let Act::Send { payload, .. } = &step.act else { continue };
+                let text = payload.summary(10_000);
+                let usual = ROLES.map(|role| format!("\"entry\":\"{}\"", usual_entry(role)));
+                assert!(!usual.iter().any(|entry| text.contains(entry.as_str())), "{text}");
+            }
+        }
+        let call = r#"{"protocol_version":1,"tool":"t","entry":"mine.own:any.run","payload":{}}"#;
+        let request = Request::read(&facts, call.as_bytes());
+        assert!(request.traits.is_empty() && request.call.unwrap().role == Some("any"));
     }
 
     /// What a row is about: the words in its topic are what the model says of its bytes.
