@@ -40,6 +40,9 @@ class Installed:
             return None
 
 
+sys.meta_path.append(Installed)
+
+
 class Blocked(PermissionError):
     """A guarantee forbids it."""
 
