@@ -214,6 +214,7 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
     // Whoever is not served has a status for it.
     let refusal = if is_about(SERVED) { SERVED } else { REFUSAL };
     let is_shaken = part.extra.required.is_some();
+    let is_of_refusal = matches!(status, 200 | 400..=499);
     match message {
         // That it is no refusal is told by what it says.
         Message::Success { .. } if part.clause == UNCLAIMED => Judgement::default(),
@@ -244,13 +245,11 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
                     content_type(carried, status)
                 }
                 // A tool that fails is no refusal, though this call may be refused as well.
-                _ if status >= 500 && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
+                _ if !is_of_refusal && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
                     one(FAILURE, "status 200 for the failure of a tool")
                 }
                 _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
-                _ if !matches!(status, 200 | 400..=499) => {
-                    one(REFUSAL_STATUS, "a refusal with a status of 4xx, or 200")
-                }
+                _ if !is_of_refusal => one(REFUSAL_STATUS, "a refusal with a status of 4xx, or 200"),
                 _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
                 "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
                     code(MALFORMED, &[400], "400 for malformed JSON")
