@@ -11,7 +11,7 @@ use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
+use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Plan, Step};
@@ -78,6 +78,10 @@ impl Boundary for PythonTool {
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
         face::judge(transcript)
+    }
+
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        face::wrong_requests(transcript)
     }
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {

@@ -94,6 +94,12 @@ impl Front for Faulty {
             HttpFault::HoldsBodies if request.body.as_ref().is_some_and(|body| body.len() > 10 << 20) => {
                 request.body = None;
             }
+            HttpFault::EndsAtDepth => {
+                let body = request.body.as_deref().unwrap_or_default();
+                if body.iter().filter(|byte| **byte == b'[').count() > 90 {
+                    process::exit(1);
+                }
+            }
             HttpFault::FirstPiece => {
                 let first = request.first_piece_bytes;
                 request.body.iter_mut().for_each(|body| body.truncate(first));

@@ -204,6 +204,13 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         true if !codes.contains(&status) => one(clause, expected),
         _ => Judgement::default(),
     };
+    if how.method != "POST" {
+        return match status {
+            501 => Judgement::default(),
+            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
+            _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
+        };
+    }
     let Some(message) = output.held.whole() else { return Judgement::default() };
     if how.is_cut() {
         return match message {
@@ -222,11 +229,6 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         _ if part.clause == UNCLAIMED => match status {
             400..=499 => Judgement::default(),
             _ => one(UNCLAIMED, "4xx from a service without handshakes"),
-        },
-        _ if how.method != "POST" => match status {
-            501 => Judgement::default(),
-            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
-            _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
         },
         Message::Failure { .. }
             if is_shaken && status != 200 && part.ways().all(|(_, way)| *way != Way::Refused) =>

@@ -16,6 +16,28 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "tool_name") = tool;
         }
     });
+    "service-takes-anything-for-a-call" ["PT-JSON-01", "PT-JSON-02", "PT-JSON-09", "PT-FRAME-03"] "A body that is no object is a plain call." => Edit::Carried(|request| {
+        let is_object = |body: &[u8]| parsed(body).is_some_and(|value| value.as_object().is_some());
+        if request.method == "POST" && !request.body.as_deref().is_none_or(is_object) {
+            request.body = Some(PLAIN_CALL.to_vec());
+        }
+    });
+    "service-reads-one-line" ["PT-FRAME-02"] "Only the first line of a body is read." => Edit::Carried(|request| {
+        if let Some(body) = &mut request.body {
+            body.truncate(body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len()));
+        }
+    });
+    "service-has-members-in-order" ["PT-JSON-10"] "The version has to come first." => Edit::Carried(|request| {
+        let is_first = |body: &[u8]| body.starts_with(b"{\"protocol_version\"") || body.starts_with(b"{\"kind\"");
+        if !request.body.as_deref().is_none_or(is_first) {
+            request.body = Some(Vec::new());
+        }
+    });
+    "service-finds-what-is-missing" ["PT-REQ-08"] "A tool that does not exist has the result {}." => Edit::Answered(|_, _, reply| {
+        if matches!(kind(reply), "ModuleNotFoundError" | "AttributeError" | "TypeError") {
+            succeed(reply);
+        }
+    });
     "service-needs-a-kind" ["PT-SRV-02"] "A call without `kind` is refused." => Edit::Posted(|request| {
         if is_call(request) && request.get("kind").is_none() {
             remove(request, "protocol_version");
@@ -37,7 +59,7 @@ pub const MUTANTS: &[Mutant] = table! {
             *status = 500;
         }
     });
-    "service-takes-exits-for-results" ["PT-SRV-07"] "A tool that ends its process has the result {}." => Edit::Answered(|_, _, reply| {
+    "service-takes-exits-for-results" ["PT-SRV-07", "PT-FAIL-09"] "A tool that ends its process has the result {}." => Edit::Answered(|_, _, reply| {
         if is_exit(reply) {
             succeed(reply);
         }
@@ -65,8 +87,7 @@ pub const MUTANTS: &[Mutant] = table! {
     });
     "service-counts-from-the-head" ["PT-SRV-12"] "The time of a tool begins when the head of the call has come." => Edit::Carried(|request| {
         let body = request.body.as_deref().filter(|_| request.is_held_back);
-        let parsed = body.and_then(|body| Value::parse(body, NESTING_MAX, &Policy::default()).ok());
-        let Some(mut call) = parsed.filter(|call| call.get("timeout_ms").is_some()) else { return };
+        let Some(mut call) = body.and_then(parsed).filter(|call| call.get("timeout_ms").is_some()) else { return };
         let left = slot(&mut call, "timeout_ms").as_i64().unwrap_or_default() - 1_000;
         *slot(&mut call, "timeout_ms") = Value::Number(left.into());
         let mut text = Vec::new();
@@ -276,6 +297,12 @@ pub const CARRIED: &[Mutant] = &[
         HttpFault::EndsAtCut,
     ),
     carrier(
+        "service-ends-at-depth",
+        &["PT-JSON-04"],
+        "Deep nesting ends the service.",
+        HttpFault::EndsAtDepth,
+    ),
+    carrier(
         "service-first-piece",
         &["PT-FRAME-04"],
         "What comes first of a body is all of it.",
@@ -288,6 +315,14 @@ pub const CARRIED: &[Mutant] = &[
         HttpFault::SmallBodies,
     ),
 ];
+
+/// A call that is right.
+const PLAIN_CALL: &[u8] =
+    br#"{"protocol_version":1,"tool_name":"any","entry":"tools.peerproof:any","payload":{}}"#;
+
+fn parsed(body: &[u8]) -> Option<Value> {
+    Value::parse(body, NESTING_MAX, &Policy::default()).ok()
+}
 
 fn is_call(request: &Value) -> bool {
     request.get("entry").is_some()
