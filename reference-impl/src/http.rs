@@ -328,7 +328,11 @@ mod tests {
                     }
                     HttpStep::Request(request) => {
                         // How it was cut is the one thing that may differ.
-                        steps.push(HttpStep::Request(HttpRequest { first_piece_bytes: 0, is_held_back: false, ..request }));
+                        steps.push(HttpStep::Request(HttpRequest {
+                            first_piece_bytes: 0,
+                            is_held_back: false,
+                            ..request
+                        }));
                     }
                     step => steps.push(step),
                 }

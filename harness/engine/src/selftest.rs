@@ -182,12 +182,7 @@ impl Workshop<'_> {
         self.prove_of(None, &[], said)
     }
 
-    fn prove_of(
-        &self,
-        only: Option<&str>,
-        variants: &[Variant],
-        said: &(dyn Fn(String) + Sync),
-    ) -> Proof {
+    fn prove_of(&self, only: Option<&str>, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         let is_whole = !variants.is_empty();
         let mutants: Vec<Mutant> = self
