@@ -39,6 +39,8 @@ pub struct HttpRequest {
     pub body: Option<Vec<u8>>,
     /// Bytes of the body that came first, in one piece.
     pub first_piece_bytes: usize,
+    /// The body began to come after the head had.
+    pub is_held_back: bool,
     /// Another request may follow.
     pub keeps_open: bool,
 }
@@ -120,6 +122,7 @@ impl RequestReader {
 
     /// Takes bytes off the front of `input` until something is to be said.
     pub fn take(&mut self, input: &mut &[u8]) -> HttpStep {
+        self.request.is_held_back |= self.body_bytes == 0 && matches!(self.state, State::Length(_));
         while !input.is_empty() {
             let step = match self.state {
                 State::Length(left) | State::Chunk(left) => self.take_body(input, left),
@@ -339,7 +342,11 @@ mod tests {
                     }
                     HttpStep::Request(request) => {
                         // How it was cut is the one thing that may differ.
-                        steps.push(HttpStep::Request(HttpRequest { first_piece_bytes: 0, ..request }));
+                        steps.push(HttpStep::Request(HttpRequest {
+                            first_piece_bytes: 0,
+                            is_held_back: false,
+                            ..request
+                        }));
                     }
                     step => steps.push(step),
                 }

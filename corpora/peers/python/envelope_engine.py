@@ -8,10 +8,8 @@ It runs no stages. What is no envelope is refused: exit status 1, or HTTP status
 """
 
 import datetime
-import http.server
 import re
 import secrets
-import socketserver
 import sys
 
 import strict_json
@@ -20,13 +18,8 @@ ENVELOPE_BYTES_MAX = 10 * 1024 * 1024
 INTEGER_MAX = 2**53 - 1
 WHITE_SPACE = b" \t\r\n"
 PATH = "/api/v1/process"
-# White space around an envelope does not count; what is larger is read to get behind it, so that the reply is not lost.
+# White space around an envelope does not count.
 BODY_BYTES_MAX = 2 * ENVELOPE_BYTES_MAX + 1024
-DISCARD_BYTES_MAX = 64 * 1024 * 1024
-CHUNK_LINE_BYTES_MAX = 1024
-TRAILERS_MAX = 100
-BLOCK_BYTES = 65_536
-IDLE_S = 60
 # Fields of RFC 3339; fractions have any number of digits.
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):(\d\d))", re.ASCII
@@ -190,134 +183,29 @@ def answered(text):
     return strict_json.dumps(reply).encode("utf-8") + b"\n", is_fine
 
 
-class Malformed(Exception):
-    """The request has no body that can be told from what follows it."""
+def serve(port):
+    # Whoever runs `process` need not wait for it.
+    from http_bodies import Handler, Server
 
+    class Engine(Handler):
+        server_version = "envelope"
+        body_bytes_max = BODY_BYTES_MAX
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server_version = "envelope"
-    timeout = IDLE_S
-    disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave together
+        def is_here(self):
+            return self.path.split("?")[0] == PATH
 
-    def do_POST(self):
-        try:
-            body = self.read_body()
-        except Malformed:
-            self.close_connection = True
-            return self.reply(400)
-        content_type = self.headers.get("Content-Type", "application/json").split(";")[0].strip()
-        if self.path.split("?")[0] != PATH:
-            return self.reply(404)
-        if content_type.lower() != "application/json":
-            return self.reply(415)
-        if body is None or len(body.strip(WHITE_SPACE)) > ENVELOPE_BYTES_MAX:
-            return self.reply(413)
-        reply, is_fine = answered(body)
-        self.reply(200 if is_fine else 400, reply)
+        def answer(self, body):
+            if len(body.strip(WHITE_SPACE)) > ENVELOPE_BYTES_MAX:
+                return self.reply(413)
+            reply, is_fine = answered(body)
+            self.reply(200 if is_fine else 400, reply)
 
-    def refuse_method(self):
-        try:
-            self.read_body()
-        except Malformed:
-            self.close_connection = True
-        self.reply(405 if self.path.split("?")[0] == PATH else 404)
-
-    do_GET = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = refuse_method
-
-    def handle_expect_100(self):
-        # http.server leaves the line in its buffer, and the client would wait for it.
-        self.send_response_only(100)
-        self.end_headers()
-        self.wfile.flush()
-        return True
-
-    def reply(self, status, body=b""):
-        self.send_response(status)
-        if status == 405:
-            self.send_header("Allow", "POST")
-        if body:
-            self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
-        self.wfile.flush()
-
-    def read_body(self):
-        """Returns the body, or None where it is too large."""
-        coding = self.headers.get("Transfer-Encoding")
-        lengths = set(self.headers.get_all("Content-Length", []))
-        if coding is None:
-            if len(lengths) > 1:
-                raise Malformed
-            return self.collect([number(lengths.pop() if lengths else "0", 10)])
-        if coding.strip().lower() != "chunked" or lengths:
-            raise Malformed
-        return self.collect(self.chunk_sizes())
-
-    def chunk_sizes(self):
-        """Yields the size of each chunk; what is between chunks is read on the way."""
-        while size := number(self.read_line().split(";")[0].strip(), 16):
-            yield size
-            if self.read_line():
-                raise Malformed
-        for _ in range(TRAILERS_MAX):
-            if not self.read_line():
-                return
-        raise Malformed
-
-    def read_line(self):
-        line = self.rfile.readline(CHUNK_LINE_BYTES_MAX + 1)
-        if not line.endswith(b"\n") or len(line) > CHUNK_LINE_BYTES_MAX:
-            raise Malformed
-        return line.rstrip(b"\r\n").decode("latin-1")
-
-    def collect(self, sizes):
-        body, total = bytearray(), 0
-        for size in sizes:
-            while size > 0:
-                block = self.rfile.read(min(size, BLOCK_BYTES))
-                if not block:
-                    raise Malformed
-                size -= len(block)
-                total += len(block)
-                if total > DISCARD_BYTES_MAX:
-                    raise Malformed
-                if total <= BODY_BYTES_MAX:
-                    body += block
-        return None if total > BODY_BYTES_MAX else bytes(body)
-
-    def log_message(self, *_):
-        pass
-
-
-def number(digits, base):
-    if not re.fullmatch("[0-9]+" if base == 10 else "[0-9a-fA-F]+", digits) or len(digits) > 18:
-        raise Malformed
-    return int(digits, base)
-
-
-class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def server_bind(self):
-        # Without the look-up of our own name, which can take seconds.
-        socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
-
-    def handle_error(self, request, client_address):
-        """A client that goes away is no fault of ours."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
+    Server(port, Engine).serve_forever()
 
 
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "--http" and arguments[1].isdecimal():
-        Server(("127.0.0.1", int(arguments[1])), Handler).serve_forever()
+        serve(int(arguments[1]))
     if arguments != ["process"]:
         print("usage: envelope_engine.py process | --http PORT", file=sys.stderr)
         return 2

@@ -16,6 +16,7 @@ import sys
 import time
 
 import strict_json
+from process_tree import adopt_orphans, kill_descendants
 
 REQUEST_BYTES_MAX = 10 * 1024 * 1024
 # Time that what a tool leaves running has to end by itself.
@@ -120,7 +121,6 @@ def failure(**error):
 
 def become_tool(call, channel):
     """Runs in the fork: never returns."""
-    os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -164,6 +164,8 @@ def main():
     except ValueError as error:
         os.write(1, failure(type="BadRequest", message=str(error)).encode("utf-8") + b"\n")
         return 0
+    # What the tool leaves behind is found although it stays in our process group, or leaves it.
+    adopt_orphans()
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -172,15 +174,12 @@ def main():
     os.close(theirs)
 
     def end(*_):
-        os.killpg(child, signal.SIGKILL)
+        kill_descendants()
         os._exit(143)
 
     signal.signal(signal.SIGTERM, end)
     reply, status = reply_of(ours, child)
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    kill_descendants()
     if not reply:
         print(f"the tool ended its process: {status}", file=sys.stderr)
         return 1

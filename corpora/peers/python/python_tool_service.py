@@ -11,9 +11,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import strict_json
-from json_rpc_http_server import Handler, HttpServer, Malformed
+from http_bodies import Handler, Server
 from python_tool_runner import FORBIDDEN, REQUEST_BYTES_MAX, call_of, failure, is_text, need
 
 HANDSHAKE = "/capabilities/handshake"
@@ -81,22 +82,12 @@ class Service(Handler):
     server_version = "python-tool"
     body_bytes_max = REQUEST_BYTES_MAX
 
-    def do_POST(self):
-        try:
-            body = self.read_body()
-        except Malformed:
-            self.close_connection = True
-            return self.reply(400)
-        content_type = self.headers.get("Content-Type", "application/json").split(";")[0].strip()
-        if content_type.lower() != "application/json":
-            return self.reply(415)
-        if body is None:
-            return self.reply(413)
+    def answer(self, body):
         try:
             asked = strict_json.loads(body)
             need(isinstance(asked, dict), "a request is an object")
-            answer = self.handshake if self.path == HANDSHAKE else self.call
-            status, body = answer(asked)
+            answered = self.handshake if self.path == HANDSHAKE else self.call
+            status, body = answered(asked)
         except ValueError as error:
             status, body = 400, failure(type="BadRequest", message=str(error)).encode("utf-8")
         self.reply(status, body)
@@ -131,9 +122,9 @@ class Service(Handler):
 
 
 def main():
-    server = HttpServer(int(sys.argv[1]), None, Service)
+    server = Server(int(sys.argv[1]), Service)
     # Guarantees that were asked for, by tool.
-    server.wanted = {}
+    server.wanted, server.lock = {}, threading.Lock()
     server.serve_forever()
 
 

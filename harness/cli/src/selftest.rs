@@ -26,6 +26,9 @@ pub struct Args {
     /// Only mutants whose id contains this; clauses and checks that then have no mutant are not held against the suite.
     #[arg(short = 'k', long)]
     filter: Option<String>,
+    /// Only the mutants, beside the correct references in their usual form; without null peers.
+    #[arg(long, conflicts_with_all = ["filter", "kind"])]
+    mutants: bool,
     /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
     #[arg(long, value_enum, conflicts_with = "filter")]
     kind: Option<Trouble>,
@@ -165,6 +168,7 @@ fn prove(
     let say = |phrase| progress.say(phrase);
     let proof = match args.kind {
         Some(kind) => workshop.prove_kind(kind.into(), &say),
+        None if args.mutants => workshop.prove_mutants(&say),
         None => workshop.prove(args.filter.as_deref(), &say),
     };
     progress.clear();

@@ -116,6 +116,12 @@ impl ConfigKey {
         Self { table: "limits", name, values: from, members: &[], meaning, side: None }
     }
 
+    /// What a peer may take to start, milliseconds: see [`Peer::pace`](crate::peer::Peer::pace).
+    pub const STARTUP_MS: Self = Self::limit(
+        "startup_ms",
+        "start-up of a process, milliseconds, where more is not measured: bounds count from it",
+    );
+
     /// The same for one side only.
     #[must_use]
     pub const fn of(self, side: Side) -> Self {

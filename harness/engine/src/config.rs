@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, ConfigKey};
 use crate::carriage::HTTP;
 use crate::clause::Side;
 use crate::facts::Facts;
+use crate::pace::Pace;
 use crate::peer::{MakeMachine, Origin, Peer};
 use crate::transport::http::URL_PREFIX;
 
@@ -108,9 +110,22 @@ impl Config {
     pub fn set_command(&mut self, name: &str, argv: Vec<String>) -> Result<(), String> {
         let name = self.boundary.command_name(name, self.side, &argv);
         let key = vocabulary::find(self.boundary, "peer", &name)?;
-        let argv = command::check(&key, argv)?;
+        let argv = command::check(&key, self.placed(argv)?)?;
         self.commands.insert(name, argv);
         Ok(())
+    }
+
+    /// Fills `{here}`, which is the folder of the file. Without a file there is none.
+    fn placed(&self, argv: Vec<String>) -> Result<Vec<String>, String> {
+        let Some(folder) = &self.folder else { return Ok(argv) };
+        let folder = std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let Some(folder) = folder.to_str() else { return Ok(argv) };
+        let folder = folder.replace('{', "{{").replace('}', "}}");
+        // Of doubled braces each stands for itself.
+        let place = |word: String| {
+            word.split("{{").map(|part| part.replace("{here}", &folder)).collect::<Vec<_>>().join("{{")
+        };
+        Ok(argv.into_iter().map(place).collect())
     }
 
     /// Puts the boundary's main command in the place of all commands.
@@ -277,6 +292,10 @@ impl Config {
         facts.requirements = self.requirements.clone().unwrap_or_default();
         facts.shared =
             commands.get(HTTP).is_some_and(|argv| argv.len() == 1 && argv[0].starts_with(URL_PREFIX));
+        let pace = Pace::default();
+        if let Some(ms) = self.limits.get(ConfigKey::STARTUP_MS.name) {
+            commands.keys().for_each(|command| pace.saw_start_up(command, Duration::from_millis(*ms)));
+        }
         Ok(Peer {
             name: self.shown_name(),
             boundary: self.boundary,
@@ -285,7 +304,7 @@ impl Config {
             facts,
             features_given: self.features.is_some(),
             origin,
-            pace: std::sync::Arc::default(),
+            pace: pace.into(),
         })
     }
 

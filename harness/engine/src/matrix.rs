@@ -10,6 +10,7 @@ use crate::verdict::{CheckResult, Verdict};
 pub mod canonical;
 pub mod confirm;
 pub mod differences;
+pub mod exchanges;
 pub mod stage;
 
 /// Checks by peers.

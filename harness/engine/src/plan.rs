@@ -85,6 +85,9 @@ impl Plan {
     }
 }
 
+/// The signal of [`Act::Signal`] that is `KILL` to the whole process group of the peer: what lives on has left the group.
+pub const KILL_GROUP: &str = "KILL-GROUP";
+
 /// One process of the peer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
@@ -144,7 +147,7 @@ pub enum Act {
     Finish,
     /// Close standard input and go on.
     CloseStdin,
-    /// Send a signal (`TERM`, `KILL`, `INT`) and wait for the end of the process.
+    /// Send a signal (`TERM`, `KILL`, `INT`, or [`KILL_GROUP`]) and wait for the end of the process.
     Signal(String),
     /// Let time pass: really, or on the virtual clock of an in-process peer.
     Wait {

@@ -173,7 +173,18 @@ impl Workshop<'_> {
     /// Proves the whole suite. `said` is told what is being done, one short phrase at a time. Where `only` leaves out
     /// mutants, clauses and checks without a mutant are not held against the suite.
     pub fn prove(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
+        self.prove_of(only, &self.variants(), said)
+    }
+
+    /// What the mutants prove, beside the correct peer in its usual form: without its other forms, kinds of trouble and null
+    /// peers.
+    pub fn prove_mutants(&self, said: &(dyn Fn(String) + Sync)) -> Proof {
+        self.prove_of(None, &[], said)
+    }
+
+    fn prove_of(&self, only: Option<&str>, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
+        let is_whole = !variants.is_empty();
         let mutants: Vec<Mutant> = self
             .played
             .mutants()
@@ -182,21 +193,20 @@ impl Workshop<'_> {
             .collect();
         // The one part that measures, while nothing else runs.
         let plain = self.correct_process(said);
-        let kinds = if only.is_none() { Kind::ALL } else { &[] };
+        let kinds = if only.is_none() && is_whole { Kind::ALL } else { &[] };
         for kind in kinds {
             self.enter_kind(*kind, &mut proof, said);
         }
-        let variants = self.variants();
         // Processes are mostly waited for: they are run beside what needs the processor.
         let (outside, inside): (Vec<Mutant>, Vec<Mutant>) =
             mutants.iter().cloned().partition(|mutant| mutant.needs_process);
         let (mut rows, mut tried, outside_rows, null) = std::thread::scope(|scope| {
-            let null = scope.spawn(|| null_peers::prove(self, said));
+            let null = scope.spawn(|| if is_whole { null_peers::prove(self, said) } else { Ok(Vec::new()) });
             let waiting = scope.spawn(|| {
-                let tried = self.correct_processes(&variants, said);
+                let tried = self.correct_processes(variants, said);
                 (tried, self.rows(&outside, WAITERS_PER_JOB, said))
             });
-            let mut tried = self.correct(&variants, said);
+            let mut tried = self.correct(variants, said);
             let rows = self.rows(&inside, 1, said);
             let (choices, outside_rows) = joined(waiting);
             tried.add(choices);
@@ -204,8 +214,8 @@ impl Workshop<'_> {
         });
         tried.add(plain);
         let correct = std::mem::take(&mut tried.said);
-        tried.enter(&variants, &mut proof);
-        proof.null_peers = null_peers::count(self.boundary());
+        tried.enter(variants, &mut proof);
+        proof.null_peers = if is_whole { null_peers::count(self.boundary()) } else { 0 };
         match null {
             Ok(greens) => proof.false_greens.extend(greens),
             Err(error) => proof.problems.push(error),

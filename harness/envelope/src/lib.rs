@@ -3,18 +3,24 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::asking;
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::lines;
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::matrix::exchanges;
+use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 use peerproof_engine::transport::http;
 
+pub mod bench;
 pub mod caller;
 pub mod cases;
 pub mod config;
@@ -108,6 +114,21 @@ impl Boundary for Envelope {
         }
     }
 
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        wrong_inputs(transcript)
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        // What a caller asks is its own affair, and what an engine makes of an envelope as well: whether it takes it is not.
+        match is_asked(&transcript.plan) {
+            true => Vec::new(),
+            false => exchanges::of(&face::Engine, transcript, |_, message| match message {
+                face::Message::Envelope { .. } => "an envelope".to_owned(),
+                face::Message::Refused(_) => "a refusal".to_owned(),
+            }),
+        }
+    }
+
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         match facts.side {
             Side::Provider => generate::conversation(facts, rng),
@@ -133,6 +154,10 @@ impl Boundary for Envelope {
         facts
     }
 
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
+    }
+
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
         redundant::CHECKS
     }
@@ -146,6 +171,19 @@ impl Boundary for Envelope {
             ("cat", "exec cat"),
         ]
     }
+}
+
+/// Envelopes of a recorded caller that no engine takes, each under the clause by which it is refused.
+fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
+    let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
+    let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
+        let input = model::Input::read(&transcript.facts, &line.bytes);
+        let mut traits = input.traits.iter().chain(input.sent.iter().flat_map(|sent| &sent.traits));
+        let wrong = traits.find(|it| matches!(it.stand, model::Stand::Refuse))?;
+        let got = shorten(&String::from_utf8_lossy(&line.bytes), 200).into_owned();
+        Some(Finding::new(wrong.clause, "wrong_envelope", "an envelope that engines take", got).at(line.step))
+    });
+    wrong.collect()
 }
 
 /// Whether the peer is a caller, for which engines are played.

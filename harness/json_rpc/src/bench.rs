@@ -43,6 +43,7 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
                 meaning: (*meaning).to_owned(),
                 session: Session { command: "command".to_owned(), ..Session::default() },
                 requests: made.iter().map(|(text, _)| format!("{text}\n").into_bytes()).collect(),
+                files: Vec::new(),
                 one_shot: false,
                 echoes: true,
                 shapes: shapes(*bytes),

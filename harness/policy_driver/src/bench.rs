@@ -98,6 +98,7 @@ fn decisions(name: &str, meaning: &str, requests: Vec<Request>) -> Workload {
             ..Session::default()
         },
         requests: requests.iter().map(|request| request.text().into_bytes()).collect(),
+        files: Vec::new(),
         one_shot: true,
         echoes: false,
         shapes: vec![Shape::Window(1)],
@@ -141,6 +142,7 @@ fn requests(
             ..Session::default()
         },
         requests: requests.iter().map(|request| (request.text() + "\n").into_bytes()).collect(),
+        files: Vec::new(),
         one_shot: false,
         echoes: false,
         shapes,

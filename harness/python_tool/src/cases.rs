@@ -23,11 +23,11 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
 use super::config::HANDSHAKE;
-use super::face::{COMMAND, NOISE};
+use super::face::{COMMAND, NOISE, http};
 use super::model::{BYTES_MAX, NESTING_MAX};
 use super::probe::{self, Probe};
 use super::project::PROJECT;
-use super::roles::tool_of;
+use super::roles::{entry_of, tool_of};
 use super::talk::{Sending, Talk};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
@@ -55,7 +55,7 @@ struct Row {
     payload: Option<String>,
     /// Members as JSON texts; an empty one takes the member away.
     with: BTreeMap<String, String>,
-    /// The text itself; `$REQUEST` stands for the request, `$OPEN` for it without its last brace.
+    /// The text itself; `$REQUEST` stands for the request, `$OPEN` for it without its last brace, `$ENTRY` for the entry of the role.
     raw: Option<Recipe>,
     /// It is made so many bytes long by a first member of padding.
     pad_to: Option<Amount>,
@@ -136,6 +136,7 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
     let planner = move |facts: &Facts, rng: &mut Rng| plan(&own, command, facts, rng);
     let mut check = case.check(format!("python_tool/{}/{}", mode(command), case.id), command, planner);
     check.clauses.retain(|clause| is_about(clause, command));
+    check.roles = roles(case);
     if command == HTTP {
         check = check.on_process();
         if case.steps.iter().any(Row::needs_handshake) {
@@ -144,6 +145,20 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
     }
     // The canary of another conversation vouches for them: each process is its own.
     if is_probe(case) { check.vouched() } else { check }
+}
+
+/// The roles that its canaries and its steps call.
+fn roles(case: &Case<Row>) -> Vec<String> {
+    let canaries: &[&str] = if is_probe(case) { &[] } else { &["any", "echo"] };
+    let mut roles: Vec<String> = canaries.iter().map(|role| (*role).to_owned()).collect();
+    for row in &case.steps {
+        let probed = row.guarantee.as_ref().map(|name| probe::role(name));
+        let imported = row.import.then_some("imported");
+        roles.extend([probed.unwrap_or(row.role())].into_iter().chain(imported).map(str::to_owned));
+    }
+    roles.sort_unstable();
+    roles.dedup();
+    roles
 }
 
 /// Whether all that a case does is probes.
@@ -157,6 +172,9 @@ fn plan(case: &Case<Row>, command: &'static str, facts: &Facts, rng: &mut Rng) -
     }
     let is_probe = is_probe(case);
     let mut talk = if is_probe { Talk::without_canary(facts, command) } else { Talk::new(facts, command) };
+    if case.clauses[0].0 == http::SURVIVES {
+        talk.lives_on(http::SURVIVES);
+    }
     for row in &case.steps {
         let clause = row.clause.as_ref().map_or(&case.clauses[0].0, |clause| &clause.0);
         match &row.guarantee {
@@ -263,6 +281,7 @@ impl Row {
                     String::from_utf8(request.expand(&Vars::new()).unwrap_or_default()).unwrap_or_default();
                 let filled = |text: &str| {
                     Ok(text
+                        .replace("$ENTRY", &entry_of(facts, self.role()))
                         .replace("$REQUEST", &whole)
                         .replace("$OPEN", whole.strip_suffix('}').unwrap_or(&whole)))
                 };
@@ -281,8 +300,7 @@ impl Row {
 
     /// The call without the guarantee, and within.
     fn probe(&self, clause: &str, guarantee: &str, talk: &mut Talk<'_>, rng: &mut Rng) {
-        let about = probe::GUARANTEES.iter().find(|it| it.name == guarantee);
-        let role = about.map_or("write", |about| about.role);
+        let role = probe::role(guarantee);
         let route = self.route.as_deref().unwrap_or("open");
         let context = self.context.as_deref().unwrap_or("{\"guarantees\":{\"$GUARANTEE\":true}}");
         let context = context.replace("$GUARANTEE", guarantee);
@@ -359,13 +377,39 @@ fn in_project(call: Payload, with: &[(&str, &str)]) -> Payload {
 
 #[cfg(test)]
 mod tests {
-    use super::super::face::http;
     use super::super::model::{Assured, Request, Stand};
+    use super::super::roles::{ROLES, usual_entry};
     use super::*;
     use peerproof_engine::clause::Side;
 
     fn facts() -> Facts {
         crate::boundary().usual_facts(Side::Provider)
+    }
+
+    #[test]
+    fn who_maps_entries_is_asked_for_nothing_else() {
+        let mut facts = Facts { roles: BTreeMap::new(), ..facts() };
+        for name in ["any", "echo", "write"] {
+            facts
+                .roles
+                .insert(name.to_owned(), serde_json::json!({ "entry": format!("mine.own:{name}.run") }));
+        }
+        crate::config::fill_roles(&mut facts);
+        let is_played = |check: &Check| check.roles.iter().all(|role| facts.roles.contains_key(role));
+        let all = checks();
+        let played: Vec<&Check> = all.iter().filter(|check| is_played(check)).collect();
+        assert!(played.len() > 100 && played.len() < all.len(), "{} of {}", played.len(), all.len());
+        for plan in played.iter().filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok()) {
+            for step in &plan.steps {
+                let Act::Send { payload, .. } = &step.act else { continue };
+                let text = payload.summary(10_000);
+                let usual = ROLES.map(|role| format!("\"entry\":\"{}\"", usual_entry(role)));
+                assert!(!usual.iter().any(|entry| text.contains(entry.as_str())), "{text}");
+            }
+        }
+        let call = r#"{"protocol_version":1,"tool":"t","entry":"mine.own:any.run","payload":{}}"#;
+        let request = Request::read(&facts, call.as_bytes());
+        assert!(request.traits.is_empty() && request.call.unwrap().role == Some("any"));
     }
 
     /// What a row is about: the words in its topic are what the model says of its bytes.

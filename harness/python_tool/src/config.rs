@@ -6,7 +6,7 @@ use peerproof_engine::facts::Facts;
 use serde_json::{Value, json};
 
 use super::probe;
-use super::roles::entry_of;
+use super::roles::{ROLES, usual_entry};
 
 /// Feature: how far the guarantees are enforced.
 pub const ENFORCEMENT: &str = "enforcement";
@@ -92,6 +92,8 @@ pub const KEYS: &[ConfigKey] = &[
     role("process"),
     role("env_read"),
     role("env_write"),
+    role("greet"),
+    role("imported"),
     ConfigKey::choice(
         "refusal_status",
         &["200", "400"],
@@ -130,15 +132,19 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::LONE_SURROGATES,
     ConfigKey::BIG_INTEGERS,
     ConfigKey::limit_from("nesting_max", &["64.."], "levels of nesting that are certainly read"),
+    ConfigKey::STARTUP_MS,
 ];
 
-/// Says of each role which tool plays it, where the configuration does not.
+/// Says of each role which tool of the scratch project plays it, where the configuration does not. A peer that maps roles to
+/// entries of its own need not find that project: it plays those that it maps.
 pub fn fill_roles(facts: &mut Facts) {
-    for key in KEYS.iter().filter(|key| key.table == "roles") {
-        if !facts.roles.contains_key(key.name) {
-            let entry = entry_of(facts, key.name);
-            facts.roles.insert(key.name.to_owned(), json!({ "entry": entry }));
-        }
+    let is_own = |(name, role): (&String, &Value)| role.get("entry") != Some(&Value::from(usual_entry(name)));
+    if facts.roles.iter().any(is_own) {
+        return;
+    }
+    for name in ROLES {
+        let usual = || json!({ "entry": usual_entry(name) });
+        facts.roles.entry(name.to_owned()).or_insert_with(usual);
     }
 }
 
@@ -165,6 +171,21 @@ pub fn spell_out(facts: &mut Facts) {
 mod tests {
     use super::*;
     use peerproof_engine::clause::Side;
+
+    #[test]
+    fn who_maps_entries_plays_what_it_maps() {
+        let roles = |given: Value| {
+            let mut facts = Facts::new(Side::Provider);
+            facts.roles = serde_json::from_value(given).unwrap();
+            fill_roles(&mut facts);
+            facts.roles.len()
+        };
+        assert_eq!(roles(json!({})), ROLES.len());
+        assert_eq!(roles(json!({"any": {"entry": "tools.peerproof:any", "tool": "t"}})), ROLES.len());
+        assert_eq!(roles(json!({"any": {"entry": "mine:any"}, "echo": {"entry": "mine:echo"}})), 2);
+        let keys = KEYS.iter().filter(|key| key.table == "roles").map(|key| key.name);
+        assert!(keys.eq(ROLES));
+    }
 
     #[test]
     fn a_level_is_a_claim_for_each_guarantee() {

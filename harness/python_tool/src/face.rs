@@ -9,25 +9,25 @@ use peerproof_engine::face::{
     Stimulus, Subject, What,
 };
 use peerproof_engine::finding::{Finding, Judgement, Repair};
-use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{self, Carried, Exchange};
 use peerproof_engine::lines::{self, Line};
+use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::plan::{Act, KILL_GROUP, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::expect::{Made, State};
-use super::model::{Call, Request, Stand, is_same};
+use super::model::{Assured, Call, Request, Stand, is_same};
 use super::project::spec_of;
 use super::talk::CANARY;
 
 pub mod http;
+mod read;
+mod rules;
 
 /// The command of a local runner.
 pub const COMMAND: &str = "command";
-
-/// What the reply of a call says that a guarantee forbids.
-const BLOCKED: &str = "guarantee_blocked";
 
 /// What tools print, later and while they are imported.
 pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
@@ -37,9 +37,6 @@ const SHORTFALL: &str = "handshake_shortfall";
 
 /// Most bytes of a reply that a finding quotes.
 const QUOTED_CHARS: usize = 200;
-
-/// Time that a process which a tool leaves running may hold up the reply, microseconds.
-const HELD_UP_US: f64 = 2e6;
 
 const MANNERS: Manners = Manners {
     protocol_only: "PT-FRAME-05",
@@ -149,13 +146,27 @@ impl Face for Runner {
     }
 
     fn manners_of(&self, transcript: &Transcript, session: usize) -> Manners {
-        let line = lines::of_run(transcript, session);
-        let call = line.and_then(|line| Request::read(&transcript.facts, &line.bytes).call);
-        match call.and_then(|call| call.role) {
+        let plan = &transcript.plan;
+        let own = || plan.steps.iter().filter(|step| step.session == session);
+        let is_posted = plan.sessions.get(session).is_some_and(|spec| spec.command == HTTP);
+        let is_spawn = |line: &Line| match is_posted {
+            true => Request::read_posted(&transcript.facts, &line.bytes, &Assured::new()),
+            false => Request::read(&transcript.facts, &line.bytes),
+        };
+        let is_spawn = |line: &Line| is_spawn(line).call.is_some_and(|call| call.role == Some("spawn"));
+        let leaves = match is_posted {
+            true => lines::of_session(transcript, session).iter().any(is_spawn),
+            false => lines::of_run(transcript, session).is_some_and(|line| is_spawn(&line)),
+        };
+        let is_about = |clause: &str| own().filter_map(Aim::of).any(|aim| aim.clause.0 == clause);
+        let no_process_left = match () {
             // What a tool leaves running is not the runner's own.
-            Some("spawn") => Manners { no_process_left: "PT-TIME-03", ..MANNERS },
-            _ => MANNERS,
-        }
+            () if leaves => "PT-TIME-03",
+            () if own().any(|step| step.act == Act::Signal(KILL_GROUP.to_owned())) => "PT-TIME-04",
+            () => MANNERS.no_process_left,
+        };
+        let lives_on = if is_about(http::SURVIVES) { http::SURVIVES } else { MANNERS.lives_on };
+        Manners { no_process_left, lives_on, ..MANNERS }
     }
 
     fn begin(&self, transcript: &Transcript) -> State {
@@ -216,7 +227,9 @@ impl Face for Runner {
         extra.may_fail = ways.iter().any(is_failure);
         extra.any_exit |= !extra.may_fail;
         let is_ended = |act: &Act| matches!(act, Act::Signal(_));
-        if state.plan.steps.iter().any(|it| it.session == stimulus.session && is_ended(&it.act)) {
+        if stimulus.how.is_none()
+            && state.plan.steps.iter().any(|it| it.session == stimulus.session && is_ended(&it.act))
+        {
             ways.push(Allowed::silence());
         }
         Some(Due::one(Expected { clause, subject: Subject::Turn, allowed: ways, choice, effects, extra }))
@@ -231,132 +244,10 @@ impl Face for Runner {
     }
 
     fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
-        let text = json::trim(frame.bytes);
-        let exit = frame.exit.unwrap_or(Exit::Code(0));
-        // A status that says something of its own need not come with a reply.
-        let own_status = frame.status.filter(|status| !matches!(status, 200..=299));
-        if text.is_empty() {
-            return match exit {
-                _ if own_status.is_some() => {
-                    own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)))
-                }
-                _ if frame.status.is_some() && frame.is_due => {
-                    let got = format!("status {} and no body", frame.status.unwrap_or_default());
-                    Reading::Broken(Finding::new(http::ANSWER, "no_body", "one JSON object", got))
-                }
-                // Nothing came; how it ended is told by the judge.
-                Exit::Code(0) => Reading::Blank,
-                exit => Reading::Message(Message::Ended(exit)),
-            };
-        }
-        let quoted = || shorten(&String::from_utf8_lossy(frame.bytes), QUOTED_CHARS).into_owned();
-        let broken = |clause, reason, expected: &str| {
-            Reading::Broken(Finding::new(clause, reason, expected, format!("{exit}: {}", quoted())))
-        };
-        let holds = |word: &str| String::from_utf8_lossy(text).contains(word);
-        let alone = if frame.status.is_some() { http::ANSWER } else { "PT-FRAME-05" };
-        let decoded = match json::decode(text, &DecodeLimits::default()) {
-            Ok(decoded) if decoded.value.as_object().is_some() => decoded,
-            _ if own_status.is_some() && !holds(NOISE[0]) && !holds(NOISE[1]) => {
-                return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
-            }
-            _ if frame.status.is_some() && !frame.is_due => {
-                return Reading::Message(Message::Status(frame.status.unwrap_or_default()));
-            }
-            Ok(_) => return broken(alone, "no_object", "one JSON object"),
-            Err(error) => {
-                let expected = "one JSON object and nothing else";
-                return match error.kind {
-                    _ if holds(NOISE[1]) => broken("PT-OUT-02", "tool_output", expected),
-                    _ if holds(NOISE[0]) => broken("PT-OUT-01", "tool_output", expected),
-                    DecodeErrorKind::TrailingBytes => broken(alone, "more_output", expected),
-                    DecodeErrorKind::InvalidUtf8 if frame.status.is_none() => {
-                        broken("PT-FRAME-06", "not_utf8", expected)
-                    }
-                    _ if !text.starts_with(b"{") => broken(alone, "no_json", expected),
-                    DecodeErrorKind::UnexpectedEnd => broken("PT-RES-06", "half_written", expected),
-                    DecodeErrorKind::UnexpectedByte { .. } if holds("NaN") || holds("Infinity") => {
-                        broken("PT-RES-04", "no_json", "a failure in the place of what JSON lacks")
-                    }
-                    _ => broken("PT-REPLY-05", "no_json", "strict JSON"),
-                };
-            }
-        };
-        let reply = &decoded.value;
-        let is_reply = reply.get("ok").and_then(Json::as_bool).is_some();
-        if let Some(status) = frame.status.filter(|_| !frame.is_due && !is_reply) {
-            return Reading::Message(Message::Status(status));
-        }
-        if own_status.is_some() && reply.get("ok").and_then(Json::as_bool).is_none() {
-            return own_status.map_or(Reading::Blank, |it| Reading::Message(Message::Status(it)));
-        }
-        let broken = |clause, reason, expected: &str| match (broken(clause, reason, expected), own_status) {
-            (_, Some(status)) if reply.get("ok").and_then(Json::as_bool) == Some(false) => {
-                Reading::Message(Message::Status(status))
-            }
-            (Reading::Broken(wrong), _) if frame.status.is_some() => {
-                Reading::Message(Message::Other { value: reply.clone(), wrong: Box::new(wrong) })
-            }
-            (reading, _) => reading,
-        };
-        let is_null = |name: &str| reply.get(name).is_none_or(Json::is_null);
-        let version = reply.get("protocol_version");
-        let has_version = match frame.status {
-            Some(_) if version.is_none() => true,
-            _ => version.and_then(Json::as_i64) == Some(1),
-        };
-        match reply.get("ok").and_then(Json::as_bool) {
-            // One form for all replies of a service is a form: that of a handshake has no result.
-            Some(true)
-                if has_version
-                    && is_null("error")
-                    && reply.get("result").is_some()
-                    && !(is_null("result") && reply.get("supported_guarantees").is_some()) =>
-            {
-                match exit {
-                    Exit::Code(0) => Reading::Message(Message::Success {
-                        result: reply.get("result").cloned().unwrap_or_default(),
-                        lone_surrogates: decoded.facts.lone_surrogates,
-                    }),
-                    _ => broken("PT-FAIL-05", "status_of_success", "exit status 0 with `ok` true"),
-                }
-            }
-            Some(false) => {
-                let error = |name: &str| reply.get("error").and_then(|error| error.get(name));
-                let text = |name: &str| error(name).and_then(Json::as_str);
-                let reason = error("reason_code").filter(|reason| !reason.is_null());
-                match (text("type").filter(|kind| !kind.is_empty()), text("message")) {
-                    (Some(kind), Some(message)) if has_version && is_null("result") => {
-                        if reason.is_some_and(|reason| reason.as_str().is_none()) {
-                            return broken(
-                                "PT-REPLY-03",
-                                "reason_code",
-                                "`reason_code` a string, absent or null",
-                            );
-                        }
-                        Reading::Message(Message::Failure {
-                            kind: kind.to_owned(),
-                            message: message.to_owned(),
-                            reason: reason.and_then(Json::as_str).map(str::to_owned),
-                            exit,
-                        })
-                    }
-                    _ => broken(
-                        "PT-REPLY-02",
-                        "form_of_failure",
-                        "`ok` false, `protocol_version` 1, `error` with `type` and `message`, no `result`",
-                    ),
-                }
-            }
-            _ => broken(
-                "PT-REPLY-01",
-                "form_of_success",
-                "`ok` true or false, `protocol_version` 1, `result`, no `error`",
-            ),
-        }
+        read::read(frame)
     }
 
-    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+    fn fit(&self, part: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
         let misfit = |rank, reason, repair| Err(Misfit { rank, clause: None, reason, repair });
         let set = |at: &str, to: Option<String>| Repair::Set {
             at: at.to_owned(),
@@ -368,6 +259,8 @@ impl Face for Runner {
             (Way::Handshake(_), Message::Other { value, .. }) if ok(value) == Some(true) => Ok(()),
             (Way::Handshake(true), Message::Other { value, .. }) if ok(value) == Some(false) => Ok(()),
             (Way::Handshake(true), Message::Failure { .. }) => Ok(()),
+            // That it is blocked by no reply is told by its reason.
+            (_, Message::Status(_)) if part.extra.is_blocked => Ok(()),
             (Way::Handshake(_), _) => misfit(1, "no_handshake", set("/ok", Some("true".to_owned()))),
             (Way::Refused, Message::Other { value, .. }) if ok(value) == Some(true) => {
                 misfit(1, "accepted", set("/ok", Some("false".to_owned())))
@@ -461,112 +354,50 @@ impl Face for Runner {
 
     fn rules(&self) -> &[Rule<Self>] {
         &[
-            exits,
-            messages,
-            reasons,
-            held_up,
+            rules::exits,
+            rules::messages,
+            rules::reasons,
+            rules::held_up,
             http::forms,
             http::handshakes,
-            http::late,
+            http::timely,
             http::concurrent,
             |_, heard| judge::not_kept(heard, http::KEEP_ALIVE),
         ]
     }
 }
 
-/// The answers that came, each with what was asked.
-fn answers<'a>(
-    heard: &Heard<'a, Runner>,
-) -> impl Iterator<Item = (&'a Asked<Runner>, &'a Extra, &'a Message)> {
-    heard.answers().map(|(asked, part, Answer { message, .. })| (asked, &part.extra, message))
-}
-
-/// A failure has exit status 0, but where it may have another.
-fn exits(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
-        let Message::Failure { exit, .. } = message else { return None };
-        if *exit == Exit::Code(0) || extra.any_exit {
-            return None;
+/// A message without what makes no difference between peers: how they refuse, and in which words.
+pub fn compared(part: &Part<Runner>, message: &Message) -> String {
+    let may_be_refused = part.ways().any(|(_, way)| *way == Way::Refused);
+    match message {
+        Message::Success { result, .. } => format!("`ok` true, {}", canonical(result)),
+        Message::Failure { .. } | Message::Ended(_) | Message::Status(_) if may_be_refused => {
+            "a refusal".to_owned()
         }
-        let is_missing = extra.call.as_ref().is_some_and(|call| call.role.is_none());
-        let clause = if is_missing { "PT-REQ-09" } else { "PT-FAIL-06" };
-        let finding = Finding::new(clause, "exit_status", "exit status 0 with `ok` false", exit.to_string());
-        Some(finding.repaired_by(Repair::Exit(Exit::Code(0))).at(asked.step))
-    };
-    answers(heard).filter_map(wrong).collect()
-}
-
-/// The message of a failure holds what the exception says.
-fn messages(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
-        let (Some(text), Message::Failure { message, .. }) = (&extra.raises, message) else { return None };
-        if message.contains(text.as_str()) {
-            return None;
-        }
-        let expected = format!("a message that contains {text:?}");
-        let repair = Repair::Set { at: "/error/message".to_owned(), to: Some(format!("{text:?}")) };
-        let finding = Finding::new("PT-FAIL-03", "wrong_message", expected, format!("{message:?}"));
-        Some(finding.repaired_by(repair).at(asked.step))
-    };
-    answers(heard).filter_map(wrong).collect()
-}
-
-/// What a guarantee forbids is answered by its reason, and nothing else is.
-fn reasons(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
-        let call = extra.call.as_ref()?;
-        let reason = match message {
-            Message::Failure { reason, .. } => reason.as_deref(),
-            _ => None,
-        };
-        let finding = match (extra.is_blocked, message) {
-            (true, Message::Failure { .. }) if reason != Some(BLOCKED) => {
-                let clause = if extra.route == "urllib" { "PT-GUAR-02" } else { "PT-GUAR-01" };
-                let expected = format!("`reason_code` {BLOCKED:?}");
-                Finding::new(clause, "no_reason", expected, format!("{reason:?}"))
-            }
-            (true, Message::Success { .. }) if extra.may_be_empty => return None,
-            (true, Message::Success { .. } | Message::Ended(_) | Message::Status(_)) => {
-                let expected = format!("`ok` false with `reason_code` {BLOCKED:?}");
-                Finding::new("PT-GUAR-01", "not_blocked", expected, Runner.text(message))
-            }
-            (false, _) if reason == Some(BLOCKED) && !call.asks_for_some && !call.is_sandboxed => {
-                let expected = format!("`reason_code` {BLOCKED:?} with a guarantee alone");
-                Finding::new("PT-GUAR-08", "reason_without_guarantee", expected, Runner.text(message))
-            }
-            _ => return None,
-        };
-        let to = Some(format!("{BLOCKED:?}")).filter(|_| extra.is_blocked);
-        Some(finding.repaired_by(Repair::Set { at: "/error/reason_code".to_owned(), to }).at(asked.step))
-    };
-    answers(heard).filter_map(wrong).collect()
-}
-
-/// What a tool leaves running does not hold up the reply: compared with a canary of the same conversation.
-fn held_up(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let took = |session: usize| {
-        let at = |is: fn(&Kind) -> bool| {
-            trace.transcript.of(session).find(|event| is(&event.kind)).map(|event| event.at_us)
-        };
-        let from = at(|kind| matches!(kind, Kind::StdinClosed))?;
-        Some(at(|kind| matches!(kind, Kind::Exited { .. }))?.saturating_sub(from))
-    };
-    let is_spawn = |extra: &Extra| extra.call.as_ref().is_some_and(|call| call.role == Some("spawn"));
-    let Some((asked, ..)) = answers(heard).find(|(_, extra, _)| is_spawn(extra)) else { return Vec::new() };
-    let usual = trace.asked.iter().filter(|asked| asked.canary).find_map(|asked| took(asked.session));
-    let (Some(usual), Some(took)) = (usual, took(heard.session)) else { return Vec::new() };
-    if took.saturating_sub(usual) as f64 <= HELD_UP_US * trace.transcript.timeout_scale {
-        return Vec::new();
+        Message::Failure { kind, reason, .. } => format!("`ok` false, {kind}, reason_code {reason:?}"),
+        Message::Ended(_) => "no output".to_owned(),
+        Message::Status(status) => format!("status {status}"),
+        Message::Other { .. } => "another object".to_owned(),
     }
-    let got = format!("{} ms, and {} ms without such a process", took / 1_000, usual / 1_000);
-    let expected = "a reply that is held up for 2 s at most";
-    let finding = Finding::new("PT-TIME-02", "held_up", expected, got);
-    vec![finding.repaired_by(Repair::Sooner).at(asked.step)]
+}
+
+/// Requests of a recorded caller that no runner takes, each under the clause by which it is refused.
+pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
+    let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
+    let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
+        let wrong = *Request::read(&transcript.facts, &line.bytes).of(|it| *it == Stand::Refuse)?;
+        let got = shorten(&String::from_utf8_lossy(&line.bytes), QUOTED_CHARS).into_owned();
+        Some(Finding::new(wrong.clause, "wrong_request", "a request that runners take", got).at(line.step))
+    });
+    wrong.collect()
 }
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    judge::judge(&Runner, transcript)
+    let mut judgement = judge::judge(&Runner, transcript);
+    http::memory(transcript, &mut judgement);
+    judgement
 }
 
 /// Whether `frame` is certainly the answer to the canary `step`: it has its word, which no other has.
@@ -586,77 +417,4 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
 /// One sentence.
 pub fn admit(transcript: &Transcript) -> Result<(), String> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use include_dir::{Dir, include_dir};
-    use peerproof_engine::schema::Schemas;
-
-    static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
-
-    /// The clause that a reply breaks by its form.
-    fn broken(text: &str, exit: Exit) -> Option<String> {
-        let frame = Frame { bytes: text.as_bytes(), exit: Some(exit), status: None, is_due: true };
-        match Runner.read(&frame) {
-            Reading::Broken(finding) => Some(finding.clause.0),
-            _ => None,
-        }
-    }
-
-    #[test]
-    fn replies_have_a_form_by_the_model_and_by_the_schema() {
-        let schemas = Schemas::load_dir(&FILES).unwrap();
-        for (text, clause) in [
-            (r#"{"ok":true,"protocol_version":1,"result":null}"#, None),
-            (r#"{"ok":true,"protocol_version":1.0,"result":7,"error":null,"x":1}"#, None),
-            (
-                r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"","reason_code":null}}"#,
-                None,
-            ),
-            (r#"{"ok":true,"protocol_version":1}"#, Some("PT-REPLY-01")),
-            (r#"{"ok":true,"result":{}}"#, Some("PT-REPLY-01")),
-            (r#"{"ok":1,"protocol_version":1,"result":{}}"#, Some("PT-REPLY-01")),
-            (r#"{"ok":true,"protocol_version":1,"result":{},"error":{}}"#, Some("PT-REPLY-01")),
-            (r#"{"ok":false,"protocol_version":1,"error":{"type":"","message":"m"}}"#, Some("PT-REPLY-02")),
-            (r#"{"ok":false,"protocol_version":1,"error":{"type":"E"}}"#, Some("PT-REPLY-02")),
-            (
-                r#"{"ok":false,"protocol_version":"1","error":{"type":"E","message":"m"}}"#,
-                Some("PT-REPLY-02"),
-            ),
-            (
-                r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":{}}"#,
-                Some("PT-REPLY-02"),
-            ),
-            (
-                r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m","reason_code":7}}"#,
-                Some("PT-REPLY-03"),
-            ),
-        ] {
-            assert_eq!(broken(text, Exit::Code(0)).as_deref(), clause, "{text}");
-            if Schemas::enabled() {
-                let objections = schemas.validate("reply", &text.parse().unwrap()).unwrap();
-                assert_eq!(objections.is_empty(), clause.is_none(), "{text}: {objections:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_no_reply_is_told_apart() {
-        let good = r#"{"ok":true,"protocol_version":1,"result":{}}"#;
-        assert_eq!(broken(good, Exit::Code(3)).as_deref(), Some("PT-FAIL-05"));
-        for (text, clause) in [
-            (format!("{good}{good}"), "PT-FRAME-05"),
-            (format!("ready\n{good}"), "PT-FRAME-05"),
-            (format!("{} {good}", NOISE[0]), "PT-OUT-01"),
-            (format!("{good}{}", NOISE[1]), "PT-OUT-02"),
-            (good[..30].to_owned(), "PT-RES-06"),
-            (good.replace("{}", "NaN"), "PT-RES-04"),
-            (good.replace("{}}", "{},}"), "PT-REPLY-05"),
-            ("[]".to_owned(), "PT-FRAME-05"),
-        ] {
-            assert_eq!(broken(&text, Exit::Code(0)).as_deref(), Some(clause), "{text}");
-        }
-    }
 }

@@ -47,7 +47,8 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
             let (name, values) = rng.pick(WRONG);
             with.push((name, rng.pick::<&str>(values)));
         }
-        let role = *rng.pick(&["echo", "echo", "echo", "any", "greet", "value", "fail", "blob", "noise"]);
+        let roles = ["echo", "echo", "echo", "any", "greet", "value", "fail", "blob", "noise"];
+        let role = *rng.pick(&roles.map(|role| if facts.roles.contains_key(role) { role } else { "echo" }));
         let payload = match role {
             "echo" => Payload::text(free_data::object(NAMES, rng, 3).to_text()),
             _ => talk.payload(role, None).0,

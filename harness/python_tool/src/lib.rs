@@ -5,16 +5,20 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
+use peerproof_engine::finding::{Finding, Judgement};
+use peerproof_engine::matrix::differences::Exchange;
+use peerproof_engine::matrix::exchanges;
 use peerproof_engine::plan::{Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
+pub mod bench;
 pub mod cases;
 pub mod config;
 pub mod expect;
@@ -23,6 +27,7 @@ pub mod generate;
 pub mod model;
 pub mod probe;
 pub mod project;
+mod redundant;
 pub mod roles;
 pub mod talk;
 
@@ -75,6 +80,10 @@ impl Boundary for PythonTool {
         face::judge(transcript)
     }
 
+    fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
+        face::wrong_requests(transcript)
+    }
+
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         face::answers_canary(step, frame)
     }
@@ -82,6 +91,10 @@ impl Boundary for PythonTool {
     fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
         config::fill_roles(facts);
         config::spell_out(facts);
+    }
+
+    fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
+        exchanges::of(&face::Runner, transcript, face::compared)
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
@@ -98,6 +111,14 @@ impl Boundary for PythonTool {
         config::fill_roles(&mut facts);
         config::spell_out(&mut facts);
         facts
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        redundant::CHECKS
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {

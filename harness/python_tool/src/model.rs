@@ -216,7 +216,9 @@ fn of_request(
         traits.push(refuse("PT-REQ-11"));
     }
     let entry = member("entry").and_then(Json::as_str);
-    let form = entry.map_or(Form::Wrong, form_of);
+    let role = entry.and_then(|entry| role_of(facts, entry));
+    // What a role is mapped to is there.
+    let form = if role.is_some() { Form::Right } else { entry.map_or(Form::Wrong, form_of) };
     match form {
         Form::Right => {}
         Form::Dotted => traits.push(open("PT-REQ-07", "", "", "")),
@@ -224,7 +226,6 @@ fn of_request(
         Form::Wrong => traits.push(refuse("PT-REQ-06")),
     }
     let entry = entry.filter(|_| form != Form::Wrong)?;
-    let role = role_of(facts, entry);
     let is_outside = role.is_none() && !entry.starts_with("tools.");
     Some(Call {
         role,

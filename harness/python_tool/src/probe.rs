@@ -77,6 +77,11 @@ pub fn about(role: &str) -> Option<&'static Guarantee> {
     GUARANTEES.iter().find(|guarantee| guarantee.role == role)
 }
 
+/// The role that a guarantee is about.
+pub fn role(name: &str) -> &'static str {
+    GUARANTEES.iter().find(|guarantee| guarantee.name == name).map_or("write", |guarantee| guarantee.role)
+}
+
 impl Guarantee {
     /// The clause about a route.
     pub fn clause(&self, route: &str) -> &'static str {

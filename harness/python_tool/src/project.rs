@@ -15,6 +15,13 @@ const SPEC: &str = "SPEC = '";
 /// What stands behind it.
 const BEHIND: &str = "'\n";
 
+/// The tools of the project, by their paths.
+pub const TOOLS: [(&str, &str); 3] = [
+    ("tools/__init__.py", ""),
+    ("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
+    ("tools/peerproof.py", include_str!("../corpora/project/tools/peerproof.py")),
+];
+
 /// Fixtures of a project with its tools.
 pub fn fixtures() -> Vec<Fixture> {
     let file = |name: &str, text: &str| Fixture::File {
@@ -23,12 +30,8 @@ pub fn fixtures() -> Vec<Fixture> {
         mode: None,
         kept: false,
     };
-    vec![
-        Fixture::Folder { name: PROJECT.to_owned(), folders: Vec::new(), watched: false },
-        file("tools/__init__.py", ""),
-        file("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
-        file("tools/peerproof.py", include_str!("../corpora/project/tools/peerproof.py")),
-    ]
+    let folder = Fixture::Folder { name: PROJECT.to_owned(), folders: Vec::new(), watched: false };
+    [folder].into_iter().chain(TOOLS.map(|(name, text)| file(name, text))).collect()
 }
 
 /// A module that plays `role` with `payload` while it is imported, and returns what it saw then later. Two of other

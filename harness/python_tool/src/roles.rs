@@ -7,7 +7,7 @@ use peerproof_engine::json::Json;
 const MODULE: &str = "tools.peerproof:";
 
 /// The module that does something while it is imported.
-pub const IMPORTED_ENTRY: &str = "tools.peerproof_import:any";
+const IMPORTED_ENTRY: &str = "tools.peerproof_import:any";
 
 /// The document's own example.
 const GREET: &str = "tools.sample_tool:greet";
@@ -16,7 +16,7 @@ const GREET: &str = "tools.sample_tool:greet";
 const DEEP_LEVELS: usize = 63;
 
 /// Names of all roles.
-const ROLES: [&str; 17] = [
+pub const ROLES: [&str; 18] = [
     "any",
     "echo",
     "value",
@@ -34,16 +34,22 @@ const ROLES: [&str; 17] = [
     "env_read",
     "env_write",
     "greet",
+    "imported",
 ];
+
+/// The entry of the scratch project that plays a role.
+pub fn usual_entry(role: &str) -> String {
+    match role {
+        "imported" => IMPORTED_ENTRY.to_owned(),
+        "greet" => GREET.to_owned(),
+        _ => format!("{MODULE}{role}"),
+    }
+}
 
 /// The entry that plays a role.
 pub fn entry_of(facts: &Facts, role: &str) -> String {
     let mapped = facts.roles.get(role).and_then(|role| role.get("entry")?.as_str());
-    match role {
-        "imported" => IMPORTED_ENTRY.to_owned(),
-        "greet" => GREET.to_owned(),
-        _ => mapped.map_or_else(|| format!("{MODULE}{role}"), str::to_owned),
-    }
+    mapped.map_or_else(|| usual_entry(role), str::to_owned)
 }
 
 /// The name of the tool that plays a role.
@@ -53,9 +59,6 @@ pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
 
 /// The role that an entry plays; `imported` for the module that does something while it is imported.
 pub fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
-    if entry == IMPORTED_ENTRY {
-        return Some("imported");
-    }
     ROLES.into_iter().find(|role| entry_of(facts, role) == entry)
 }
 

@@ -35,6 +35,8 @@ pub struct Talk<'a> {
     owes_canary: bool,
     /// The longest time that a call to the service takes, milliseconds.
     longest_ms: u64,
+    /// The clause that a canary behind other calls is about.
+    lives_on: &'static str,
 }
 
 /// How a request is sent.
@@ -62,7 +64,16 @@ impl<'a> Talk<'a> {
     /// A conversation with nothing but a project.
     pub fn without_canary(facts: &'a Facts, command: &'static str) -> Self {
         let plan = Plan { by_model: true, fixtures: project::fixtures(), ..Plan::default() };
-        Self { facts, command, plan, needs_session: true, count: 0, owes_canary: false, longest_ms: 0 }
+        Self {
+            facts,
+            command,
+            plan,
+            needs_session: true,
+            count: 0,
+            owes_canary: false,
+            longest_ms: 0,
+            lives_on: CANARIES[1],
+        }
     }
 
     /// A conversation that begins with a canary.
@@ -70,6 +81,11 @@ impl<'a> Talk<'a> {
         let mut talk = Self::without_canary(facts, command);
         talk.canary();
         talk
+    }
+
+    /// Has canaries behind other calls to a service be about this clause.
+    pub fn lives_on(&mut self, clause: &'static str) {
+        self.lives_on = clause;
     }
 
     /// Whether it is with a service.
@@ -126,7 +142,11 @@ impl<'a> Talk<'a> {
             self.request("echo", Payload::text(format!("{{\"{CANARY}\":\"behind {}\"}}", self.count)), &[])
         };
         let session = self.open(BTreeMap::new());
-        let clause = if self.is_posted() { CANARIES[usize::from(!is_first)] } else { "PT-FRAME-01" };
+        let clause = match self.is_posted() {
+            true if is_first => CANARIES[0],
+            true => self.lives_on,
+            false => "PT-FRAME-01",
+        };
         let aim = Aim { clause: clause.into(), reason: Some(CANARY_FAILED.to_owned()) };
         let expect = serde_json::to_value(aim).unwrap_or_default();
         let http = self.is_posted().then(Carriage::post);

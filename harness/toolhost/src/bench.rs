@@ -146,6 +146,7 @@ fn workload(command: &str, size: &Size, aid: &str, input: Option<&str>) -> Workl
             ..Session::default()
         },
         requests,
+        files: Vec::new(),
         one_shot: command == "run",
         echoes: input.is_none() && size.fill != Fill::Padding,
         shapes: shapes(command, size.bytes),

@@ -91,6 +91,15 @@ impl Front for Faulty {
             {
                 request.content_type = Some("unknown/unknown".to_owned());
             }
+            HttpFault::HoldsBodies if request.body.as_ref().is_some_and(|body| body.len() > 10 << 20) => {
+                request.body = None;
+            }
+            HttpFault::EndsAtDepth => {
+                let body = request.body.as_deref().unwrap_or_default();
+                if body.iter().filter(|byte| **byte == b'[').count() > 90 {
+                    process::exit(1);
+                }
+            }
             HttpFault::FirstPiece => {
                 let first = request.first_piece_bytes;
                 request.body.iter_mut().for_each(|body| body.truncate(first));
@@ -182,6 +191,10 @@ impl Front for Faulty {
             HttpFault::FewConnections => (20, false),
             _ => Plain.connections(),
         }
+    }
+
+    fn body_bytes_max(&self, bytes_max: usize) -> usize {
+        if self.fault == HttpFault::HoldsBodies { 64 << 20 } else { bytes_max }
     }
 
     fn broken_off(&self, so_far: Option<HttpRequest>) -> Option<HttpRequest> {

@@ -101,6 +101,11 @@ pub trait Front: Send + Sync {
         (CONNECTIONS_MAX, false)
     }
 
+    /// Bytes of a body that are kept.
+    fn body_bytes_max(&self, bytes_max: usize) -> usize {
+        bytes_max
+    }
+
     /// Is told of a connection that ended within a request, with what came of it behind its head; gives what is to be
     /// answered in its place.
     fn broken_off(&self, _so_far: Option<HttpRequest>) -> Option<HttpRequest> {
@@ -147,7 +152,7 @@ pub fn serve(
     }
     let caps = HttpCaps {
         head_bytes_max: HEAD_BYTES_MAX,
-        body_bytes_max,
+        body_bytes_max: front.body_bytes_max(body_bytes_max),
         discard_bytes_max: DISCARD_BYTES_MAX,
         takes_length_beside_chunks: service.takes_length_beside_chunks(),
     };

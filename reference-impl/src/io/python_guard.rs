@@ -67,7 +67,8 @@ fn become_python(guarantees: &str, shim: &str) -> Result<std::convert::Infallibl
     let python = find_python();
     let path = env::var_os("PYTHONPATH").unwrap_or_default();
     let mut command = Command::new(&python);
-    command.args(["-B", "-X", "utf8", "-c", shim]);
+    // The shim has what is installed looked for where a tool needs it.
+    command.args(["-B", "-S", "-X", "utf8", "-c", shim]);
     command.args(env::split_paths(&path).filter(|path| !path.as_os_str().is_empty()));
     if has("no_env_read") {
         command.env_clear();

@@ -177,13 +177,11 @@ impl Front for Edited {
         let Edit::Answered(edit) = self.edit else { return reply };
         let asked = request.and_then(|request| parsed(request.body.as_deref()?)).unwrap_or(Value::Null);
         let mut value = parsed(&reply.body).unwrap_or(Value::Null);
-        let before = value.clone();
+        let (before, status) = (value.clone(), reply.status);
         edit(&asked, &mut reply.status, &mut value);
         if reply.status == 0 {
             self.is_stuck.store(true, Ordering::SeqCst);
-            loop {
-                thread::park();
-            }
+            reply.status = status;
         }
         if value != before {
             reply.body = text(&value);

@@ -51,8 +51,12 @@ pub enum HttpFault {
     EndsAtGarbage,
     /// A connection that breaks off within a request ends the process.
     EndsAtCut,
+    /// A body with more than 90 opening brackets ends the process.
+    EndsAtDepth,
     /// Bodies of more than 100,000 bytes are answered 413.
     SmallBodies,
+    /// Bodies that are too large are held whole before they are refused.
+    HoldsBodies,
     /// A content type with a parameter is answered 415.
     ExactType,
     /// After fifty messages nothing is answered but by an empty body.

@@ -23,6 +23,26 @@ import importlib
 import json
 
 
+class Installed:
+    """Has what is installed looked for once nothing else is found: few tools need it, and every start would wait for it."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        sys.meta_path.remove(cls)
+        try:
+            import importlib.util
+            import site
+
+            site.main()
+            return importlib.util.find_spec(name)
+        except Exception:
+            Blocked.raised = None
+            return None
+
+
+sys.meta_path.append(Installed)
+
+
 class Blocked(PermissionError):
     """A guarantee forbids it."""
 

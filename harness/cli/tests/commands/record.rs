@@ -476,3 +476,19 @@ echo "with $MY_API_KEY" >&2
     assert!(stored.contains("with REDACTED") && stored.matches("REDACTED").count() >= 5, "{stored}");
     assert_eq!(blamed(folder.path(), &transcript, &[]), []);
 }
+
+#[test]
+fn a_caller_of_one_exchange_is_told_what_no_peer_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (boundary, said, server, clause) in [
+        ("envelope", r#"{"user_id":7}"#, ["peer", "envelope", "engine", "process"].as_slice(), "ENV-"),
+        ("python_tool", r#"{"protocol_version":2}"#, &["peer", "python_tool", "runner"], "PT-REQ-02"),
+    ] {
+        let server = [&[BINARY], server].concat();
+        let transcript = recorded(folder.path(), boundary, &format!("say '{said}'"), &server, 0);
+        let blamed = blamed(folder.path(), &transcript, &[]);
+        assert_eq!(blamed.len(), 1, "{blamed:?}");
+        assert!(blamed[0].0 == "consumer" && blamed[0].1.starts_with(clause), "{blamed:?}");
+        fs::remove_dir_all(folder.path().join("peerproof-out")).unwrap();
+    }
+}

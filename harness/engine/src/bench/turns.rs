@@ -1,5 +1,6 @@
 //! Whose turn it is: the rounds of a group of rows.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use super::verify::Verifier;
 use super::watchdog::Watchdog;
 use super::workload::{Shape, Workload};
 use super::{Around, Group, Missing, Rival, Row, Settings};
+use crate::plan::{FOLDER, Session};
 
 /// Requests under way where the highest rate is looked for.
 const WINDOW_MAX: u32 = 64;
@@ -241,7 +243,8 @@ impl<'a> Bench<'a> {
             Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
         })?;
         let Around { interrupted, .. } = self.around;
-        Live::start(seat.rival.peer, &seat.workload.session, &group.placement, &temp_dir, interrupted)
+        let session = with_files(seat.workload, &temp_dir).map_err(Trouble::CannotStart)?;
+        Live::start(seat.rival.peer, &session, &group.placement, &temp_dir, interrupted)
     }
 
     /// Starts processes one after the other for one answer each.
@@ -301,6 +304,28 @@ impl<'a> Bench<'a> {
         live.end(END);
         Ok((took, usage))
     }
+}
+
+/// The session of a workload whose files are there.
+fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, String> {
+    let mut session = workload.session.clone();
+    // Beside the folder for temporary files, which belongs to the peer.
+    let folder = temp_dir.with_extension("files");
+    for (path, text) in &workload.files {
+        let file = folder.join(path);
+        let made = || {
+            std::fs::create_dir_all(file.parent().unwrap_or(&folder))?;
+            std::fs::write(&file, text)
+        };
+        if !file.exists() {
+            made().map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        }
+    }
+    let placeholder = format!("{{{{{FOLDER}}}}}");
+    for value in session.env.values_mut().chain(&mut session.folder) {
+        *value = value.replace(&placeholder, &folder.to_string_lossy());
+    }
+    Ok(session)
 }
 
 /// Memory of a process that was gone already is not known.

@@ -31,7 +31,7 @@ use super::inbox::{Inbox, micros};
 use super::outbox::Outbox;
 use super::{Connection, Log, Pumped, Source, Waiting};
 use crate::budget::Budget;
-use crate::plan::Chunking;
+use crate::plan::{Chunking, KILL_GROUP};
 use crate::transcript::{Exit, Kind};
 
 /// Size of one read; a pipe holds as much by default.
@@ -384,7 +384,7 @@ fn signal_by_name(name: &str) -> Option<Signal> {
     Some(match name {
         "TERM" => Signal::TERM,
         "INT" => Signal::INT,
-        "KILL" => Signal::KILL,
+        "KILL" | KILL_GROUP => Signal::KILL,
         "HUP" => Signal::HUP,
         "QUIT" => Signal::QUIT,
         "STOP" => Signal::STOP,
@@ -433,6 +433,10 @@ impl Connection for ChildConnection {
         };
         self.note(Kind::Signalled { signal: name.to_owned() }, log);
         // Not reaped before `finish`: the id cannot be somebody else's.
+        if name == KILL_GROUP {
+            let _ = rustix::process::kill_process_group(self.pid, signal);
+            return;
+        }
         if signal == Signal::KILL && self.ended.is_none() {
             self.kill_sent = true;
             // It does nothing more while its family is looked for.

@@ -6,13 +6,17 @@ use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{Carried, Exchange, Heard, Trace};
-use peerproof_engine::transcript::Kind;
+use peerproof_engine::judge::{self, Answer, Came, Carried, Exchange, Heard, Trace};
+use peerproof_engine::memory;
+use peerproof_engine::plan::{Act, Step};
+use peerproof_engine::transcript::{Kind, Transcript};
 
 use super::super::config;
 use super::super::expect::{Made, State};
+use super::super::model::BYTES_MAX;
 use super::super::talk::HANDSHAKE;
-use super::{Extra, Message, Runner, Way, answers};
+use super::rules::answers;
+use super::{Extra, Message, Runner, Way};
 
 /// A plain answer.
 pub const ANSWER: &str = "PT-SRV-01";
@@ -23,6 +27,8 @@ const REFUSAL_STATUS: &str = "PT-SRV-09";
 const MALFORMED: &str = "PT-SRV-10";
 const TYPE: &str = "PT-SRV-11";
 const AT_TIMEOUT: &str = "PT-SRV-14";
+/// A service survives its tools.
+pub const SURVIVES: &str = "PT-SRV-17";
 const SERVED: &str = "PT-SRV-18";
 const CONCURRENT: &str = "PT-SRV-19";
 const OF_METHOD: &str = "PT-SRV-20";
@@ -30,6 +36,8 @@ const CUT: &str = "PT-SRV-23";
 const OF_TYPE: &str = "PT-SRV-24";
 /// Connections go on behind a reply.
 pub const KEEP_ALIVE: &str = "PT-SRV-22";
+const LOOPBACK: &str = "PT-SRV-26";
+const OF_MEMORY: &str = "PT-SIZE-04";
 const SHAKEN: &str = "PT-HS-01";
 const VERSION: &str = "PT-HS-02";
 const FORM: &str = "PT-HS-03";
@@ -40,6 +48,12 @@ const UNCLAIMED: &str = "PT-HS-08";
 
 /// Time behind a timeout in which the reply comes, milliseconds.
 const LATE_MS: f64 = 1_000.0;
+
+/// Time before a timeout from which on clocks may have it over, milliseconds.
+const EARLY_MS: u64 = 100;
+
+/// Time by which the body of a call that is held back follows its head, milliseconds.
+const HELD_BACK_MS: u64 = 1_000;
 
 /// A handshake whose reply is due.
 pub struct Pending {
@@ -155,7 +169,11 @@ pub(super) fn learn(state: &mut State, session: usize, kind: &Kind) {
 /// Adds what the way of a call allows beside what its bytes do.
 pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange: &Exchange<'_>) {
     let (Some(how), Some(part)) = (how, asked.due.parts.first_mut()) else { return };
-    if how.method != "POST" {
+    if how.host.is_some() {
+        part.clause = LOOPBACK;
+        part.allowed.extend([Allowed::answer(Way::Refused), Allowed::silence()]);
+        part.mix_choices();
+    } else if how.method != "POST" {
         // What is said to another method, in whichever words, is the service's own.
         part.allowed.extend(exchange.reply.map(|_| Allowed::silence()));
     } else if !how.is_cut() && !how.is_json() {
@@ -177,12 +195,22 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
         let finding = Finding::new(clause, "http_status", expected, format!("status {status}"));
         Judgement { findings: vec![finding.at(asked.step)], ..Judgement::default() }
     };
+    if how.host.is_some() {
+        return one(LOOPBACK, "no connection to another address than that of the service");
+    }
     let is_about = |clause: &str| asked.aim.as_ref().is_some_and(|aim| aim.clause.0 == clause);
     // Whoever has another code is told so once.
     let code = |clause: &'static str, codes: &[u16], expected: &str| match is_about(clause) {
         true if !codes.contains(&status) => one(clause, expected),
         _ => Judgement::default(),
     };
+    if how.method != "POST" {
+        return match status {
+            501 => Judgement::default(),
+            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
+            _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
+        };
+    }
     let Some(message) = output.held.whole() else { return Judgement::default() };
     if how.is_cut() {
         return match message {
@@ -193,15 +221,14 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
     // Whoever is not served has a status for it.
     let refusal = if is_about(SERVED) { SERVED } else { REFUSAL };
     let is_shaken = part.extra.required.is_some();
+    let is_of_refusal = matches!(status, 200 | 400..=499);
     match message {
+        // That it is no refusal is told by what it says.
+        Message::Success { .. } if part.clause == UNCLAIMED => Judgement::default(),
+        Message::Other { value, .. } if part.clause == UNCLAIMED && is_ok(value) => Judgement::default(),
         _ if part.clause == UNCLAIMED => match status {
             400..=499 => Judgement::default(),
             _ => one(UNCLAIMED, "4xx from a service without handshakes"),
-        },
-        _ if how.method != "POST" => match status {
-            501 => Judgement::default(),
-            500.. => one(REFUSAL, "no status of 500 and above, but 501 for a method"),
-            _ => code(OF_METHOD, &[404, 405], "405, 404 or 501 for another method"),
         },
         Message::Failure { .. }
             if is_shaken && status != 200 && part.ways().all(|(_, way)| *way != Way::Refused) =>
@@ -220,10 +247,11 @@ pub(super) fn status(carried: &Carried<'_, Runner>) -> Judgement {
                     content_type(carried, status)
                 }
                 // A tool that fails is no refusal, though this call may be refused as well.
-                _ if status >= 500 && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
+                _ if !is_of_refusal && part.extra.may_fail && matches!(message, Message::Failure { .. }) => {
                     one(FAILURE, "status 200 for the failure of a tool")
                 }
                 _ if status >= 500 => one(refusal, "a refusal with a status of 4xx, or 200"),
+                _ if !is_of_refusal => one(REFUSAL_STATUS, "a refusal with a status of 4xx, or 200"),
                 _ if !how.is_json() => code(OF_TYPE, &[415], "415 for another content type, or as JSON"),
                 "PT-JSON-01" | "PT-JSON-02" if part.extra.is_refusal => {
                     code(MALFORMED, &[400], "400 for malformed JSON")
@@ -271,54 +299,108 @@ pub(super) fn forms(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Fin
     answers(heard).filter_map(wrong).collect()
 }
 
-/// What a handshake says.
-pub(super) fn handshakes(_: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, extra, message): (&Asked<Runner>, &Extra, &Message)| {
-        let (Some(required), Message::Other { value, .. }) = (&extra.required, message) else { return None };
-        if extra.is_refusal || !is_ok(value) {
-            return None;
-        }
-        let word = value.get("enforcement").and_then(Json::as_str).unwrap_or_default();
-        let listed = value.get("supported_guarantees").and_then(Json::as_object);
-        let version = value.get("service_version").and_then(Json::as_str).unwrap_or_default();
-        let is_right = ["enforced", "partial", "none"].contains(&word)
-            && listed.is_some_and(|listed| listed.iter().all(|(_, value)| value.as_bool().is_some()))
-            && !version.is_empty();
-        let has =
-            |name: &str| value.get("supported_guarantees").and_then(|listed| listed.get(name)?.as_bool());
-        let is_unknown = |name: &&String| !config::NAMES.contains(&name.as_str()) && has(name) == Some(true);
-        let (clause, reason, expected) = if !is_right {
-            let expected = "`enforcement`, `supported_guarantees` and `service_version`, each in its form";
-            (FORM, "form_of_handshake", expected.to_owned())
-        } else if let Some(name) = required.iter().find(is_unknown) {
-            (UNKNOWN, "unknown_listed", format!("{name:?} is not listed true"))
-        } else if let Some(name) = required.iter().find(|name| word == "enforced" && has(name) != Some(true))
-        {
-            (LISTED, "not_listed", format!("{name:?} listed true where it says `enforced`"))
-        } else {
-            return None;
+/// What a handshake says: of each clause that is broken, once.
+pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    if !trace.state.facts.claims(config::HANDSHAKE) {
+        return Vec::new();
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    for (asked, extra, message) in answers(heard) {
+        let (Some(required), Message::Other { value, .. }) = (&extra.required, message) else { continue };
+        let Some((clause, reason, expected)) = wrong_about(required, extra.is_refusal, value) else {
+            continue;
         };
-        Some(Finding::new(clause, reason, expected, value.to_text()).at(asked.step))
-    };
-    answers(heard).filter_map(wrong).collect()
+        if found.iter().all(|finding| finding.clause.0 != clause) {
+            found.push(Finding::new(clause, reason, expected, value.to_text()).at(asked.step));
+        }
+    }
+    found
 }
 
-/// The reply at a timeout comes within a second.
-pub(super) fn late(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, _): &(&Asked<Runner>, _)| {
-        let (limit_ms, clause) = asked.due.parts.first()?.extra.limit?;
+/// Clause, reason and what is expected, where a handshake says what it must not.
+fn wrong_about(
+    required: &[String],
+    is_refusal: bool,
+    value: &Json,
+) -> Option<(&'static str, &'static str, String)> {
+    if !is_ok(value) {
+        let has_error = value.get("error").is_some_and(|error| !error.is_null());
+        let is_failure = value.get("ok").and_then(Json::as_bool) == Some(false);
+        return (is_failure && !has_error)
+            .then(|| (FORM, "no_error", "`ok` false with an `error`".to_owned()));
+    }
+    if is_refusal {
+        return None;
+    }
+    let word = value.get("enforcement").and_then(Json::as_str).unwrap_or_default();
+    let listed = value.get("supported_guarantees").and_then(Json::as_object);
+    let version = value.get("service_version").and_then(Json::as_str).unwrap_or_default();
+    let is_right = ["enforced", "partial", "none"].contains(&word)
+        && listed.is_some_and(|listed| listed.iter().all(|(_, value)| value.as_bool().is_some()))
+        && !version.is_empty();
+    let has = |name: &str| value.get("supported_guarantees").and_then(|listed| listed.get(name)?.as_bool());
+    let is_unknown = |name: &str| !config::NAMES.contains(&name);
+    let is_listed = |name: &&String| has(name) == Some(true);
+    if !is_right {
+        let expected = "`enforcement`, `supported_guarantees` and `service_version`, each in its form";
+        Some((FORM, "form_of_handshake", expected.to_owned()))
+    } else if let Some(name) = required.iter().find(|name| is_unknown(name) && is_listed(name)) {
+        Some((UNKNOWN, "unknown_listed", format!("{name:?} is not listed true")))
+    } else if word == "enforced"
+        && let Some(name) = required.iter().find(|name| !is_listed(name))
+    {
+        let expected = match is_unknown(name) {
+            true => format!("`partial`, `none` or an error where {name:?} is required"),
+            false => format!("{name:?} listed true where it says `enforced`"),
+        };
+        Some((LISTED, "not_listed", expected))
+    } else {
+        None
+    }
+}
+
+/// The reply at a timeout comes within a second of it, and not before: tools have the time that is left to them.
+pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
+    let wrong = |(asked, came): &(&Asked<Runner>, Came<'_, Runner>)| {
+        let part = asked.due.parts.first()?;
+        let (limit_ms, clause) = part.extra.limit?;
         let exchange = &heard.carriages[asked.line?];
         exchange.reply?;
-        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+        let how = trace.transcript.plan.steps.get(asked.step)?.http.as_ref();
+        let held_back_ms = if how.is_some_and(|how| how.held_back) { HELD_BACK_MS } else { 0 };
+        let took_ms = (exchange.at_us.saturating_sub(asked.at_us) / 1_000).saturating_sub(held_back_ms);
         let within_ms = limit_ms as f64 + LATE_MS * trace.transcript.timeout_scale;
-        if took_us as f64 <= within_ms * 1e3 {
-            return None;
+        let is_success =
+            matches!(came.answers.first(), Some(Some(Answer { message: Message::Success { .. }, .. })));
+        let may_be_refused = part.ways().any(|(_, way)| *way != Way::TimedOut);
+        let finding = |reason, expected| {
+            Finding::new(clause, reason, expected, format!("a reply after {took_ms} ms")).at(asked.step)
+        };
+        if took_ms as f64 > within_ms {
+            let expected = format!("a reply within {within_ms} ms");
+            return Some(finding("late", expected).repaired_by(Repair::Sooner));
         }
-        let got = format!("a reply after {} ms", took_us / 1_000);
-        let expected = format!("a reply within {within_ms} ms");
-        Some(Finding::new(clause, "late", expected, got).repaired_by(Repair::Sooner).at(asked.step))
+        let is_early = !is_success && !may_be_refused && took_ms + EARLY_MS < limit_ms;
+        is_early.then(|| finding("early", format!("a tool that has its {limit_ms} ms")))
     };
     heard.exchanges.iter().filter_map(wrong).collect()
+}
+
+/// What refusing bodies that are too large costs. Whoever processes them may need memory for it.
+pub(super) fn memory(transcript: &Transcript, judgement: &mut Judgement) {
+    let is_asked = |step: &Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
+    let Some(first) = transcript.plan.steps.iter().find(|step| is_asked(step)) else { return };
+    let is_taken = judge::said(transcript, first.session).iter().any(|(line, exchange)| {
+        let reply =
+            exchange.body.and_then(|body| json::decode(json::trim(body), &DecodeLimits::default()).ok());
+        line.bytes.len() > BYTES_MAX && reply.is_some_and(|reply| is_ok(&reply.value))
+    });
+    if is_taken {
+        judgement.untestable =
+            Some("over_size: bodies of more than 10 MB are processed here, not refused".to_owned());
+    } else {
+        memory::judge(transcript, OF_MEMORY, judgement);
+    }
 }
 
 /// A slow call holds up no other.

@@ -32,7 +32,7 @@ pub enum Edit {
     Posted(fn(&mut Value)),
     /// A request to a service.
     Carried(fn(&mut HttpRequest)),
-    /// Status and body of a reply of a service, with the request; after status 0 nothing is answered.
+    /// Status and body of a reply of a service, with the request; status 0 leaves it and is the last that is answered.
     Answered(fn(&Value, &mut u16, &mut Value)),
     /// The exit status, with the request and the reply; a status of less than 0 for one that writes nothing.
     Status(fn(&Value, &Value) -> Option<i32>),

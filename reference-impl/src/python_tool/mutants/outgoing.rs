@@ -112,7 +112,7 @@ pub const MUTANTS: &[Mutant] = table! {
         }
     });
     "success-with-status-3" ["PT-FAIL-05"] "A success has the exit status 3." => Edit::Status(|request, reply| {
-        (role(request) == "greet" && is_ok(reply)).then_some(3)
+        (role(request) == "value" && is_ok(reply)).then_some(3)
     });
     "failure-with-status-1" ["PT-FAIL-06"] "A failure has the exit status 1." => Edit::Status(|_, reply| {
         (!is_ok(reply)).then_some(1)

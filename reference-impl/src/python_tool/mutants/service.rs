@@ -1,8 +1,8 @@
 //! Mutants of the service: of what is posted to it, of what it answers, of its timeouts, and of what carries both.
 
-use super::edit::{remove, slot};
+use super::edit::{NESTING_MAX, remove, slot};
 use super::{Edit, Mutant};
-use crate::json::{Text, Value};
+use crate::json::{Policy, Text, Value, write_value};
 use crate::mutant::http::HttpFault;
 use crate::mutant::{carrier, config};
 use crate::python_tool::Config;
@@ -14,6 +14,28 @@ pub const MUTANTS: &[Mutant] = table! {
         if is_call(request) {
             let tool = request.get("tool").cloned().unwrap_or(Value::Null);
             *slot(request, "tool_name") = tool;
+        }
+    });
+    "service-takes-anything-for-a-call" ["PT-JSON-01", "PT-JSON-02", "PT-JSON-09", "PT-FRAME-03"] "A body that is no object is a plain call." => Edit::Carried(|request| {
+        let is_object = |body: &[u8]| parsed(body).is_some_and(|value| value.as_object().is_some());
+        if request.method == "POST" && !request.body.as_deref().is_none_or(is_object) {
+            request.body = Some(PLAIN_CALL.to_vec());
+        }
+    });
+    "service-reads-one-line" ["PT-FRAME-02"] "Only the first line of a body is read." => Edit::Carried(|request| {
+        if let Some(body) = &mut request.body {
+            body.truncate(body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len()));
+        }
+    });
+    "service-has-members-in-order" ["PT-JSON-10"] "The version has to come first." => Edit::Carried(|request| {
+        let is_first = |body: &[u8]| body.starts_with(b"{\"protocol_version\"") || body.starts_with(b"{\"kind\"");
+        if !request.body.as_deref().is_none_or(is_first) {
+            request.body = Some(Vec::new());
+        }
+    });
+    "service-finds-what-is-missing" ["PT-REQ-08"] "A tool that does not exist has the result {}." => Edit::Answered(|_, _, reply| {
+        if matches!(kind(reply), "ModuleNotFoundError" | "AttributeError" | "TypeError") {
+            succeed(reply);
         }
     });
     "service-needs-a-kind" ["PT-SRV-02"] "A call without `kind` is refused." => Edit::Posted(|request| {
@@ -37,7 +59,7 @@ pub const MUTANTS: &[Mutant] = table! {
             *status = 500;
         }
     });
-    "service-takes-exits-for-results" ["PT-SRV-07"] "A tool that ends its process has the result {}." => Edit::Answered(|_, _, reply| {
+    "service-takes-exits-for-results" ["PT-SRV-07", "PT-FAIL-09"] "A tool that ends its process has the result {}." => Edit::Answered(|_, _, reply| {
         if is_exit(reply) {
             succeed(reply);
         }
@@ -55,6 +77,26 @@ pub const MUTANTS: &[Mutant] = table! {
     "service-has-short-timeouts" ["PT-SRV-12"] "A tool has a tenth of its time." => Edit::Posted(|request| {
         if let Some(given) = request.get("timeout_ms").and_then(Value::as_i64).filter(|given| *given > 10) {
             *slot(request, "timeout_ms") = Value::Number((given / 10).into());
+        }
+    });
+    "service-gives-half-the-time" ["PT-SRV-12"] "A tool has half of a timeout of some seconds." => Edit::Posted(|request| {
+        let given = request.get("timeout_ms").and_then(Value::as_i64);
+        if let Some(given) = given.filter(|given| (2_000..=9_000).contains(given)) {
+            *slot(request, "timeout_ms") = Value::Number((given / 2).into());
+        }
+    });
+    "service-counts-from-the-head" ["PT-SRV-12"] "The time of a tool begins when the head of the call has come." => Edit::Carried(|request| {
+        let body = request.body.as_deref().filter(|_| request.is_held_back);
+        let Some(mut call) = body.and_then(parsed).filter(|call| call.get("timeout_ms").is_some()) else { return };
+        let left = slot(&mut call, "timeout_ms").as_i64().unwrap_or_default() - 1_000;
+        *slot(&mut call, "timeout_ms") = Value::Number(left.into());
+        let mut text = Vec::new();
+        write_value(&mut text, &call);
+        request.body = Some(text);
+    });
+    "service-blocks-with-403" ["PT-GUAR-01"] "What a guarantee forbids has status 403 and no reply." => Edit::Answered(|_, status, reply| {
+        if reply.get("error").and_then(|error| error.get("reason_code")).and_then(Value::as_str) == Some("guarantee_blocked") {
+            (*status, *reply) = (403, Value::Null);
         }
     });
     "service-succeeds-at-timeouts" ["PT-SRV-12"] "A tool whose time is over has the result {}." => Edit::Answered(|_, _, reply| {
@@ -125,6 +167,12 @@ pub const MUTANTS: &[Mutant] = table! {
         }
     });
     "handshake-has-no-version" ["PT-HS-03"] "`service_version` is missing." => Edit::Answered(|_, _, reply| remove(reply, "service_version"));
+    "handshake-fails-without-error" ["PT-HS-03"] "A handshake that fails has status 200 and no `error`." => Edit::Answered(|request, status, reply| {
+        if is_handshake(request) && reply.get("error").is_some() {
+            *status = 200;
+            remove(reply, "error");
+        }
+    });
     "handshake-lists-nothing" ["PT-HS-04"] "What is enforced is not listed." => Edit::Answered(|_, _, reply| {
         if reply.get("enforcement").is_some() {
             *slot(reply, "supported_guarantees") = Value::Object(Vec::new());
@@ -170,6 +218,24 @@ pub const CARRIED: &[Mutant] = &[
         &["PT-SRV-08"],
         "A refusal has status 500.",
         HttpFault::Recodes(400, 500),
+    ),
+    carrier(
+        "service-refuses-by-a-redirect",
+        &["PT-SRV-09"],
+        "A refusal has status 302.",
+        HttpFault::Recodes(400, 302),
+    ),
+    carrier(
+        "service-accepts-what-it-refuses",
+        &["PT-SRV-09"],
+        "A refusal has status 202.",
+        HttpFault::Recodes(400, 202),
+    ),
+    carrier(
+        "service-holds-bodies",
+        &["PT-SIZE-04"],
+        "A body that is too large is held whole before it is refused.",
+        HttpFault::HoldsBodies,
     ),
     carrier("service-text", &["PT-SRV-11"], "Replies are called text.", HttpFault::TextReplies),
     carrier("service-mixes", &["PT-SRV-18"], "A call gets the reply to another.", HttpFault::MixesReplies),
@@ -231,6 +297,12 @@ pub const CARRIED: &[Mutant] = &[
         HttpFault::EndsAtCut,
     ),
     carrier(
+        "service-ends-at-depth",
+        &["PT-JSON-04"],
+        "Deep nesting ends the service.",
+        HttpFault::EndsAtDepth,
+    ),
+    carrier(
         "service-first-piece",
         &["PT-FRAME-04"],
         "What comes first of a body is all of it.",
@@ -243,6 +315,14 @@ pub const CARRIED: &[Mutant] = &[
         HttpFault::SmallBodies,
     ),
 ];
+
+/// A call that is right.
+const PLAIN_CALL: &[u8] =
+    br#"{"protocol_version":1,"tool_name":"any","entry":"tools.peerproof:any","payload":{}}"#;
+
+fn parsed(body: &[u8]) -> Option<Value> {
+    Value::parse(body, NESTING_MAX, &Policy::default()).ok()
+}
 
 fn is_call(request: &Value) -> bool {
     request.get("entry").is_some()

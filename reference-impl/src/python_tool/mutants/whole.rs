@@ -46,6 +46,11 @@ pub const MUTANTS: &[Mutant] = &[
     config("keeps-input-open", &["PT-OUT-03"], "Standard input of a tool never ends.", |config| {
         patch(config, "NULL = os.open(os.devnull, os.O_RDONLY)", "NULL, OPEN = os.pipe()");
     }),
+    config("tools-leave-the-group", &["PT-TIME-04"], "A tool has a process group of its own.", |config| {
+        let null = "NULL = os.open(os.devnull, os.O_RDONLY)";
+        let leave = "import ctypes\nos.setsid()\nctypes.CDLL(None).prctl(1, 0)\n";
+        patch(config, null, &format!("{leave}{null}"));
+    }),
     config("results-are-spelled", &["PT-RES-05"], "What JSON lacks is given by its name.", |config| {
         patch(config, "allow_nan=False", "allow_nan=False, default=str");
     }),

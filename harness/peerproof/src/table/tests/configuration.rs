@@ -85,6 +85,25 @@ fn doubled_braces_are_braces() {
 }
 
 #[test]
+fn here_is_the_folder_of_the_file() {
+    for (boundary, command) in [("toolhost", "serve"), ("python_tool", "command")] {
+        let text = format!(
+            "[peer]\nboundary = \"{boundary}\"\n{command} = [\"x\", \"{{here}}/a\", \"-I{{here}}\", \"{{{{here}}}}\"]\n"
+        );
+        let config = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(config.commands[command], ["x", "/folder/a", "-I/folder", "{{here}}"]);
+    }
+}
+
+#[test]
+fn a_start_up_that_is_told_is_measured_at_least() {
+    let text = "[peer]\nboundary = \"python_tool\"\ncommand = [\"/bin/sh\"]\n[limits]\nstartup_ms = 7000\n";
+    let peer = parse(text).unwrap_or_else(|error| panic!("{error}")).peer(&BTreeMap::new());
+    let peer = peer.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(peer.pace.of("command").start_up, Some(std::time::Duration::from_secs(7)));
+}
+
+#[test]
 fn a_boundary_is_needed_and_its_name_takes_either_dash() {
     let without = parse("[peer]\nserve = [\"x\"]\n").err().unwrap();
     assert!(without.contains("no `boundary`"), "{without}");

@@ -1,0 +1,103 @@
+//! What a benchmark sends to a local runner, and how a right answer is told. A request that is refused needs no interpreter:
+//! what is left of a call is the start of Python and the tool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::plan::Session;
+
+use super::face::COMMAND;
+use super::project;
+use super::roles::{entry_of, tool_of};
+
+/// Calls of `echo`: name, bytes of the text that comes back, and how many of them take turns.
+const SIZES: [(&str, usize, usize); 3] =
+    [("call/small", 10, 8), ("call/1KB", 1_000, 4), ("call/1MB", 1_000_000, 2)];
+
+/// The workloads for a runner of which this is known.
+///
+/// # Errors
+/// It is a service, or plays no `echo`.
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+    if !facts.commands.contains(COMMAND) {
+        return Err("only local runners are measured: configure `command`".to_owned());
+    }
+    if !facts.roles.contains_key("echo") {
+        return Err("the role `echo` is not mapped".to_owned());
+    }
+    let calls = SIZES.map(|(name, bytes, variants)| {
+        let requests = (0..variants).map(|variant| request(facts, 1, variant, bytes)).collect();
+        workload(name, &format!("one process a call of {bytes} bytes, echoed"), requests, Some(bytes))
+    });
+    let refused = workload(
+        "refused",
+        "a request of another version: no tool is run",
+        vec![request(facts, 2, 0, 10)],
+        None,
+    );
+    Ok([refused].into_iter().chain(calls).collect())
+}
+
+fn request(facts: &Facts, version: u8, variant: usize, bytes: usize) -> Vec<u8> {
+    let (entry, tool) = (entry_of(facts, "echo"), tool_of(facts, "echo"));
+    let text = format!("{variant}{}", "x".repeat(bytes.saturating_sub(1)));
+    format!("{{\"protocol_version\":{version},\"tool\":{tool:?},\"entry\":{entry:?},\"payload\":{{\"v\":\"{text}\"}}}}")
+        .into_bytes()
+}
+
+/// `echoed`: bytes of the text that comes back; `None` where it is refused.
+fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<usize>) -> Workload {
+    let judge: Judge = Arc::new(move |variant, reply| {
+        let Some(bytes) = echoed else { return Ok(()) };
+        let decoded = json::decode(json::trim(reply), &DecodeLimits::default())
+            .map_err(|error| format!("the reply is no JSON ({error})"))?;
+        let text =
+            decoded.value.get("result").and_then(|result| result.get("v")?.as_str().map(str::to_owned));
+        match text {
+            Some(text) if text.len() == bytes && text.starts_with(&variant.to_string()) => Ok(()),
+            _ => Err(format!(
+                "the reply holds no echo: {}",
+                decoded.value.get("error").map(Json::to_text).unwrap_or_default()
+            )),
+        }
+    });
+    let folder = "{{folder}}".to_owned();
+    Workload {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+        session: Session {
+            command: COMMAND.to_owned(),
+            env: BTreeMap::from([("PYTHONPATH".to_owned(), folder.clone())]),
+            folder: Some(folder),
+            ..Session::default()
+        },
+        requests,
+        files: project::TOOLS.to_vec(),
+        one_shot: true,
+        echoes: false,
+        shapes: vec![Shape::Window(1)],
+        judge,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boundary;
+    use peerproof_engine::clause::Side;
+
+    #[test]
+    fn a_reply_answers_for_its_own_call() {
+        let facts = boundary().usual_facts(Side::Provider);
+        let workloads = workloads(&facts).unwrap();
+        assert!(
+            workloads.iter().all(|it| it.requests.iter().all(|request| request.len() == it.request_bytes()))
+        );
+        let reply = b"{\"ok\":true,\"protocol_version\":1,\"result\":{\"v\":\"1xxxxxxxxx\"}}";
+        assert!((workloads[1].judge)(1, reply).is_ok());
+        assert!((workloads[1].judge)(0, reply).is_err());
+    }
+}
