@@ -366,7 +366,9 @@ impl Fate<'_> {
                 self.reply(&script.output, success);
                 if script.forks {
                     // It is a failure by right, if nobody need wait for it.
-                    ["crash", "invalid", "unavailable"].map(|outcome| self.allow(Way::Plain(outcome)));
+                    for outcome in ["crash", "invalid", "unavailable"] {
+                        self.allow(Way::Plain(outcome));
+                    }
                     self.allow(self.late());
                 }
                 if script.output.len(&Vars::new()) == 0 {
