@@ -40,9 +40,12 @@ fn main() -> ExitCode {
         Some("run-log") => {
             io::run_log::run_run_log(&arguments, &variables(), &SHIM, &io::run_log::Peers::CORRECT)
         }
-        Some("python-tool") => {
-            io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine)
-        }
+        Some("python-tool") => match arguments.split_first() {
+            Some((word, rest)) if word == io::python_runtime::WORD => {
+                io::python_runtime::run_python_runtime(rest, variable("http_proxy"), None)
+            }
+            _ => io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine),
+        },
         Some(io::policy_exec::WORD) => io::policy_exec::run_policy_exec(&arguments),
         _ => {
             let _ = writeln!(

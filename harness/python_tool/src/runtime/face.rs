@@ -21,7 +21,6 @@ const EXITS: &str = "PT-RT-02";
 const UNCHANGED: &str = "PT-RT-16";
 const GROUP_GONE: &str = "PT-RT-20";
 const STDIN_CLOSED: &str = "PT-RT-31";
-const HELD_PIPE: &str = "PT-RT-45";
 const NOTHING_LEFT: &str = "PT-RT-65";
 
 /// Clocks of two processes differ, and timers round, ms.
@@ -183,10 +182,7 @@ impl Face for Runtime {
                     "too_early",
                     Repair::Set { at: "/trace/duration_ms".to_owned(), to: None },
                 ),
-                Some(took) if took > *latest_ms as f64 => {
-                    let is_held = part.clause == "PT-RT-44";
-                    misfit(0, if is_held { HELD_PIPE } else { part.clause }, "too_late", Repair::Sooner)
-                }
+                Some(took) if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", Repair::Sooner),
                 _ => Ok(()),
             },
             (Way::Plain(outcome), told) if *outcome == told => Ok(()),

@@ -66,6 +66,8 @@ pub struct Extra {
     pub unbegun: bool,
     /// It may not be executed.
     pub forbidden: Option<&'static str>,
+    /// Another process holds its pipe.
+    pub is_held: bool,
     /// It may go on without assurance.
     pub unassured: bool,
 }
@@ -340,7 +342,7 @@ impl Fate<'_> {
     }
 
     fn program(&mut self, script: &Script) {
-        self.extra.early = script.writes_first;
+        (self.extra.early, self.extra.is_held) = (script.writes_first, script.forks);
         let ((time_ms, rounded_ms), late_ms) = (times_ms(self.call), self.known.late_ms);
         let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
         // On a busy machine it may have taken longer than it says.

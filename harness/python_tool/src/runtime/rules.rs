@@ -5,7 +5,7 @@ use super::face::{EARLY_MS, Known, RESULTS, Runtime, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
-use peerproof_engine::asking::{self, Call, Clauses, Course, Noted, Request};
+use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Noted, Request};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
@@ -23,6 +23,7 @@ const POSTS: &str = "PT-RT-30";
 const ARGV: &str = "PT-RT-32";
 const FOLDER: &str = "PT-RT-34";
 const NO_PROXY: &str = "PT-RT-40";
+const HELD_PIPE: &str = "PT-RT-45";
 const HANDSHAKE: &str = "PT-RT-46";
 const TRACE: &str = "PT-RT-52";
 const DURATION: &str = "PT-RT-53";
@@ -333,6 +334,10 @@ impl One<'_> {
         let is_duration = duration_ms(noted)
             .is_some_and(|ms| ms >= 0.0 && ms + EARLY_MS >= least_ms as f64 && ms <= run_ms + EARLY_MS);
         must(DURATION, "duration_ms", format!("from {least_ms} to {run_ms:.0}"), is_duration);
+        let latest_ms = rounded_ms + GRACE_MS + self.known.late_ms;
+        let is_late = duration_ms(noted).is_some_and(|ms| is_duration && ms > latest_ms as f64);
+        let late = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
+        must(late, "duration_ms", format!("up to {latest_ms}"), !is_late || outcome == "timeout");
         match runner {
             "local" => {
                 for name in ["python_env", "python_path", "deps_source"] {

@@ -136,8 +136,12 @@ impl Runtime {
                 let outcome = Outcome::Other("unavailable", "containers are not run".to_owned());
                 return Some(self.tell(at, outcome));
             }
-            _ if ready.required.is_empty() || overrides && !matches!(ready.target, Target::Service(_)) => None,
-            Target::Local(_) if !ready.is("sandbox") && choices.local_guarantees_unsandboxed == Unsandboxed::Blocked => {
+            _ if ready.required.is_empty() || overrides && !matches!(ready.target, Target::Service(_)) => {
+                None
+            }
+            Target::Local(_)
+                if !ready.is("sandbox") && choices.local_guarantees_unsandboxed == Unsandboxed::Blocked =>
+            {
                 Some("guarantees need a sandbox")
             }
             Target::Container(..) if choices.container_guarantees == Contained::Blocked => {
@@ -289,12 +293,15 @@ fn trace(ready: &Ready, told: &Told) -> Members {
     match &ready.target {
         Target::Local(argv) => {
             let path = argv.first().map(String::as_str).unwrap_or_default();
-            for (name, value) in [("python_env", "as given"), ("python_path", path), ("deps_source", "none")] {
+            for (name, value) in [("python_env", "as given"), ("python_path", path), ("deps_source", "none")]
+            {
                 set(&mut members, name, Value::from(value));
             }
             copy(&mut members, ready, &["sandbox"]);
         }
-        Target::Service(url) => set(&mut members, "service_url", Value::from(without_credentials(url).as_str())),
+        Target::Service(url) => {
+            set(&mut members, "service_url", Value::from(without_credentials(url).as_str()))
+        }
         Target::Container(..) => {
             copy(&mut members, ready, &["container_runtime", "image", "command"]);
             if !ready.required.is_empty() {
@@ -364,7 +371,10 @@ mod tests {
                 Due::Job(job) => assert!(goes_on && job.timeout_ms == 9_600),
                 Due::Line(line) => {
                     let line = String::from_utf8(line).unwrap();
-                    assert!(!goes_on && line.contains("\"blocked\"") && line.contains("\"http://h:1/x\""), "{line}");
+                    assert!(
+                        !goes_on && line.contains("\"blocked\"") && line.contains("\"http://h:1/x\""),
+                        "{line}"
+                    );
                 }
             }
         }

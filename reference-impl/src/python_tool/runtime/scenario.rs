@@ -66,7 +66,8 @@ impl Scenario {
             value.get("calls").and_then(Value::as_array).ok_or("the scenario has no list of calls")?;
         let mut names: Vec<String> = Vec::new();
         for (at, call) in listed.iter().enumerate() {
-            let name = call.get("ref").and_then(Value::as_str).ok_or_else(|| format!("call {at} has no ref"))?;
+            let name =
+                call.get("ref").and_then(Value::as_str).ok_or_else(|| format!("call {at} has no ref"))?;
             if names.iter().any(|known| known == name) {
                 return Err(format!("two calls have the ref {name:?}"));
             }
