@@ -7,12 +7,11 @@ mod traces;
 
 use super::judge::{assured, judge};
 use super::machine::{line, request, shake};
-use super::{Config, End, Outcome, Parts, Ready, Target};
-use crate::envelope::{Members, get, number, set};
+use super::{Config, End, Outcome, Parts, Ready};
+use crate::envelope::Members;
 use crate::envelope_caller::mutants::Fault;
 use crate::json::{ErrorKind, Policy, Value, write_value};
-use crate::machine::ChildExit;
-use crate::mutant::{self, Seam, ShellFault, carrier, shell};
+use crate::mutant::{self, Seam};
 
 /// A runtime that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, (), Change, Fault>;
