@@ -145,10 +145,14 @@ impl Boundary for PythonTool {
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[(
-            "the result of the canary",
-            "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
-        )]
+        &[
+            (
+                "the result of the canary",
+                "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
+            ),
+            ("a result for every call", runtime::RESULT_FOR_ALL),
+            ("a failure for every call", runtime::FAILURE_FOR_ALL),
+        ]
     }
 }
 

@@ -28,3 +28,9 @@ pub const USUAL_BYTES_MAX: usize = 1 << 20;
 
 /// Where a service takes handshakes.
 pub const HANDSHAKE_PATH: &str = "/capabilities/handshake";
+
+/// A shell script for null peers: it makes no call, and says of each that it had the canary's result.
+pub const RESULT_FOR_ALL: &str = r#"test -n "$2" || exit 0; grep -o '"ref":"[^"]*"' "$1" | sed 's/.*/{&,"outcome":"result","result":{"message":"Hello Ada","ok":true},"trace":{"runner":"local","resolved_source":"binding","timeout_ms":8000,"duration_ms":1,"protocol_version":1,"python_env":"x","python_path":"x","deps_source":"x"}}/' >"$2""#;
+
+/// The same, which says of each call that nothing was there.
+pub const FAILURE_FOR_ALL: &str = r#"test -n "$2" || exit 0; grep -o '"ref":"[^"]*"' "$1" | sed 's/.*/{&,"outcome":"unavailable","error":{"type":"x","message":"x"},"trace":{"runner":"local","resolved_source":"binding","timeout_ms":8000,"duration_ms":1,"protocol_version":1,"python_env":"x","python_path":"x","deps_source":"x"}}/' >"$2""#;

@@ -18,7 +18,6 @@ use peerproof_engine::transcript::{Event, Transcript};
 /// Each call has one line of the right form.
 pub const RESULTS: &str = "PT-RT-01";
 const EXITS: &str = "PT-RT-02";
-const UNCHANGED: &str = "PT-RT-16";
 const GROUP_GONE: &str = "PT-RT-20";
 const STDIN_CLOSED: &str = "PT-RT-31";
 const NOTHING_LEFT: &str = "PT-RT-65";
@@ -159,7 +158,7 @@ impl Face for Runtime {
                 let came = noted.line.get("result").is_some_and(|result| is_same(sent, result));
                 let to = Some(sent.to_text()).filter(|text| text.len() < 1_000);
                 let repair = Repair::Set { at: "/result".to_owned(), to };
-                if came { Ok(()) } else { misfit(0, UNCHANGED, "other_result", repair) }
+                if came { Ok(()) } else { misfit(0, fate::UNCHANGED, "other_result", repair) }
             }
             (Way::ToolError(None), "tool_error") => Ok(()),
             (Way::ToolError(Some(sent)), "tool_error") => {

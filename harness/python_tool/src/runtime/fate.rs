@@ -23,6 +23,8 @@ const VERSION_HTTP: &str = "PT-RT-13";
 /// A failure is passed on.
 pub const FAILURE: &str = "PT-RT-14";
 const BAD_FAILURE: &str = "PT-RT-15";
+/// A result is passed on.
+pub const UNCHANGED: &str = "PT-RT-16";
 const UNAVAILABLE: &str = "PT-RT-17";
 const TIMEOUT: &str = "PT-RT-18";
 const TRICKLE: &str = "PT-RT-19";
@@ -494,6 +496,11 @@ impl Fate<'_> {
             return self.only(clause, Way::Plain("invalid"));
         }
         let result = value.get("result").cloned().unwrap_or_default();
+        let success = match result.get("ok").and_then(Json::as_bool) {
+            _ if result == Json::Null => NO_RESULT,
+            Some(false) => UNCHANGED,
+            _ => success,
+        };
         self.only(success, Way::Result(Box::new(result)));
         if is_open {
             self.allow(Way::Plain("invalid"));
