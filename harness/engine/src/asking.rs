@@ -137,8 +137,11 @@ impl Scene {
         };
         let path = |name: &str| (name.to_owned(), format!("{{{{{name}.path}}}}"));
         let clock = Fixture::Folder { name: CLOCK.to_owned(), folders: Vec::new(), watched: true };
-        let own =
-            [file(SCENARIO, scenario(self.told, self.calls), false), file(RESULTS, Payload::default(), true), clock];
+        let own = [
+            file(SCENARIO, scenario(self.told, self.calls), false),
+            file(RESULTS, Payload::default(), true),
+            clock,
+        ];
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
         // One after the other is a way to make calls, too.
         let reads_ms = self.fixtures.iter().map(written).sum::<u64>() / BYTES_PER_MS;

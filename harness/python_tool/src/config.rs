@@ -64,7 +64,8 @@ pub const KEYS: &[ConfigKey] = &[
         "argv of a runtime that makes the calls of a scenario and appends how each ended; `command` means the same where \
          these placeholders are in it",
     ),
-    ConfigKey::feature(runtime::CONTAINER, "of a runtime: calls are made of containers, too").of(Side::Consumer),
+    ConfigKey::feature(runtime::CONTAINER, "of a runtime: calls are made of containers, too")
+        .of(Side::Consumer),
     ConfigKey::feature(
         runtime::UNSAFE_OVERRIDE,
         "of a runtime: with `unsafe_override` a call is made without assurance of its guarantees",

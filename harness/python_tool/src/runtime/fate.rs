@@ -57,6 +57,9 @@ const CONTAINER_GUARANTEES: &str = "PT-RT-64";
 /// A program that writes so often trickles.
 const TRICKLES: usize = 3;
 
+/// Output of white space alone may count as none; it is no longer than this.
+const BLANK_BYTES: u64 = 64;
+
 /// What of a call the model notes.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
@@ -375,7 +378,8 @@ impl Fate<'_> {
                     }
                     self.allow(self.late());
                 }
-                if script.output.len(&Vars::new()) == 0 {
+                let text = script.output.prefix(BLANK_BYTES).expand(&Vars::new()).unwrap_or_default();
+                if text.trim_ascii().is_empty() {
                     self.allow(Way::Plain("crash"));
                 }
             }
@@ -407,6 +411,11 @@ impl Fate<'_> {
                 return self.allow(Way::Plain("invalid"));
             }
             None => {}
+        }
+        if self.call.told.get("url").and_then(Json::as_str).is_some_and(|url| url.contains('@')) {
+            // That a URL may hold credentials is not said.
+            self.allow(Way::Plain("unavailable"));
+            self.allow(Way::Plain("bad_call"));
         }
         if status == 200 {
             return self.reply(body, SUCCESS_HTTP);

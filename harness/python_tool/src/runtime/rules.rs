@@ -336,8 +336,6 @@ impl One<'_> {
         must(DURATION, "duration_ms", format!("from {least_ms} to {run_ms:.0}"), is_duration);
         let latest_ms = rounded_ms + GRACE_MS + self.known.late_ms;
         let is_late = duration_ms(noted).is_some_and(|ms| is_duration && ms > latest_ms as f64);
-        let late = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
-        must(late, "duration_ms", format!("up to {latest_ms}"), !is_late || outcome == "timeout");
         match runner {
             "local" => {
                 for name in ["python_env", "python_path", "deps_source"] {
@@ -352,10 +350,12 @@ impl One<'_> {
                 let runtime = format!("/{}", asking::played(&self.call.name));
                 let is_path = came("container_runtime").as_str().is_some_and(|path| path.ends_with(&runtime));
                 must(CONTAINER, "container_runtime", runtime, is_path);
-                for name in ["image", "command"] {
-                    let given = self.member(name).unwrap_or(&null);
-                    must(CONTAINER, name, given.to_text(), came(name) == given);
-                }
+                let image = self.member("image").unwrap_or(&null);
+                must(CONTAINER, "image", image.to_text(), came("image") == image);
+                // Whether it is a list or a text is not said.
+                let is_command =
+                    is_text("command") || came("command").as_array().is_some_and(|argv| !argv.is_empty());
+                must(CONTAINER, "command", "a command".to_owned(), is_command);
                 if !required(self.call).is_empty() && self.course.is_executed() {
                     let is_there = *came("container_enforcement") != Json::Null;
                     must(CONTAINER_GUARANTEES, "container_enforcement", "not null".to_owned(), is_there);
@@ -379,6 +379,11 @@ impl One<'_> {
         }
         for (_, name) in OWN.iter().filter(|(own, _)| *own != runner) {
             must(FOREIGN, name, "absent or null".to_owned(), *came(name) == Json::Null);
+        }
+        if is_late && outcome != "timeout" {
+            let clause = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
+            let expected = format!("an outcome within {latest_ms} ms");
+            found.push(Finding::new(clause, "too_late", expected, noted.phrase()).timed());
         }
         found
     }
@@ -404,6 +409,9 @@ impl One<'_> {
         let Some(Fixture::Listener { manner, .. }) = self.known.fixture(self.at) else { return };
         let aside = manner.aside.as_ref().filter(|aside| aside.fault.is_none());
         let Some(aside) = aside.filter(|_| self.course.aside_replied_us.is_some()) else { return };
+        if aside.status != 200 {
+            return;
+        }
         let reply = read(&aside.body.expand(&Vars::new()).unwrap_or_default());
         let word = reply.as_ref().and_then(|it| it.get("enforcement")?.as_str());
         let level = text("enforcement_level");
