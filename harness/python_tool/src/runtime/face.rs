@@ -219,3 +219,61 @@ impl Face for Runtime {
 pub fn judge(transcript: &Transcript) -> Judgement {
     judge::judge(&Runtime, transcript)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::{called, canary, reply, scene};
+    use super::*;
+    use peerproof_engine::asking::RESULTS as FILE;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::transcript::{Bytes, Exit, Kind};
+    use std::sync::Arc;
+
+    const REQUEST: &str = r#"{"protocol_version":1,"tool":"greeter","entry":"tools.sample_tool:greet","payload":{"name":"Ada"}}"#;
+    const TRACE: &str = r#""trace":{"runner":"local","resolved_source":"binding","timeout_ms":8000,"duration_ms":0,"protocol_version":1,"python_env":"x","python_path":"x","deps_source":"x"}"#;
+    const RESULT: &str = r#""outcome":"result","result":{"message":"Hello Ada","ok":true}"#;
+    const INVALID: &str = r#""outcome":"invalid","error":{"type":"x","message":"x"}"#;
+
+    /// Clauses of what is found where a runtime started these programs and wrote `told` of the call `a`, whose runner replies
+    /// with `text`.
+    fn found(text: &str, started: &[&str], told: &str) -> Vec<String> {
+        let mut scene = scene();
+        called(&mut scene, "a", false, 0, text.to_owned());
+        canary(&mut scene, vec!["a".to_owned()]);
+        let mut kinds = Vec::new();
+        for actor in started.iter().map(|name| asking::played(name)) {
+            let bytes = Bytes(REQUEST.as_bytes().to_vec());
+            kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
+            kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
+        }
+        let lines =
+            format!("{{\"ref\":\"a\",{told}}}\n{{\"ref\":\"canary\",{RESULT},{TRACE}}}\n").into_bytes();
+        kinds.push(Kind::Exited { exit: Exit::Code(0) });
+        kinds.push(Kind::FileHeld { file: FILE.to_owned(), bytes: Bytes(lines) });
+        let transcript = Transcript {
+            boundary: "python_tool".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(scene.plan(COMMAND, "PT-RT-04")),
+            timeout_scale: 1.0,
+            events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+        };
+        judge(&transcript).findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
+    }
+
+    #[test]
+    fn what_came_is_what_may_be_told() {
+        let both = ["a", "canary"];
+        let right = format!("{RESULT},{TRACE}");
+        let invalid = format!("{INVALID},{TRACE}");
+        let success = reply(false, false);
+        assert_eq!(found(success, &both, &right), [""; 0]);
+        assert_eq!(found(success, &both, &invalid), ["PT-RT-04 wrong_outcome"]);
+        assert_eq!(found("{}", &both, &invalid), [""; 0]);
+        assert_eq!(found("{}", &both, &right), ["PT-RT-09 wrong_outcome"]);
+        assert_eq!(found(success, &["canary"], &right), ["PT-RT-26 never_begun"]);
+        assert_eq!(found(success, &["a", "a", "canary"], &right)[..1], ["PT-RT-33 repeated"]);
+        assert_eq!(found(success, &both, RESULT), ["PT-RT-52 no_trace"]);
+    }
+}
