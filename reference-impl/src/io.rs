@@ -17,6 +17,7 @@ pub mod policy_exec;
 mod policy_faults;
 pub mod policy_select;
 mod python_guard;
+pub mod python_runtime;
 mod python_service;
 pub mod python_tool;
 pub mod run_log;

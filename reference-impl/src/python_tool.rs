@@ -9,6 +9,7 @@ pub mod choices;
 pub mod mutants;
 pub mod request;
 mod runner;
+pub mod runtime;
 pub mod service;
 
 pub use choices::Choices;

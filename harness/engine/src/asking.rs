@@ -13,7 +13,7 @@ use crate::counterpart::{Counterpart, Doing};
 use crate::face::Aim;
 use crate::finding::Finding;
 use crate::json::{self, DecodeLimits, Json};
-use crate::payload::{Payload, Vars, shorten};
+use crate::payload::{Payload, Segment, Vars, shorten};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
 use crate::shrink::without_pieces;
 use crate::transcript::{Exit, Kind, Transcript};
@@ -76,15 +76,22 @@ impl Call {
         Some(Self { name: told.get("ref")?.as_str()?.to_owned(), after, told: told.clone() })
     }
 
-    /// Time for all of it, ms, where it says so.
+    /// Time for all of it, ms, where it says so: in milliseconds, or else in seconds.
     pub fn timeout_ms(&self) -> Option<u64> {
-        self.told.get("timeout_ms")?.as_u64()
+        if let Some(ms) = self.told.get("timeout_ms") {
+            return ms.as_u64();
+        }
+        let seconds = self.told.get("timeout_seconds")?.as_f64()?;
+        // Nothing lasts longer than a day.
+        (0.0..86_400.0).contains(&seconds).then(|| (seconds * 1_000.0).round() as u64)
     }
 }
 
 /// A conversation in the making.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
+    told: Vec<(String, Json)>,
+    env: BTreeMap<String, String>,
     calls: Vec<Json>,
     fixtures: Vec<Fixture>,
     lasts_ms: u64,
@@ -92,6 +99,21 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// Tells the peer something else beside its calls; variables of fixtures are written as [`variable`] says.
+    pub fn tell(&mut self, name: &str, value: Json) {
+        self.told.push((name.to_owned(), value));
+    }
+
+    /// Sets a variable of its environment, in which `{{fixture.member}}` stands for one of fixtures.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Adds what is played for no single call.
+    pub fn fixture(&mut self, fixture: Fixture) {
+        self.fixtures.push(fixture);
+    }
+
     /// Adds a call with what is played for it, which takes so long, ms.
     pub fn call(&mut self, told: Json, fixtures: impl IntoIterator<Item = Fixture>, lasts_ms: u64) {
         self.calls.push(told);
@@ -115,8 +137,11 @@ impl Scene {
         };
         let path = |name: &str| (name.to_owned(), format!("{{{{{name}.path}}}}"));
         let clock = Fixture::Folder { name: CLOCK.to_owned(), folders: Vec::new(), watched: true };
-        let own =
-            [file(SCENARIO, scenario(self.calls), false), file(RESULTS, Payload::default(), true), clock];
+        let own = [
+            file(SCENARIO, scenario(self.told, self.calls), false),
+            file(RESULTS, Payload::default(), true),
+            clock,
+        ];
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
         // One after the other is a way to make calls, too.
         let reads_ms = self.fixtures.iter().map(written).sum::<u64>() / BYTES_PER_MS;
@@ -127,6 +152,7 @@ impl Scene {
             sessions: vec![Session {
                 command: command.to_owned(),
                 placeholders: BTreeMap::from([path(SCENARIO), path(RESULTS)]),
+                env: self.env,
                 shows_start: Some(!self.is_slow),
                 ..Session::default()
             }],
@@ -147,8 +173,9 @@ fn written(fixture: &Fixture) -> u64 {
 }
 
 /// The text of a scenario, with variables in their places.
-fn scenario(calls: Vec<Json>) -> Payload {
-    let text = Json::object([("calls", Json::array(calls))]).to_text();
+fn scenario(told: Vec<(String, Json)>, calls: Vec<Json>) -> Payload {
+    let whole = Json::Object([told, vec![("calls".to_owned(), Json::array(calls))]].concat());
+    let text = whole.to_text();
     let mut payload = Payload::default();
     for (at, part) in text.split('⟦').enumerate() {
         let literal = match part.split_once('⟧').filter(|_| at > 0) {
@@ -163,16 +190,20 @@ fn scenario(calls: Vec<Json>) -> Payload {
     payload
 }
 
-/// The calls of a plan, out of its scenario.
-pub fn calls(plan: &Plan) -> Option<Vec<Call>> {
+/// The scenario of a plan.
+pub fn told(plan: &Plan) -> Option<Json> {
     let content = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if name == SCENARIO => Some(content),
         _ => None,
     })?;
     let vars: Vars = content.variables().map(|name| (name.to_owned(), variable(name))).collect();
     let text = content.expand(&vars).ok()?;
-    let value = json::decode(&text, &DecodeLimits::default()).ok()?.value;
-    value.get("calls")?.as_array()?.iter().map(Call::read).collect()
+    Some(json::decode(&text, &DecodeLimits::default()).ok()?.value)
+}
+
+/// The calls of a plan, out of its scenario.
+pub fn calls(plan: &Plan) -> Option<Vec<Call>> {
+    told(plan)?.get("calls")?.as_array()?.iter().map(Call::read).collect()
 }
 
 /// Plays nothing beside programs and servers: for [`Boundary::counterpart`](crate::boundary::Boundary::counterpart).
@@ -239,6 +270,28 @@ impl Script {
     }
 }
 
+/// The steps of a program that replies: the variables `reply`, `first` and `rest` in what it writes stand for the reply and its
+/// halves.
+pub fn replying(script: Vec<ActorStep>, reply: &Payload) -> Vec<ActorStep> {
+    let half = reply.len(&Vars::new()) as u64 / 2;
+    let fill = |segment: Segment| match &segment {
+        Segment::Var(name) if name == "reply" => reply.clone(),
+        Segment::Var(name) if name == "first" => reply.prefix(half),
+        Segment::Var(name) if name == "rest" => {
+            let text = reply.expand(&Vars::new()).unwrap_or_default();
+            Payload::from_bytes(&text[text.len().min(half as usize)..])
+        }
+        _ => Payload(vec![segment]),
+    };
+    let filled = |step| match step {
+        ActorStep::Stdout(payload) => {
+            ActorStep::Stdout(payload.0.into_iter().map(fill).fold(Payload::default(), Payload::then))
+        }
+        other => other,
+    };
+    script.into_iter().map(filled).collect()
+}
+
 /// A request over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -248,6 +301,33 @@ pub struct Request {
     pub head: Vec<u8>,
     /// Its body, where the server takes it.
     pub body: Vec<u8>,
+}
+
+impl Request {
+    /// What of the head is not that of a JSON text which is POSTed to `path`: reason code, what is expected, and what came.
+    pub fn misposted(&self, path: &str) -> Option<(&'static str, String, String)> {
+        let head = String::from_utf8_lossy(&self.head);
+        let mut lines = head.lines();
+        let first = lines.next().unwrap_or_default();
+        let mut words = first.split(' ');
+        if words.next() != Some("POST") || words.next().is_none_or(|target| !target.ends_with(path)) {
+            return Some((
+                "other_request",
+                format!("POST {path}"),
+                shorten(first, QUOTED_CHARS).into_owned(),
+            ));
+        }
+        let of_type = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            let media_type = value.split(';').next().unwrap_or_default().trim();
+            name.eq_ignore_ascii_case("content-type").then(|| media_type.to_owned())
+        };
+        let came = lines.find_map(of_type).unwrap_or_default();
+        (!came.eq_ignore_ascii_case("application/json")).then(|| {
+            let expected = "Content-Type: application/json".to_owned();
+            ("content_type", expected, shorten(&came, QUOTED_CHARS).into_owned())
+        })
+    }
 }
 
 /// What the harness saw of one call.
@@ -261,6 +341,10 @@ pub struct Course {
     pub ended: Option<(u64, Exit)>,
     /// What its server was sent.
     pub requests: Vec<Request>,
+    /// What its server was sent at the path that has a reply of its own.
+    pub asides: Vec<Request>,
+    /// When it had replied there.
+    pub aside_replied_us: Option<u64>,
     /// When its server had replied.
     pub replied_us: Option<u64>,
 }
@@ -269,7 +353,12 @@ impl Course {
     /// When it began, microseconds.
     pub fn begun_us(&self) -> Option<u64> {
         let starts = self.starts.iter().map(|(at_us, _)| *at_us);
-        starts.chain(self.requests.iter().map(|request| request.at_us)).min()
+        starts.chain(self.requests.iter().chain(&self.asides).map(|request| request.at_us)).min()
+    }
+
+    /// Whether its program was started, or its server asked for more than it is asked aside.
+    pub fn is_executed(&self) -> bool {
+        !self.starts.is_empty() || !self.requests.is_empty()
     }
 
     /// When what was played had come to its end by itself, microseconds.
@@ -284,6 +373,7 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
     let mut courses = vec![Course::default(); calls.len()];
     for event in &transcript.events {
         let of = |name: &String| names.iter().position(|known| known == name);
+        let beside = |listener: &String| of(&listener.split_once('/')?.0.to_owned());
         match &event.kind {
             Kind::ActorStarted { actor, argv, .. } => {
                 of(actor).into_iter().for_each(|at| courses[at].starts.push((event.at_us, argv.clone())));
@@ -298,14 +388,18 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
             }
             // A connection may be opened and not used.
             Kind::ListenerHit { listener, head, body } if !head.0.is_empty() => {
-                if let Some(at) = of(listener) {
-                    let (head, body) = (head.0.clone(), body.0.clone());
-                    courses[at].requests.push(Request { at_us: event.at_us, head, body });
+                let request = Request { at_us: event.at_us, head: head.0.clone(), body: body.0.clone() };
+                match (of(listener), beside(listener)) {
+                    (Some(at), _) => courses[at].requests.push(request),
+                    (None, Some(at)) => courses[at].asides.push(request),
+                    (None, None) => {}
                 }
             }
-            Kind::ListenerReplied { listener, whole: true, .. } => {
-                of(listener).into_iter().for_each(|at| courses[at].replied_us = Some(event.at_us));
-            }
+            Kind::ListenerReplied { listener, whole: true, .. } => match (of(listener), beside(listener)) {
+                (Some(at), _) => courses[at].replied_us = Some(event.at_us),
+                (None, Some(at)) => courses[at].aside_replied_us = Some(event.at_us),
+                (None, None) => {}
+            },
             _ => {}
         }
     }
@@ -461,7 +555,10 @@ fn without(plan: &Plan, all: &[Call], kept: &[&str]) -> Plan {
         }
         told
     });
-    let content = scenario(told.collect());
+    let mut others = self::told(&plan).unwrap_or_default();
+    others.remove("calls");
+    let others = others.as_object().unwrap_or_default().to_vec();
+    let content = scenario(others, told.collect());
     let gone: Vec<String> = all.iter().filter(|call| !stays(call)).map(|call| played(&call.name)).collect();
     plan.fixtures.retain(|fixture| !gone.contains(&fixture.name().to_owned()));
     for fixture in &mut plan.fixtures {

@@ -333,7 +333,7 @@ pub trait Boundary: Sync {
     }
 
     /// Name and `sh` script of null peers that answer whatever comes with the same good answer, in the words of this
-    /// boundary. Selftest shows that none is clean.
+    /// boundary; `$1`, `$2` … are the placeholders of the command. Selftest shows that none is clean.
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::payload::Vars;
-use crate::plan::{FOLDER, Fixture};
+use crate::plan::{FOLDER, Fixture, Manner};
 use crate::transcript::{Bytes, Kind};
 
 use self::cast::{Actor, Told, process_of};
@@ -134,7 +134,13 @@ impl Fixtures {
                 Fixture::Listener { name, status, location, body, manner } => {
                     let location = location.as_deref().map(|text| substitute(text, &vars)).transpose()?;
                     let body = body.expand(&vars)?;
-                    let reply = Reply::in_manner(*status, location.as_deref(), &body, manner);
+                    let mut reply = Reply::in_manner(*status, location.as_deref(), &body, manner);
+                    if let Some(aside) = &manner.aside {
+                        let own = Manner { fault: aside.fault, ..manner.clone() };
+                        let body = aside.body.expand(&vars)?;
+                        let other = Reply::in_manner(aside.status, None, &body, &own);
+                        reply = reply.with_aside(&aside.path, other);
+                    }
                     if let Some((socket, ipv6)) = sockets.next() {
                         served.extend(ipv6.map(|socket| (name.clone(), socket, reply.clone())));
                         served.push((name.clone(), socket, reply));

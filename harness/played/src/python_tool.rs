@@ -15,6 +15,7 @@ use peerproof_engine::selftest::presentation::Harmless;
 use peerproof_python_tool::face::COMMAND;
 
 pub mod properties;
+pub mod runtime;
 
 struct PythonTool;
 
@@ -35,7 +36,7 @@ impl Played for PythonTool {
         let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
         let over_http = (HTTP, own(&["service", "--http", "{addr}"]));
         let commands = vec![(COMMAND, own(&["runner"])), over_http];
-        vec![Reference { side: Side::Provider, commands, harmless: Harmless::ALL }]
+        vec![Reference { side: Side::Provider, commands, harmless: Harmless::ALL }, runtime::command()]
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
@@ -46,6 +47,9 @@ impl Played for PythonTool {
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        if let Some(args) = runtime::arguments(args) {
+            return runtime::run(args, env);
+        }
         let split = split_presentation(args).and_then(|(how, args)| {
             split_mutant(&args, mutants::find).map(|(mutant, args)| (how, mutant, args))
         });
@@ -64,7 +68,10 @@ impl Played for PythonTool {
         None
     }
 
-    fn reference_takes(&self, _side: Side, extra: &[String]) -> bool {
+    fn reference_takes(&self, side: Side, extra: &[String]) -> bool {
+        if side == Side::Consumer {
+            return runtime::takes(extra);
+        }
         io::python_tool::parse(&[&["runner".to_owned()], extra].concat()).is_ok()
     }
 
@@ -77,6 +84,6 @@ impl Played for PythonTool {
             needs_process: true,
             unclaimed: mutant.unclaimed,
         };
-        mutants::all().into_iter().map(entry).collect()
+        mutants::all().into_iter().map(entry).chain(runtime::mutants()).collect()
     }
 }

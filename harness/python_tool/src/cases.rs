@@ -95,11 +95,16 @@ struct Row {
     clause: Option<ClauseId>,
 }
 
+/// Case files, of runtimes or of those whom they call.
+pub(crate) fn files(of_runtimes: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    case::files(&FILES).into_iter().filter(move |(name, _)| name.starts_with("runtime") == of_runtimes)
+}
+
 /// All rows; the data is embedded and a test shows that it loads.
 fn all() -> &'static [Loaded<Row>] {
     static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        case::load(case::files(&FILES))
+        case::load(files(false))
             .unwrap_or_else(|error| unreachable!("corpora/python_tool/cases does not load: {error}"))
     })
 }
@@ -115,7 +120,7 @@ pub fn checks() -> Vec<Check> {
         let own = all().iter().filter(move |loaded| runs_by(&loaded.case, command));
         own.map(move |loaded| of_case(&loaded.case, command))
     };
-    [COMMAND, HTTP].into_iter().flat_map(of_command).collect()
+    [COMMAND, HTTP].into_iter().flat_map(of_command).chain(super::runtime::cases::checks()).collect()
 }
 
 /// Whether a clause is about what a command starts.

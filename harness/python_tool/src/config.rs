@@ -2,11 +2,12 @@
 
 use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use serde_json::{Value, json};
 
-use super::probe;
 use super::roles::{ROLES, usual_entry};
+use super::{probe, runtime};
 
 /// Feature: how far the guarantees are enforced.
 pub const ENFORCEMENT: &str = "enforcement";
@@ -57,6 +58,19 @@ pub const KEYS: &[ConfigKey] = &[
         "argv of a service, which is started in the scratch project and takes calls on the port of 127.0.0.1 that it is \
          given; or { command, url, ready }, where a url without a command is that of a service which runs already",
     ),
+    ConfigKey::command(
+        runtime::COMMAND,
+        &["{scenario}", "{results}"],
+        "argv of a runtime that makes the calls of a scenario and appends how each ended; `command` means the same where \
+         these placeholders are in it",
+    ),
+    ConfigKey::feature(runtime::CONTAINER, "of a runtime: calls are made of containers, too")
+        .of(Side::Consumer),
+    ConfigKey::feature(
+        runtime::UNSAFE_OVERRIDE,
+        "of a runtime: with `unsafe_override` a call is made without assurance of its guarantees",
+    )
+    .of(Side::Consumer),
     ConfigKey::feature(HANDSHAKE, "of a service: guarantees are assured at /capabilities/handshake"),
     ConfigKey::feature(CONCURRENT, "of a service: a slow call does not hold up the others"),
     ConfigKey::worded_feature(
@@ -126,6 +140,30 @@ pub const KEYS: &[ConfigKey] = &[
         &["run", "refuse"],
         "what becomes of a call with `sandbox` and without guarantees",
     ),
+    ConfigKey::choice(
+        "order_of_calls",
+        &["together", "one_by_one"],
+        "how calls are made that need not wait for others",
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice(
+        "local_guarantees_unsandboxed",
+        &["send", "blocked"],
+        "what becomes of a local call with guarantees that has no `sandbox`",
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice(
+        "round_timeout_up",
+        &["true", "false"],
+        "whether the time of a call is rounded up to whole seconds",
+    )
+    .of(Side::Consumer),
+    ConfigKey::choice(
+        "container_guarantees",
+        &["run", "blocked"],
+        "what becomes of a call of a container with guarantees",
+    )
+    .of(Side::Consumer),
     ConfigKey::choice("over_size", &["refuse", "process"], "what becomes of a request of more than 10 MB"),
     ConfigKey::choice("bom", &["ignore", "refuse"], "what becomes of a byte order mark"),
     ConfigKey::DUPLICATE_KEYS,
@@ -170,7 +208,6 @@ pub fn spell_out(facts: &mut Facts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use peerproof_engine::clause::Side;
 
     #[test]
     fn who_maps_entries_plays_what_it_maps() {

@@ -1,22 +1,26 @@
 //! The python_tool boundary: runners and services that take a call of a Python tool and give its result back.
 //!
-//! Its face is that of a local runner and of a service over HTTP ([`face`]). A runtime that calls them is a face of its own.
+//! One face is that of a local runner and of a service over HTTP ([`face`]), the other that of a runtime that calls them
+//! ([`runtime`]).
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::counterpart::Counterpart;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::matrix::differences::Exchange;
 use peerproof_engine::matrix::exchanges;
-use peerproof_engine::plan::{Plan, Step};
+use peerproof_engine::plan::{Act, Plan, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
+use peerproof_engine::transport::http;
 
 pub mod bench;
 pub mod cases;
@@ -29,6 +33,7 @@ pub mod probe;
 pub mod project;
 mod redundant;
 pub mod roles;
+pub mod runtime;
 pub mod talk;
 
 /// The python_tool boundary. Its data is loaded when it is asked for.
@@ -69,15 +74,43 @@ impl Boundary for PythonTool {
     }
 
     fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
-        vec![(Side::Provider, vec![face::COMMAND, HTTP])]
+        vec![(Side::Provider, vec![face::COMMAND, HTTP]), (Side::Consumer, vec![runtime::COMMAND])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        match self.command_name(face::COMMAND, None, argv) == runtime::COMMAND {
+            true => (runtime::COMMAND, Side::Consumer),
+            false if argv.iter().any(|word| http::is_of_server(word)) => (HTTP, Side::Provider),
+            false => (face::COMMAND, Side::Provider),
+        }
+    }
+
+    fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
+        let is_runtime = name == face::COMMAND && argv.iter().any(|part| part.contains("{scenario}"));
+        if is_runtime { runtime::COMMAND } else { name }.to_owned()
+    }
+
+    fn counterpart(&self, plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        asking::calls(plan)?;
+        Some(Box::new(asking::Bystander))
+    }
+
+    fn shrink_payload(&self, plan: &Plan, _step: usize) -> Vec<Plan> {
+        if is_asked(plan) { asking::variants(plan) } else { Vec::new() }
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
-        face::admit(transcript)
+        match is_asked(&transcript.plan) {
+            true => asking::admit(&transcript.plan),
+            false => face::admit(transcript),
+        }
     }
 
     fn judge(&self, transcript: &Transcript) -> Judgement {
-        face::judge(transcript)
+        match is_asked(&transcript.plan) {
+            true => runtime::face::judge(transcript),
+            false => face::judge(transcript),
+        }
     }
 
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {
@@ -89,8 +122,10 @@ impl Boundary for PythonTool {
     }
 
     fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
-        config::fill_roles(facts);
-        config::spell_out(facts);
+        if facts.side == Side::Provider {
+            config::fill_roles(facts);
+            config::spell_out(facts);
+        }
     }
 
     fn exchanges(&self, transcript: &Transcript) -> Vec<Exchange> {
@@ -98,11 +133,20 @@ impl Boundary for PythonTool {
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
-        generate::conversation(facts, rng)
+        match facts.side {
+            Side::Provider => generate::conversation(facts, rng),
+            Side::Consumer => runtime::conversation(rng),
+        }
     }
 
     fn usual_facts(&self, side: Side) -> Facts {
         let mut facts = Facts::new(side);
+        if side == Side::Consumer {
+            facts.commands.insert(runtime::COMMAND.to_owned());
+            let claims = [runtime::CONTAINER, runtime::UNSAFE_OVERRIDE];
+            facts.features.extend(claims.map(|name| (name.to_owned(), true.into())));
+            return facts;
+        }
         facts.commands = BTreeSet::from([face::COMMAND, HTTP].map(str::to_owned));
         facts
             .features
@@ -122,9 +166,18 @@ impl Boundary for PythonTool {
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[(
-            "the result of the canary",
-            "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
-        )]
+        &[
+            (
+                "the result of the canary",
+                "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
+            ),
+            ("a result for every call", runtime::RESULT_FOR_ALL),
+            ("a failure for every call", runtime::FAILURE_FOR_ALL),
+        ]
     }
+}
+
+/// Whether the peer is a runtime, for which runners and services are played.
+fn is_asked(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step.act, Act::Play { .. }))
 }

@@ -307,16 +307,19 @@ fn guarantees(
 
 /// What form an entry has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub enum Form {
+    /// Two dotted names around one colon.
     Right,
     /// The part behind the colon has a dot in it.
     Dotted,
     /// Its characters may be those of a name.
     Unsure,
+    /// Anything else.
     Wrong,
 }
 
-fn form_of(entry: &str) -> Form {
+/// What form an entry has.
+pub fn form_of(entry: &str) -> Form {
     let Some((module, function)) = entry.split_once(':') else { return Form::Wrong };
     let is_wrong = |char: char| char.is_whitespace() || char.is_control() || matches!(char, '/' | '\\');
     let parts = || module.split('.').chain(function.split('.'));

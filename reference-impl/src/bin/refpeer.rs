@@ -43,9 +43,12 @@ fn main() -> ExitCode {
         Some("run-queue" | "run_queue") => {
             io::run_queue::run_run_queue(&arguments, &variables(), &SHIM, &["run-queue"])
         }
-        Some("python-tool") => {
-            io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine)
-        }
+        Some("python-tool") => match arguments.split_first() {
+            Some((word, rest)) if word == io::python_runtime::WORD => {
+                io::python_runtime::run_python_runtime(rest, variable("http_proxy"), None)
+            }
+            _ => io::python_tool::run_python_tool(&arguments, &["python-tool"], None, |machine| machine),
+        },
         Some(io::policy_exec::WORD) => io::policy_exec::run_policy_exec(&arguments),
         _ => {
             let _ = writeln!(

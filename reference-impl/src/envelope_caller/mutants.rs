@@ -49,6 +49,8 @@ pub enum Fault {
     KillsOne,
     /// A pipe that another process holds is waited for.
     WaitsForPipe,
+    /// The end of such a pipe is waited for beyond the time of the call.
+    OutwaitsPipe,
     /// Each call is made twice.
     CallsTwice,
     /// Requests have another content type.

@@ -4,18 +4,27 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fluent_uri::Uri;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use crate::machine::ChildExit;
+use super::fetch;
+use crate::machine::{ChildExit, PostOrder};
 
 /// How long the rest of the output of a program that has ended is waited for where another process holds its pipe.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
+
+/// How long it is waited for by whoever does so whatever the time.
+const OUTWAITED: Duration = Duration::from_secs(60);
+
+/// Redirects that are followed by whoever does so.
+const REDIRECTS_MAX: usize = 3;
 
 /// Bytes moved at once.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -78,6 +87,11 @@ pub trait Handling: Sync {
         true
     }
 
+    /// Whether the end of a pipe that another process holds is waited for, whatever the time.
+    fn outwaits_pipe(&self) -> bool {
+        false
+    }
+
     /// Ends a program and all of its group.
     fn kill(&self, child: &mut Child, group: Option<Pid>) {
         if let Some(group) = group {
@@ -110,11 +124,19 @@ impl Handling for Careful {}
 
 /// Starts a program in a process group of its own, gives it its input, and takes its output until it has ended.
 pub fn run(order: &Order, handling: &dyn Handling) -> Ended {
+    run_in(None, order, handling)
+}
+
+/// As [`run`], with another working directory than that of this process.
+pub fn run_in(folder: Option<&Path>, order: &Order, handling: &dyn Handling) -> Ended {
     let Some((program, arguments)) = order.argv.split_first() else {
         return Ended::NotStarted(io::ErrorKind::InvalidInput.into());
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
     match command.process_group(0).spawn() {
         Ok(mut child) => {
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -222,9 +244,74 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
         }
         if ended {
             has_ended = true;
-            deadline = deadline.min(Instant::now() + PIPE_GRACE);
+            deadline = match handling.outwaits_pipe() {
+                true => Instant::now() + OUTWAITED,
+                false => deadline.min(Instant::now() + PIPE_GRACE),
+            };
         }
     }
+}
+
+/// How a POST came to its end.
+#[derive(Debug)]
+pub enum Posted {
+    /// There is no connection.
+    Failed,
+    /// Nothing whole came in time.
+    TimedOut,
+    /// The reply is too long, or no HTTP.
+    Unreadable,
+    /// A reply with this status and body.
+    Replied(u16, Vec<u8>),
+}
+
+/// Sends a text to an http URL, without its credentials.
+pub fn post(url: &str, body: &[u8], bytes_max: usize, time: Duration, handling: &dyn Handling) -> Posted {
+    post_on(url, body, bytes_max, time, handling, REDIRECTS_MAX)
+}
+
+fn post_on(
+    url: &str,
+    body: &[u8],
+    bytes_max: usize,
+    time: Duration,
+    handling: &dyn Handling,
+    redirects: usize,
+) -> Posted {
+    let Some((host, port, path)) = parts_of(url) else { return Posted::Failed };
+    let order = PostOrder {
+        host_header: format!("{host}:{port}"),
+        host,
+        port,
+        path,
+        authorization: None,
+        body: body.to_vec(),
+        body_bytes_max: bytes_max,
+        timeout_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+    };
+    match fetch::post_as(&order, handling.content_type()) {
+        Ok(reply) => match reply.location {
+            Some(location) if handling.follows() && redirects > 0 => {
+                post_on(&location, body, bytes_max, time, handling, redirects - 1)
+            }
+            _ => Posted::Replied(reply.status, reply.body),
+        },
+        Err(error) => match error.kind() {
+            io::ErrorKind::TimedOut => Posted::TimedOut,
+            io::ErrorKind::InvalidData => Posted::Unreadable,
+            _ => Posted::Failed,
+        },
+    }
+}
+
+/// Host, port, and path with query of an http URL.
+fn parts_of(url: &str) -> Option<(String, u16, String)> {
+    let uri = Uri::parse(url).ok().filter(|uri| uri.scheme().as_str().eq_ignore_ascii_case("http"))?;
+    let authority = uri.authority()?;
+    let port = authority.port_to_u16().ok()?.unwrap_or(80);
+    let path = if uri.path().is_empty() { "/" } else { uri.path().as_str() };
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    Some((authority.host().trim_matches(['[', ']']).to_owned(), port, format!("{path}{query}")))
 }
 
 fn is_passing(error: &io::Error) -> bool {

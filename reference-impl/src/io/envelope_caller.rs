@@ -60,7 +60,7 @@ pub fn run_mutant(mutant: &Mutant, arguments: &[String]) -> i32 {
 }
 
 /// The ways of a caller with a fault.
-struct Faulty(Fault);
+pub(super) struct Faulty(pub(super) Fault);
 
 impl Handling for Faulty {
     fn closes_stdin(&self) -> bool {
@@ -85,6 +85,10 @@ impl Handling for Faulty {
 
     fn takes_held(&self) -> bool {
         self.0 != Fault::WaitsForPipe
+    }
+
+    fn outwaits_pipe(&self) -> bool {
+        self.0 == Fault::OutwaitsPipe
     }
 
     fn kill(&self, child: &mut Child, group: Option<Pid>) {

@@ -96,6 +96,25 @@ pub struct Manner {
     /// What is wrong with its replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<ReplyFault>,
+    /// What it replies at a path of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Box<Aside>>,
+}
+
+/// What a [`Fixture::Listener`] replies at one path, whatever it replies elsewhere. Hits and replies there are recorded under the
+/// listener's name with the path behind it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Aside {
+    /// The path, which begins with a slash.
+    pub path: String,
+    /// Status.
+    pub status: u16,
+    /// Body, without variables.
+    pub body: Payload,
+    /// What is wrong with the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<ReplyFault>,
 }
 
 impl Manner {

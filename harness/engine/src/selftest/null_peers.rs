@@ -77,10 +77,15 @@ fn prove_side(
     let commands = template.commands.keys().filter(|command| *command != HTTP);
     let greens = workshop.each(1, &of(boundary), |(name, script)| {
         said(format!("null peer: {name}"));
-        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+        // What the peer's own command is told, a null peer is told as `$1`, `$2` …
+        let is_told = |word: &&String| word.starts_with('{') && word.ends_with('}');
+        let argv = |command: &String| {
+            let told = template.commands[command].iter().filter(is_told).cloned();
+            ["sh", "-c", script, "sh"].map(str::to_owned).into_iter().chain(told).collect::<Vec<_>>()
+        };
         let peer = Peer {
             name: (*name).to_owned(),
-            commands: commands.clone().map(|command| (command.clone(), argv.clone())).collect(),
+            commands: commands.clone().map(|command| (command.clone(), argv(command))).collect(),
             facts: Facts { side: reference.side, ..template.facts.clone() },
             ..template.clone()
         };

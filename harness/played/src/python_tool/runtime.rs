@@ -1,0 +1,51 @@
+//! The reference runtime as a peer under test.
+
+use peerproof_reference::io::python_runtime::{self as shell, WORD};
+use peerproof_reference::python_tool::runtime::mutants;
+
+use super::super::arguments::{refuse, run_with_fault, split_mutant, variable};
+use peerproof_engine::clause::Side;
+use peerproof_engine::played::{Mutant, Reference};
+use peerproof_python_tool::runtime::COMMAND;
+
+/// Arguments after `peerproof peer python_tool`.
+pub fn command() -> Reference {
+    let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
+    Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: &[] }
+}
+
+/// The arguments of the runtime, where it is meant.
+pub fn arguments(args: &[String]) -> Option<&[String]> {
+    args.split_first().filter(|(first, _)| *first == WORD).map(|(_, rest)| rest)
+}
+
+/// Runs the runtime (or, with `--mutant ID`, a mutant of it) and returns its exit status.
+pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
+    match split_mutant(args, mutants::find) {
+        Ok((mutant, args)) => match mutant.as_ref().and_then(|mutant| mutant.shell_fault()) {
+            Some(fault) => run_with_fault(fault, &["python_tool", WORD], args, env),
+            None => shell::run_python_runtime(&args, variable(env)("http_proxy"), mutant.as_ref()),
+        },
+        Err(error) => refuse(&error),
+    }
+}
+
+/// Whether the runtime understands these arguments beyond the usual ones.
+pub fn takes(extra: &[String]) -> bool {
+    let files = ["scenario", "results"].map(str::to_owned);
+    shell::parse(&[extra, &files].concat()).is_ok()
+}
+
+/// Its mutants.
+pub fn mutants() -> Vec<Mutant> {
+    let entry = |mutant: mutants::Mutant| Mutant {
+        id: mutant.id,
+        clauses: mutant.clauses,
+        side: Side::Consumer,
+        fault: mutant.fault,
+        // It needs real programs.
+        needs_process: true,
+        unclaimed: None,
+    };
+    mutants::all().into_iter().map(entry).collect()
+}

@@ -1,0 +1,364 @@
+//! Checks of runtimes: rows of the files `runtime*.toml` below `corpora/python_tool/cases`.
+//!
+//! A step is a call with what is played for it: a local runner, a container or a service. What may come of it follows from that.
+//! A canary comes after all others.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::{COMMAND, HANDSHAKE_PATH, USUAL_BYTES_MAX, USUAL_MS};
+use crate::cases::files;
+use crate::model::BYTES_MAX;
+use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
+use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{ActorStep, Aside, Fixture, Manner, PathKind, Plan, ReplyFault};
+use peerproof_engine::sizes::padded;
+
+/// Time for a call that is answered at once, ms.
+const TIMEOUT_MS: u64 = 8_000;
+
+/// The path in the URL of a service.
+const PATH: &str = "/tools/call";
+
+/// A URL at which no server listens.
+const NOBODY: &str = "http://127.0.0.1:1/tools/call";
+
+/// The folder that a scenario calls its project.
+pub const PROJECT: &str = "app-of-the-scenario";
+
+/// The server that the environment calls a proxy.
+pub const PROXY: &str = "proxy";
+
+/// The server to which another one leads.
+pub fn target(name: &str) -> String {
+    format!("target-{name}")
+}
+
+/// More than a pipe holds.
+const PAD_BYTES: usize = 300_000;
+
+const SUCCESS: &str = r#"{"ok":true,"protocol_version":1,"result":{"message":"Hello Ada","ok":true}}"#;
+const SUCCESS_HTTP: &str = r#"{"ok":true,"result":{"message":"Hello Ada"}}"#;
+const FAILURE: &str =
+    r#"{"ok":false,"protocol_version":1,"error":{"type":"ValueError","message":"Missing input"}}"#;
+const FAILURE_HTTP: &str = r#"{"ok":false,"error":{"type":"ValueError","message":"Missing input"}}"#;
+
+fn limit(name: &str) -> Option<u64> {
+    match name {
+        "bytes_max" => Some(BYTES_MAX as u64),
+        "usual_bytes_max" => Some(USUAL_BYTES_MAX as u64),
+        _ => None,
+    }
+}
+
+/// What plays for a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Over {
+    /// A local runner.
+    #[default]
+    Local,
+    /// A service.
+    Service,
+    /// A container.
+    Container,
+    /// One call for a runner and one for a service.
+    Both,
+}
+
+/// One call.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Row {
+    /// Its ref.
+    call: Option<String>,
+    over: Over,
+    /// Members of the call as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds.
+    set: BTreeMap<String, String>,
+    /// The reply is a failure.
+    fails: bool,
+    /// Members of the reply as JSON texts; an empty one takes the member away.
+    with: BTreeMap<String, String>,
+    /// The text of the reply; `$REPLY` stands for the reply, `$OPEN` for it without its last brace.
+    raw: Option<Recipe>,
+    /// The reply is made so many bytes long.
+    pad_to: Option<Amount>,
+    /// Exit status of the program, 0 by default; HTTP status of the service, 200 by default.
+    status: i32,
+    /// What the program does, in the place of reading, replying and ending; the variables `reply`, `first` and `rest` stand for
+    /// the reply and its halves.
+    script: Vec<ActorStep>,
+    /// What is wrong with the reply of the service.
+    fault: Option<ReplyFault>,
+    /// The service leads to another one, which replies.
+    redirect: bool,
+    /// Nothing that could be started is there.
+    path: Option<PathKind>,
+    /// No server listens.
+    nobody: bool,
+    /// Credentials in the URL.
+    credentials: Option<String>,
+    /// Arguments of the program.
+    args: Vec<String>,
+    /// The program is told its working directory, as its last argument.
+    in_folder: bool,
+    after: Vec<String>,
+    /// Members of the reply to a handshake as JSON texts, in the place of one that assures all that is required.
+    handshake: BTreeMap<String, String>,
+    /// The text of that reply.
+    handshake_raw: Option<String>,
+    /// Its status, 200 by default.
+    handshake_status: u16,
+    /// What is wrong with it.
+    handshake_fault: Option<ReplyFault>,
+    /// The canary does not come after it.
+    apart: bool,
+    /// The environment names a proxy.
+    proxy: bool,
+}
+
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        case::load(files(true))
+            .unwrap_or_else(|error| unreachable!("corpora/python_tool/cases does not load: {error}"))
+    })
+}
+
+/// All checks, in the order in which they run.
+pub fn checks() -> impl Iterator<Item = Check> {
+    all().iter().map(|loaded| {
+        let own = loaded.case.clone();
+        let planner = move |_: &_, _: &mut _| plan(&own);
+        let id = format!("python_tool/runtime/{}", loaded.case.id);
+        loaded.case.check(id, COMMAND, planner).vouched().on_process()
+    })
+}
+
+fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
+    let mut scene = scene();
+    let mut before = Vec::new();
+    for (number, row) in case.steps.iter().enumerate() {
+        let known = scene.names().len();
+        row.add(number, &mut scene)?;
+        before.extend(scene.names().into_iter().skip(known).filter(|_| !row.apart));
+    }
+    canary(&mut scene, before);
+    Ok(scene.plan(COMMAND, &case.clauses[0].0))
+}
+
+/// A scenario without calls.
+pub fn scene() -> Scene {
+    let mut scene = Scene::default();
+    let root = Json::from(variable(&format!("{PROJECT}.path")));
+    scene.tell("project", Json::object([("app_root", root), ("flow", Json::from("demo"))]));
+    scene.fixture(Fixture::Folder { name: PROJECT.to_owned(), folders: Vec::new(), watched: false });
+    scene
+}
+
+/// Adds a call that comes after others and shows that the runtime still works.
+pub fn canary(scene: &mut Scene, after: Vec<String>) {
+    let row = Row { after, ..Row::default() };
+    row.called(scene, CANARY, false, Payload::text(SUCCESS));
+}
+
+/// Adds a call to a runner or a service that replies with this text.
+pub fn called(scene: &mut Scene, name: &str, is_service: bool, status: i32, reply: String) {
+    let row = Row { status, ..Row::default() };
+    row.called(scene, name, is_service, Payload::text(reply));
+}
+
+/// The text of a usual reply.
+pub fn reply(is_service: bool, fails: bool) -> &'static str {
+    match (is_service, fails) {
+        (false, false) => SUCCESS,
+        (true, false) => SUCCESS_HTTP,
+        (false, true) => FAILURE,
+        (true, true) => FAILURE_HTTP,
+    }
+}
+
+/// An object with other members, which are JSON texts; an empty one takes the member away.
+pub fn edited(base: &str, members: &BTreeMap<String, String>) -> Json {
+    let mut value: Json = base.parse().unwrap_or_default();
+    for (name, text) in members {
+        match text.parse::<Json>() {
+            Ok(member) => value.set(name, member),
+            Err(_) => drop(value.remove(name)),
+        }
+    }
+    value
+}
+
+impl Row {
+    fn add(&self, number: usize, scene: &mut Scene) -> Result<(), Untestable> {
+        let name = self.call.clone().unwrap_or_else(|| format!("c{number}"));
+        if self.proxy {
+            let manner = Manner { whole: true, ..Manner::default() };
+            let body = Payload::text(SUCCESS_HTTP);
+            scene.fixture(Fixture::Listener {
+                name: PROXY.to_owned(),
+                status: 200,
+                location: None,
+                body,
+                manner,
+            });
+            for variable in ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
+                scene.set_env(variable, &format!("http://{{{{{PROXY}.address}}}}"));
+            }
+        }
+        if let Some(what) = &self.path {
+            let path = variable(&format!("{}.path", played(&name)));
+            let told = self.told(&name, "local", [("command", Json::array([path]))]);
+            scene.call(told, [Fixture::Path { name: played(&name), what: what.clone() }], 0);
+        } else if self.nobody {
+            scene.call(self.told(&name, "service", [("url", Json::from(NOBODY))]), [], 0);
+        } else {
+            if self.over != Over::Service {
+                self.called(scene, &name, false, self.reply(false)?);
+            }
+            match self.over {
+                Over::Service => self.called(scene, &name, true, self.reply(true)?),
+                Over::Both => self.called(scene, &format!("{name}h"), true, self.reply(true)?),
+                Over::Local | Over::Container => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn called(&self, scene: &mut Scene, name: &str, is_service: bool, text: Payload) {
+        let own = played(name);
+        if is_service {
+            let credentials = self.credentials.as_deref().unwrap_or_default();
+            let url = format!("http://{credentials}{}{PATH}", variable(&format!("{own}.address")));
+            let told = self.told(name, "service", [("url", Json::from(url))]);
+            let is_late = self.fault.is_some() || self.handshake_fault.is_some();
+            let lasts_ms = if is_late { time_ms(&told) + GRACE_MS } else { 0 };
+            let status = if self.status == 0 { 200 } else { u16::try_from(self.status).unwrap_or(500) };
+            let manner = Manner {
+                whole: true,
+                content_type: Some("application/json".to_owned()),
+                fault: self.fault,
+                aside: Some(Box::new(self.aside(&told))),
+                ..Manner::default()
+            };
+            let server = |name: String, status: u16, location: Option<String>, body: Payload| {
+                Fixture::Listener { name, status, location, body, manner: manner.clone() }
+            };
+            let location = self.redirect.then(|| format!("http://{{{{{}.address}}}}{PATH}", target(name)));
+            let other = self.redirect.then(|| server(target(name), 200, None, text.clone()));
+            let first = server(own, status, location, text);
+            return scene.call(told, [Some(first), other].into_iter().flatten(), lasts_ms);
+        }
+        let path = Json::from(variable(&format!("{own}.path")));
+        let args = self.args.iter().map(|arg| Json::from(arg.as_str()));
+        let told = match self.over {
+            Over::Container => {
+                let image = Json::from("registry.example/tools:1");
+                let members = [("container_runtime", path), ("image", image), ("command", Json::array(args))];
+                self.told(name, "container", members)
+            }
+            _ if self.in_folder => {
+                let shell = ["sh", "-c", "exec \"$0\" \"$(pwd)\""].map(Json::from);
+                self.told(name, "local", [("command", Json::array(shell.into_iter().chain([path])))])
+            }
+            _ => self.told(name, "local", [("command", Json::array([path].into_iter().chain(args)))]),
+        };
+        let usual = || {
+            vec![
+                ActorStep::ReadRequest,
+                ActorStep::Stdout(Payload::default().var("reply")),
+                ActorStep::Exit(self.status),
+            ]
+        };
+        let script = if self.script.is_empty() { usual() } else { self.script.clone() };
+        let script = replying(script, &text);
+        let lasts_ms = Script::of(&script).sleeps_ms.min(time_ms(&told) + GRACE_MS);
+        scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
+    }
+
+    /// The call, with what is particular to its runner.
+    fn told<const N: usize>(&self, name: &str, runner: &str, members: [(&str, Json); N]) -> Json {
+        let payload = Json::object([("name", Json::from("Ada"))]);
+        let mut told = Json::object([
+            ("ref", Json::from(name)),
+            ("runner", Json::from(runner)),
+            ("tool", Json::from("greeter")),
+            ("entry", Json::from("tools.sample_tool:greet")),
+            ("payload", payload),
+        ]);
+        members.into_iter().for_each(|(name, value)| told.set(name, value));
+        if !self.set.contains_key("timeout_seconds") {
+            told.set("timeout_ms", TIMEOUT_MS);
+        }
+        if !self.after.is_empty() {
+            told.set("after", Json::array(self.after.iter().map(String::as_str)));
+        }
+        let pad = "x".repeat(PAD_BYTES);
+        for (name, text) in &self.set {
+            match text.replace("$PAD", &pad).parse::<Json>() {
+                Ok(member) => told.set(name, member),
+                Err(_) => drop(told.remove(name)),
+            }
+        }
+        told
+    }
+
+    /// The text of the reply.
+    fn reply(&self, is_service: bool) -> Result<Payload, Untestable> {
+        let text = edited(reply(is_service, self.fails), &self.with).to_text();
+        let open = text.strip_suffix('}').unwrap_or(&text);
+        let filled = |recipe: &str| Ok(recipe.replace("$REPLY", &text).replace("$OPEN", open));
+        let payload = match &self.raw {
+            Some(recipe) => recipe.payload(&limit, &filled)?,
+            None => Payload::text(text.clone()),
+        };
+        Ok(match &self.pad_to {
+            Some(bytes) => {
+                let bytes = usize::try_from(bytes.resolve(&limit)?).unwrap_or(usize::MAX);
+                padded(payload, "x", bytes)
+            }
+            None => payload,
+        })
+    }
+
+    /// What is replied to a handshake.
+    fn aside(&self, told: &Json) -> Aside {
+        let supported = told.get("guarantees").map_or("{}".to_owned(), Json::to_text);
+        let usual = format!(
+            r#"{{"ok":true,"enforcement":"enforced","supported_guarantees":{supported},"service_version":"1.0.0"}}"#
+        );
+        let text = self.handshake_raw.clone().unwrap_or_else(|| edited(&usual, &self.handshake).to_text());
+        let status = if self.handshake_status == 0 { 200 } else { self.handshake_status };
+        let (path, fault) = (HANDSHAKE_PATH.to_owned(), self.handshake_fault);
+        Aside { path, status, body: Payload::text(text), fault }
+    }
+}
+
+/// The time of a call, ms.
+fn time_ms(told: &Json) -> u64 {
+    let ms = told.get("timeout_ms").and_then(Json::as_u64);
+    let seconds = told.get("timeout_seconds").and_then(Json::as_u64).map(|seconds| seconds * 1_000);
+    ms.or(seconds).unwrap_or(USUAL_MS).min(USUAL_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::asking;
+
+    #[test]
+    fn every_row_becomes_a_plan_that_can_be_read() {
+        for Loaded { case, file } in all() {
+            let plan = plan(case).unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
+            asking::admit(&plan).unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
+            let stored = serde_json::to_string(&plan).unwrap().len();
+            assert!(stored < 1 << 20, "{} is {stored} bytes", case.id);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The face of a runtime: what it is told and what is played say how each of its calls may end.
+
+use super::fate::{self, Extra};
+use super::{COMMAND, rules};
+use crate::model::is_same;
+use peerproof_engine::asking::{self, CANARY, Call, Course, LATE_MS, Noted};
+use peerproof_engine::face::{
+    Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
+};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Judgement, Repair};
+use peerproof_engine::json::Json;
+use peerproof_engine::judge;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::Fixture;
+use peerproof_engine::transcript::{Event, Transcript};
+
+/// Each call has one line of the right form.
+pub const RESULTS: &str = "PT-RT-01";
+const EXITS: &str = "PT-RT-02";
+const GROUP_GONE: &str = "PT-RT-20";
+const STDIN_CLOSED: &str = "PT-RT-31";
+const NOTHING_LEFT: &str = "PT-RT-65";
+
+/// Clocks of two processes differ, and timers round, ms.
+pub const EARLY_MS: f64 = 100.0;
+
+/// Most of a value that a finding quotes.
+const QUOTED_CHARS: usize = 240;
+
+/// The outcomes there are.
+const OUTCOMES: [&str; 8] =
+    ["result", "tool_error", "timeout", "crash", "invalid", "unavailable", "blocked", "bad_call"];
+
+const MANNERS: Manners =
+    Manners { no_process_left: NOTHING_LEFT, no_file_left: NOTHING_LEFT, ..Manners::all(EXITS) };
+
+/// A runtime.
+pub struct Runtime;
+
+/// One allowed end of a call.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// The outcome `result`, with this one.
+    Result(Box<Json>),
+    /// The outcome `tool_error`, with this error where there is one to compare with.
+    ToolError(Option<Box<Json>>),
+    /// The outcome `timeout`: after this time, ms, and not much later than the second.
+    Timeout(u64, u64),
+    /// An outcome with nothing else.
+    Plain(&'static str),
+}
+
+/// What a runtime was told, and what the harness saw of it.
+pub struct Known {
+    /// What is known of the peer.
+    pub facts: Facts,
+    /// What was played.
+    pub fixtures: Vec<Fixture>,
+    /// Its calls.
+    pub calls: Vec<Call>,
+    /// What came of each.
+    pub courses: Vec<Course>,
+    /// How late a busy machine may be, ms.
+    pub late_ms: u64,
+    /// Calls that need not wait are what the conversation is about.
+    pub is_about_order: bool,
+}
+
+impl Known {
+    fn of(transcript: &Transcript) -> Self {
+        let calls = asking::calls(&transcript.plan).unwrap_or_default();
+        let clause = transcript.plan.steps.first().and_then(Aim::of);
+        Self {
+            facts: Facts::clone(&transcript.facts),
+            fixtures: transcript.plan.fixtures.clone(),
+            courses: asking::courses(transcript, &calls),
+            calls,
+            late_ms: transcript.stretched_ms(LATE_MS),
+            is_about_order: clause.is_some_and(|aim| aim.clause.0 == fate::ORDER_OF_CALLS),
+        }
+    }
+
+    /// What is played for a call.
+    pub fn fixture(&self, at: usize) -> Option<&Fixture> {
+        let name = asking::played(&self.calls[at].name);
+        self.fixtures.iter().find(|fixture| fixture.name() == name)
+    }
+}
+
+/// What is wrong with a line of the results beside its ref.
+pub fn wrong(noted: &Noted) -> Option<&'static str> {
+    match noted.outcome.as_str() {
+        outcome if !OUTCOMES.contains(&outcome) => Some("no such outcome"),
+        "result" if noted.line.get("result").is_none() => Some("no result"),
+        _ => None,
+    }
+}
+
+/// The time that the trace of a call says that it took, ms.
+pub fn duration_ms(noted: &Noted) -> Option<f64> {
+    noted.line.get("trace")?.get("duration_ms")?.as_f64()
+}
+
+impl Face for Runtime {
+    type Message = Noted;
+    type Way = Way;
+    type Extra = Extra;
+    type State = Known;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == COMMAND).then_some(Framing::Calls)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn manners_of(&self, transcript: &Transcript, _session: usize) -> Manners {
+        let known = Known::of(transcript);
+        // What a program that was ended had started is left by whoever ended it.
+        let was_ended = |course: &Course| !course.starts.is_empty() && course.ended.is_none();
+        let no_process_left =
+            if known.courses.iter().any(was_ended) { GROUP_GONE } else { MANNERS.no_process_left };
+        Manners { no_process_left, ..MANNERS }
+    }
+
+    fn begin(&self, transcript: &Transcript) -> Known {
+        Known::of(transcript)
+    }
+
+    fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
+        let What::Begun = stimulus.what else { return None };
+        let parts = (0..known.calls.len()).map(|at| fate::of(known, at)).collect();
+        Some(Due { parts, together: false, whole: None })
+    }
+
+    fn read(&self, _: &Frame<'_>) -> Reading<Noted> {
+        Reading::Blank
+    }
+
+    fn observe(&self, event: &Event) -> Vec<(String, Noted)> {
+        let noted = asking::results(&event.kind, wrong).0;
+        noted.into_iter().map(|noted| (noted.name.clone(), noted)).collect()
+    }
+
+    fn fit(&self, part: &Expected<Way, Extra>, way: &Way, came: &[&Noted]) -> Result<(), Misfit> {
+        let misfit =
+            |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
+        let set = || Repair::Set { at: String::new(), to: None };
+        let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
+        let comes_of_a_reply = matches!(noted.outcome.as_str(), "result" | "tool_error" | "crash");
+        if part.extra.unbegun && part.extra.forbidden.is_none() && comes_of_a_reply {
+            return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
+        }
+        match (way, noted.outcome.as_str()) {
+            (Way::Result(sent), "result") => {
+                let came = noted.line.get("result").is_some_and(|result| is_same(sent, result));
+                let to = Some(sent.to_text()).filter(|text| text.len() < 1_000);
+                let repair = Repair::Set { at: "/result".to_owned(), to };
+                if came { Ok(()) } else { misfit(0, fate::UNCHANGED, "other_result", repair) }
+            }
+            (Way::ToolError(None), "tool_error") => Ok(()),
+            (Way::ToolError(Some(sent)), "tool_error") => {
+                let told = |name: &str| noted.line.get("error").and_then(|error| error.get(name));
+                let of = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+                let names = ["type", "message", "reason_code"];
+                match names.into_iter().find(|name| of(sent.get(name)) != of(told(name))) {
+                    None => Ok(()),
+                    Some(name) => {
+                        let to = sent.get(name).map(Json::to_text);
+                        let repair = Repair::Set { at: format!("/error/{name}"), to };
+                        misfit(0, fate::FAILURE, "other_error", repair)
+                    }
+                }
+            }
+            (Way::Timeout(ms, latest_ms), "timeout") => match duration_ms(noted) {
+                Some(took) if took + EARLY_MS < *ms as f64 => misfit(
+                    0,
+                    part.clause,
+                    "too_early",
+                    Repair::Set { at: "/trace/duration_ms".to_owned(), to: None },
+                ),
+                Some(took) if took > *latest_ms as f64 => misfit(0, part.clause, "too_late", Repair::Sooner),
+                _ => Ok(()),
+            },
+            (Way::Plain(outcome), told) if *outcome == told => Ok(()),
+            (_, "timeout") if part.extra.early => misfit(1, fate::READS_EARLY, "wrong_outcome", set()),
+            (_, "timeout") if part.extra.unread => misfit(1, STDIN_CLOSED, "wrong_outcome", set()),
+            _ => misfit(1, part.clause, "wrong_outcome", set()),
+        }
+    }
+
+    fn is_canary(&self, _: &Asked<Self>, part: &Expected<Way, Extra>) -> bool {
+        part.subject == Subject::Thing(CANARY.to_owned())
+    }
+
+    fn phrase(&self, _: &Expected<Way, Extra>, way: &Way) -> String {
+        let quoted = |value: &Json| shorten(&value.to_text(), QUOTED_CHARS).into_owned();
+        match way {
+            Way::Result(result) => format!("result: {}", quoted(result)),
+            Way::ToolError(Some(error)) => format!("tool_error: {}", quoted(error)),
+            Way::ToolError(None) => "tool_error".to_owned(),
+            Way::Timeout(ms, _) => format!("timeout after {ms} ms"),
+            Way::Plain(outcome) => (*outcome).to_owned(),
+        }
+    }
+
+    fn text(&self, noted: &Noted) -> String {
+        noted.phrase()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[rules::judge]
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    judge::judge(&Runtime, transcript)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::{called, canary, reply, scene};
+    use super::*;
+    use peerproof_engine::asking::RESULTS as FILE;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::transcript::{Bytes, Exit, Kind};
+    use std::sync::Arc;
+
+    const REQUEST: &str = r#"{"protocol_version":1,"tool":"greeter","entry":"tools.sample_tool:greet","payload":{"name":"Ada"}}"#;
+    const TRACE: &str = r#""trace":{"runner":"local","resolved_source":"binding","timeout_ms":8000,"duration_ms":0,"protocol_version":1,"python_env":"x","python_path":"x","deps_source":"x"}"#;
+    const RESULT: &str = r#""outcome":"result","result":{"message":"Hello Ada","ok":true}"#;
+    const INVALID: &str = r#""outcome":"invalid","error":{"type":"x","message":"x"}"#;
+
+    /// Clauses of what is found where a runtime started these programs and wrote `told` of the call `a`, whose runner replies
+    /// with `text`.
+    fn found(text: &str, started: &[&str], told: &str) -> Vec<String> {
+        let mut scene = scene();
+        called(&mut scene, "a", false, 0, text.to_owned());
+        canary(&mut scene, vec!["a".to_owned()]);
+        let mut kinds = Vec::new();
+        for actor in started.iter().map(|name| asking::played(name)) {
+            let bytes = Bytes(REQUEST.as_bytes().to_vec());
+            kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
+            kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
+        }
+        let lines =
+            format!("{{\"ref\":\"a\",{told}}}\n{{\"ref\":\"canary\",{RESULT},{TRACE}}}\n").into_bytes();
+        kinds.push(Kind::Exited { exit: Exit::Code(0) });
+        kinds.push(Kind::FileHeld { file: FILE.to_owned(), bytes: Bytes(lines) });
+        let transcript = Transcript {
+            boundary: "python_tool".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(scene.plan(COMMAND, "PT-RT-04")),
+            timeout_scale: 1.0,
+            events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+        };
+        judge(&transcript).findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
+    }
+
+    #[test]
+    fn what_came_is_what_may_be_told() {
+        let both = ["a", "canary"];
+        let right = format!("{RESULT},{TRACE}");
+        let invalid = format!("{INVALID},{TRACE}");
+        let success = reply(false, false);
+        assert_eq!(found(success, &both, &right), [""; 0]);
+        assert_eq!(found(success, &both, &invalid), ["PT-RT-04 wrong_outcome"]);
+        assert_eq!(found("{}", &both, &invalid), [""; 0]);
+        assert_eq!(found("{}", &both, &right), ["PT-RT-09 wrong_outcome"]);
+        assert_eq!(found(success, &["canary"], &right), ["PT-RT-26 never_begun"]);
+        assert_eq!(found(success, &["a", "a", "canary"], &right)[..1], ["PT-RT-33 repeated"]);
+        assert_eq!(found(success, &both, RESULT), ["PT-RT-52 no_trace"]);
+    }
+}

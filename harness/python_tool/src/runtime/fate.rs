@@ -1,0 +1,518 @@
+//! How each call may end: by what it says, by what was played for it, and by how that really came to its end.
+
+use super::face::{Known, Way};
+use super::{USUAL_BYTES_MAX, USUAL_MS};
+use crate::model::{BYTES_MAX, Form, form_of};
+use peerproof_engine::asking::{Call, Course, GRACE_MS, Script};
+use peerproof_engine::face::{Allowed, Expected, Subject};
+use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
+use peerproof_engine::payload::{Payload, Vars};
+use peerproof_engine::plan::{Aside, Fixture, Manner, ReplyFault};
+use peerproof_engine::transcript::Exit;
+
+const SUCCESS: &str = "PT-RT-04";
+const SUCCESS_HTTP: &str = "PT-RT-05";
+const STATUS: &str = "PT-RT-06";
+const STATUS_HTTP: &str = "PT-RT-07";
+const ONE_OBJECT: &str = "PT-RT-08";
+const OK: &str = "PT-RT-09";
+const NO_RESULT: &str = "PT-RT-10";
+const BOTH: &str = "PT-RT-11";
+const VERSION: &str = "PT-RT-12";
+const VERSION_HTTP: &str = "PT-RT-13";
+/// A failure is passed on.
+pub const FAILURE: &str = "PT-RT-14";
+const BAD_FAILURE: &str = "PT-RT-15";
+/// A result is passed on.
+pub const UNCHANGED: &str = "PT-RT-16";
+const UNAVAILABLE: &str = "PT-RT-17";
+const TIMEOUT: &str = "PT-RT-18";
+const TRICKLE: &str = "PT-RT-19";
+const USUAL: &str = "PT-RT-21";
+const SECONDS: &str = "PT-RT-22";
+const BOTH_TIMES: &str = "PT-RT-23";
+const ROUNDS: &str = "PT-RT-24";
+/// Nothing is begun for a call that is wrong.
+pub const BAD_CALL: &str = "PT-RT-25";
+const ARGV: &str = "PT-RT-32";
+/// Calls that need not wait for others.
+pub const ORDER_OF_CALLS: &str = "PT-RT-36";
+const STDERR: &str = "PT-RT-37";
+/// Output is read while the request is written.
+pub const READS_EARLY: &str = "PT-RT-38";
+/// A redirect is not followed.
+pub const REDIRECT: &str = "PT-RT-39";
+const USUAL_SIZE: &str = "PT-RT-41";
+const OVER_SIZE: &str = "PT-RT-42";
+const LARGE: &str = "PT-RT-43";
+const PIPE_HELD: &str = "PT-RT-44";
+/// What is not assured is not executed.
+pub const BLOCKED: &str = "PT-RT-47";
+const NO_HANDSHAKE: &str = "PT-RT-48";
+const OVERRIDE: &str = "PT-RT-50";
+const UNSANDBOXED: &str = "PT-RT-51";
+const CONTAINER: &str = "PT-RT-63";
+const CONTAINER_GUARANTEES: &str = "PT-RT-64";
+
+/// A program that writes so often trickles.
+const TRICKLES: usize = 3;
+
+/// Output of white space alone may count as none; it is no longer than this.
+const BLANK_BYTES: u64 = 64;
+
+/// What of a call the model notes.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// Its program was started, and waits for its input to end.
+    pub unread: bool,
+    /// It writes before it reads.
+    pub early: bool,
+    /// What is played for it was not executed.
+    pub unbegun: bool,
+    /// It may not be executed.
+    pub forbidden: Option<&'static str>,
+    /// Another process holds its pipe.
+    pub is_held: bool,
+    /// It may go on without assurance.
+    pub unassured: bool,
+}
+
+/// Guarantees of a call that are true.
+pub fn required(call: &Call) -> Vec<&str> {
+    let given = call.told.get("guarantees").and_then(Json::as_object).unwrap_or_default();
+    given.iter().filter(|(_, value)| value.as_bool() == Some(true)).map(|(name, _)| name.as_str()).collect()
+}
+
+/// The runner that a call names.
+pub fn runner(call: &Call) -> &str {
+    call.told.get("runner").and_then(Json::as_str).unwrap_or_default()
+}
+
+/// Times that a call may mean, ms: as it says, and rounded up to whole seconds.
+pub fn times_ms(call: &Call) -> (u64, u64) {
+    let ms = call.timeout_ms().unwrap_or(USUAL_MS);
+    (ms, ms.div_ceil(1_000) * 1_000)
+}
+
+/// Whether a call is made against what is wrong with it; `None` where either way is right.
+fn is_right(calls: &[Call], call: &Call) -> Option<bool> {
+    let told = &call.told;
+    let text = |name: &str| told.get(name).is_some_and(|value| value.as_str().is_some());
+    let texts = |value: Option<&Json>| {
+        value.and_then(Json::as_array).is_some_and(|items| items.iter().all(|item| item.as_str().is_some()))
+    };
+    let optional = |name: &str, is: &dyn Fn(&Json) -> bool| told.get(name).is_none_or(is);
+    let is_positive = |value: &Json| value.as_f64().is_some_and(|number| number > 0.0);
+    let is_text = |value: &Json| value.as_str().is_some();
+    let is_bool = |value: &Json| value.as_bool().is_some();
+    let is_named = |value: &Json, is: &dyn Fn(&Json) -> bool| {
+        value.as_object().is_some_and(|members| members.iter().all(|(_, value)| is(value)))
+    };
+    let has_target = match runner(call) {
+        "local" => texts(told.get("command")),
+        "service" => text("url"),
+        "container" => text("container_runtime") && text("image") && texts(told.get("command")),
+        _ => false,
+    };
+    let form = told.get("entry").and_then(Json::as_str).map(form_of);
+    let is_right = has_target
+        && told.get("tool").and_then(Json::as_str).is_some_and(|tool| !tool.is_empty())
+        && form.is_some_and(|form| form != Form::Wrong)
+        && told.get("payload").is_some_and(|payload| payload.as_object().is_some())
+        && optional("timeout_ms", &is_positive)
+        && optional("timeout_seconds", &is_positive)
+        && optional("trace_id", &is_text)
+        && optional("resolved_source", &is_text)
+        && optional("sandbox", &is_bool)
+        && optional("unsafe_override", &is_bool)
+        && optional("guarantees", &|value| is_named(value, &is_bool))
+        && optional("pack", &|value| is_named(value, &is_text))
+        && optional("after", &|value| texts(Some(value)))
+        && is_reached(calls, call);
+    let has_both = told.get("timeout_ms").is_some() && told.get("timeout_seconds").is_some();
+    // A member that is null may stand for one that is absent.
+    let is_null = |members: &[(String, Json)]| members.iter().any(|(_, value)| *value == Json::Null);
+    match is_right {
+        true if has_both || form != Some(Form::Right) => None,
+        false if told.as_object().is_some_and(is_null) => None,
+        known => Some(known),
+    }
+}
+
+/// Whether all calls that a call comes after exist, and none of them comes after it.
+fn is_reached(calls: &[Call], call: &Call) -> bool {
+    let mut pending: Vec<&str> = call.after.iter().map(String::as_str).collect();
+    let mut seen = Vec::new();
+    while let Some(name) = pending.pop() {
+        let Some(other) = calls.iter().find(|other| other.name == name) else {
+            return !call.after.iter().any(|own| own == name);
+        };
+        if name == call.name {
+            return false;
+        }
+        if !seen.contains(&name) {
+            seen.push(name);
+            pending.extend(other.after.iter().map(String::as_str));
+        }
+    }
+    true
+}
+
+/// What came of a handshake.
+enum Shake {
+    Assured,
+    /// It is a reply, and does not assure all.
+    Short,
+    /// It is no handshake reply.
+    NoReply,
+    /// None comes.
+    Silent,
+}
+
+fn shake(aside: &Aside, required: &[&str]) -> Shake {
+    match aside.fault {
+        None => {}
+        Some(ReplyFault::Cut | ReplyFault::Endless) => return Shake::NoReply,
+        Some(ReplyFault::Silent | ReplyFault::Dribbled) => return Shake::Silent,
+    }
+    let text = aside.body.expand(&Vars::new()).unwrap_or_default();
+    let reply = json::decode(&text, &DecodeLimits::default()).map(|it| it.value).unwrap_or_default();
+    let supported = reply.get("supported_guarantees").and_then(Json::as_object);
+    let is_listed = |name: &&str| {
+        let own = reply.get("supported_guarantees").and_then(|supported| supported.get(name));
+        own.and_then(Json::as_bool) == Some(true)
+    };
+    let level = reply.get("enforcement").and_then(Json::as_str);
+    match reply.get("ok").and_then(Json::as_bool) {
+        _ if aside.status != 200 => Shake::NoReply,
+        Some(false) => Shake::Short,
+        Some(true) if level == Some("enforced") && required.iter().all(is_listed) => Shake::Assured,
+        Some(true)
+            if level.is_some_and(|level| ["enforced", "partial", "none"].contains(&level))
+                && supported.is_some_and(|it| it.iter().all(|(_, value)| value.as_bool().is_some())) =>
+        {
+            Shake::Short
+        }
+        _ => Shake::NoReply,
+    }
+}
+
+/// What may be told of a call.
+pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
+    let (call, course) = (&known.calls[at], &known.courses[at]);
+    let subject = Subject::Thing(call.name.clone());
+    let given = is_right(&known.calls, call);
+    let bad = || Allowed::answer(Way::Plain("bad_call"));
+    if given == Some(false) {
+        let extra = Extra { forbidden: Some(BAD_CALL), ..Extra::default() };
+        return Expected { extra, ..Expected::new(BAD_CALL, subject, vec![bad()]) };
+    }
+    let mut fate = Fate {
+        known,
+        call,
+        course,
+        clause: SUCCESS,
+        allowed: Vec::new(),
+        choice: None,
+        extra: Extra::default(),
+        is_local: runner(call) == "local",
+    };
+    match known.fixture(at) {
+        Some(Fixture::Actor { script, .. }) => fate.program(&Script::of(script)),
+        Some(Fixture::Listener { status, location, body, manner, .. }) => {
+            fate.server(*status, location.is_some(), body, manner);
+        }
+        _ => fate.only(UNAVAILABLE, Way::Plain("unavailable")),
+    }
+    fate.guard(known.fixture(at));
+    if given.is_none() {
+        fate.clause = BOTH_TIMES;
+        fate.allowed.push(bad());
+    }
+    let is_played = matches!(known.fixture(at), Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
+    fate.extra.unread = !course.starts.is_empty() && course.received.is_none();
+    fate.extra.unbegun = is_played && !course.is_executed();
+    let (clause, choice) = (fate.clause, fate.choice);
+    let mut part = Expected { extra: fate.extra, choice, ..Expected::new(clause, subject, fate.allowed) };
+    if known.is_about_order && part.choice.is_none() && at == 0 {
+        let shows = if overlap(&known.courses) { "together" } else { "one_by_one" };
+        part.allowed = part.allowed.into_iter().map(|allowed| allowed.shows(shows)).collect();
+        (part.clause, part.choice) = (ORDER_OF_CALLS, Some("order_of_calls"));
+    }
+    part
+}
+
+/// Whether one program began before another had ended.
+fn overlap(courses: &[Course]) -> bool {
+    let spans: Vec<(u64, u64)> =
+        courses.iter().filter_map(|it| it.begun_us().zip(it.ended.map(|(at_us, _)| at_us))).collect();
+    spans.iter().enumerate().any(|(at, (begun, ended))| {
+        spans[at + 1..].iter().any(|(other_begun, other_ended)| begun < other_ended && other_begun < ended)
+    })
+}
+
+/// The end of a call in the making.
+struct Fate<'a> {
+    known: &'a Known,
+    call: &'a Call,
+    course: &'a Course,
+    clause: &'static str,
+    allowed: Vec<Allowed<Way>>,
+    choice: Option<&'static str>,
+    extra: Extra,
+    is_local: bool,
+}
+
+impl Fate<'_> {
+    fn allow(&mut self, way: Way) {
+        self.allowed.push(Allowed::answer(way));
+    }
+
+    fn only(&mut self, clause: &'static str, way: Way) {
+        self.clause = clause;
+        self.allow(way);
+    }
+
+    fn late(&self) -> Way {
+        let (ms, rounded_ms) = times_ms(self.call);
+        Way::Timeout(ms, rounded_ms + GRACE_MS + self.known.late_ms)
+    }
+
+    fn times_out(&mut self, clause: &'static str) {
+        let told = &self.call.told;
+        let own = match (told.get("timeout_ms"), told.get("timeout_seconds")) {
+            (None, None) => USUAL,
+            (None, Some(_)) => SECONDS,
+            _ => clause,
+        };
+        self.only(own, self.late());
+    }
+
+    /// What guarantees do to a call whose outcome is known without them.
+    fn guard(&mut self, fixture: Option<&Fixture>) {
+        let required = required(self.call);
+        if required.is_empty() {
+            return;
+        }
+        let is_told = self.call.told.get("unsafe_override").and_then(Json::as_bool) == Some(true);
+        let overrides = is_told && self.known.facts.claims(super::UNSAFE_OVERRIDE);
+        let blocked = Allowed::answer(Way::Plain("blocked"));
+        let choose = |fate: &mut Self, clause, choice, goes_on| {
+            fate.allowed =
+                std::mem::take(&mut fate.allowed).into_iter().map(|it| it.shows(goes_on)).collect();
+            fate.allowed.push(blocked.clone().shows("blocked"));
+            (fate.clause, fate.choice) = (clause, Some(choice));
+        };
+        match (runner(self.call), fixture) {
+            (_, _) if overrides && self.is_local => {}
+            ("local", _) if self.call.told.get("sandbox").and_then(Json::as_bool) != Some(true) => {
+                choose(self, UNSANDBOXED, "local_guarantees_unsandboxed", "send");
+            }
+            ("container", _) if !overrides => {
+                choose(self, CONTAINER_GUARANTEES, "container_guarantees", "run");
+            }
+            ("service", Some(Fixture::Listener { manner: Manner { aside: Some(aside), .. }, .. })) => {
+                let came = shake(aside, &required);
+                if matches!(came, Shake::Assured) {
+                    return;
+                }
+                self.extra.unassured = true;
+                if overrides {
+                    self.clause = OVERRIDE;
+                    if matches!(came, Shake::Silent) {
+                        self.allow(self.late());
+                    }
+                    return;
+                }
+                self.allowed = vec![blocked];
+                (self.clause, self.extra.forbidden) = (BLOCKED, Some(BLOCKED));
+                match came {
+                    Shake::Assured | Shake::Short => {}
+                    Shake::NoReply => {
+                        self.clause = NO_HANDSHAKE;
+                        self.allow(Way::Plain("unavailable"));
+                        self.allow(Way::Plain("invalid"));
+                    }
+                    Shake::Silent => {
+                        self.clause = NO_HANDSHAKE;
+                        self.allow(Way::Plain("unavailable"));
+                        self.allow(self.late());
+                    }
+                }
+            }
+            // A server that is not there assures nothing either.
+            ("service", None) => self.allowed.push(blocked),
+            _ => {}
+        }
+    }
+
+    fn program(&mut self, script: &Script) {
+        (self.extra.early, self.extra.is_held) = (script.writes_first, script.forks);
+        let ((time_ms, rounded_ms), late_ms) = (times_ms(self.call), self.known.late_ms);
+        let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
+        // On a busy machine it may have taken longer than it says.
+        let ended = self.course.begun_us().zip(self.course.ended);
+        let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
+        let exit = ended.map(|(_, (_, exit))| exit).or(script.exit);
+        let took_ms = took_ms.unwrap_or(script.sleeps_ms);
+        if took_ms > rounded_ms + GRACE_MS + late_ms || ended.is_none() && took_ms > rounded_ms {
+            return self.times_out(late);
+        }
+        let has_arguments = self.is_local
+            && self.call.told.get("command").and_then(Json::as_array).is_some_and(|argv| argv.len() > 1);
+        let success = match () {
+            () if script.forks => PIPE_HELD,
+            () if script.complains => STDERR,
+            () if script.writes_first => READS_EARLY,
+            () if !self.is_local => CONTAINER,
+            () if has_arguments => ARGV,
+            () => SUCCESS,
+        };
+        match exit {
+            Some(Exit::Code(0)) | None => {
+                self.reply(&script.output, success);
+                if script.forks {
+                    // It is a failure by right, if nobody need wait for it.
+                    for outcome in ["crash", "invalid", "unavailable"] {
+                        self.allow(Way::Plain(outcome));
+                    }
+                    self.allow(self.late());
+                }
+                let text = script.output.prefix(BLANK_BYTES).expand(&Vars::new()).unwrap_or_default();
+                if text.trim_ascii().is_empty() {
+                    self.allow(Way::Plain("crash"));
+                }
+            }
+            Some(_) => {
+                self.only(STATUS, Way::Plain("crash"));
+                self.failing(&script.output);
+            }
+        }
+        let rounds = took_ms > time_ms && took_ms <= rounded_ms && rounded_ms > time_ms;
+        if rounds {
+            self.allowed = std::mem::take(&mut self.allowed).into_iter().map(|it| it.shows("true")).collect();
+            self.allowed.push(Allowed::answer(self.late()).shows("false"));
+            (self.clause, self.choice) = (ROUNDS, Some("round_timeout_up"));
+        } else if took_ms + (time_ms / 2).max(50) >= time_ms {
+            self.allow(self.late());
+        }
+    }
+
+    fn server(&mut self, status: u16, is_redirect: bool, body: &Payload, manner: &Manner) {
+        match manner.fault {
+            Some(ReplyFault::Silent) => return self.times_out(TIMEOUT),
+            Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE),
+            Some(ReplyFault::Endless) => {
+                self.only(OVER_SIZE, Way::Plain("invalid"));
+                return self.allow(self.late());
+            }
+            Some(ReplyFault::Cut) => {
+                self.only(UNAVAILABLE, Way::Plain("unavailable"));
+                return self.allow(Way::Plain("invalid"));
+            }
+            None => {}
+        }
+        if self.call.told.get("url").and_then(Json::as_str).is_some_and(|url| url.contains('@')) {
+            // That a URL may hold credentials is not said.
+            self.allow(Way::Plain("unavailable"));
+            self.allow(Way::Plain("bad_call"));
+        }
+        if status == 200 {
+            return self.reply(body, SUCCESS_HTTP);
+        }
+        self.only(if is_redirect { REDIRECT } else { STATUS_HTTP }, Way::Plain("unavailable"));
+        self.failing(body);
+    }
+
+    /// What the output comes to beside that it came with a failing status.
+    fn failing(&mut self, output: &Payload) {
+        let text = output.expand(&Vars::new()).unwrap_or_default();
+        match json::decode(&text, &DecodeLimits::default()).ok().and_then(|it| self.failure(&it.value)) {
+            Some((way, true)) => self.allow(way),
+            Some((way, false)) => {
+                self.allow(way);
+                self.allow(Way::Plain("invalid"));
+            }
+            // Several of the definitions hold of it.
+            None if !text.is_empty() => self.allow(Way::Plain("invalid")),
+            None => {}
+        }
+    }
+
+    /// The failure that a reply is, and whether it is well formed.
+    fn failure(&self, reply: &Json) -> Option<(Way, bool)> {
+        if reply.get("ok").and_then(Json::as_bool) != Some(false) {
+            return None;
+        }
+        let empty = Json::default();
+        let error = reply.get("error").unwrap_or(&empty);
+        let text = |name: &str| error.get(name).and_then(Json::as_str);
+        let reason = error.get("reason_code").filter(|reason| **reason != Json::Null);
+        let is_proper = text("type").is_some_and(|kind| !kind.is_empty())
+            && text("message").is_some()
+            && reason.is_none_or(|reason| reason.as_str().is_some())
+            && reply.get("result").is_none_or(|result| *result == Json::Null)
+            && self.has_version(reply);
+        let is_told = is_proper || text("type").is_some() && text("message").is_some();
+        Some((Way::ToolError(is_told.then(|| Box::new(error.clone()))), is_proper))
+    }
+
+    fn has_version(&self, reply: &Json) -> bool {
+        let version = reply.get("protocol_version");
+        version.map_or(!self.is_local, |version| version.as_f64() == Some(1.0))
+    }
+
+    /// What a reply of a program that ended well, or of a service with status 200, comes to.
+    fn reply(&mut self, text: &Payload, success: &'static str) {
+        let length = text.len(&Vars::new());
+        let success = match length {
+            ..=10_000 => success,
+            _ if length <= USUAL_BYTES_MAX => USUAL_SIZE,
+            _ => LARGE,
+        };
+        if length > USUAL_BYTES_MAX {
+            self.allow(Way::Plain("invalid"));
+            if length > BYTES_MAX {
+                self.clause = OVER_SIZE;
+                return;
+            }
+        }
+        let text = text.expand(&Vars::new()).unwrap_or_default();
+        let Ok(Decoded { value, facts }) = json::decode(&text, &DecodeLimits::default()) else {
+            return self.only(ONE_OBJECT, Way::Plain("invalid"));
+        };
+        let is_open = facts.duplicate_keys || facts.lone_surrogates || value.has_number(|it| it.is_big());
+        if value.as_object().is_none() {
+            return self.only(ONE_OBJECT, Way::Plain("invalid"));
+        }
+        if let Some((way, is_proper)) = self.failure(&value) {
+            self.only(if is_proper { FAILURE } else { BAD_FAILURE }, way);
+            if !is_proper || is_open {
+                self.allow(Way::Plain("invalid"));
+            }
+            return;
+        }
+        let is_null = |value: &Json| *value == Json::Null;
+        let wrong = match () {
+            () if value.get("ok").and_then(Json::as_bool) != Some(true) => Some(OK),
+            () if value.get("result").is_none() => Some(NO_RESULT),
+            () if !value.get("error").is_none_or(is_null) => Some(BOTH),
+            () if !self.has_version(&value) && self.is_local => Some(VERSION),
+            () if !self.has_version(&value) => Some(VERSION_HTTP),
+            () => None,
+        };
+        if let Some(clause) = wrong {
+            return self.only(clause, Way::Plain("invalid"));
+        }
+        let result = value.get("result").cloned().unwrap_or_default();
+        let success = match result.get("ok").and_then(Json::as_bool) {
+            _ if result == Json::Null => NO_RESULT,
+            Some(false) => UNCHANGED,
+            _ => success,
+        };
+        self.only(success, Way::Result(Box::new(result)));
+        if is_open {
+            self.allow(Way::Plain("invalid"));
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! What holds of a whole scenario: of what a runtime starts and sends, of its results, and of the traces in them.
+
+use super::cases::{PROJECT, PROXY, target};
+use super::face::{EARLY_MS, Known, RESULTS, Runtime, duration_ms, wrong};
+use super::fate::{Extra, REDIRECT, required, runner, times_ms};
+use super::{HANDSHAKE_PATH, USUAL_MS};
+use crate::model::is_same;
+use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Noted, Request};
+use peerproof_engine::finding::Finding;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{ActorStep, Fixture};
+use peerproof_engine::transcript::Kind;
+
+/// What a local runner is sent.
+pub const REQUEST: &str = "PT-RT-26";
+const MESSAGE: &str = "PT-RT-03";
+const OPTIONS: &str = "PT-RT-27";
+const CONTEXT: &str = "PT-RT-28";
+const POSTED: &str = "PT-RT-29";
+const POSTS: &str = "PT-RT-30";
+const ARGV: &str = "PT-RT-32";
+const FOLDER: &str = "PT-RT-34";
+const NO_PROXY: &str = "PT-RT-40";
+const HELD_PIPE: &str = "PT-RT-45";
+const HANDSHAKE: &str = "PT-RT-46";
+const TRACE: &str = "PT-RT-52";
+const DURATION: &str = "PT-RT-53";
+const LOCAL: &str = "PT-RT-54";
+const SANDBOX: &str = "PT-RT-55";
+const SERVICE: &str = "PT-RT-56";
+const CREDENTIALS: &str = "PT-RT-57";
+const LEVEL: &str = "PT-RT-58";
+const CONTAINER: &str = "PT-RT-59";
+const PACK: &str = "PT-RT-60";
+const OVERRIDE: &str = "PT-RT-61";
+const FOREIGN: &str = "PT-RT-62";
+const CONTAINER_ARGV: &str = "PT-RT-63";
+const CONTAINER_GUARANTEES: &str = "PT-RT-64";
+
+const CLAUSES: Clauses = Clauses { results: RESULTS, once: "PT-RT-33", order: "PT-RT-35", late: "PT-RT-18" };
+
+/// Members of a trace that belong to one runner.
+const OWN: [(&str, &str); 10] = [
+    ("local", "python_env"),
+    ("local", "python_path"),
+    ("local", "deps_source"),
+    ("service", "service_url"),
+    ("service", "service_handshake"),
+    ("service", "enforcement_level"),
+    ("container", "container_runtime"),
+    ("container", "image"),
+    ("container", "command"),
+    ("container", "container_enforcement"),
+];
+
+/// Most of a text that a finding quotes.
+const QUOTED_CHARS: usize = 240;
+
+fn quoted(text: &[u8]) -> String {
+    shorten(&String::from_utf8_lossy(text), QUOTED_CHARS).into_owned()
+}
+
+/// Judges the scenario of one runtime.
+pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Finding> {
+    let (transcript, known) = (trace.transcript, trace.state);
+    let (mut noted, mut fault) = (Vec::new(), None);
+    let (mut begun_us, mut ended_us) = (None, 0);
+    for event in transcript.of(heard.session) {
+        let (some, wrong) = asking::results(&event.kind, wrong);
+        noted.extend(some);
+        fault = fault.or(wrong);
+        begun_us.get_or_insert(event.at_us);
+        ended_us = event.at_us;
+    }
+    let run_ms = (ended_us - begun_us.unwrap_or(ended_us)) as f64 / 1e3;
+    let results = (noted, fault);
+    let mut found = asking::faults(transcript, &known.calls, &known.courses, &results, USUAL_MS, &CLAUSES);
+    let told = asking::told(&transcript.plan).unwrap_or_default();
+    let is_hit = |name: &str| {
+        let of = |kind: &Kind| matches!(kind, Kind::ListenerHit { listener, .. } if listener == name);
+        transcript.events.iter().any(|event| of(&event.kind))
+    };
+    if is_hit(PROXY) {
+        let got = "the proxy of the environment was contacted".to_owned();
+        found.push(Finding::new(NO_PROXY, "proxy_used", "no proxy for a server on loopback", got));
+    }
+    let parts =
+        trace.asked.iter().filter(|asked| asked.session == heard.session).flat_map(|it| &it.due.parts);
+    for (at, part) in parts.enumerate().take(known.calls.len()) {
+        let call = One { known, told: &told, call: &known.calls[at], course: &known.courses[at], at };
+        if is_hit(&target(&call.call.name)) {
+            let got = format!("the target of the redirect of {:?} was contacted", call.call.name);
+            found.push(Finding::new(REDIRECT, "target_contacted", "redirects are not followed", got));
+        }
+        if let Some(clause) = part.extra.forbidden.filter(|_| call.course.is_executed()) {
+            let expected = "nothing is executed for a call that is wrong or whose guarantees are not assured";
+            found.push(Finding::new(clause, "begun", expected, format!("{:?} was begun", call.call.name)));
+            continue;
+        }
+        found.extend(call.sent());
+        if let Some(noted) = results.0.iter().find(|noted| noted.name == call.call.name) {
+            found.extend(call.told(noted, &part.extra, run_ms));
+        }
+    }
+    found
+}
+
+/// One call.
+struct One<'a> {
+    known: &'a Known,
+    told: &'a Json,
+    call: &'a Call,
+    course: &'a Course,
+    at: usize,
+}
+
+impl One<'_> {
+    fn member(&self, name: &str) -> Option<&Json> {
+        self.call.told.get(name)
+    }
+
+    /// What is wrong with what was started and sent for it.
+    fn sent(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if let Some((_, argv)) = self.course.starts.first() {
+            found.extend(self.started(argv));
+            let script = match self.known.fixture(self.at) {
+                Some(Fixture::Actor { script, .. }) => script.as_slice(),
+                _ => &[],
+            };
+            let reads =
+                script.iter().any(|step| matches!(step, ActorStep::ReadRequest | ActorStep::ReadToEnd));
+            if let Some(received) = self.course.received.as_ref().filter(|_| reads) {
+                let request = read(received);
+                let is_service_style = request.as_ref().is_some_and(|it| it.get("tool_name").is_some());
+                let is_local = runner(self.call) == "local" || !is_service_style;
+                let clause = if runner(self.call) == "local" { REQUEST } else { CONTAINER_ARGV };
+                found.extend(self.request(received, request, is_local, clause));
+            }
+        }
+        if let Some(request) = self.course.requests.first() {
+            found.extend(posted(request, "/tools/call", POSTS));
+            // It is replied to once all of its body has come.
+            if self.course.replied_us.is_some() {
+                found.extend(self.request(&request.body, read(&request.body), false, POSTED));
+            }
+        }
+        if runner(self.call) == "service" && !required(self.call).is_empty() {
+            found.extend(self.handshake());
+        }
+        found
+    }
+
+    fn started(&self, argv: &[String]) -> Option<Finding> {
+        let told = self.member("command").and_then(Json::as_array).unwrap_or_default();
+        let told: Vec<&str> = told.iter().filter_map(Json::as_str).collect();
+        let is_asked_for_folder = told.first() == Some(&"sh");
+        match runner(self.call) {
+            "container" => {
+                let image = self.member("image").and_then(Json::as_str);
+                let tail: Vec<&str> = image.into_iter().chain(told).collect();
+                let is_right = argv.len() >= tail.len() && argv[argv.len() - tail.len()..] == tail[..];
+                let expected = format!("arguments that end with {tail:?}");
+                (!is_right)
+                    .then(|| Finding::new(CONTAINER_ARGV, "other_arguments", expected, format!("{argv:?}")))
+            }
+            _ if is_asked_for_folder => {
+                let folder = argv.last().map(String::as_str).unwrap_or_default();
+                let expected = "the working directory is the scenario's `app_root`";
+                (!folder.ends_with(&format!("/{PROJECT}")))
+                    .then(|| Finding::new(FOLDER, "other_folder", expected, folder.to_owned()))
+            }
+            _ => {
+                let told = told.get(1..).unwrap_or_default();
+                let expected = format!("the arguments {told:?}, as they are");
+                (argv != told).then(|| Finding::new(ARGV, "other_arguments", expected, format!("{argv:?}")))
+            }
+        }
+    }
+
+    /// What is wrong with the text of a request.
+    fn request(
+        &self,
+        text: &[u8],
+        request: Option<Json>,
+        is_local: bool,
+        clause: &'static str,
+    ) -> Vec<Finding> {
+        let name = &self.call.name;
+        let Some(request) = request else {
+            let expected = format!("one JSON object, the request of {name:?}");
+            return vec![Finding::new(clause, "no_object", expected, quoted(text))];
+        };
+        let mut found = Vec::new();
+        let mut differs = |clause, member: &str, sent: &str, is: &dyn Fn(&Json) -> bool| {
+            let null = Json::Null;
+            if !is(request.get(sent).unwrap_or(&null)) {
+                let expected = self.call.told.get(member).map_or("as documented".to_owned(), Json::to_text);
+                let expected =
+                    format!("{sent:?} of the request of {name:?}: {}", shorten(&expected, QUOTED_CHARS));
+                found.push(Finding::new(clause, "other_member", expected, quoted(text)));
+            }
+        };
+        let same = |member: &str| {
+            let own = self.call.told.get(member).cloned();
+            move |came: &Json| own.as_ref().is_some_and(|own| is_same(own, came))
+        };
+        differs(clause, "", "protocol_version", &|it| it.as_f64() == Some(1.0));
+        differs(clause, "tool", if is_local { "tool" } else { "tool_name" }, &same("tool"));
+        differs(clause, "entry", "entry", &same("entry"));
+        differs(clause, "payload", "payload", &same("payload"));
+        let is_given = |member: &str| self.call.told.get(member).is_some();
+        let is_null = |it: &Json| *it == Json::Null;
+        match is_given("trace_id") {
+            true => differs(OPTIONS, "trace_id", "trace_id", &same("trace_id")),
+            false => differs(OPTIONS, "", "trace_id", &|it| is_null(it) || it.as_str().is_some()),
+        }
+        if is_local {
+            match is_given("sandbox") {
+                true => differs(OPTIONS, "sandbox", "sandbox", &same("sandbox")),
+                false => differs(OPTIONS, "", "sandbox", &|it| is_null(it) || it.as_bool().is_some()),
+            }
+            let required = required(self.call);
+            differs(CONTEXT, "guarantees", "capability_context", &|context| {
+                let sent = context.get("guarantees").and_then(Json::as_object).unwrap_or_default();
+                let is_true =
+                    |name: &str| sent.iter().any(|(own, value)| own == name && value.as_bool() == Some(true));
+                required.iter().all(|name| is_true(name))
+                    && sent.iter().all(|(name, value)| {
+                        value.as_bool().is_some() && (!is_true(name) || required.contains(&name.as_str()))
+                    })
+            });
+            return found;
+        }
+        let time_ms = times_ms(self.call).0 as f64;
+        differs(clause, "", "kind", &|it| it.as_str() == Some("python"));
+        differs(clause, "timeout_ms", "timeout_ms", &|it| it.as_f64() == Some(time_ms));
+        let flow = self.told.get("project").and_then(|project| project.get("flow"));
+        differs(clause, "", "project", &|it| {
+            let root = it.get("app_root").and_then(Json::as_str).unwrap_or_default();
+            root.ends_with(&format!("/{PROJECT}")) && it.get("flow") == flow
+        });
+        found
+    }
+
+    /// What is wrong with the handshake before it.
+    fn handshake(&self) -> Vec<Finding> {
+        let name = &self.call.name;
+        let Some(first) = self.course.asides.first() else {
+            // It may not be asked for where it decides nothing.
+            let overrides = self.member("unsafe_override").and_then(Json::as_bool) == Some(true);
+            let expected = format!("a handshake before {name:?} is executed");
+            let found = Finding::new(HANDSHAKE, "no_handshake", expected, "none".to_owned());
+            return if self.course.is_executed() && !overrides { vec![found] } else { Vec::new() };
+        };
+        let mut found: Vec<Finding> = posted(first, HANDSHAKE_PATH, HANDSHAKE).into_iter().collect();
+        if self.course.requests.first().is_some_and(|request| request.at_us < first.at_us) {
+            let expected = format!("the handshake of {name:?} comes before the call");
+            found.push(Finding::new(HANDSHAKE, "too_late", expected, "the call was first".to_owned()));
+        }
+        if self.course.aside_replied_us.is_none() {
+            return found;
+        }
+        let request = read(&first.body).unwrap_or_default();
+        let members = request.as_object().unwrap_or_default();
+        let required = required(self.call);
+        let tool = self.member("tool").and_then(Json::as_str);
+        let is_right = |(name, value): &(String, Json)| match name.as_str() {
+            "protocol_version" => value.as_f64() == Some(1.0),
+            "tool_name" => value.as_str() == tool,
+            "runner" => value.as_str() == Some("service"),
+            "required_guarantees" => {
+                let is_true = |name: &str| value.get(name).and_then(Json::as_bool) == Some(true);
+                required.iter().all(|name| is_true(name))
+                    && value.as_object().is_some_and(|own| {
+                        own.iter()
+                            .all(|(name, value)| value.as_bool() == Some(required.contains(&name.as_str())))
+                    })
+            }
+            _ => false,
+        };
+        if members.len() != 4 || !members.iter().all(is_right) {
+            let expected = format!(
+                "protocol_version 1, tool_name {tool:?}, runner \"service\" and required_guarantees {required:?} of {name:?}"
+            );
+            found.push(Finding::new(HANDSHAKE, "other_handshake", expected, quoted(&first.body)));
+        }
+        found
+    }
+
+    /// What is wrong with what is told of it beside its outcome.
+    fn told(&self, noted: &Noted, extra: &Extra, run_ms: f64) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut add = |clause, reason, expected: String| {
+            found.push(Finding::new(clause, reason, expected, noted.phrase()));
+        };
+        let outcome = noted.outcome.as_str();
+        if outcome != "result" {
+            let message = noted.line.get("error").and_then(|error| error.get("message")?.as_str());
+            if message.is_none_or(|text| text.is_empty() && outcome != "tool_error") {
+                add(MESSAGE, "no_message", "an `error` with a `message` that is not empty".to_owned());
+            }
+        }
+        if outcome == "bad_call" {
+            return found;
+        }
+        let Some(trace) = noted.line.get("trace").filter(|trace| trace.as_object().is_some()) else {
+            add(TRACE, "no_trace", "a `trace`".to_owned());
+            return found;
+        };
+        let null = Json::Null;
+        let runner = runner(self.call);
+        let came = |name: &str| trace.get(name).unwrap_or(&null);
+        let mut must = |clause, name: &str, expected: String, is_right: bool| {
+            if !is_right {
+                add(clause, "other_trace", format!("`{name}` of the trace: {expected}"));
+            }
+        };
+        let source = self.member("resolved_source").and_then(Json::as_str).unwrap_or("binding");
+        let is_text = |name: &str| came(name).as_str().is_some_and(|text| !text.is_empty());
+        must(TRACE, "runner", runner.to_owned(), came("runner").as_str() == Some(runner));
+        must(TRACE, "resolved_source", source.to_owned(), came("resolved_source").as_str() == Some(source));
+        must(TRACE, "protocol_version", "1".to_owned(), came("protocol_version").as_f64() == Some(1.0));
+        let (time_ms, rounded_ms) = times_ms(self.call);
+        let is_time =
+            came("timeout_ms").as_f64().is_some_and(|ms| ms == time_ms as f64 || ms == rounded_ms as f64);
+        let in_seconds = self.member("timeout_ms").is_none() && self.member("timeout_seconds").is_some();
+        must(if in_seconds { "PT-RT-22" } else { TRACE }, "timeout_ms", time_ms.to_string(), is_time);
+        let least_ms = self.course.begun_us().zip(self.course.ended.filter(|_| outcome != "timeout"));
+        let least_ms =
+            least_ms.map_or(0, |(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
+        let is_duration = duration_ms(noted)
+            .is_some_and(|ms| ms >= 0.0 && ms + EARLY_MS >= least_ms as f64 && ms <= run_ms + EARLY_MS);
+        must(DURATION, "duration_ms", format!("from {least_ms} to {run_ms:.0}"), is_duration);
+        let latest_ms = rounded_ms + GRACE_MS + self.known.late_ms;
+        let is_late = duration_ms(noted).is_some_and(|ms| is_duration && ms > latest_ms as f64);
+        match runner {
+            "local" => {
+                for name in ["python_env", "python_path", "deps_source"] {
+                    must(LOCAL, name, "a string that is not empty".to_owned(), is_text(name));
+                }
+                if let Some(given) = self.member("sandbox").filter(|_| self.course.is_executed()) {
+                    must(SANDBOX, "sandbox", given.to_text(), came("sandbox") == given);
+                }
+            }
+            "service" => self.told_service(trace, &mut must),
+            _ => {
+                let runtime = format!("/{}", asking::played(&self.call.name));
+                let is_path = came("container_runtime").as_str().is_some_and(|path| path.ends_with(&runtime));
+                must(CONTAINER, "container_runtime", runtime, is_path);
+                let image = self.member("image").unwrap_or(&null);
+                must(CONTAINER, "image", image.to_text(), came("image") == image);
+                // Whether it is a list or a text is not said.
+                let is_command =
+                    is_text("command") || came("command").as_array().is_some_and(|argv| !argv.is_empty());
+                must(CONTAINER, "command", "a command".to_owned(), is_command);
+                if !required(self.call).is_empty() && self.course.is_executed() {
+                    let is_there = *came("container_enforcement") != Json::Null;
+                    must(CONTAINER_GUARANTEES, "container_enforcement", "not null".to_owned(), is_there);
+                }
+            }
+        }
+        if let Some(pack) = self.member("pack") {
+            for name in ["pack_id", "pack_name", "pack_version"] {
+                let given = pack.get(name).unwrap_or(&null);
+                must(PACK, name, given.to_text(), came(name) == given);
+            }
+        }
+        let went_on = extra.unassured && self.course.is_executed();
+        let is_told = came("unsafe_override").as_bool() == Some(true);
+        let is_given = self.member("unsafe_override").and_then(Json::as_bool) == Some(true);
+        if went_on {
+            must(OVERRIDE, "unsafe_override", "true".to_owned(), is_told);
+        } else if !is_given {
+            let is_off = matches!(came("unsafe_override"), Json::Null | Json::Bool(false));
+            must(OVERRIDE, "unsafe_override", "absent or false".to_owned(), is_off);
+        }
+        for (_, name) in OWN.iter().filter(|(own, _)| *own != runner) {
+            must(FOREIGN, name, "absent or null".to_owned(), *came(name) == Json::Null);
+        }
+        if is_late && outcome != "timeout" {
+            let clause = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
+            let expected = format!("an outcome within {latest_ms} ms");
+            found.push(Finding::new(clause, "too_late", expected, noted.phrase()).timed());
+        }
+        found
+    }
+
+    fn told_service(&self, trace: &Json, must: &mut dyn FnMut(&'static str, &str, String, bool)) {
+        let text = |name: &str| trace.get(name).and_then(Json::as_str);
+        let url = self.member("url").and_then(Json::as_str).unwrap_or_default();
+        let told = text("service_url").unwrap_or_default();
+        let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+        // The address stands for itself.
+        let is_url = told.starts_with("http://") && told.ends_with(&format!("/{path}"));
+        must(SERVICE, "service_url", url.to_owned(), is_url);
+        if let Some((credentials, _)) = url.split_once('@') {
+            let secret = credentials.rsplit(':').next().unwrap_or_default();
+            let is_in = trace.to_text().contains(secret);
+            must(CREDENTIALS, "service_url", "without credentials".to_owned(), !is_in);
+        }
+        if required(self.call).is_empty() || self.course.asides.is_empty() {
+            return;
+        }
+        let is_there = trace.get("service_handshake").is_some_and(|it| *it != Json::Null);
+        must(LEVEL, "service_handshake", "not null".to_owned(), is_there);
+        let Some(Fixture::Listener { manner, .. }) = self.known.fixture(self.at) else { return };
+        let aside = manner.aside.as_ref().filter(|aside| aside.fault.is_none());
+        let Some(aside) = aside.filter(|_| self.course.aside_replied_us.is_some()) else { return };
+        if aside.status != 200 {
+            return;
+        }
+        let reply = read(&aside.body.expand(&Vars::new()).unwrap_or_default());
+        let word = reply.as_ref().and_then(|it| it.get("enforcement")?.as_str());
+        let level = text("enforcement_level");
+        let is_right = match word {
+            // Whoever found the guarantees assured has the word for it.
+            Some(word) if self.course.is_executed() && word == "enforced" => level == Some(word),
+            Some(word) if ["enforced", "partial", "none"].contains(&word) => {
+                level == Some(word) || level == Some("none")
+            }
+            _ => level.is_some_and(|level| !level.is_empty() && level != "enforced"),
+        };
+        let expected = format!("{} or \"none\"", word.unwrap_or("no word of the service"));
+        must(LEVEL, "enforcement_level", expected, is_right);
+    }
+}
+
+/// One object.
+fn read(text: &[u8]) -> Option<Json> {
+    let decoded = json::decode(text, &DecodeLimits::default()).ok()?;
+    decoded.value.as_object().is_some().then_some(decoded.value)
+}
+
+fn posted(request: &Request, path: &str, clause: &'static str) -> Option<Finding> {
+    let (reason, expected, got) = request.misposted(path)?;
+    Some(Finding::new(clause, reason, expected, got))
+}

@@ -1,0 +1,159 @@
+//! `python-tool runtime`: the reference runtime.
+//!
+//! ```text
+//! python-tool runtime SCENARIO RESULTS [--without FEATURE]… [--choice KEY=VALUE]… [--limit NAME=VALUE]…
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::asking::{self, Careful, Ended, Handling, Posted};
+use super::envelope_caller::Faulty;
+use crate::limits::Limits;
+use crate::python_tool::runtime::mutants::Mutant;
+use crate::python_tool::runtime::{
+    Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Runtime, Scenario, Target,
+};
+
+/// The word that says that the runtime is meant.
+pub const WORD: &str = "runtime";
+
+/// Exit status for arguments or a scenario that make no sense.
+const STATUS_USAGE: i32 = 2;
+
+/// Exit status of a runtime whose results cannot be written.
+const STATUS_STREAMS: i32 = 70;
+
+/// Bytes of a scenario.
+const SCENARIO_BYTES_MAX: u64 = 64 << 20;
+
+const USAGE: &str = "usage: python-tool runtime SCENARIO RESULTS [--without FEATURE]... [--choice KEY=VALUE]... \
+                     [--limit NAME=VALUE]...";
+
+/// Runs the runtime, or a mutant of it, and returns its exit status: 0 when every call has finished, 2 for arguments or a
+/// scenario that make no sense, 70 when its results cannot be written.
+///
+/// `arguments` are those after the `runtime` word; `proxy` is what the environment names as a proxy.
+pub fn run_python_runtime(arguments: &[String], proxy: Option<String>, mutant: Option<&Mutant>) -> i32 {
+    let faulty = mutant.and_then(|mutant| mutant.carrier_fault()).map(Faulty);
+    let handling: &dyn Handling = match &faulty {
+        Some(faulty) => faulty,
+        None => &Careful,
+    };
+    let ready = parse(arguments).and_then(|(scenario, results, mut config)| {
+        config.scenario = read(&scenario)?;
+        config.proxy = proxy;
+        let file = OpenOptions::new().append(true).create(true).open(&results);
+        let file = file.map_err(|error| format!("cannot append to {}: {error}", results.display()))?;
+        let parts = mutant.map_or_else(Parts::default, |mutant| mutant.parts(&mut config));
+        Ok((config, parts, file))
+    });
+    let (status, error) = match ready {
+        Ok((config, parts, results)) => match run(config, parts, results, handling) {
+            Ok(()) => return mutant.map_or(0, |mutant| mutant.status(0)),
+            Err(error) => (STATUS_STREAMS, error.to_string()),
+        },
+        Err(error) => (STATUS_USAGE, error),
+    };
+    super::complain(&format!("python-tool runtime: {error}"));
+    status
+}
+
+fn run(config: Config, parts: Parts, mut results: File, handling: &dyn Handling) -> io::Result<()> {
+    let (bytes_max, folder) = (config.reply_bytes_max, config.scenario.folder.clone().map(PathBuf::from));
+    let mut runtime = Runtime::new(config, parts);
+    let next = |came: Option<((usize, End), u64)>| {
+        let mut jobs = Vec::new();
+        let came = came.map(|((call, end), elapsed_ms)| runtime.end(call, end, elapsed_ms));
+        let mut due = came.or_else(|| runtime.due());
+        while let Some(one) = due {
+            match one {
+                Due::Line(line) => results.write_all(&line)?,
+                Due::Job(job) => jobs.push(job),
+            }
+            due = runtime.due();
+        }
+        Ok(jobs)
+    };
+    asking::all(next, |job: Job| {
+        let ends = (0..handling.times()).map(|_| work(&job, folder.as_deref(), bytes_max, handling));
+        (job.call, ends.last().unwrap_or(End::Failed))
+    })
+}
+
+/// Starts a program, or asks a service.
+fn work(job: &Job, folder: Option<&Path>, bytes_max: usize, handling: &dyn Handling) -> End {
+    let time = Duration::from_millis(job.timeout_ms);
+    let argv = match &job.target {
+        Target::Service(url) => {
+            return match asking::post(url, &job.request, bytes_max, time, handling) {
+                Posted::Failed => End::Failed,
+                Posted::TimedOut => End::TimedOut,
+                Posted::Unreadable => End::Unreadable,
+                Posted::Replied(status, body) => End::Replied(status, body),
+            };
+        }
+        Target::Local(argv) => argv.clone(),
+        Target::Container(program, image, argv) => {
+            let own = [program.as_str(), "run", "--rm", "--interactive", image];
+            own.into_iter().map(str::to_owned).chain(argv.iter().cloned()).collect()
+        }
+    };
+    let deadline = Instant::now() + time;
+    let order = asking::Order { argv, stdin: job.request.clone(), deadline, stdout_bytes_max: bytes_max };
+    match asking::run_in(folder, &order, handling) {
+        Ended::NotStarted(_) => End::Failed,
+        Ended::TimedOut => End::TimedOut,
+        Ended::TooLarge => End::Unreadable,
+        Ended::Exited(exit, output) => End::Exited(exit, output),
+    }
+}
+
+fn read(path: &Path) -> Result<Scenario, String> {
+    let failed = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(SCENARIO_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+    Scenario::parse(&text)
+}
+
+/// Reads the arguments: the files of scenario and results, and a configuration without a scenario.
+///
+/// # Errors
+/// A sentence that names the argument that is missing, unknown or malformed.
+pub fn parse(arguments: &[String]) -> Result<(PathBuf, PathBuf, Config), String> {
+    let mut config = Config {
+        scenario: Scenario::default(),
+        choices: Choices::default(),
+        limits: Limits::default(),
+        reply_bytes_max: REPLY_BYTES_MAX,
+        has_override: true,
+        has_containers: true,
+        proxy: None,
+    };
+    let mut files = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--without" => match value()?.as_str() {
+                "container" => config.has_containers = false,
+                "unsafe_override" => config.has_override = false,
+                other => return Err(format!("no feature is called {other:?}")),
+            },
+            "--choice" | "--limit" => {
+                let value = value()?;
+                let (choices, limits) = (&mut config.choices, &mut config.limits);
+                super::set(argument, value, |name, value| choices.set(name, value), limits)?;
+            }
+            _ if argument.starts_with('-') => return Err(format!("unknown option {argument:?}; {USAGE}")),
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    match <[PathBuf; 2]>::try_from(files) {
+        Ok([scenario, results]) => Ok((scenario, results, config)),
+        Err(files) => Err(format!("two files are needed, not {}; {USAGE}", files.len())),
+    }
+}

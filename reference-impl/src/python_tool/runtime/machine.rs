@@ -1,0 +1,396 @@
+//! The calls of a scenario: which are due, and what comes of each.
+
+use super::judge::{assured, handshake, judge};
+use super::{Config, Contained, End, HANDSHAKE_PATH, Order, Outcome, Ready, Target, Unsandboxed};
+use crate::envelope::{Members, number, object, set};
+use crate::json::{Value, write_value};
+
+/// What is to be done for a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Its place in the scenario.
+    pub call: usize,
+    /// What is started or connected to.
+    pub target: Target,
+    /// What it is sent.
+    pub request: Vec<u8>,
+    /// Time that is left for it, in ms.
+    pub timeout_ms: u64,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// Something is to be done.
+    Job(Job),
+    /// A call has ended: its line in the results.
+    Line(Vec<u8>),
+}
+
+/// A call that has ended, as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// How.
+    pub outcome: Outcome,
+    /// How long it took, in ms.
+    pub elapsed_ms: u64,
+    /// What its handshake was answered with, and whether that assures all.
+    pub handshake: Option<(Value, bool)>,
+    /// It went on without assurance.
+    pub is_unassured: bool,
+}
+
+/// The members of the request of a call.
+pub type Request = Box<dyn Fn(&Ready, &Config) -> Members>;
+
+/// The members of its handshake.
+pub type Handshake = Box<dyn Fn(&Ready) -> Members>;
+
+/// Whether the end of a handshake assures all that is required.
+pub type Assured = Box<dyn Fn(&Ready, &Config, &End) -> bool>;
+
+/// What the end of a counterpart comes to.
+pub type Judge = Box<dyn Fn(&Ready, &Config, End) -> Outcome>;
+
+/// The members of the line that tells of a call.
+pub type Line = Box<dyn Fn(&str, Option<&Ready>, Told) -> Members>;
+
+/// The replaceable parts of a runtime.
+pub struct Parts {
+    /// Makes requests.
+    pub request: Request,
+    /// Makes handshakes.
+    pub handshake: Handshake,
+    /// Judges the replies to them.
+    pub assured: Assured,
+    /// Judges what came of a call.
+    pub judge: Judge,
+    /// Tells it.
+    pub line: Line,
+    /// The text of a line, before it is written.
+    pub text: fn(Vec<u8>) -> Vec<u8>,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self {
+            request: Box::new(request),
+            handshake: Box::new(shake),
+            assured: Box::new(assured),
+            judge: Box::new(judge),
+            line: Box::new(line),
+            text: |text| text,
+        }
+    }
+}
+
+/// How far a call has come.
+#[derive(Clone, Default)]
+struct Course {
+    begun: bool,
+    ended: bool,
+    /// It waits for the reply to its handshake.
+    asks: bool,
+    spent_ms: u64,
+    handshake: Option<(Value, bool)>,
+    is_unassured: bool,
+}
+
+/// A runtime.
+pub struct Runtime {
+    config: Config,
+    parts: Parts,
+    courses: Vec<Course>,
+}
+
+impl Runtime {
+    /// A runtime that has done nothing.
+    pub fn new(config: Config, parts: Parts) -> Self {
+        let courses = vec![Course::default(); config.scenario.calls.len()];
+        Self { config, parts, courses }
+    }
+
+    /// What can be done now; asked again after each end until there is nothing, and nothing is under way.
+    pub fn due(&mut self) -> Option<Due> {
+        let is_under_way = self.courses.iter().any(|course| course.begun && !course.ended);
+        if is_under_way && self.config.choices.order_of_calls == Order::OneByOne {
+            return None;
+        }
+        let calls = &self.config.scenario.calls;
+        let is_due = |at: &usize| {
+            !self.courses[*at].begun && calls[*at].after.iter().all(|other| self.courses[*other].ended)
+        };
+        let at = (0..calls.len()).find(is_due)?;
+        self.courses[at].begun = true;
+        let ready = match &calls[at].ready {
+            Ok(ready) => ready.clone(),
+            Err(why) => {
+                let why = why.clone();
+                return Some(self.tell(at, Outcome::Other("bad_call", why)));
+            }
+        };
+        let overrides = self.config.has_override && ready.is("unsafe_override");
+        let choices = &self.config.choices;
+        let why = match &ready.target {
+            Target::Container(..) if !self.config.has_containers => {
+                let outcome = Outcome::Other("unavailable", "containers are not run".to_owned());
+                return Some(self.tell(at, outcome));
+            }
+            _ if ready.required.is_empty() || overrides && !matches!(ready.target, Target::Service(_)) => {
+                None
+            }
+            Target::Local(_)
+                if !ready.is("sandbox") && choices.local_guarantees_unsandboxed == Unsandboxed::Blocked =>
+            {
+                Some("guarantees need a sandbox")
+            }
+            Target::Container(..) if choices.container_guarantees == Contained::Blocked => {
+                Some("a container gives no guarantees")
+            }
+            Target::Service(url) => {
+                self.courses[at].asks = true;
+                let origin = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+                let target = Target::Service(format!("{origin}{HANDSHAKE_PATH}"));
+                return Some(self.job(at, target, (self.parts.handshake)(&ready), ready.timeout_ms));
+            }
+            _ => None,
+        };
+        Some(match why {
+            Some(why) => self.tell(at, Outcome::Other("blocked", why.to_owned())),
+            None => self.execute(at, &ready),
+        })
+    }
+
+    fn execute(&self, at: usize, ready: &Ready) -> Due {
+        self.job(at, ready.target.clone(), (self.parts.request)(ready, &self.config), ready.timeout_ms)
+    }
+
+    fn job(&self, call: usize, target: Target, members: Members, timeout_ms: u64) -> Due {
+        let rounded_ms = timeout_ms.div_ceil(1_000) * 1_000;
+        let timeout_ms = if self.config.choices.round_timeout_up { rounded_ms } else { timeout_ms };
+        let timeout_ms = timeout_ms.saturating_sub(self.courses[call].spent_ms);
+        Due::Job(Job { call, target, request: text(members), timeout_ms })
+    }
+
+    /// Takes how a piece of work ended; gives what comes of it.
+    pub fn end(&mut self, at: usize, end: End, elapsed_ms: u64) -> Due {
+        self.courses[at].spent_ms += elapsed_ms;
+        let ready = match &self.config.scenario.calls[at].ready {
+            Ok(ready) => ready.clone(),
+            Err(why) => {
+                let why = why.clone();
+                return self.tell(at, Outcome::Other("bad_call", why));
+            }
+        };
+        if !std::mem::take(&mut self.courses[at].asks) {
+            let outcome = (self.parts.judge)(&ready, &self.config, end);
+            return self.tell(at, outcome);
+        }
+        let is_assured = (self.parts.assured)(&ready, &self.config, &end);
+        let reply = handshake(&self.config, &end).filter(|reply| reply.as_object().is_some());
+        let reply = reply.unwrap_or_else(|| object([("ok", Value::Bool(false))]));
+        self.courses[at].handshake = Some((reply, is_assured));
+        let overrides = self.config.has_override && ready.is("unsafe_override");
+        self.courses[at].is_unassured = !is_assured && overrides;
+        if is_assured || overrides {
+            return self.execute(at, &ready);
+        }
+        self.tell(at, Outcome::Other("blocked", "the guarantees are not assured".to_owned()))
+    }
+
+    fn tell(&mut self, at: usize, outcome: Outcome) -> Due {
+        let course = &mut self.courses[at];
+        course.ended = true;
+        let (handshake, is_unassured) = (course.handshake.take(), course.is_unassured);
+        let told = Told { outcome, elapsed_ms: course.spent_ms, handshake, is_unassured };
+        let call = &self.config.scenario.calls[at];
+        let members = (self.parts.line)(&call.name, call.ready.as_ref().ok(), told);
+        Due::Line((self.parts.text)(text(members)))
+    }
+}
+
+/// A line of JSON.
+fn text(members: Members) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_value(&mut text, &Value::Object(members));
+    text.push(b'\n');
+    text
+}
+
+/// A whole number.
+fn whole(value: u64) -> Value {
+    number(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Adds members of the call as they are told.
+fn copy(members: &mut Members, ready: &Ready, names: &[&str]) {
+    for name in names {
+        if let Some(value) = ready.told.get(name) {
+            set(members, name, value.clone());
+        }
+    }
+}
+
+pub(super) fn request(ready: &Ready, config: &Config) -> Members {
+    let mut members: Members = vec![("protocol_version".into(), number(1))];
+    if matches!(ready.target, Target::Local(_)) {
+        copy(&mut members, ready, &["tool", "entry", "payload", "sandbox", "trace_id"]);
+        if let Some(guarantees) = ready.told.get("guarantees") {
+            set(&mut members, "capability_context", object([("guarantees", guarantees.clone())]));
+        }
+        return members;
+    }
+    set(&mut members, "tool_name", ready.told.get("tool").cloned().unwrap_or(Value::Null));
+    set(&mut members, "kind", Value::from("python"));
+    copy(&mut members, ready, &["entry", "payload", "trace_id"]);
+    set(&mut members, "timeout_ms", whole(ready.timeout_ms));
+    if let Some(project) = &config.scenario.project {
+        set(&mut members, "project", project.clone());
+    }
+    members
+}
+
+pub(super) fn shake(ready: &Ready) -> Members {
+    let required = ready.required.iter().map(|name| (name.as_str().into(), Value::Bool(true)));
+    vec![
+        ("protocol_version".into(), number(1)),
+        ("tool_name".into(), ready.told.get("tool").cloned().unwrap_or(Value::Null)),
+        ("runner".into(), Value::from("service")),
+        ("required_guarantees".into(), Value::Object(required.collect())),
+    ]
+}
+
+pub(super) fn line(name: &str, ready: Option<&Ready>, told: Told) -> Members {
+    let (word, member, value) = match &told.outcome {
+        Outcome::Result(result) => ("result", "result", result.clone()),
+        Outcome::ToolError(error) => ("tool_error", "error", error.clone()),
+        Outcome::Other(word, why) => {
+            let error = [("type", Value::from(*word)), ("message", Value::from(why.as_str()))];
+            (*word, "error", object(error))
+        }
+    };
+    let mut members = vec![
+        ("ref".into(), Value::from(name)),
+        ("outcome".into(), Value::from(word)),
+        (member.into(), value),
+    ];
+    if let Some(ready) = ready {
+        members.push(("trace".into(), Value::Object(trace(ready, &told))));
+    }
+    members
+}
+
+fn trace(ready: &Ready, told: &Told) -> Members {
+    let runner = ready.told.get("runner").cloned().unwrap_or(Value::Null);
+    let source = ready.told.get("resolved_source").cloned().unwrap_or_else(|| Value::from("binding"));
+    let mut members: Members = vec![
+        ("runner".into(), runner),
+        ("resolved_source".into(), source),
+        ("timeout_ms".into(), whole(ready.timeout_ms)),
+        ("duration_ms".into(), whole(told.elapsed_ms)),
+        ("protocol_version".into(), number(1)),
+    ];
+    match &ready.target {
+        Target::Local(argv) => {
+            let path = argv.first().map(String::as_str).unwrap_or_default();
+            for (name, value) in [("python_env", "as given"), ("python_path", path), ("deps_source", "none")]
+            {
+                set(&mut members, name, Value::from(value));
+            }
+            copy(&mut members, ready, &["sandbox"]);
+        }
+        Target::Service(url) => {
+            set(&mut members, "service_url", Value::from(without_credentials(url).as_str()))
+        }
+        Target::Container(..) => {
+            copy(&mut members, ready, &["container_runtime", "image", "command"]);
+            if !ready.required.is_empty() {
+                set(&mut members, "container_enforcement", Value::from("none"));
+            }
+        }
+    }
+    if let Some((reply, is_assured)) = &told.handshake {
+        let word = reply.get("enforcement").and_then(Value::as_str);
+        let word = word.filter(|word| *is_assured || ["partial", "none"].contains(word)).unwrap_or("none");
+        set(&mut members, "enforcement_level", Value::from(word));
+        set(&mut members, "service_handshake", reply.clone());
+    }
+    if let Some(pack) = ready.told.get("pack").and_then(Value::as_object) {
+        pack.iter().for_each(|(name, value)| set(&mut members, &name.to_lossy(), value.clone()));
+    }
+    if told.is_unassured {
+        set(&mut members, "unsafe_override", Value::Bool(true));
+    }
+    members
+}
+
+/// A URL without what stands before an `@` in its authority.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Choices, REPLY_BYTES_MAX, Scenario};
+    use super::*;
+    use crate::limits::Limits;
+    use crate::machine::ChildExit;
+
+    fn runtime(calls: &str) -> Runtime {
+        let config = Config {
+            scenario: Scenario::parse(format!(r#"{{"calls":[{calls}]}}"#).as_bytes()).unwrap(),
+            choices: Choices::default(),
+            limits: Limits::default(),
+            reply_bytes_max: REPLY_BYTES_MAX,
+            has_override: true,
+            has_containers: true,
+            proxy: None,
+        };
+        Runtime::new(config, Parts::default())
+    }
+
+    fn call(name: &str, more: &str) -> String {
+        format!(r#"{{"ref":"{name}","tool":"t","entry":"m:f","payload":{{}},{more}}}"#)
+    }
+
+    #[test]
+    fn a_service_is_asked_for_its_guarantees_first() {
+        let more = r#""runner":"service","url":"http://u:p@h:1/x","guarantees":{"no_network":true}"#;
+        for (supported, goes_on) in [("true", true), ("1", false), ("false", false)] {
+            let mut runtime = runtime(&call("a", more));
+            let Some(Due::Job(job)) = runtime.due() else { panic!() };
+            assert_eq!(job.target, Target::Service("http://u:p@h:1/capabilities/handshake".to_owned()));
+            let reply = format!(
+                r#"{{"ok":true,"enforcement":"enforced","supported_guarantees":{{"no_network":{supported}}}}}"#
+            );
+            let due = runtime.end(0, End::Replied(200, reply.into_bytes()), 400);
+            match due {
+                Due::Job(job) => assert!(goes_on && job.timeout_ms == 9_600),
+                Due::Line(line) => {
+                    let line = String::from_utf8(line).unwrap();
+                    assert!(
+                        !goes_on && line.contains("\"blocked\"") && line.contains("\"http://h:1/x\""),
+                        "{line}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_call_is_not_made_and_the_others_are() {
+        let local = r#""runner":"local","command":["x"]"#;
+        let circle = call("a", &format!(r#"{local},"after":["b"]"#));
+        let other = call("b", &format!(r#"{local},"after":["a"]"#));
+        let mut runtime = runtime(&[circle, other, call("c", local)].join(","));
+        assert!(matches!(runtime.due(), Some(Due::Line(_))));
+        assert!(matches!(runtime.due(), Some(Due::Line(_))));
+        assert!(matches!(runtime.due(), Some(Due::Job(Job { call: 2, .. }))));
+        let reply = br#"{"ok":true,"protocol_version":1,"result":null}"#.to_vec();
+        let Due::Line(line) = runtime.end(2, End::Exited(ChildExit::Code(0), reply), 5) else { panic!() };
+        assert!(String::from_utf8(line).unwrap().contains(r#""outcome":"result","result":null"#));
+    }
+}

@@ -1,0 +1,308 @@
+//! Mutants that make calls in another way.
+
+use super::super::{End, Target};
+use super::Change::{Assured, Config as Told, Line, Sent, Shaken, Trace};
+use super::{Mutant, each, has, member, of};
+use crate::envelope::{get, number, set};
+use crate::envelope_caller::mutants::Fault;
+use crate::json::Value;
+use crate::mutant::carrier;
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    of(
+        "runtime-never-times-out",
+        &["PT-RT-18"],
+        "No call times out.",
+        Told(|config| {
+            each(config, |ready| ready.timeout_ms += 1 << 32);
+        }),
+    ),
+    of(
+        "runtime-halves-timeouts",
+        &["PT-RT-18"],
+        "A call has half of its time.",
+        Told(|config| {
+            each(config, |ready| ready.timeout_ms /= 2);
+        }),
+    ),
+    carrier(
+        "runtime-waits-anew",
+        &["PT-RT-19"],
+        "The time of a call begins anew with each byte.",
+        Fault::WaitsAnew,
+    ),
+    carrier(
+        "runtime-kills-one-process",
+        &["PT-RT-20"],
+        "Only the first process of a late program is killed.",
+        Fault::KillsOne,
+    ),
+    of(
+        "runtime-waits-longer",
+        &["PT-RT-21"],
+        "A call that says nothing has 30 seconds.",
+        Told(|config| {
+            each(config, |ready| {
+                if ready.timeout_ms == 10_000 {
+                    ready.timeout_ms = 30_000;
+                }
+            });
+        }),
+    ),
+    of(
+        "runtime-takes-seconds-for-ms",
+        &["PT-RT-22"],
+        "`timeout_seconds` counts as milliseconds in the trace.",
+        Trace(|ready, trace| {
+            if let Some(seconds) = ready.told.get("timeout_seconds") {
+                set(trace, "timeout_ms", seconds.clone());
+            }
+        }),
+    ),
+    of(
+        "runtime-makes-wrong-calls",
+        &["PT-RT-25"],
+        "A payload that is no object is sent.",
+        Told(|config| {
+            let spare = config.scenario.calls.iter().find_map(|call| call.ready.clone().ok());
+            for call in &mut config.scenario.calls {
+                if call.ready.as_ref().is_err_and(|why| why.contains("payload"))
+                    && let Some(spare) = &spare
+                {
+                    call.ready = Ok(spare.clone());
+                }
+            }
+        }),
+    ),
+    of(
+        "runtime-tells-wrong-calls-invalid",
+        &["PT-RT-25"],
+        "A wrong call is invalid.",
+        Line(|line| {
+            if get(line, "outcome") == Some(&Value::from("bad_call")) {
+                set(line, "outcome", Value::from("invalid"));
+            }
+        }),
+    ),
+    of(
+        "runtime-sends-other-payloads",
+        &["PT-RT-26"],
+        "Members that are null are dropped from payloads.",
+        Sent(|ready, sent| {
+            if matches!(ready.target, Target::Local(_))
+                && let Some(Value::Object(payload)) = member(sent, "payload")
+            {
+                payload.retain(|(_, value)| *value != Value::Null);
+            }
+        }),
+    ),
+    of(
+        "runtime-sends-version-2",
+        &["PT-RT-26"],
+        "Requests have version 2.",
+        Sent(|ready, sent| {
+            if matches!(ready.target, Target::Local(_)) {
+                set(sent, "protocol_version", number(2));
+            }
+        }),
+    ),
+    of(
+        "runtime-drops-trace-ids",
+        &["PT-RT-27"],
+        "`trace_id` is not sent.",
+        Sent(|_, sent| {
+            sent.retain(|(name, _)| *name != *"trace_id");
+        }),
+    ),
+    of(
+        "runtime-switches-the-sandbox-off",
+        &["PT-RT-27"],
+        "`sandbox` is sent as false.",
+        Sent(|_, sent| {
+            if get(sent, "sandbox").is_some() {
+                set(sent, "sandbox", Value::Bool(false));
+            }
+        }),
+    ),
+    of(
+        "runtime-sends-no-guarantees",
+        &["PT-RT-28"],
+        "Guarantees are not sent.",
+        Sent(|_, sent| {
+            sent.retain(|(name, _)| *name != *"capability_context");
+        }),
+    ),
+    of(
+        "runtime-sends-tool-to-services",
+        &["PT-RT-29"],
+        "A service gets `tool`, not `tool_name`.",
+        Sent(|_, sent| {
+            sent.iter_mut()
+                .filter(|(name, _)| *name == *"tool_name")
+                .for_each(|(name, _)| *name = "tool".into());
+        }),
+    ),
+    of(
+        "runtime-sends-no-time",
+        &["PT-RT-29"],
+        "A service gets no `timeout_ms`.",
+        Sent(|_, sent| {
+            sent.retain(|(name, _)| *name != *"timeout_ms");
+        }),
+    ),
+    of(
+        "runtime-sends-no-project",
+        &["PT-RT-29"],
+        "A service gets no `project`.",
+        Sent(|_, sent| {
+            sent.retain(|(name, _)| *name != *"project");
+        }),
+    ),
+    carrier("runtime-posts-text", &["PT-RT-30"], "Requests are `text/plain`.", Fault::PostsText),
+    carrier("runtime-leaves-stdin-open", &["PT-RT-31"], "Standard input stays open.", Fault::LeavesStdinOpen),
+    of(
+        "runtime-uses-a-shell",
+        &["PT-RT-32"],
+        "Commands are given to a shell.",
+        Told(|config| {
+            each(config, |ready| {
+                if let Target::Local(argv) = &mut ready.target {
+                    *argv = vec!["sh".to_owned(), "-c".to_owned(), argv.join(" ")];
+                }
+            });
+        }),
+    ),
+    carrier("runtime-calls-twice", &["PT-RT-33"], "Each call is made twice.", Fault::CallsTwice),
+    of(
+        "runtime-tries-again",
+        &["PT-RT-33"],
+        "What crashes is run again.",
+        Told(|config| {
+            each(config, |ready| {
+                if let Target::Local(argv) = &mut ready.target {
+                    let script = "t=$(mktemp) && cat >\"$t\" && { \"$0\" \"$@\" <\"$t\" || \"$0\" \"$@\" <\"$t\"; s=$?; rm \"$t\"; exit $s; }";
+                    argv.splice(0..0, ["sh", "-c", script].map(str::to_owned));
+                }
+            });
+        }),
+    ),
+    of(
+        "runtime-stays-where-it-is",
+        &["PT-RT-34"],
+        "Runners are started where the runtime is.",
+        Told(|config| {
+            config.scenario.folder = None;
+        }),
+    ),
+    of(
+        "runtime-heeds-no-order",
+        &["PT-RT-35"],
+        "No call waits for another.",
+        Told(|config| {
+            config.scenario.calls.iter_mut().for_each(|call| call.after.clear());
+        }),
+    ),
+    carrier("runtime-leaves-stderr", &["PT-RT-37"], "Standard error is not read.", Fault::LeavesStderr),
+    carrier("runtime-mixes-stderr", &["PT-RT-37"], "Standard error counts as output.", Fault::MixesStderr),
+    carrier(
+        "runtime-writes-first",
+        &["PT-RT-38"],
+        "Output is read once the request is written.",
+        Fault::WritesFirst,
+    ),
+    carrier("runtime-follows-redirects", &["PT-RT-39"], "Redirects are followed.", Fault::Follows),
+    of(
+        "runtime-uses-proxies",
+        &["PT-RT-40"],
+        "Services are asked through the proxy of the environment.",
+        Told(|config| {
+            let Some(proxy) = config.proxy.clone() else { return };
+            for ready in config.scenario.calls.iter_mut().filter_map(|call| call.ready.as_mut().ok()) {
+                if let Target::Service(url) = &mut ready.target {
+                    *url = format!("{proxy}/{}", url.splitn(4, '/').nth(3).unwrap_or_default());
+                }
+            }
+        }),
+    ),
+    of(
+        "runtime-takes-little",
+        &["PT-RT-41"],
+        "A reply has at most 512 KiB.",
+        Told(|config| {
+            config.reply_bytes_max = 512 << 10;
+        }),
+    ),
+    of(
+        "runtime-takes-more",
+        &["PT-RT-42"],
+        "A reply has at most 64 MiB.",
+        Told(|config| {
+            config.reply_bytes_max = 64 << 20;
+        }),
+    ),
+    carrier(
+        "runtime-gives-held-pipes-up",
+        &["PT-RT-44"],
+        "A reply behind which another process holds the pipe is no reply.",
+        Fault::WaitsForPipe,
+    ),
+    carrier(
+        "runtime-waits-for-the-pipe",
+        &["PT-RT-45"],
+        "The end of a held pipe is waited for, whatever the time.",
+        Fault::OutwaitsPipe,
+    ),
+    of(
+        "runtime-makes-no-handshake",
+        &["PT-RT-46"],
+        "A service is not asked for its guarantees.",
+        Told(|config| {
+            each(config, |ready| ready.required.clear());
+        }),
+    ),
+    of(
+        "runtime-requires-nothing",
+        &["PT-RT-46"],
+        "A handshake requires nothing.",
+        Shaken(|sent| {
+            set(sent, "required_guarantees", Value::Object(Vec::new()));
+        }),
+    ),
+    of(
+        "runtime-says-more-in-handshakes",
+        &["PT-RT-46"],
+        "A handshake has members of its own.",
+        Shaken(|sent| {
+            set(sent, "client", Value::from("runtime"));
+        }),
+    ),
+    of(
+        "runtime-takes-ok-for-assurance",
+        &["PT-RT-47"],
+        "A handshake with `ok` true is enough.",
+        Assured(|end, is| is || matches!(end, End::Replied(200, text) if has(text, "\"ok\":true"))),
+    ),
+    of(
+        "runtime-takes-words-for-assurance",
+        &["PT-RT-47"],
+        "The word `enforced` is enough.",
+        Assured(|end, is| {
+            is || matches!(end, End::Replied(200, text) if has(text, "\"enforced\"") && has(text, "\"ok\":true"))
+        }),
+    ),
+    of(
+        "runtime-takes-silence-for-assurance",
+        &["PT-RT-48"],
+        "A service without handshakes is trusted.",
+        Assured(|end, is| is || !matches!(end, End::Replied(200, text) if has(text, "enforcement"))),
+    ),
+    of(
+        "runtime-heeds-no-override",
+        &["PT-RT-50"],
+        "`unsafe_override` means nothing.",
+        Told(|config| {
+            config.has_override = false;
+        }),
+    )
+    .needing("unsafe_override"),
+];
