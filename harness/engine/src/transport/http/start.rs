@@ -192,6 +192,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         buffer: vec![0; READ_BYTES],
         partial: Vec::new(),
         frames: 0,
+        is_settled: false,
         body_bytes: 0,
         over_budget: false,
         close_requested: false,

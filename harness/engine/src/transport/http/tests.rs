@@ -448,3 +448,60 @@ fn a_body_that_is_cut_ends_what_is_written_and_is_answered() {
         assert_eq!(carried(shows, &[("body", elsewhere().framing(framing))]), [shown]);
     }
 }
+
+/// A server whose queue is full has not refused a connection: it takes it once it has time.
+#[test]
+fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
+    const COUNT: u32 = 30;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 1).unwrap();
+    let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+    let start = start(&Start { url, child: None }, &Budget::default(), &mut Silent);
+    let Ok(mut connection) = start else { panic!("it listens") };
+    let mut tape = Tape::default();
+    for number in 1..=COUNT {
+        connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, Some(&Carriage::post().on(number)));
+    }
+    let all = Until::Frames(u64::from(COUNT));
+    let early = connection.pump(all, Duration::from_millis(50), &mut tape);
+    assert!(matches!(early, Pumped::Deadline(_)), "{early:?}");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || request(&mut stream).map(|body| stream.write_all(&reply(&body))));
+        }
+    });
+    assert_eq!(connection.pump(all, LONG, &mut tape), Pumped::Reached, "{:?}", tape.failures());
+    assert_eq!(tape.failures(), [""; 0]);
+}
+
+/// A server may serve a connection to its end before it takes the next.
+#[test]
+fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            while let Some(body) = request(&mut stream) {
+                stream.write_all(&reply(&body)).unwrap();
+            }
+        }
+    });
+    let start = start(&Start { url, child: None }, &Budget::default(), &mut Silent);
+    let Ok(mut connection) = start else { panic!("it listens") };
+    let mut tape = Tape::default();
+    for (at, number) in [0, 0, 1, 2, 0].into_iter().enumerate() {
+        let how = Carriage::post().on(number);
+        connection.queue_step(at, format!("{at}\n").into_bytes(), Chunking::Whole, Some(&how));
+        let next = Until::Frames(at as u64 + 1);
+        assert_eq!(connection.pump(next, LONG, &mut tape), Pumped::Reached);
+    }
+    // One that says that it ends goes at once, whatever else is asked.
+    let last = Carriage { headers: vec!["Connection: close".to_owned()], ..Carriage::post() };
+    for number in 3..6 {
+        let how = last.clone().on(number);
+        connection.queue_step(5, b"5\n".to_vec(), Chunking::Whole, Some(&how));
+    }
+    assert_eq!(connection.pump(Until::Frames(8), LONG, &mut tape), Pumped::Reached);
+    let reused = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { reused: true, .. }));
+    assert_eq!(reused.count(), 1, "what goes on is used on");
+}
