@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::boundary::Boundary;
-use crate::carriage::HTTP;
+use crate::carriage::{HTTP, READY};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::peer::{MakeMachine, Origin, Peer};
@@ -44,6 +44,8 @@ pub struct Config {
     pub side: Option<Side>,
     /// argv by command name.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// How its server tells that it is ready, as [`READY`] has it; by default it takes a connection.
+    pub ready: Option<Vec<String>>,
     /// Variables that the peer gets.
     pub env: BTreeMap<String, String>,
     /// Names of variables that are passed through.
@@ -70,6 +72,7 @@ impl Config {
             boundary,
             side: None,
             commands: BTreeMap::new(),
+            ready: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             features: None,
@@ -261,6 +264,7 @@ impl Config {
         commands: BTreeMap<String, Vec<String>>,
         variables: &BTreeMap<String, OsString>,
     ) -> Result<Peer, String> {
+        let mut commands = commands;
         let side = self.side()?;
         if side == Side::Provider {
             vocabulary::refuse_untold(self.boundary, self.features.as_ref().unwrap_or(&BTreeMap::new()))?;
@@ -277,6 +281,9 @@ impl Config {
         facts.requirements = self.requirements.clone().unwrap_or_default();
         facts.shared =
             commands.get(HTTP).is_some_and(|argv| argv.len() == 1 && argv[0].starts_with(URL_PREFIX));
+        if let Some(ready) = self.ready.clone().filter(|_| commands.contains_key(HTTP)) {
+            commands.insert(READY.to_owned(), ready);
+        }
         Ok(Peer {
             name: self.shown_name(),
             boundary: self.boundary,

@@ -17,6 +17,9 @@ use crate::machine::ChildExit;
 /// How long the rest of the output of a program that has ended is waited for where another process holds its pipe.
 const PIPE_GRACE: Duration = Duration::from_millis(250);
 
+/// What a caller adds to the time of a call that outwaits whoever holds a pipe.
+const OUTWAITS: Duration = Duration::from_secs(60);
+
 /// Bytes moved at once.
 const BLOCK_BYTES: usize = 64 << 10;
 
@@ -78,6 +81,11 @@ pub trait Handling: Sync {
         true
     }
 
+    /// Whether such a pipe is waited for however long it is held.
+    fn outwaits_held(&self) -> bool {
+        false
+    }
+
     /// Ends a program and all of its group.
     fn kill(&self, child: &mut Child, group: Option<Pid>) {
         if let Some(group) = group {
@@ -94,6 +102,11 @@ pub trait Handling: Sync {
     /// `Content-Type` of requests.
     fn content_type(&self) -> &'static str {
         "application/json"
+    }
+
+    /// Whether a request is made again whose connection was lost.
+    fn posts_lost_again(&self) -> bool {
+        false
     }
 
     /// Whether a reply that names another place is followed.
@@ -222,7 +235,10 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
         }
         if ended {
             has_ended = true;
-            deadline = deadline.min(Instant::now() + PIPE_GRACE);
+            deadline = match handling.outwaits_held() {
+                true => deadline + OUTWAITS,
+                false => deadline.min(Instant::now() + PIPE_GRACE),
+            };
         }
     }
 }

@@ -11,7 +11,7 @@ use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
 pub use self::start::{
-    FreeAddress, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
+    FreeAddress, Ready, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
 };
 use super::child::ChildConnection;
 use super::inbox::micros;
@@ -274,8 +274,10 @@ impl HttpConnection {
             return false;
         };
         let Some((exchange, how)) = link.advance(buffer) else { return false };
-        let carried = link.carried;
+        let (carried, is_over) = (link.carried, link.is_over);
         match exchange.then {
+            // Whoever waits for its end is not kept waiting.
+            Then::Reply | Then::EndAndReply if is_over => self.lane(number).link = None,
             Then::Reply | Then::EndAndReply => {}
             Then::Hold => {
                 let link = self.lane(number).link.take();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::fixture::spawn_guard;
+use crate::transport::child::ChildSpec;
 use crate::transcript::{Event, Transcript};
 
 #[derive(Default)]
@@ -67,7 +68,7 @@ fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -
             thread::spawn(move || serve(stream));
         }
     });
-    match start(&Start { url, child: None }, budget, &mut Silent) {
+    match start(&Start { url, child: None, ready: None }, budget, &mut Silent) {
         Ok(connection) => connection,
         Err(fault) => panic!("{}", fault.sentence()),
     }
@@ -361,7 +362,7 @@ fn nobody_who_listens_is_said_to_be_nobody() {
     let free = free_address().unwrap();
     let address = free.get();
     let budget = Budget { reply: Duration::from_millis(10), ..Budget::default() };
-    let start = start(&Start { url: format!("http://{address}/"), child: None }, &budget, &mut Silent);
+    let start = start(&Start { url: format!("http://{address}/"), child: None, ready: None }, &budget, &mut Silent);
     let Err(fault) = start else { panic!("somebody listens at {address}") };
     let words = fault.sentence();
     assert!(words.contains("nothing listens"), "{words}");
@@ -456,7 +457,7 @@ fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 1).unwrap();
     let url = format!("http://{}/rpc", listener.local_addr().unwrap());
-    let start = start(&Start { url, child: None }, &Budget::default(), &mut Silent);
+    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
     let Ok(mut connection) = start else { panic!("it listens") };
     let mut tape = Tape::default();
     for number in 1..=COUNT {
@@ -486,7 +487,7 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
             }
         }
     });
-    let start = start(&Start { url, child: None }, &Budget::default(), &mut Silent);
+    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
     let Ok(mut connection) = start else { panic!("it listens") };
     let mut tape = Tape::default();
     for (at, number) in [0, 0, 1, 2, 0].into_iter().enumerate() {
@@ -504,4 +505,51 @@ fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
     assert_eq!(connection.pump(Until::Frames(8), LONG, &mut tape), Pumped::Reached);
     let reused = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { reused: true, .. }));
     assert_eq!(reused.count(), 1, "what goes on is used on");
+}
+
+/// What a server says of itself before it is ready counts for nothing.
+#[test]
+fn a_server_that_tells_when_it_is_ready_is_asked_nothing_before() {
+    const SERVER: &str = "
+import http.server, sys, threading
+class H(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        H.asked += 1
+        if H.asked == 3:
+            print('now', flush=True)
+            print('now', file=sys.stderr, flush=True)
+        self.answer(200 if H.asked > 3 else 503, b'')
+    def do_POST(self):
+        self.answer(200, b'%d' % H.asked)
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), H)
+if sys.argv[2] != 'get':
+    H.asked = 2
+    class Once:
+        path = ''
+    threading.Timer(0.2, lambda: H.do_GET(type('Fake', (), {'answer': lambda *_: None})())).start()
+server.serve_forever()
+";
+    for (told, asked) in [(["get", "/health"], "4"), (["stdout", "now"], "3"), (["stderr", "now"], "3")] {
+        let free = free_address().unwrap();
+        let (url, temp) = (format!("http://{}/", free.get()), tempfile::tempdir().unwrap());
+        let port = free.get().port().to_string();
+        let argv = ["python3", "-c", SERVER, &port, told[0]].map(Into::into).to_vec();
+        let child = ChildSpec::new(argv, temp.path().to_owned(), crate::transport::child::guardian::mark());
+        let ready = Ready::of(&told.map(str::to_owned));
+        let start = start(&Start { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
+        let mut connection = start.unwrap_or_else(|fault| panic!("{}", fault.sentence()));
+        let mut tape = Tape::default();
+        connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, None);
+        assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+        assert_eq!(tape.lines(), [format!("{asked}\n")], "{told:?}");
+        connection.finish(&mut tape);
+    }
 }
