@@ -386,9 +386,9 @@ fn mixed_up(
     };
     let (other, _) = heard.exchanges.iter().filter(|_| heard.framing == Framing::Bodies).find(has_id)?;
     let how = |step: usize| trace.transcript.plan.steps.get(step).and_then(|step| step.http.as_ref());
-    let is_pipelined = how(asked.step).zip(how(other.step)).is_some_and(|(one, two)| {
-        one.connection == two.connection && (one.pipelined || two.pipelined)
-    });
+    let is_pipelined = how(asked.step)
+        .zip(how(other.step))
+        .is_some_and(|(one, two)| one.connection == two.connection && (one.pipelined || two.pipelined));
     let clause = if is_pipelined { http::IN_ORDER } else { http::MIXED };
     let own = sent.raw.get("envelope_id").map_or("an id of its own".to_owned(), Json::to_text);
     let expected = format!("/envelope_id: {own}");

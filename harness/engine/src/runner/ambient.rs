@@ -150,7 +150,8 @@ impl Round<'_> {
                         burst: None,
                     };
                     if let Some(settled) = settled {
-                        let confirmed = Confirmed::As(settled.undecided.clone().unwrap_or_else(|| verdict.clone()));
+                        let confirmed =
+                            Confirmed::As(settled.undecided.clone().unwrap_or_else(|| verdict.clone()));
                         self.settle_routed(owner.clone(), aside(), confirmed);
                         continue;
                     }

@@ -72,8 +72,7 @@ impl Room {
         let flood = if self.is_flooded.load(Ordering::Relaxed) { FLOOD_BYTES } else { 0 };
         let least = plan.sessions.len().max(1).saturating_mul(flood);
         let fills = plan.fixtures.iter().any(|fixture| matches!(fixture, Fixture::File { kept: true, .. }));
-        let is_small =
-            self.fills_little.load(Ordering::Relaxed) && !self.fills_much.load(Ordering::Relaxed);
+        let is_small = self.fills_little.load(Ordering::Relaxed) && !self.fills_much.load(Ordering::Relaxed);
         let filled = if fills && !is_small { BYTES_MAX } else { 0 };
         let bytes = bytes.max(least).max(filled);
         Some(bytes).filter(|bytes| *bytes >= COUNTED_BYTES_MIN).unwrap_or_default()
@@ -158,7 +157,8 @@ mod tests {
 
     #[test]
     fn what_is_nested_weighs_more_than_its_text() {
-        let deep = Payload::text("{\"a\":").repeat("[", 100_000).repeat("]", 100_000).then(Payload::text("}"));
+        let deep =
+            Payload::text("{\"a\":").repeat("[", 100_000).repeat("]", 100_000).then(Payload::text("}"));
         assert_eq!(weight(&deep), 200_006 + 100_001 * NESTED_BYTES);
         let large = Fixture::Actor {
             name: "a".to_owned(),
@@ -171,12 +171,8 @@ mod tests {
 
     #[test]
     fn what_a_peer_fills_files_with_is_large_until_it_was_seen_to_be_little() {
-        let file = Fixture::File {
-            name: "results".to_owned(),
-            content: Payload::default(),
-            mode: None,
-            kept: true,
-        };
+        let file =
+            Fixture::File { name: "results".to_owned(), content: Payload::default(), mode: None, kept: true };
         let plan = Plan { fixtures: vec![file], ..Plan::default() };
         let room = Room::default();
         let saw = |bytes: usize| {

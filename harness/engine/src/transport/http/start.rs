@@ -10,8 +10,8 @@ use super::link::Link;
 use super::{HttpConnection, Lane, READ_BYTES};
 use crate::budget::Budget;
 use crate::fixture::{no_births, spawn_guard};
-use crate::transport::child::{ChildConnection, ChildSpec};
 use crate::transcript::Kind;
+use crate::transport::child::{ChildConnection, ChildSpec};
 use crate::transport::{Connection, Log, Until};
 
 /// How the address of a server begins.

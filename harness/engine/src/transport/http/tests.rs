@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::fixture::spawn_guard;
-use crate::transport::child::ChildSpec;
 use crate::transcript::{Event, Transcript};
+use crate::transport::child::ChildSpec;
 
 #[derive(Default)]
 struct Tape(Vec<Kind>);
@@ -362,7 +362,8 @@ fn nobody_who_listens_is_said_to_be_nobody() {
     let free = free_address().unwrap();
     let address = free.get();
     let budget = Budget { reply: Duration::from_millis(10), ..Budget::default() };
-    let start = start(&Start { url: format!("http://{address}/"), child: None, ready: None }, &budget, &mut Silent);
+    let start =
+        start(&Start { url: format!("http://{address}/"), child: None, ready: None }, &budget, &mut Silent);
     let Err(fault) = start else { panic!("somebody listens at {address}") };
     let words = fault.sentence();
     assert!(words.contains("nothing listens"), "{words}");
