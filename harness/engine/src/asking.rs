@@ -45,6 +45,9 @@ const BYTES_PER_MS: u64 = 500;
 /// Lines of results that are read.
 const LINES_MAX: usize = 4_096;
 
+/// Values that a line of results may hold: nothing that is played has so many, and each takes memory.
+const VALUES_MAX: usize = 1 << 19;
+
 /// What of a result is quoted.
 const QUOTED_CHARS: usize = 160;
 
@@ -436,7 +439,11 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let read = json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string());
+        let separators = line.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).take(VALUES_MAX);
+        let read = match separators.count() {
+            VALUES_MAX => Err("more values than anything that was played".to_owned()),
+            _ => json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string()),
+        };
         let read = read.and_then(|decoded| {
             let text = |name: &str| decoded.value.get(name).and_then(Json::as_str).map(str::to_owned);
             let (name, outcome) = (text("ref").ok_or("no ref")?, text("outcome").ok_or("no outcome")?);

@@ -13,6 +13,10 @@ use crate::packing::Packing;
 /// with the URL to post to. A URL alone is a server that listens already.
 pub const HTTP: &str = "http";
 
+/// Name under which a peer's commands have how its server tells that it is ready: one of `stdout`, `stderr` and `get`, and the
+/// text or the path.
+pub const READY: &str = "http.ready";
+
 /// What a body is called that is a message.
 pub const JSON_TYPE: &str = "application/json";
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::boundary::{Boundary, ConfigKey};
-use crate::carriage::HTTP;
+use crate::carriage::{HTTP, READY};
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::pace::Pace;
@@ -46,6 +46,8 @@ pub struct Config {
     pub side: Option<Side>,
     /// argv by command name.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// How its server tells that it is ready, as [`READY`] has it; by default it takes a connection.
+    pub ready: Option<Vec<String>>,
     /// Variables that the peer gets.
     pub env: BTreeMap<String, String>,
     /// Names of variables that are passed through.
@@ -72,6 +74,7 @@ impl Config {
             boundary,
             side: None,
             commands: BTreeMap::new(),
+            ready: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             features: None,
@@ -276,6 +279,7 @@ impl Config {
         commands: BTreeMap<String, Vec<String>>,
         variables: &BTreeMap<String, OsString>,
     ) -> Result<Peer, String> {
+        let mut commands = commands;
         let side = self.side()?;
         if side == Side::Provider {
             vocabulary::refuse_untold(self.boundary, self.features.as_ref().unwrap_or(&BTreeMap::new()))?;
@@ -295,6 +299,9 @@ impl Config {
         let pace = Pace::default();
         if let Some(ms) = self.limits.get(ConfigKey::STARTUP_MS.name) {
             commands.keys().for_each(|command| pace.saw_start_up(command, Duration::from_millis(*ms)));
+        }
+        if let Some(ready) = self.ready.clone().filter(|_| commands.contains_key(HTTP)) {
+            commands.insert(READY.to_owned(), ready);
         }
         Ok(Peer {
             name: self.shown_name(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::boundary::Boundary;
 use crate::budget::Budget;
-use crate::carriage::HTTP;
+use crate::carriage::{HTTP, READY};
 use crate::config::find_program;
 use crate::facts::Facts;
 use crate::fixture::spawn_guard;
@@ -228,6 +228,7 @@ impl Peer {
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, String> {
         let mut fault = String::new();
+        let ready = self.commands.get(READY).and_then(|told| http::Ready::of(told));
         for _ in 0..START_TRIES {
             let free = http::free_address()?;
             let address = free.get();
@@ -239,7 +240,7 @@ impl Peer {
             let child = if runs_already { None } else { Some(self.child_spec(&session, temp_dir)?) };
             let path = self.boundary.http_path();
             let url = given.unwrap_or_else(|| format!("{}{address}{path}", http::URL_PREFIX));
-            match http::start(&http::Start { url, child }, budget, log) {
+            match http::start(&http::Start { url, child, ready: ready.clone() }, budget, log) {
                 Ok(connection) => return Ok(Box::new(connection)),
                 // Somebody may have taken the port in the meantime.
                 Err(http::StartFault::Ended(sentence)) => fault = sentence,

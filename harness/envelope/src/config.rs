@@ -20,7 +20,7 @@ pub const KEYS: &[ConfigKey] = &[
         &["{port}?", "{addr}?"],
         "argv of an engine that takes envelopes by POST to /api/v1/process, on the port of 127.0.0.1 that it is given; or \
          { command, url, ready }, where a url without a command is that of an engine which runs already; it is awaited \
-         until it takes a connection, whatever `ready` says",
+         until it takes a connection, and until `ready` holds: { stdout = text }, { stderr = text } or { get = path }",
     ),
     ConfigKey::command(
         "caller",

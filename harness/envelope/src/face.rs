@@ -341,7 +341,7 @@ fn envelopes<'a>(
 }
 
 /// What was sent is in the reply, but for what may have changed.
-fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
+fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (asked, extra, reply) in envelopes(heard) {
         let Some(sent) = &extra.sent else { continue };
@@ -350,7 +350,7 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
         if must_refuse {
             continue;
         }
-        if let Some(finding) = mixed_up(heard, asked, sent, reply) {
+        if let Some(finding) = mixed_up(trace, heard, asked, sent, reply) {
             findings.push(finding);
             continue;
         }
@@ -370,19 +370,29 @@ fn what_is_kept(_: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding
     findings
 }
 
-/// That a reply over HTTP belongs to another request of the session.
-fn mixed_up(heard: &Heard<'_, Engine>, asked: &Asked<Engine>, sent: &Sent, reply: &Json) -> Option<Finding> {
+/// That a reply over HTTP belongs to another request of the session: to one behind which or before which it was written on the
+/// same connection without waiting, or to one at the same time.
+fn mixed_up(
+    trace: &Trace<'_, Engine>,
+    heard: &Heard<'_, Engine>,
+    asked: &Asked<Engine>,
+    sent: &Sent,
+    reply: &Json,
+) -> Option<Finding> {
     let id = reply.get("envelope_id").filter(|id| sent.raw.get("envelope_id") != Some(id))?;
-    let has_id = |(other, _): &(&Asked<Engine>, _)| {
+    let has_id = |(other, _): &&(&Asked<Engine>, _)| {
         let mut parts = other.due.parts.iter().filter_map(|part| part.extra.sent.as_ref());
         parts.any(|sent| sent.raw.get("envelope_id") == Some(id))
     };
-    let is_mixed = heard.framing == Framing::Bodies && heard.exchanges.iter().any(has_id);
+    let (other, _) = heard.exchanges.iter().filter(|_| heard.framing == Framing::Bodies).find(has_id)?;
+    let how = |step: usize| trace.transcript.plan.steps.get(step).and_then(|step| step.http.as_ref());
+    let is_pipelined = how(asked.step)
+        .zip(how(other.step))
+        .is_some_and(|(one, two)| one.connection == two.connection && (one.pipelined || two.pipelined));
+    let clause = if is_pipelined { http::IN_ORDER } else { http::MIXED };
     let own = sent.raw.get("envelope_id").map_or("an id of its own".to_owned(), Json::to_text);
-    is_mixed.then(|| {
-        let expected = format!("/envelope_id: {own}");
-        Finding::new(http::MIXED, "mixed_up", expected, reply.to_text()).at(asked.step)
-    })
+    let expected = format!("/envelope_id: {own}");
+    Some(Finding::new(clause, "mixed_up", expected, reply.to_text()).at(asked.step))
 }
 
 /// The same envelope gets the same reply, however it is written and wherever it goes; but generated ids are never the same.

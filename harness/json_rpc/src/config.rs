@@ -21,7 +21,8 @@ pub const KEYS: &[ConfigKey] = &[
         &["{port}?", "{addr}?"],
         "argv of a server that takes each message as the body of a POST, on the port of 127.0.0.1 that it is \
                   given; or { command, url, ready }, where a url without a command is that of a server which runs \
-                  already; a server is awaited until it takes a connection, whatever `ready` says",
+                  already; a server is awaited until it takes a connection, and until `ready` holds: { stdout = text }, \
+                  { stderr = text } or { get = path }",
     ),
     ConfigKey::feature("batch", "arrays of requests are answered by arrays"),
     ConfigKey::feature("streaming", "tasks whose `options.stream` is true say on the way what they have"),

@@ -36,4 +36,32 @@ mod tests {
             }
         }
     }
+
+    /// A selector may tell by the extension what starts a script: whatever an interpreter is given to run has the usual one.
+    #[test]
+    fn scripts_that_are_to_run_have_an_extension() {
+        use super::super::select::talk::COMMAND;
+        let mut seen = 0;
+        for check in all().into_iter().filter(|check| check.command == super::super::SELECTOR) {
+            let mut rng = Rng::new(1).fork(&check.id);
+            let Ok(plan) = (check.planner)(&usual::facts(Side::Consumer), &mut rng) else { continue };
+            for (number, session) in plan.sessions.iter().enumerate() {
+                let runs = |step: &peerproof_engine::plan::Step| {
+                    step.session == number && step.expect["starts"]["count"].as_u64().unwrap_or(0) > 0
+                };
+                let command = session.env.get(COMMAND).map(String::as_str).unwrap_or_default();
+                let mut words = command.split_ascii_whitespace();
+                let is_interpreter =
+                    words.next().is_some_and(|word| ["sh", "python3", "node"].contains(&word));
+                let script = words.find(|word| word.starts_with("{{")).filter(|_| is_interpreter);
+                if let Some(script) = script.filter(|_| plan.steps.iter().any(runs)) {
+                    let name = script.trim_end_matches("}}").trim_end_matches(".path");
+                    let has = [".sh", ".py", ".js"].iter().any(|extension| name.ends_with(extension));
+                    assert!(has, "{}: {command}", check.id);
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 100, "{seen}");
+    }
 }

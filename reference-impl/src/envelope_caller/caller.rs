@@ -88,11 +88,13 @@ pub struct Parts {
     pub judge: Judge,
     /// Writes results.
     pub line: Line,
+    /// The text of a request, in another spelling.
+    pub present: Box<dyn Fn(Vec<u8>) -> Vec<u8>>,
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { accept: Box::new(accept), judge: Box::new(judge), line: Box::new(line) }
+        Self { accept: Box::new(accept), judge: Box::new(judge), line: Box::new(line), present: Box::new(|text| text) }
     }
 }
 
@@ -126,7 +128,7 @@ impl Caller {
         let Some(members) = (self.parts.accept)(call, &self.config) else {
             return Some(Due::Line(self.tell(at, Told { outcome: Outcome::BadInput, elapsed_ms: 0 })));
         };
-        let request = text(members);
+        let request = (self.parts.present)(text(members));
         let (target, timeout_ms) = (call.target.clone(), call.timeout_ms);
         Some(Due::Job(Job { call: at, target, request, timeout_ms }))
     }

@@ -49,8 +49,12 @@ pub enum Fault {
     KillsOne,
     /// A pipe that another process holds is waited for.
     WaitsForPipe,
-    /// The end of such a pipe is waited for beyond the time of the call.
+    /// Such a pipe is waited for beyond the time of the call.
     OutwaitsPipe,
+    /// What is late is asked to end, and waited for.
+    AsksToEnd,
+    /// A request is made again whose connection was lost.
+    PostsLostAgain,
     /// Each call is made twice.
     CallsTwice,
     /// Requests have another content type.
@@ -428,6 +432,18 @@ const MUTANTS: &[Mutant] = &[
         Fault::WaitsAnew,
     ),
     carrier(
+        "caller-asks-to-end",
+        &["ENV-CALL-20"],
+        "A program that is late is asked to end by SIGTERM, and waited for.",
+        Fault::AsksToEnd,
+    ),
+    carrier(
+        "caller-outwaits-the-pipe",
+        &["ENV-CALL-20"],
+        "A pipe that another process holds is waited for beyond the time of the call.",
+        Fault::OutwaitsPipe,
+    ),
+    carrier(
         "caller-kills-one-process",
         &["ENV-CALL-22"],
         "Of a program that is late only its first process is killed.",
@@ -484,6 +500,12 @@ const MUTANTS: &[Mutant] = &[
         Fault::LeavesStdinOpen,
     ),
     carrier("caller-posts-text", &["ENV-CALL-28"], "Requests are `text/plain`.", Fault::PostsText),
+    carrier(
+        "caller-posts-again-what-was-lost",
+        &["ENV-CALL-29"],
+        "A request is made again whose connection ended without a reply.",
+        Fault::PostsLostAgain,
+    ),
     carrier("caller-calls-twice", &["ENV-CALL-29"], "Each call is made twice.", Fault::CallsTwice),
     of(
         "caller-tries-again",

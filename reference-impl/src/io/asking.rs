@@ -110,6 +110,11 @@ pub trait Handling: Sync {
         "application/json"
     }
 
+    /// Whether a request is made again whose connection was lost.
+    fn posts_lost_again(&self) -> bool {
+        false
+    }
+
     /// Whether a reply that names another place is followed.
     fn follows(&self) -> bool {
         false

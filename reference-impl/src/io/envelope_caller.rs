@@ -11,7 +11,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use fluent_uri::Uri;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::asking::{self, Careful, Ended, Handling};
 use super::fetch;
@@ -48,6 +48,11 @@ const USAGE: &str = "usage: envelope caller SCENARIO RESULTS [--choice KEY=VALUE
 /// `arguments` are those after the `caller` word.
 pub fn run_envelope_caller(arguments: &[String]) -> i32 {
     run_with(arguments, |_| Parts::default(), &Careful)
+}
+
+/// As [`run_envelope_caller`], with requests that `present` spells in another way.
+pub fn run_presented(arguments: &[String], present: impl Fn(Vec<u8>) -> Vec<u8> + 'static) -> i32 {
+    run_with(arguments, |_| Parts { present: Box::new(present), ..Parts::default() }, &Careful)
 }
 
 /// As [`run_envelope_caller`], with a mutant.
@@ -92,11 +97,15 @@ impl Handling for Faulty {
     }
 
     fn kill(&self, child: &mut Child, group: Option<Pid>) {
-        if self.0 == Fault::KillsOne {
-            let _ = child.kill();
-        } else {
-            Careful.kill(child, group);
+        match (self.0, group) {
+            (Fault::KillsOne, _) => drop(child.kill()),
+            (Fault::AsksToEnd, Some(group)) => drop(kill_process_group(group, Signal::TERM)),
+            _ => Careful.kill(child, group),
         }
+    }
+
+    fn posts_lost_again(&self) -> bool {
+        self.0 == Fault::PostsLostAgain
     }
 
     fn times(&self) -> usize {
@@ -201,6 +210,7 @@ fn post(url: &str, job: &Job, bytes_max: usize, handling: &dyn Handling, redirec
         Err(error) => match error.kind() {
             io::ErrorKind::TimedOut => End::TimedOut,
             io::ErrorKind::InvalidData => End::Unreadable,
+            _ if handling.posts_lost_again() && redirects > 0 => post(url, job, bytes_max, handling, 0),
             _ => End::Failed,
         },
     }

@@ -155,6 +155,9 @@ fn malformed(what: &str) -> io::Error {
 fn read_line(reader: &mut impl BufRead, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     reader.take(bytes_max as u64 + 2).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended without a word"));
+    }
     if line.pop() != Some(b'\n') {
         return Err(malformed("a line is cut short or too long"));
     }

@@ -164,6 +164,7 @@ impl Reader<'_> {
             if key == HTTP
                 && let Some(table) = value.as_table()
             {
+                config.ready = table.get("ready").map(ready).transpose()?;
                 return config.set_command(key, http_command(table)?);
             }
             let argv = strings(value).ok_or_else(|| {
@@ -207,8 +208,24 @@ impl Reader<'_> {
     }
 }
 
-/// The address, where one is given, and the command behind it. What a server says or serves when it is ready is not
-/// needed: it is awaited until it takes a connection.
+/// How a server tells that it is ready.
+fn ready(value: &toml::Value) -> Result<Vec<String>, String> {
+    let one = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next());
+    let told = one.and_then(|(how, text)| Some((how, text.as_str()?)));
+    let told = told.filter(|(how, text)| match how.as_str() {
+        "stdout" | "stderr" => !text.is_empty(),
+        "get" => text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()),
+        _ => false,
+    });
+    let (how, text) = told.ok_or_else(|| {
+        format!(
+            "`ready` of `http` has to be {{ stdout = \"text\" }}, {{ stderr = \"text\" }} or {{ get = \"/path\" }}, not {value}"
+        )
+    })?;
+    Ok(vec![how.clone(), text.to_owned()])
+}
+
+/// The address, where one is given, and the command behind it.
 fn http_command(table: &Table) -> Result<Vec<String>, String> {
     let mut argv = Vec::new();
     if let Some(unknown) = table.keys().find(|key| !["command", "url", "ready"].contains(&key.as_str())) {

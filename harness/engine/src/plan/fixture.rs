@@ -132,6 +132,8 @@ pub enum ReplyFault {
     Silent,
     /// The connection ends in the middle of the body.
     Cut,
+    /// The connection ends without a byte.
+    Closed,
     /// Their last character comes again and again, for as long as somebody reads.
     Endless,
     /// As [`ReplyFault::Endless`], a byte at a time.

@@ -139,7 +139,7 @@ impl Round<'_> {
                     let transcript = settled.map_or(transcript, |settled| &settled.transcript);
                     let findings = std::slice::from_ref(&finding);
                     let verdict = Verdict::of_findings(findings).unwrap_or(Verdict::Fail);
-                    let aside = Aside {
+                    let aside = || Aside {
                         check: check.clone(),
                         verdict: verdict.clone(),
                         judgement: Judgement { findings: vec![finding.clone()], ..Judgement::default() },
@@ -150,16 +150,18 @@ impl Round<'_> {
                         burst: None,
                     };
                     if let Some(settled) = settled {
-                        let confirmed = Confirmed::As(settled.undecided.clone().unwrap_or(verdict));
-                        self.settle_routed(owner.clone(), aside, confirmed);
+                        let confirmed =
+                            Confirmed::As(settled.undecided.clone().unwrap_or_else(|| verdict.clone()));
+                        self.settle_routed(owner.clone(), aside(), confirmed);
                         continue;
                     }
                     if self.waits_for_quiet(check, &finding, transcript) {
-                        self.put_aside(aside);
+                        self.put_aside(aside());
                         continue;
                     }
-                    let confirmed = self.confirm(check, verdict, findings, &[], transcript);
-                    self.settle_routed(owner.clone(), aside, confirmed);
+                    let time = self.time_of(&finding, transcript);
+                    let confirmed = self.confirm(check, verdict.clone(), findings, &[], time);
+                    self.settle_routed(owner.clone(), aside(), confirmed);
                 }
                 _ => own.push(finding),
             }

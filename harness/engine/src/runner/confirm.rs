@@ -117,15 +117,18 @@ impl Round<'_> {
 
     /// Runs a failing check again, now or when nothing else runs.
     pub(super) fn to_confirm(&self, failed: Aside) -> Option<Outcome> {
-        let Aside { check, verdict, judgement, transcript, .. } = &failed;
-        let waits = |first| self.waits_for_quiet(check, first, transcript);
-        if judgement.findings.first().is_some_and(waits) {
+        let Aside { check, judgement, transcript, .. } = &failed;
+        let first = judgement.findings.first();
+        if first.is_some_and(|first| self.waits_for_quiet(check, first, transcript)) {
             self.put_aside(failed);
             return None;
         }
-        let confirmed =
-            self.confirm(check, verdict.clone(), &judgement.findings, &failed.earlier, transcript);
-        self.confirmed(failed, confirmed)
+        let time = first.and_then(|first| self.time_of(first, transcript));
+        // Meanwhile it is held beside what runs, for which there is room.
+        let failed: Aside<Packed> = failed.with();
+        let Aside { check, verdict, judgement, earlier, .. } = &failed;
+        let confirmed = self.confirm(check, verdict.clone(), &judgement.findings, earlier, time);
+        self.confirmed(failed.with(), confirmed)
     }
 
     /// The outcome of a failing check that was run again; `None` where something else of it is confirmed later.
@@ -169,19 +172,24 @@ impl Round<'_> {
         }
     }
 
+    /// The time that a peer had, where its taking too long may be the machine's doing.
+    pub(super) fn time_of(&self, first: &Finding, transcript: &Transcript) -> Option<Duration> {
+        (self.peer.is_process() && is_of_time(first, transcript)).then(|| bound(transcript))
+    }
+
     /// Runs a failing check again until it failed as often as asked for, with the same first finding. What a look with
-    /// short waits found before counts where further looks would be such.
+    /// short waits found before counts where further looks would be such. `time` is as [`Self::time_of`] says.
     pub(super) fn confirm(
         &self,
         check: &Check,
         verdict: Verdict,
         findings: &[Finding],
         earlier: &[Finding],
-        transcript: &Transcript,
+        time: Option<Duration>,
     ) -> Confirmed {
         let Some(first) = findings.first() else { return Confirmed::As(verdict) };
-        if self.peer.is_process() && is_of_time(first, transcript) {
-            return self.confirm_time(check, verdict, first, bound(transcript), 0);
+        if let Some(bound) = time {
+            return self.confirm_time(check, verdict, first, bound, 0);
         }
         let total = self.times(check, &verdict, first);
         let was_shown = self.silences.has_like(first) && earlier.iter().any(|finding| finding.repeats(first));

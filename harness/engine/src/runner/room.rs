@@ -4,17 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::lock;
-use crate::payload::Vars;
-use crate::plan::{Act, Plan, Step};
+use crate::payload::{Payload, Segment, Vars};
+use crate::plan::{Act, ActorStep, Fixture, Plan, Step};
 use crate::transcript::{Kind, Transcript};
 
 /// Most bytes that the conversations of a run hold at the same time, sent and received together. What judges them takes
 /// several times as much. A conversation that holds more is had by itself.
-const BYTES_MAX: usize = 48 << 20;
+const BYTES_MAX: usize = 32 << 20;
 /// What each session of a conversation holds with a peer that was seen to flood: two are had at the same time.
 const FLOOD_BYTES: usize = BYTES_MAX / 2;
 /// Conversations that hold less are not counted.
 const COUNTED_BYTES_MIN: usize = 1 << 20;
+/// What each list and object counts beside its text: decoded it takes far more than its brackets.
+const NESTED_BYTES: usize = 64;
 
 /// The room of one run.
 #[derive(Default)]
@@ -22,6 +24,10 @@ pub(super) struct Room {
     held: Mutex<usize>,
     left: Condvar,
     is_flooded: AtomicBool,
+    /// A file that the peer fills was seen, and none that held more than conversations that are not counted.
+    fills_little: AtomicBool,
+    /// Such a file held more than that.
+    fills_much: AtomicBool,
 }
 
 impl Room {
@@ -38,22 +44,57 @@ impl Room {
 
     /// Takes note of a peer that wrote more than the conversation can rightly bring.
     pub(super) fn saw(&self, transcript: &Transcript) {
-        if transcript.events.iter().any(|event| matches!(event.kind, Kind::StdoutOverflow { .. })) {
-            self.is_flooded.store(true, Ordering::Relaxed);
+        for event in &transcript.events {
+            match &event.kind {
+                Kind::StdoutOverflow { .. } => self.is_flooded.store(true, Ordering::Relaxed),
+                Kind::FileHeld { bytes, .. } if bytes.0.len() < COUNTED_BYTES_MIN => {
+                    self.fills_little.store(true, Ordering::Relaxed);
+                }
+                Kind::FileHeld { .. } => self.fills_much.store(true, Ordering::Relaxed),
+                _ => {}
+            }
         }
     }
 
-    /// What a conversation holds, as far as it counts: what is sent, and as much that comes back.
+    /// What a conversation holds, as far as it counts: what is sent or played, and as much that comes back. What a peer fills
+    /// a file with is not known beforehand: until it is seen once, and where that was much, such a conversation is had by itself.
     fn bytes_of(&self, plan: &Plan) -> usize {
-        let sent = |step: &Step| match &step.act {
-            Act::Send { payload, .. } => payload.len(&Vars::new()),
+        let sent = plan.steps.iter().map(|step: &Step| match &step.act {
+            Act::Send { payload, .. } => weight(payload),
             _ => 0,
-        };
-        let bytes = plan.steps.iter().map(sent).sum::<usize>().saturating_mul(2);
+        });
+        let played = plan.fixtures.iter().flat_map(|fixture| match fixture {
+            Fixture::Listener { body, .. } => vec![weight(body)],
+            Fixture::Actor { script, .. } => script.iter().map(written).collect(),
+            _ => Vec::new(),
+        });
+        let bytes = sent.chain(played).fold(0, usize::saturating_add).saturating_mul(2);
         let flood = if self.is_flooded.load(Ordering::Relaxed) { FLOOD_BYTES } else { 0 };
         let least = plan.sessions.len().max(1).saturating_mul(flood);
-        Some(bytes.max(least)).filter(|bytes| *bytes >= COUNTED_BYTES_MIN).unwrap_or_default()
+        let fills = plan.fixtures.iter().any(|fixture| matches!(fixture, Fixture::File { kept: true, .. }));
+        let is_small = self.fills_little.load(Ordering::Relaxed) && !self.fills_much.load(Ordering::Relaxed);
+        let filled = if fills && !is_small { BYTES_MAX } else { 0 };
+        let bytes = bytes.max(least).max(filled);
+        Some(bytes).filter(|bytes| *bytes >= COUNTED_BYTES_MIN).unwrap_or_default()
     }
+}
+
+fn written(step: &ActorStep) -> usize {
+    if let ActorStep::Stdout(payload) = step { weight(payload) } else { 0 }
+}
+
+/// Bytes of a payload, with what is nested in it.
+fn weight(payload: &Payload) -> usize {
+    let brackets = |text: &str| memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count();
+    let nested = payload.0.iter().map(|segment| match segment {
+        Segment::Text(text) => brackets(text),
+        Segment::Repeat { unit, times } => {
+            brackets(unit).saturating_mul(usize::try_from(*times).unwrap_or(usize::MAX))
+        }
+        Segment::Hex(_) | Segment::Var(_) => 0,
+    });
+    let nested = nested.fold(0, usize::saturating_add).saturating_mul(NESTED_BYTES);
+    payload.len(&Vars::new()).saturating_add(nested)
 }
 
 /// A conversation that there is room for, until it is dropped.
@@ -73,9 +114,13 @@ impl Drop for Stay<'_> {
 mod tests {
     use std::sync::mpsc::{TryRecvError, channel};
 
+    use std::sync::Arc;
+
     use super::*;
-    use crate::payload::Payload;
+    use crate::clause::Side;
+    use crate::facts::Facts;
     use crate::plan::Chunking;
+    use crate::transcript::{Bytes, Event};
 
     fn sends(bytes: usize) -> Plan {
         let payload = Payload::default().repeat("x", bytes as u64);
@@ -108,5 +153,43 @@ mod tests {
         assert_eq!(room.bytes_of(&sends(10)), 0);
         room.is_flooded.store(true, Ordering::Relaxed);
         assert_eq!(room.bytes_of(&sends(10)), FLOOD_BYTES);
+    }
+
+    #[test]
+    fn what_is_nested_weighs_more_than_its_text() {
+        let deep =
+            Payload::text("{\"a\":").repeat("[", 100_000).repeat("]", 100_000).then(Payload::text("}"));
+        assert_eq!(weight(&deep), 200_006 + 100_001 * NESTED_BYTES);
+        let large = Fixture::Actor {
+            name: "a".to_owned(),
+            script: vec![ActorStep::Stdout(Payload::default().repeat("x", COUNTED_BYTES_MIN as u64))],
+            later: Vec::new(),
+        };
+        let plan = Plan { fixtures: vec![large], ..Plan::default() };
+        assert_eq!(Room::default().bytes_of(&plan), 2 * COUNTED_BYTES_MIN);
+    }
+
+    #[test]
+    fn what_a_peer_fills_files_with_is_large_until_it_was_seen_to_be_little() {
+        let file =
+            Fixture::File { name: "results".to_owned(), content: Payload::default(), mode: None, kept: true };
+        let plan = Plan { fixtures: vec![file], ..Plan::default() };
+        let room = Room::default();
+        let saw = |bytes: usize| {
+            let kind = Kind::FileHeld { file: "results".to_owned(), bytes: Bytes(vec![b'x'; bytes]) };
+            room.saw(&Transcript {
+                boundary: "any".to_owned(),
+                check: "by-hand".to_owned(),
+                facts: Arc::new(Facts::new(Side::Consumer)),
+                plan: Arc::new(plan.clone()),
+                timeout_scale: 1.0,
+                events: vec![Event { at_us: 0, session: 0, kind }],
+            });
+            room.bytes_of(&plan)
+        };
+        assert_eq!(room.bytes_of(&plan), BYTES_MAX);
+        assert_eq!(saw(100), 0);
+        assert_eq!(saw(COUNTED_BYTES_MIN), BYTES_MAX);
+        assert_eq!(saw(100), BYTES_MAX);
     }
 }

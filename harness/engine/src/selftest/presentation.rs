@@ -33,6 +33,14 @@ impl Harmless {
         Self::Text(Presentation::ExtraMembers),
     ];
 
+    /// Those of a whole text that a peer hands over at once, to which no member is added.
+    pub const OF_TEXTS: &'static [Self] = &[
+        Self::Text(Presentation::ShuffledKeys),
+        Self::Text(Presentation::WhiteSpace),
+        Self::Text(Presentation::UnicodeEscapes),
+        Self::Text(Presentation::NumberSpelling),
+    ];
+
     /// Those of what a peer asks for, which is exactly what it was told to ask for: no member is added.
     pub const OF_REQUESTS: &'static [Self] = &[
         Self::Text(Presentation::ShuffledKeys),

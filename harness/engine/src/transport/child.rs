@@ -306,6 +306,11 @@ impl ChildConnection {
         self.inbox.record_held(log);
     }
 
+    /// What is kept of its standard error so far.
+    pub(super) fn stderr_so_far(&self) -> &[u8] {
+        self.inbox.stderr_so_far()
+    }
+
     /// Whether the end of the peer is on record.
     pub(super) fn has_ended(&self) -> bool {
         self.exit_recorded || self.ended.is_some() && self.killed

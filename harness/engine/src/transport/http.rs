@@ -11,7 +11,7 @@ use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
 pub use self::start::{
-    FreeAddress, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
+    FreeAddress, Ready, Start, StartFault, URL_PREFIX, free_address, is_of_server, placeholders, start,
 };
 use super::child::ChildConnection;
 use super::inbox::micros;
@@ -29,8 +29,6 @@ mod start;
 const READ_BYTES: usize = 64 << 10;
 /// How often it is looked at what the process has to say.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Longest wait for a connection to be taken.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// Most connections that are held open or read on beside those in use.
 const ASIDE_MAX: usize = 1_024;
 
@@ -56,6 +54,8 @@ pub struct HttpConnection {
     /// A line that is not ended, and the place of the next one.
     partial: Vec<u8>,
     frames: u64,
+    /// All that was waited for has come, or was given up: what is queued next is another matter.
+    is_settled: bool,
     body_bytes: usize,
     over_budget: bool,
     close_requested: bool,
@@ -123,6 +123,7 @@ impl HttpConnection {
                 false => bytes.extend(body),
             }
         }
+        self.leave_idle(how.connection);
         let exchange = Exchange {
             step,
             of_step,
@@ -134,11 +135,23 @@ impl HttpConnection {
             host: how.host,
             is_head: how.method == "HEAD",
             then,
+            is_last: how.headers.iter().any(|line| line.eq_ignore_ascii_case("Connection: close")),
             queued_at_us: self.now_us(),
             // What was cut short on purpose says nothing the second time.
             retried: how.is_cut(),
         };
         self.lane(how.connection).queue.push_back(exchange);
+    }
+
+    /// Closes connections that nothing is asked on any more, before another one is used: a server may serve one to its end
+    /// before it takes the next. What is asked at the same time stays.
+    fn leave_idle(&mut self, connection: u32) {
+        if std::mem::take(&mut self.is_settled) {
+            let is_used = |lane: &Lane| {
+                !lane.queue.is_empty() || lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
+            };
+            self.lanes.retain(|number, lane| *number == connection || is_used(lane));
+        }
     }
 
     /// The head of a request, and what follows it.
@@ -188,11 +201,11 @@ impl HttpConnection {
     }
 
     /// Does everything that can be done without waiting.
-    fn advance(&mut self, end: Instant, log: &mut dyn Log) {
+    fn advance(&mut self, log: &mut dyn Log) {
         let numbers: Vec<u32> = self.lanes.keys().copied().collect();
         for number in numbers {
             // As long as replies are there at once.
-            while self.advance_lane(number, end, log) {}
+            while self.advance_lane(number, log) {}
         }
         let mut aside = std::mem::take(&mut self.aside);
         for link in &mut aside {
@@ -207,7 +220,7 @@ impl HttpConnection {
     }
 
     /// True when an exchange was ended, so that the next can begin.
-    fn advance_lane(&mut self, number: u32, end: Instant, log: &mut dyn Log) -> bool {
+    fn advance_lane(&mut self, number: u32, log: &mut dyn Log) -> bool {
         let room = self.budget.stdout_bytes_max.saturating_sub(self.body_bytes);
         let Some(lane) = self.lanes.get_mut(&number) else { return false };
         let is_free = lane.link.as_ref().is_none_or(|link| link.exchange.is_none());
@@ -238,10 +251,9 @@ impl HttpConnection {
             let link = match lane.link.take() {
                 Some(link) => Ok(link),
                 None => {
-                    let patience = end.saturating_duration_since(Instant::now()).min(CONNECT_PATIENCE);
                     let mut address = self.place.address;
                     exchange.host.into_iter().for_each(|host| address.set_ip(host));
-                    Link::connect(&address, patience)
+                    Link::ask(&address)
                 }
             };
             match link {
@@ -252,10 +264,7 @@ impl HttpConnection {
                     lane.link = Some(link);
                 }
                 Err(error) => {
-                    let why = format!("no connection: {}", error.kind());
-                    let failure =
-                        Failure { fault: Fault::Malformed(why), wholly_sent: false, is_stale: false };
-                    self.conclude(exchange, Ended::Failed(failure), 0, log);
+                    self.conclude(exchange, Ended::Failed(Failure::unconnected(&error)), 0, log);
                     return true;
                 }
             }
@@ -265,8 +274,10 @@ impl HttpConnection {
             return false;
         };
         let Some((exchange, how)) = link.advance(buffer) else { return false };
-        let carried = link.carried;
+        let (carried, is_over) = (link.carried, link.is_over);
         match exchange.then {
+            // Whoever waits for its end is not kept waiting.
+            Then::Reply | Then::EndAndReply if is_over => self.lane(number).link = None,
             Then::Reply | Then::EndAndReply => {}
             Then::Hold => {
                 let link = self.lane(number).link.take();
@@ -367,6 +378,7 @@ impl HttpConnection {
     fn give_up(&mut self, until: Until, log: &mut dyn Log) -> Pumped {
         match until {
             Until::Frames(_) => {
+                self.is_settled = true;
                 // What comes next must not wait behind a reply that is late.
                 for lane in self.lanes.values_mut() {
                     if lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
@@ -464,7 +476,7 @@ impl Connection for HttpConnection {
         let end = Instant::now() + waiting.patience(life_left);
         let mut called = false;
         loop {
-            self.advance(end, log);
+            self.advance(log);
             if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
                 self.look(log);
             }
@@ -475,6 +487,7 @@ impl Connection for HttpConnection {
                 return Some(Pumped::Interrupted);
             }
             if let Some(pumped) = self.settled(until) {
+                self.is_settled |= matches!(until, Until::Frames(_));
                 return Some(pumped);
             }
             let now = Instant::now();
@@ -496,7 +509,7 @@ impl Connection for HttpConnection {
     }
 
     fn attend(&mut self, log: &mut dyn Log) {
-        self.advance(Instant::now() + CONNECT_PATIENCE, log);
+        self.advance(log);
         self.look(log);
     }
 

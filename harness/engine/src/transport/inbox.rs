@@ -79,6 +79,11 @@ impl Inbox {
         self.stderr_bytes += bytes.len() as u64;
     }
 
+    /// What is kept of standard error so far.
+    pub(super) fn stderr_so_far(&self) -> &[u8] {
+        &self.stderr_kept
+    }
+
     /// Records an event behind everything that was taken before it; never earlier than the one before.
     pub(super) fn record(&mut self, at_us: u64, kind: Kind, log: &mut dyn Log) {
         self.record_held(log);

@@ -29,6 +29,9 @@ const PATH: &str = "/api/v1/process";
 /// A URL at which nobody listens.
 const NOBODY: &str = "http://127.0.0.1:1/api/v1/process";
 
+/// Time between bytes that trickle, ms: less than that of the call.
+const TRICKLE_MS: u64 = 700;
+
 /// More than a pipe holds.
 const PAD_BYTES: usize = 300_000;
 
@@ -78,6 +81,9 @@ struct Row {
     /// What the program does, in the place of reading, replying and ending; the variables `reply`, `first` and `rest` stand for
     /// the reply and its halves.
     script: Vec<ActorStep>,
+    /// The program writes half of the reply, and then a blank every [`TRICKLE_MS`], so often: longer than any time that callers
+    /// may take, which grows with `--timeout-scale`.
+    trickles: usize,
     /// How the server replies.
     manner: Option<Manner>,
     /// The server leads to another one, which replies.
@@ -231,10 +237,16 @@ impl Row {
         };
         let envelope = self.envelope.clone().unwrap_or_else(|| members(&self.sent, talk::PLAIN));
         let envelope = envelope.replace("$PAD", &"x".repeat(PAD_BYTES));
+        let mut script = self.script.clone();
+        if self.trickles > 0 {
+            script.extend([ActorStep::ReadRequest, ActorStep::Stdout(Payload::default().var("first"))]);
+            let blank = [ActorStep::Sleep { ms: TRICKLE_MS }, ActorStep::Stdout(Payload::text(" "))];
+            script.extend(std::iter::repeat_n(blank, self.trickles).flatten());
+        }
         let reply = Reply {
             text: self.reply(&members)?,
             status: self.status,
-            script: self.script.clone(),
+            script,
             manner: self.manner.clone(),
             redirect: self.redirect,
             args: self.args.clone(),

@@ -150,6 +150,9 @@ impl Face for Caller {
         if part.extra.unbegun && matches!(noted.outcome.as_str(), "envelope" | "refused" | "invalid") {
             return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
         }
+        if part.extra.latest_ms > 0 && number("elapsed_ms") > part.extra.latest_ms as f64 {
+            return misfit(0, fate::TIMEOUT, "too_late", Repair::Sooner);
+        }
         match (way, noted.outcome.as_str()) {
             (Way::Envelope(reply), "envelope") => {
                 let null = peerproof_engine::json::Json::Null;
@@ -223,13 +226,19 @@ mod tests {
     /// Clauses of what is found where a caller started these programs and wrote `line` of the call `a`, whose engine replies with
     /// `reply`.
     fn found(reply: &str, started: &[&str], line: &str) -> Vec<String> {
+        found_of(talk::PLAIN, talk::PLAIN, reply, started, line)
+    }
+
+    /// The same for a scenario with the envelope `told`, for which `sent` was sent.
+    fn found_of(told: &str, sent: &str, reply: &str, started: &[&str], line: &str) -> Vec<String> {
         let mut scene = Scene::default();
         let reply = Reply { text: Payload::text(reply), ..Reply::default() };
-        called(&mut scene, "a", talk::PLAIN, false, reply);
+        called(&mut scene, "a", told, false, reply);
         canary(&mut scene);
         let mut kinds = Vec::new();
-        for actor in started.iter().map(|name| asking::played(name)) {
-            let bytes = Bytes(talk::PLAIN.as_bytes().to_vec());
+        for (name, actor) in started.iter().map(|name| (name, asking::played(name))) {
+            let sent = if *name == "a" { sent } else { talk::PLAIN };
+            let bytes = Bytes(sent.as_bytes().to_vec());
             kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
             kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
             kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
@@ -276,6 +285,16 @@ mod tests {
         assert_eq!(found(talk::PLAIN, &["canary"], ENVELOPE), ["ENV-CALL-25 never_begun"]);
         assert_eq!(found("{}{}", &["canary"], INVALID), ["ENV-CALL-25 never_begun"]);
         assert_eq!(found(talk::PLAIN, &["a", "a", "canary"], ENVELOPE)[..1], ["ENV-CALL-29 repeated"]);
+    }
+
+    /// What is sent satisfies the schema, whatever the scenario's envelope leaves out.
+    #[test]
+    fn a_null_that_is_sent_is_no_date_time() {
+        let null = talk::with(talk::PLAIN, [("received_at", "null")]);
+        for told in [null.as_str(), talk::PLAIN] {
+            let found = found_of(told, &null, talk::PLAIN, &BOTH, ENVELOPE);
+            assert_eq!(found, ["ENV-CALL-26 null_emitted"], "{told}");
+        }
     }
 
     #[test]

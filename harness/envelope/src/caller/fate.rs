@@ -28,7 +28,8 @@ const OTHER_ID: &str = "ENV-CALL-16";
 const UNDOCUMENTED: &str = "ENV-CALL-17";
 const FREE_DATA: &str = "ENV-CALL-18";
 const VALUES: &str = "ENV-CALL-19";
-const TIMEOUT: &str = "ENV-CALL-20";
+/// Whatever a call comes to stands a second after its time is over.
+pub const TIMEOUT: &str = "ENV-CALL-20";
 const TRICKLE: &str = "ENV-CALL-21";
 const FAILED: &str = "ENV-CALL-23";
 /// Nothing is begun with an envelope that is not acceptable.
@@ -57,6 +58,8 @@ pub struct Extra {
     pub unread: bool,
     /// It writes before it reads.
     pub early: bool,
+    /// The outcome stands by then, ms, whichever it is; 0: what is played says all about that.
+    pub latest_ms: u64,
     /// What is played for it was neither started nor sent anything.
     pub unbegun: bool,
 }
@@ -92,6 +95,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
         allowed: Vec::new(),
         shown: None,
         early: false,
+        is_held: false,
     };
     match known.fixture(at) {
         Some(Fixture::Actor { script, .. }) => fate.program(&Script::of(script)),
@@ -107,6 +111,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     let extra = Extra {
         unread: !course.starts.is_empty() && course.received.is_none(),
         early: fate.early,
+        latest_ms: if fate.is_held { fate.timeout_ms() + GRACE_MS + known.late_ms } else { 0 },
         unbegun: is_played && course.begun_us().is_none(),
     };
     let mut part = Expected { extra, ..Expected::new(fate.clause, subject, fate.allowed) };
@@ -155,6 +160,7 @@ struct Fate<'a> {
     allowed: Vec<Allowed<Way>>,
     shown: Option<&'static str>,
     early: bool,
+    is_held: bool,
 }
 
 impl Fate<'_> {
@@ -178,7 +184,7 @@ impl Fate<'_> {
     }
 
     fn program(&mut self, script: &Script) {
-        self.early = script.writes_first;
+        (self.early, self.is_held) = (script.writes_first, script.forks);
         let (timeout_ms, late_ms) = (self.timeout_ms(), self.known.late_ms);
         let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
         // On a busy machine it may have taken longer than it says.
@@ -223,6 +229,7 @@ impl Fate<'_> {
                 self.only(OVER_SIZE, Way::Plain("invalid"));
                 return self.allow(Way::Timeout(timeout_ms, timeout_ms + GRACE_MS + self.known.late_ms));
             }
+            Some(ReplyFault::Closed) => return self.only(FAILED, Way::Plain("failed")),
             Some(ReplyFault::Cut) => {
                 self.only(FAILED, Way::Plain("failed"));
                 return self.allow(Way::Plain("invalid"));

@@ -26,12 +26,16 @@ const BEHIND: &str = "ENV-HTTP-14";
 /// Connections go on behind a reply.
 pub const KEEP_ALIVE: &str = "ENV-HTTP-18";
 const CUT: &str = "ENV-HTTP-20";
+/// What is written without waiting is answered in its order.
+pub const IN_ORDER: &str = "ENV-HTTP-21";
 /// Requests at the same time do not mix.
 pub const MIXED: &str = "ENV-HTTP-23";
 const LOOPBACK: &str = "ENV-HTTP-24";
 /// The same envelope over both channels.
 pub const SAME: &str = "ENV-HTTP-25";
 
+/// What is no JSON.
+const NO_JSON: [&str; 2] = ["ENV-JSON-01", "ENV-JSON-02"];
 /// What is over the limit.
 const OVER_SIZE: &str = "ENV-SIZE-02";
 
@@ -154,7 +158,9 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
         }
         Some(Message::Refused(_)) if is_too_large => code(OF_SIZE, &[413], "413 for what is over size"),
         Some(Message::Refused(_)) => {
-            code(OF_CONTENT, &[400, 422], "400 for what is no JSON, 400 or 422 for what is no valid envelope")
+            let is_json = asked.due.parts.iter().all(|part| !NO_JSON.contains(&part.clause));
+            let codes: &[u16] = if is_json { &[400, 422] } else { &[400] };
+            code(OF_CONTENT, codes, "400 for what is no JSON, 400 or 422 for what is no valid envelope")
         }
     }
 }

@@ -129,3 +129,52 @@ fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
     assert!(judgement.findings.is_empty(), "{:?}", judgement.findings);
     assert!(judgement.untestable.is_some_and(|why| why.starts_with("not_deterministic")));
 }
+
+/// Whether what is no JSON, and what is JSON and no envelope, may have this status: the words of the contract differ.
+#[test]
+fn what_is_no_json_is_no_invalid_envelope() {
+    let found = |raw: &str, status: u16| {
+        let mut talk = Talk::new(HTTP);
+        talk.send("ENV-HTTP-06", Payload::text(raw), Chunking::Whole);
+        let own = raw.to_owned();
+        let answer = move |_: bool, text: &str| match text == own {
+            true => (status, "text/plain", "no".to_owned()),
+            false => (200, "application/json", text.to_owned()),
+        };
+        let findings = judged(talk.plan(), facts("identity"), answer).findings;
+        findings.into_iter().map(|finding| finding.clause.0).collect::<Vec<_>>()
+    };
+    let negative = with(PLAIN, [("iteration", "-1")]);
+    for (raw, status, clauses) in [
+        ("{\"a\":", 400, vec![]),
+        ("{\"a\":", 422, vec!["ENV-HTTP-06"]),
+        ("[]", 422, vec![]),
+        (&negative, 422, vec![]),
+        (&negative, 409, vec!["ENV-HTTP-06"]),
+    ] {
+        assert_eq!(found(raw, status), clauses, "{raw} {status}");
+    }
+}
+
+/// Replies that change places are out of order where the requests went one behind the other, and mixed where they did not.
+#[test]
+fn replies_that_change_places_break_the_clause_of_their_requests() {
+    let found = |pipelined: bool| {
+        let mut talk = Talk::new(HTTP);
+        let ids = ["env_00000000000000a1", "env_00000000000000a2"];
+        let texts = ids.map(|id| with(PLAIN, [("envelope_id", format!("\"{id}\"").as_str())]));
+        for (at, text) in texts.iter().enumerate() {
+            let own = if pipelined { 1 } else { at as u32 + 1 };
+            let how = Carriage { pipelined: pipelined && at > 0, ..Carriage::post().on(own) };
+            talk.carry("ENV-HTTP-21", Payload::text(text), Chunking::Whole, how, at as u32 * 2);
+        }
+        let answer = move |_: bool, text: &str| {
+            let other = texts.iter().position(|own| own == text).map(|at| texts[1 - at].clone());
+            (200, "application/json", other.unwrap_or_else(|| text.to_owned()))
+        };
+        let findings = judged(talk.plan(), facts("identity"), answer).findings;
+        findings.into_iter().map(|finding| finding.clause.0).collect::<Vec<_>>()
+    };
+    assert_eq!(found(true), ["ENV-HTTP-21"; 2]);
+    assert_eq!(found(false), ["ENV-HTTP-23"; 2]);
+}

@@ -3,15 +3,16 @@
 use peerproof_reference::envelope_caller::mutants;
 use peerproof_reference::io::envelope_caller::{self as shell, WORD};
 
-use super::super::arguments::{refuse, run_with_fault, split_mutant};
+use super::super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use peerproof_engine::clause::Side;
 use peerproof_engine::played::{Mutant, Reference};
+use peerproof_engine::selftest::presentation::{Harmless, Presenter};
 use peerproof_envelope::caller::COMMAND;
 
 /// Arguments after `peerproof peer envelope`.
 pub fn command() -> Reference {
     let args = [WORD, "{scenario}", "{results}"].map(str::to_owned).to_vec();
-    Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: &[] }
+    Reference { side: Side::Consumer, commands: vec![(COMMAND, args)], harmless: Harmless::OF_TEXTS }
 }
 
 /// The arguments of the caller, where it is meant.
@@ -21,7 +22,19 @@ pub fn arguments(args: &[String]) -> Option<&[String]> {
 
 /// Runs the caller (or, with `--mutant ID`, a mutant of it) and returns its exit status.
 pub fn run(args: &[String], env: &[(String, String)]) -> i32 {
-    match split_mutant(args, mutants::find) {
+    let (how, args) = match split_presentation(args) {
+        Ok(split) => split,
+        Err(error) => return refuse(&error),
+    };
+    if let Some(how) = how {
+        let present = move |text: Vec<u8>| {
+            let mut presented = Vec::new();
+            Presenter::new(how).present(text, &mut |bytes| presented.extend(bytes));
+            presented
+        };
+        return shell::run_presented(&args, present);
+    }
+    match split_mutant(&args, mutants::find) {
         Ok((Some(mutant), args)) => match mutant.shell_fault() {
             Some(fault) => run_with_fault(fault, &["envelope", WORD], args, env),
             None => shell::run_mutant(&mutant, &args),

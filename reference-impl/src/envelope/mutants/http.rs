@@ -129,6 +129,12 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::Recodes(400, 409),
     ),
     carrier(
+        "http-refuses-with-422",
+        &["ENV-HTTP-06"],
+        "What is no JSON gets status 422.",
+        HttpFault::Recodes(400, 422),
+    ),
+    carrier(
         "http-other-path-is-400",
         &["ENV-HTTP-07"],
         "Another path gets status 400.",

@@ -1,13 +1,13 @@
 //! One TCP connection to a peer: writes requests cut as their chunking says, reads replies.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use super::reply::{Fault, Reader, Reply};
 use crate::plan::Chunking;
@@ -16,6 +16,9 @@ use crate::transport::outbox::Outbox;
 /// Writes and reads in a row before others get their turn.
 const WRITES_IN_A_ROW: u32 = 512;
 const READS_IN_A_ROW: u32 = 16;
+/// After which a connection that nobody has taken yet is asked for anew. A server whose queue was full for a moment has not
+/// heard of it, and the system would ask again only after a second, then three, then seven.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// How long a body is held back.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
@@ -37,6 +40,8 @@ pub(super) struct Exchange {
     pub(super) is_head: bool,
     /// Whether a reply is awaited; else: what becomes of the connection.
     pub(super) then: Then,
+    /// It says that its connection ends behind the reply.
+    pub(super) is_last: bool,
     pub(super) queued_at_us: u64,
     /// It was sent before, on a connection that was closed without a byte of reply.
     pub(super) retried: bool,
@@ -76,6 +81,14 @@ pub(super) struct Failure {
     pub(super) is_stale: bool,
 }
 
+impl Failure {
+    /// Nobody took the connection.
+    pub(super) fn unconnected(error: &io::Error) -> Self {
+        let why = format!("no connection: {}", error.kind());
+        Self { fault: Fault::Malformed(why), wholly_sent: false, is_stale: false }
+    }
+}
+
 /// What a connection is found to be before the next exchange on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Idle {
@@ -90,6 +103,8 @@ pub(super) enum Idle {
 #[derive(Debug)]
 pub(super) struct Link {
     socket: TcpStream,
+    /// Where it leads and when that was asked for, as long as nobody has taken it.
+    asked: Option<(SocketAddr, Instant)>,
     outbox: Outbox,
     reader: Reader,
     pub(super) exchange: Option<Exchange>,
@@ -108,12 +123,23 @@ pub(super) struct Link {
 }
 
 impl Link {
+    /// Connects, and waits for it.
     pub(super) fn connect(to: &SocketAddr, patience: Duration) -> io::Result<Self> {
         let socket = TcpStream::connect_timeout(to, patience.max(Duration::from_millis(1)))?;
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
-        Ok(Self {
+        Ok(Self::of(socket, None))
+    }
+
+    /// Asks for a connection. What is begun on it waits until somebody has taken it.
+    pub(super) fn ask(to: &SocketAddr) -> io::Result<Self> {
+        Ok(Self::of(asked(to)?, Some((*to, Instant::now()))))
+    }
+
+    fn of(socket: TcpStream, asked: Option<(SocketAddr, Instant)>) -> Self {
+        Self {
             socket,
+            asked,
             outbox: Outbox::default(),
             reader: Reader::new(0, false),
             exchange: None,
@@ -124,7 +150,29 @@ impl Link {
             surplus: Vec::new(),
             is_over: false,
             is_held: false,
-        })
+        }
+    }
+
+    /// Whether somebody has taken it; asks again where nobody has heard.
+    fn is_taken(&mut self) -> io::Result<bool> {
+        let Some((to, since)) = self.asked else { return Ok(true) };
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error);
+        }
+        match self.socket.peer_addr() {
+            Ok(_) => {
+                self.asked = None;
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::NotConnected => {
+                if since.elapsed() >= ASK_AGAIN_AFTER {
+                    self.socket = asked(&to)?;
+                    self.asked = Some((to, Instant::now()));
+                }
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -133,7 +181,11 @@ impl Link {
 
     /// What there is to wait for.
     pub(super) fn interest(&self) -> PollFlags {
-        if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+        match self.asked {
+            Some(_) => PollFlags::OUT,
+            None if self.outbox.is_empty() => PollFlags::IN,
+            None => PollFlags::IN | PollFlags::OUT,
+        }
     }
 
     /// Whether the next exchange was written already.
@@ -176,7 +228,15 @@ impl Link {
 
     /// Moves what can be moved without waiting; says how the exchange ended, once.
     pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
-        let then = self.exchange.as_ref()?.then;
+        let (then, is_last) = self.exchange.as_ref().map(|exchange| (exchange.then, exchange.is_last))?;
+        match self.is_taken() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => {
+                self.is_over = true;
+                return self.ended(Ended::Failed(Failure::unconnected(&error)));
+            }
+        }
         self.write();
         if !matches!(then, Then::Reply | Then::EndAndReply) {
             if self.outbox.is_empty() {
@@ -192,7 +252,7 @@ impl Link {
                 let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
                 let reply = reader.into_reply()?;
                 // What is not written when the reply is complete is not wanted.
-                self.is_over |= !reply.keeps_open || !self.wholly_sent;
+                self.is_over |= is_last || !reply.keeps_open || !self.wholly_sent;
                 self.ended(Ended::Reply(reply))
             }
             Err(fault) => {
@@ -310,4 +370,18 @@ impl Link {
             _ => self.surplus = bytes.to_vec(),
         }
     }
+}
+
+/// A socket that asks for a connection.
+fn asked(to: &SocketAddr) -> io::Result<TcpStream> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, to) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let socket = TcpStream::from(socket);
+    socket.set_nodelay(true)?;
+    Ok(socket)
 }

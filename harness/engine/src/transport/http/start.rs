@@ -1,14 +1,16 @@
 //! How a server is started and found: a free port, its process, and the moment from which it listens.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::link::Link;
-use super::{HttpConnection, Lane, READ_BYTES, Silent};
+use super::{HttpConnection, Lane, READ_BYTES};
 use crate::budget::Budget;
 use crate::fixture::{no_births, spawn_guard};
+use crate::transcript::Kind;
 use crate::transport::child::{ChildConnection, ChildSpec};
 use crate::transport::{Connection, Log, Until};
 
@@ -66,7 +68,62 @@ pub struct Start {
     pub url: String,
     /// The process, where it does not run already.
     pub child: Option<ChildSpec>,
+    /// What it does once it is ready, beside taking a connection.
+    pub ready: Option<Ready>,
 }
+
+/// How a server tells that it is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// This comes on standard output.
+    Stdout(String),
+    /// This comes on standard error.
+    Stderr(String),
+    /// A GET of this path has a status of 200 to 299.
+    Get(String),
+}
+
+impl Ready {
+    /// Reads the two words that a configuration has for it.
+    pub fn of(told: &[String]) -> Option<Self> {
+        let [how, text] = told else { return None };
+        Some(match how.as_str() {
+            "stdout" => Self::Stdout(text.clone()),
+            "stderr" => Self::Stderr(text.clone()),
+            "get" => Self::Get(text.clone()),
+            _ => return None,
+        })
+    }
+}
+
+/// What a server has said on standard output.
+#[derive(Default)]
+struct Said(Vec<u8>);
+
+impl Log for Said {
+    fn record(&mut self, _at_us: u64, kind: Kind) {
+        if let Kind::Received { bytes } = kind {
+            self.0.extend_from_slice(&bytes.0);
+        }
+    }
+}
+
+/// Whether a GET of `path` has a status of 200 to 299; no reply is none.
+fn serves(place: &Place, path: &str, patience: Duration) -> bool {
+    let ask = || {
+        let mut socket = TcpStream::connect_timeout(&place.address, patience)?;
+        socket.set_read_timeout(Some(patience))?;
+        let host = &place.host;
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+        let mut head = [0; STATUS_BYTES];
+        socket.read_exact(&mut head)?;
+        std::io::Result::Ok(head.starts_with(b"HTTP/1.") && head.ends_with(b" 2"))
+    };
+    ask().unwrap_or(false)
+}
+
+/// Bytes of the head of a reply up to the first digit of its status.
+const STATUS_BYTES: usize = "HTTP/1.1 2".len();
 
 /// Why a server could not be started.
 #[derive(Debug)]
@@ -157,21 +214,30 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         }
     };
     let patience = budget.start_up;
+    let mut said = Said::default();
     let link = loop {
-        match Link::connect(&place.address, CONNECT_PATIENCE) {
+        let has = |bytes: &[u8], text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
+        let is_ready = match &start.ready {
+            None => true,
+            Some(Ready::Stdout(text)) => child.is_none() || has(&said.0, text),
+            Some(Ready::Stderr(text)) => child.as_ref().is_none_or(|child| has(child.stderr_so_far(), text)),
+            Some(Ready::Get(path)) => serves(&place, path, CONNECT_PATIENCE),
+        };
+        let not_ready = || Err(std::io::Error::other("it does not tell that it is ready, as `ready` says"));
+        match if is_ready { Link::connect(&place.address, CONNECT_PATIENCE) } else { not_ready() } {
             Ok(link) => break link,
             Err(error) if started.elapsed() >= patience || child.is_none() || budget.is_interrupted() => {
                 let url = &start.url;
                 return Err(StartFault::Other(format!(
                     "nothing listens at {url} after {} ms: {}",
                     started.elapsed().as_millis(),
-                    error.kind()
+                    if is_ready { error.kind().to_string() } else { error.to_string() }
                 )));
             }
             Err(_) => {}
         }
         if let Some(child) = &mut child {
-            child.pump(Until::Elapsed(TRY_EVERY), TRY_EVERY, &mut Silent);
+            child.pump(Until::Elapsed(TRY_EVERY), TRY_EVERY, &mut said);
             if let Some(exit) = child.exit() {
                 return Err(StartFault::Ended(format!(
                     "it ended before it listened at {}: {exit}",
@@ -192,6 +258,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         buffer: vec![0; READ_BYTES],
         partial: Vec::new(),
         frames: 0,
+        is_settled: false,
         body_bytes: 0,
         over_budget: false,
         close_requested: false,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::fixture::spawn_guard;
 use crate::transcript::{Event, Transcript};
+use crate::transport::child::ChildSpec;
 
 #[derive(Default)]
 struct Tape(Vec<Kind>);
@@ -67,7 +68,7 @@ fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -
             thread::spawn(move || serve(stream));
         }
     });
-    match start(&Start { url, child: None }, budget, &mut Silent) {
+    match start(&Start { url, child: None, ready: None }, budget, &mut Silent) {
         Ok(connection) => connection,
         Err(fault) => panic!("{}", fault.sentence()),
     }
@@ -361,7 +362,8 @@ fn nobody_who_listens_is_said_to_be_nobody() {
     let free = free_address().unwrap();
     let address = free.get();
     let budget = Budget { reply: Duration::from_millis(10), ..Budget::default() };
-    let start = start(&Start { url: format!("http://{address}/"), child: None }, &budget, &mut Silent);
+    let start =
+        start(&Start { url: format!("http://{address}/"), child: None, ready: None }, &budget, &mut Silent);
     let Err(fault) = start else { panic!("somebody listens at {address}") };
     let words = fault.sentence();
     assert!(words.contains("nothing listens"), "{words}");
@@ -446,5 +448,109 @@ fn a_body_that_is_cut_ends_what_is_written_and_is_answered() {
         (Framing::OpenChunks(3), "POST /x HTTP/1.0|Transfer-Encoding: chunked|3.bod.1.y.\n"),
     ] {
         assert_eq!(carried(shows, &[("body", elsewhere().framing(framing))]), [shown]);
+    }
+}
+
+/// A server whose queue is full has not refused a connection: it takes it once it has time.
+#[test]
+fn a_connection_that_nobody_has_taken_yet_has_not_failed() {
+    const COUNT: u32 = 30;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 1).unwrap();
+    let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
+    let Ok(mut connection) = start else { panic!("it listens") };
+    let mut tape = Tape::default();
+    for number in 1..=COUNT {
+        connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, Some(&Carriage::post().on(number)));
+    }
+    let all = Until::Frames(u64::from(COUNT));
+    let early = connection.pump(all, Duration::from_millis(50), &mut tape);
+    assert!(matches!(early, Pumped::Deadline(_)), "{early:?}");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || request(&mut stream).map(|body| stream.write_all(&reply(&body))));
+        }
+    });
+    assert_eq!(connection.pump(all, LONG, &mut tape), Pumped::Reached, "{:?}", tape.failures());
+    assert_eq!(tape.failures(), [""; 0]);
+}
+
+/// A server may serve a connection to its end before it takes the next.
+#[test]
+fn a_connection_that_nothing_is_asked_on_is_closed_before_another_is_used() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/rpc", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            while let Some(body) = request(&mut stream) {
+                stream.write_all(&reply(&body)).unwrap();
+            }
+        }
+    });
+    let start = start(&Start { url, child: None, ready: None }, &Budget::default(), &mut Silent);
+    let Ok(mut connection) = start else { panic!("it listens") };
+    let mut tape = Tape::default();
+    for (at, number) in [0, 0, 1, 2, 0].into_iter().enumerate() {
+        let how = Carriage::post().on(number);
+        connection.queue_step(at, format!("{at}\n").into_bytes(), Chunking::Whole, Some(&how));
+        let next = Until::Frames(at as u64 + 1);
+        assert_eq!(connection.pump(next, LONG, &mut tape), Pumped::Reached);
+    }
+    // One that says that it ends goes at once, whatever else is asked.
+    let last = Carriage { headers: vec!["Connection: close".to_owned()], ..Carriage::post() };
+    for number in 3..6 {
+        let how = last.clone().on(number);
+        connection.queue_step(5, b"5\n".to_vec(), Chunking::Whole, Some(&how));
+    }
+    assert_eq!(connection.pump(Until::Frames(8), LONG, &mut tape), Pumped::Reached);
+    let reused = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { reused: true, .. }));
+    assert_eq!(reused.count(), 1, "what goes on is used on");
+}
+
+/// What a server says of itself before it is ready counts for nothing.
+#[test]
+fn a_server_that_tells_when_it_is_ready_is_asked_nothing_before() {
+    const SERVER: &str = "
+import http.server, sys, threading
+class H(http.server.BaseHTTPRequestHandler):
+    asked = 0
+    def do_GET(self):
+        H.asked += 1
+        if H.asked == 3:
+            print('now', flush=True)
+            print('now', file=sys.stderr, flush=True)
+        self.answer(200 if H.asked > 3 else 503, b'')
+    def do_POST(self):
+        self.answer(200, b'%d' % H.asked)
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), H)
+if sys.argv[2] != 'get':
+    H.asked = 2
+    class Once:
+        path = ''
+    threading.Timer(0.2, lambda: H.do_GET(type('Fake', (), {'answer': lambda *_: None})())).start()
+server.serve_forever()
+";
+    for (told, asked) in [(["get", "/health"], "4"), (["stdout", "now"], "3"), (["stderr", "now"], "3")] {
+        let free = free_address().unwrap();
+        let (url, temp) = (format!("http://{}/", free.get()), tempfile::tempdir().unwrap());
+        let port = free.get().port().to_string();
+        let argv = ["python3", "-c", SERVER, &port, told[0]].map(Into::into).to_vec();
+        let child = ChildSpec::new(argv, temp.path().to_owned(), crate::transport::child::guardian::mark());
+        let ready = Ready::of(&told.map(str::to_owned));
+        let start = start(&Start { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
+        let mut connection = start.unwrap_or_else(|fault| panic!("{}", fault.sentence()));
+        let mut tape = Tape::default();
+        connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, None);
+        assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+        assert_eq!(tape.lines(), [format!("{asked}\n")], "{told:?}");
+        connection.finish(&mut tape);
     }
 }
