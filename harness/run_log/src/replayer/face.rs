@@ -72,7 +72,12 @@ impl Face for Replayer {
     }
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
-        (0..transcript.plan.sessions.len()).map(|at| told(&transcript.plan, at).map(Arc::new)).collect()
+        let told = |at| {
+            let mut told = told(&transcript.plan, at)?;
+            told.has_rerun = seen::has_rerun(transcript, at, &told);
+            Some(Arc::new(told))
+        };
+        (0..transcript.plan.sessions.len()).map(told).collect()
     }
 
     fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Arc<Told>>> {
@@ -190,6 +195,10 @@ fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str
         return (wrong.clause, vec![Allowed::answer(Way::Fail)], None);
     }
     let Some(first) = told.open.first() else {
+        if let Some(has_rerun) = told.has_rerun {
+            let way = Allowed::answer(Way::Ok).shows(if has_rerun { "true" } else { "false" });
+            return ("LOG-RERUN-ERROR", vec![way], Some("tool_error_rerun"));
+        }
         return ("LOG-VERDICT-OK", vec![Allowed::answer(Way::Ok)], None);
     };
     let either = || vec![Allowed::answer(Way::Ok), Allowed::answer(Way::Fail)];

@@ -74,6 +74,8 @@ pub struct Told {
     pub runs: Vec<Run>,
     /// Number of its lines.
     pub lines: usize,
+    /// A tool was run again that need not be; where there is one.
+    pub has_rerun: Option<bool>,
 }
 
 /// What may come next.

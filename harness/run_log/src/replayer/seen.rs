@@ -54,6 +54,12 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     Some(seen)
 }
 
+/// Whether a tool was run again that may be; `None` where the log has none, or nobody knows.
+pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option<bool> {
+    let optional = told.runs.iter().find(|run| run.need == Need::May)?;
+    Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
+}
+
 /// Holds what was run again against what the log tells.
 pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
     let Some(Seen { executions: seen, unread }) = seen(transcript, session) else { return Vec::new() };
