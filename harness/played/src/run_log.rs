@@ -13,6 +13,8 @@ use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_run_log::{REPLAYER, RUNNER};
 
+pub mod properties;
+
 struct RunLog;
 
 /// The word for what the runner's selector starts drivers with.
