@@ -33,7 +33,7 @@ pub struct Wrong {
 pub struct Open {
     /// The clause.
     pub clause: &'static str,
-    /// The choice, and the value that a verdict of OK shows, and FAIL; empty where a verdict does not tell.
+    /// The choice, and the values that a verdict of OK shows, and FAIL, with `|` between several.
     pub choice: Option<(&'static str, &'static str, &'static str)>,
 }
 
@@ -570,12 +570,12 @@ impl Replay {
             digest::of_state(&state)
         };
         let shown = match logged.to_ascii_lowercase() {
-            lower if lower == own => "as_written",
-            lower if self.sizes_differ && lower == corrected() => "correct",
+            lower if lower == own => ("as_written", "correct|fail"),
+            lower if self.sizes_differ && lower == corrected() => ("correct", "as_written|fail"),
             _ => return wrong(clause, format!("the state has the digest {own}")),
         };
         if self.sizes_differ {
-            self.open("LOG-PATCH-SIZE", Some(("size_bytes_wrong", shown, "")));
+            self.open("LOG-PATCH-SIZE", Some(("size_bytes_wrong", shown.0, shown.1)));
         }
         if logged.bytes().any(|byte| byte.is_ascii_uppercase()) {
             let is_upper = !logged.bytes().any(|byte| byte.is_ascii_lowercase());

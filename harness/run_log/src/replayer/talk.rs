@@ -234,11 +234,7 @@ pub fn redigest(lines: &mut [Json]) {
     for line in lines {
         let Some(payload) = line.get_mut("payload") else { continue };
         for item in payload.get("tx_patch").and_then(Json::as_array).unwrap_or_default() {
-            let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
-            let slot = path.and_then(|slot| slot.parse().ok()).and_then(|at: usize| state.0.get_mut(at));
-            if let Some(slot) = slot {
-                *slot = item.get("value").and_then(|value| Artifact::read(value).ok());
-            }
+            state.follow(item);
         }
         if payload.get("state_digest").is_some() {
             payload.set("state_digest", digest::of_state(&state));
@@ -320,7 +316,6 @@ impl Talk {
                 ("peer".to_owned(), path(&toolhost)),
             ]),
             env,
-            folder: Some(path(&folder)),
             ..Session::default()
         });
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
@@ -340,7 +335,142 @@ impl Talk {
     }
 }
 
-/// Plans with fewer lines in their logs: a step goes with all of its lines, and what follows is counted anew.
-pub fn variants(_plan: &Plan) -> Vec<Plan> {
-    Vec::new()
+/// Plans with a smaller log in the session of a step: without one of its selections and all that belongs to it, or without one
+/// other event. What was right before, steps, digests and outputs, is right again; what was damaged stays so.
+pub fn variants(plan: &Plan, step: usize) -> Vec<Plan> {
+    let Some(session) = plan.steps.get(step).map(|step| step.session) else { return Vec::new() };
+    let name = log_of(session);
+    let Some((at, content)) = plan.fixtures.iter().enumerate().find_map(|(at, fixture)| match fixture {
+        Fixture::File { name: own, content, .. } if *own == name => Some((at, content)),
+        _ => None,
+    }) else {
+        return Vec::new();
+    };
+    let text =
+        content.expand(&Vars::new()).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let event = |line: &str| {
+        let value = line.parse::<Json>().ok();
+        value.as_ref().and_then(|value| value.get("event")).and_then(Json::as_str).map(str::to_owned)
+    };
+    let is_head = |line: &&str| matches!(event(line).as_deref(), Some("selector_chosen" | "run_finished"));
+    let heads: Vec<usize> = (0..lines.len()).filter(|at| is_head(&lines[*at])).collect();
+    let selections = heads.windows(2).map(|pair| (pair[0], pair[1], 1));
+    let known = ["run_started", "selector_chosen", "inputs_patched", "tool_ok", "tool_error", "run_finished"];
+    let others =
+        (0..lines.len()).filter(|at| event(lines[*at]).is_some_and(|own| !known.contains(&own.as_str())));
+    let smaller = |(from, to, steps): (usize, usize, u64)| {
+        let kept: Vec<&str> = lines[..from].iter().chain(&lines[to..]).copied().collect();
+        let mut plan = plan.clone();
+        if let Fixture::File { content, .. } = &mut plan.fixtures[at] {
+            *content = Payload::text(mended(&lines, &kept, from, steps));
+        }
+        plan
+    };
+    selections.chain(others.map(|at| (at, at + 1, 0))).map(smaller).collect()
+}
+
+/// The lines that are `kept` of a log, counted anew from the line `from` on, with what was right in `all` made right.
+fn mended(all: &[&str], kept: &[&str], from: usize, steps: u64) -> String {
+    let is_right = |(value, own): &(Json, [Option<Json>; 2])| {
+        ["state_digest", "output_json"].map(|name| {
+            let told = value.get("payload").and_then(|payload| payload.get(name));
+            let own = &own[usize::from(name == "output_json")];
+            own.is_some() && told == own.as_ref()
+        })
+    };
+    let was_right: BTreeMap<&str, [bool; 2]> = all
+        .iter()
+        .zip(followed(all.iter().copied()))
+        .filter_map(|(line, it)| Some((*line, is_right(&it?))))
+        .collect();
+    let mut text = String::new();
+    for (at, (line, followed)) in kept.iter().zip(followed(kept.iter().copied())).enumerate() {
+        let Some((mut value, own)) = followed else {
+            text.push_str(line);
+            continue;
+        };
+        let before = value.clone();
+        for pointer in ["/step", "/payload/steps"] {
+            if let Some(number) = value.pointer_mut(pointer).filter(|_| at >= from)
+                && let Some(counted) = number.as_u64()
+            {
+                *number = counted.saturating_sub(steps).into();
+            }
+        }
+        let right = was_right.get(line).copied().unwrap_or_default();
+        for ((name, own), is_right) in ["state_digest", "output_json"].into_iter().zip(own).zip(right) {
+            if let (Some(own), true, Some(payload)) = (own, is_right, value.get_mut("payload")) {
+                payload.set(name, own);
+            }
+        }
+        // What need not change stays as it was written.
+        text.push_str(&if value == before { (*line).to_owned() } else { value.to_text() + "\n" });
+    }
+    text
+}
+
+/// What each line says, with the digest and the output that it should have by the lines before; nothing of a line that is no
+/// JSON.
+fn followed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Option<(Json, [Option<Json>; 2])>> {
+    let (mut inputs, mut state) = (Json::Object(Vec::new()), State::default());
+    let follow = |line: &str| {
+        let value: Json = line.parse().ok()?;
+        let payload = value.get("payload")?;
+        let mut output = None;
+        if let Some(begun) = payload.get("inputs").filter(|_| payload.get("goal_id").is_some()) {
+            inputs = begun.clone();
+            state = payload.get("state").and_then(|state| State::read(state).ok()).unwrap_or_default();
+        }
+        for (name, value) in payload.get("patch").and_then(Json::as_object).unwrap_or_default() {
+            inputs.set(name, value.clone());
+        }
+        if payload.get("output_json").is_some()
+            && let Ran::Done(own, _) = tools::run(tools::DO, &inputs, &state)
+        {
+            output = Some(Json::from(own));
+        }
+        for item in payload.get("tx_patch").and_then(Json::as_array).unwrap_or_default() {
+            state.follow(item);
+        }
+        let digest = payload.get("state_digest").map(|_| digest::of_state(&state).into());
+        Some((value, [digest, output]))
+    };
+    lines.map(follow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model;
+    use super::*;
+
+    #[test]
+    fn a_smaller_log_is_damaged_as_before_and_nowhere_else() {
+        let mut run = Maker::new(header(), start());
+        for pick in [Pick::default()].iter().chain(&usual()) {
+            run.pick(pick);
+        }
+        let right = text(&run.finish("noop"));
+        let wrong = right.replacen("\"steps\":6", "\"steps\":9", 1);
+        let found = |log: &str| model::read(log.as_bytes(), true).wrong.map(|wrong| wrong.clause);
+        assert_eq!((found(&right), found(&wrong)), (None, Some("LOG-EVENT-STEPS")));
+        for log in [&right, &wrong] {
+            let mut talk = Talk::default();
+            talk.give("LOG-VERDICT-OK", Payload::text(log.as_str()), Giving::default());
+            let plan = talk.plan();
+            let step = plan.steps.iter().position(|step| step.session == 1).unwrap();
+            let smaller = variants(&plan, step);
+            assert_eq!(smaller.len(), 6);
+            for plan in smaller {
+                let Some(Fixture::File { content, .. }) =
+                    plan.fixtures.iter().find(|fixture| fixture.name() == log_of(1))
+                else {
+                    panic!("the log is gone");
+                };
+                let smaller = String::from_utf8(content.expand(&Vars::new()).unwrap()).unwrap();
+                assert!(smaller.len() < log.len());
+                assert_eq!(found(&smaller), found(log), "{smaller}");
+            }
+        }
+    }
 }
