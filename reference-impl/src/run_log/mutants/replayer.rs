@@ -1,9 +1,8 @@
 //! Mutants of the replayer.
 
-use std::cell::Cell;
-
+use super::memory::{Forgetful, Lingering};
 use super::wire::{
-    Members, Memory, Rewired, Rewrite, members, merged_by, merged_deep, put, take, without_nulls,
+    Members, Memory, Rewired, Rewrite, changed, members, merged_by, merged_deep, put, take, without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
 use crate::machine::{Action, Machine};
@@ -83,22 +82,6 @@ const fn around(
     Mutant::new(id, clauses, fault, Seam::Carrier(what))
 }
 
-/// Forgets the state when a tool fails.
-#[derive(Debug, Default)]
-struct Forgetful(Cell<bool>);
-
-impl Rules for Forgetful {
-    fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-        let event = Right.event(line, reading)?;
-        self.0.set(self.0.get() || matches!(event, Event::ToolError { .. }));
-        Ok(event)
-    }
-
-    fn request(&self, rerun: &Rerun) -> Vec<u8> {
-        if self.0.get() { request(&rerun.input, &State::default()) } else { Right.request(rerun) }
-    }
-}
-
 /// All mutants.
 pub const MUTANTS: &[Mutant] = &[
     around(
@@ -120,6 +103,23 @@ pub const MUTANTS: &[Mutant] = &[
         "A failed tool empties the state.",
         |_, rules| {
             *rules = Box::new(Forgetful::default());
+        },
+    ),
+    parts("replay-goes-on", &["LOG-RERUN-STOPS"], "A failure is told at the end.", |_, rules| {
+        *rules = Box::new(Lingering::default());
+    }),
+    reads(
+        "replay-fills-run-ids",
+        &["LOG-LINE-JSON"],
+        "A line without run_id belongs to the run of the line before.",
+        |memory, line| {
+            let before = Value::parse(&memory.last, 128, &Policy::default()).ok();
+            match before.as_ref().and_then(|before| before.get("run_id")) {
+                Some(run) if !has(&line, b"\"run_id\"") => {
+                    changed(line, "", |whole, _| put(whole, "run_id", run.clone()))
+                }
+                _ => vec![line],
+            }
         },
     ),
     decides!("replay-needs-no-start", "LOG-ORDER-LINES", "A log may lack its run_started.", {

@@ -66,6 +66,7 @@ fn logs() -> Vec<Vec<u8>> {
         one_step("AID.A", "tool_ok", &OK.replace("\"tx_patch\":[],", "")),
         EXAMPLE.replace('\n', "\r\n"),
         without(0),
+        edit(&format!("{{\"run_id\":\"{id}\",\"event\":\"tool_ok\""), "{\"event\":\"tool_ok\""),
         once("\"state_digest\":\"4", "\"state_digest\":\"5"),
         edit("\"sid\":\"SID0001\"", "\"sid\":\"SID1\""),
         edit("\"output_json\":\"{}\"", "\"output_json\":\"{\""),
