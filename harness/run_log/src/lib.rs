@@ -105,6 +105,19 @@ impl Boundary for RunLog {
         replayer::talk::variants(plan, step)
     }
 
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "run_log/replayer/sizes/many-steps",
+                "its mutant would hold the whole log, which --slow alone shows",
+            ),
+            (
+                "run_log/replayer/rerun/hang-by-default",
+                "the same with a bound of 1 s notices its mutant sooner",
+            ),
+        ]
+    }
+
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("accepts all", "echo 'REPLAY_STRICT OK'"),

@@ -264,6 +264,10 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
     let mut findings = Vec::new();
     for (asked, part, answer) in heard.answers() {
         let (Message::Fail(reason, _), Some(wrong)) = (answer.message, &part.extra.wrong) else { continue };
+        // What is left open may be why.
+        if !part.extra.open.is_empty() {
+            continue;
+        }
         let least = first_damaged(&trace.transcript.plan, heard.session, wrong.line);
         let mut numbers = reason.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
         if !numbers.any(|number: usize| (least..=part.extra.lines + 1).contains(&number)) {

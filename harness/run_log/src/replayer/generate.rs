@@ -94,3 +94,27 @@ pub fn conversation(rng: &mut Rng) -> Plan {
     }
     talk.plan()
 }
+
+#[cfg(test)]
+mod tests {
+    use include_dir::{Dir, include_dir};
+    use peerproof_engine::schema::Schemas;
+
+    use super::super::model;
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_is_right() {
+        static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/schemas");
+        let schemas = Schemas::load_dir(&FILES).unwrap();
+        for seed in 0..200 {
+            let lines = log(&mut Rng::new(seed));
+            let text = text(&lines);
+            let told = model::read(text.as_bytes(), true);
+            assert_eq!((told.wrong, told.open), (None, Vec::new()), "{text}");
+            for line in &lines {
+                assert!(schemas.validate("line", line).unwrap().is_empty(), "{}", line.to_text());
+            }
+        }
+    }
+}
