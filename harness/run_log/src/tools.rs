@@ -209,3 +209,45 @@ fn amiss(word: &str) -> Vec<ActorStep> {
         _ => says("this is no JSON\n"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::payload::Vars;
+
+    use super::*;
+
+    /// What a toolhost that was started so says to requests, and whether it exits behind the last.
+    fn says(argv: &[&str], requests: &[&str]) -> (Vec<Json>, bool) {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let mut host = Toolhost::new(&argv);
+        let (mut replies, mut exits) = (Vec::new(), false);
+        for step in requests.iter().flat_map(|request| host.answer(request.as_bytes())) {
+            match step {
+                ActorStep::Stdout(payload) => {
+                    let text = String::from_utf8(payload.expand(&Vars::new()).unwrap()).unwrap();
+                    replies.push(text.parse().unwrap());
+                }
+                ActorStep::Exit(_) => exits = true,
+                _ => {}
+            }
+        }
+        (replies, exits)
+    }
+
+    #[test]
+    fn one_process_is_one_tool_or_keeps_its_state() {
+        let set = r#"{"aid":"A.DO.v1","input_json":"{\"do\":{\"set\":{\"3\":{\"type\":\"t\",\"provenance\":\"p\",\"content_json\":\"1\",\"size_bytes\":1}}}}"}"#;
+        let remove =
+            r#"{"aid":"A.DO.v1","input_json":"{\"do\":{\"remove\":[3]}}","ds_state":{"delta":true}}"#;
+        let (replies, exits) = says(&["--run", "default", "A.DO.v1"], &[set]);
+        assert!(exits && replies[0].pointer("/ds_state/slots/3/type").is_some());
+        assert_eq!(replies[0].pointer("/ds_state/delta"), None);
+        let (replies, exits) = says(&["--serve", "default"], &[set, remove, "no JSON", remove]);
+        assert!(!exits && replies.len() == 4);
+        assert!(replies[0].pointer("/ds_state/slots/3/type").is_some());
+        assert_eq!(replies[1].pointer("/ds_state/removed_slots").map(Json::to_text), Some("[3]".to_owned()));
+        assert_eq!(replies[2].get("ok"), Some(&false.into()));
+        assert_eq!(replies[3].pointer("/ds_state/removed_slots").map(Json::to_text), Some("[]".to_owned()));
+        assert_ne!(replies[1].get("output_json"), replies[3].get("output_json"));
+    }
+}
