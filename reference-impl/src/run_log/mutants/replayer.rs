@@ -82,6 +82,9 @@ const fn around(
     Mutant::new(id, clauses, fault, Seam::Carrier(what))
 }
 
+/// What starts a program twice with the same input, for a shell.
+const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
+
 /// All mutants.
 pub const MUTANTS: &[Mutant] = &[
     around(
@@ -483,7 +486,10 @@ pub const MUTANTS: &[Mutant] = &[
         }
     }),
     asks("replay-runs-twice", &["LOG-RERUN-ONCE"], "A tool is run twice.", |action| match action {
-        Action::Spawn { .. } => vec![action.clone(), Action::Kill, action],
+        Action::Spawn { argv, stdin } => {
+            let own = ["sh", "-c", TWICE, "sh"].map(str::to_owned);
+            vec![Action::Spawn { argv: own.into_iter().chain(argv).collect(), stdin }]
+        }
         other => vec![other],
     }),
     decides!("replay-runs-without-input", "LOG-RERUN-INPUT", "A tool is run again with no input.", {
