@@ -135,7 +135,7 @@ pub fn run_around(fault: Around, correct: &[String], variables: &[(String, Strin
     let done = match fault {
         Around::StartsPolicy => {
             let policy = variables.iter().find(|(name, _)| name == "MACHINA_POLICY_CMD");
-            let _ = policy.map(|(_, command)| run(&[command.clone()]));
+            let _ = policy.map(|(_, command)| run(std::slice::from_ref(command)));
             run(correct)
         }
         Around::ChangesLog => run(correct).inspect(|_| {
