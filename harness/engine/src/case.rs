@@ -4,7 +4,7 @@
 //! key, a row that means nothing and an id that comes twice are load errors that name file and id. What a step says
 //! is the boundary's business; it gives the type of its steps and makes checks of the rows.
 //!
-//! A row with `each` stands for one case for each of its entries, whose words are filled into any text. With
+//! A row with `each` stands for one case for each of its entries, whose words are filled into any text and any key. With
 //! `together = true` it stays one case, and only the steps that hold such a word are there once for each entry.
 //!
 //! | `each` | words, besides `$INDEX` |
@@ -261,14 +261,21 @@ fn spread_step(step: &Value, entries: &[Words]) -> Vec<Value> {
     steps
 }
 
+fn filled(text: &str, words: &Words) -> String {
+    let word = |name: &str, rest| Ok(words.get(name).map(|word| (word.clone(), rest)));
+    fill_in(text, &word).unwrap_or_default()
+}
+
 fn fill_in_words(value: &mut Value, words: &Words) {
     match value {
-        Value::String(text) => {
-            let word = |name: &str, rest| Ok(words.get(name).map(|word| (word.clone(), rest)));
-            *text = fill_in(text, &word).unwrap_or_default();
-        }
+        Value::String(text) => *text = filled(text, words),
         Value::Array(items) => items.iter_mut().for_each(|item| fill_in_words(item, words)),
-        Value::Table(table) => table.iter_mut().for_each(|(_, item)| fill_in_words(item, words)),
+        Value::Table(table) => {
+            for (key, mut item) in std::mem::take(table) {
+                fill_in_words(&mut item, words);
+                table.insert(filled(&key, words), item);
+            }
+        }
         _ => {}
     }
 }

@@ -15,6 +15,7 @@
 //! - `LOG-WRITE`: what a runner writes.
 //! - `LOG-RUN`: what a runner asks, starts and ends.
 
+mod memory;
 pub mod replayer;
 pub mod runner;
 mod wire;

@@ -1,0 +1,8 @@
+//! Replayers: consumers, which are given a log and a toolhost.
+
+pub mod cases;
+pub mod face;
+pub mod generate;
+pub mod model;
+pub mod seen;
+pub mod talk;

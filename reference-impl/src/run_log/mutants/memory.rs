@@ -1,0 +1,40 @@
+//! Replayers that remember what they should not.
+
+use std::cell::Cell;
+
+use crate::run_log::event::{Event, Reading};
+use crate::run_log::line::Line;
+use crate::run_log::state::{State, request};
+use crate::run_log::tool::Outcome;
+use crate::run_log::{Expected, Rerun, Right, Rules};
+
+/// Forgets the state when a tool fails.
+#[derive(Debug, Default)]
+pub(super) struct Forgetful(Cell<bool>);
+
+impl Rules for Forgetful {
+    fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+        let event = Right.event(line, reading)?;
+        self.0.set(self.0.get() || matches!(event, Event::ToolError { .. }));
+        Ok(event)
+    }
+
+    fn request(&self, rerun: &Rerun) -> Vec<u8> {
+        if self.0.get() { request(&rerun.input, &State::default()) } else { Right.request(rerun) }
+    }
+}
+
+/// Goes on behind a tool that tells something else, and refuses the log at its end.
+#[derive(Debug, Default)]
+pub(super) struct Lingering(Cell<bool>);
+
+impl Rules for Lingering {
+    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+        self.0.set(self.0.get() || Right.reran(rerun, outcome, reading).is_err());
+        Ok(())
+    }
+
+    fn end(&self, expected: &Expected) -> Result<(), String> {
+        if self.0.get() { Err("a tool told something else".to_owned()) } else { Right.end(expected) }
+    }
+}
