@@ -17,7 +17,7 @@ use crate::payload::{Payload, Vars};
 use crate::transport::child::shim::Limits;
 
 pub use beside::{Effect, Placing};
-pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, Reply, ReplyFault, Resource, Sight};
+pub use fixture::{ActorStep, Fixture, Manner, PathKind, REFUSED_STATUS, ReplyFault, Resource, Sight};
 
 /// An experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ pub enum Effect {
         /// Which of its starts, counted from 0.
         start: usize,
     },
-    /// An actor has taken a request of an [`ActorStep::Answer`](crate::plan::ActorStep::Answer).
+    /// An actor has taken a request of those that it takes one after the other.
     Takes {
         /// Fixture.
         actor: String,

@@ -189,14 +189,6 @@ pub enum ActorStep {
         /// How much, in the unit of the resource.
         amount: u64,
     },
-    /// Take requests, one JSON object each, and do for each what `replies` has next, counted over all starts of the actor; the
-    /// last goes on. Where an argument is `stream` it takes all that come, else one.
-    Answer {
-        /// The argument.
-        stream: String,
-        /// What is done for the first request, the second, and so on.
-        replies: Vec<Reply>,
-    },
     /// Write this text to standard output, with what the JSON file that its last argument names holds:
     /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` is the first item of a list that has this member.
     Quote(String),
@@ -206,31 +198,6 @@ pub enum ActorStep {
     Die(i32),
     /// End with this status.
     Exit(i32),
-}
-
-/// What an actor does for one request of an [`ActorStep::Answer`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
-    /// For one that is the only one of its process.
-    pub once: Vec<ActorStep>,
-    /// For one of a stream.
-    pub each: Vec<ActorStep>,
-}
-
-impl ActorStep {
-    /// A script with the steps within its steps, each behind the one that it is in: their places are their numbers.
-    pub fn flat(script: &[Self]) -> Vec<&Self> {
-        script.iter().flat_map(|step| std::iter::once(step).chain(step.within())).collect()
-    }
-
-    /// The steps within it.
-    pub fn within(&self) -> impl Iterator<Item = &Self> {
-        let replies = match self {
-            Self::Answer { replies, .. } => replies.as_slice(),
-            _ => &[],
-        };
-        replies.iter().flat_map(|reply| reply.once.iter().chain(&reply.each))
-    }
 }
 
 /// What an actor looks at.
