@@ -7,6 +7,7 @@ use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::counterpart::Counterpart;
 use crate::facts::Facts;
+use crate::fixture::actor::Program;
 use crate::finding::{CANARY_FAILED, Finding, Judgement};
 use crate::matrix::differences::Exchange;
 use crate::nearest::did_you_mean;
@@ -207,6 +208,12 @@ pub trait Boundary: Sync {
     /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
     /// where nobody does, or the script makes no sense.
     fn counterpart(&self, _plan: &Plan, _script: &serde_json::Value) -> Option<Box<dyn Counterpart>> {
+        None
+    }
+
+    /// The program of this name that answers what it is asked, as an actor converses
+    /// ([`ActorStep::Converse`](crate::plan::ActorStep::Converse)); `argv` is what it was started with.
+    fn program(&self, _name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
         None
     }
 

@@ -13,7 +13,10 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     use peerproof_engine::runner::probe;
     use peerproof_engine::transport::child::{guardian, shim};
 
-    if let Some(status) = peerproof_engine::fixture::actor::dispatch(args.iter().cloned()) {
+    let programs = |name: &str, argv: &[String]| {
+        table::all().into_iter().find_map(|boundary| boundary.program(name, argv))
+    };
+    if let Some(status) = peerproof_engine::fixture::actor::dispatch(args.iter().cloned(), &programs) {
         return Some(status);
     }
     if args.get(1).is_some_and(|first| first == shim::SHIM_ARGUMENT) {

@@ -2,17 +2,18 @@
 
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::played::Played;
-use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, toolhost};
+use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, toolhost};
 
 /// The reference peers of every boundary: one row each, in the order in which `check` without arguments goes through
 /// them.
-fn rows() -> [&'static dyn Played; 5] {
+fn rows() -> [&'static dyn Played; 6] {
     [
         toolhost::played(),
         json_rpc::played(),
         policy_driver::played(),
         envelope::played(),
         python_tool::played(),
+        run_log::played(),
     ]
 }
 

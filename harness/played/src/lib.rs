@@ -9,6 +9,7 @@ pub mod json_rpc;
 pub mod policy_driver;
 mod presented;
 pub mod python_tool;
+pub mod run_log;
 pub mod toolhost;
 
 pub use inside::inside;

@@ -154,6 +154,8 @@ pub enum ActorStep {
     ReadRequest,
     /// Read standard input to its end, and record it.
     ReadToEnd,
+    /// Answer requests until the input ends, each recorded, as the boundary's program of this name says.
+    Converse(String),
     /// Write to standard output.
     Stdout(Payload),
     /// Write to standard error.

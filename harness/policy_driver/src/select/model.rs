@@ -167,6 +167,7 @@ impl Run {
             | ActorStep::Stderr(_)
             | ActorStep::ReadRequest
             | ActorStep::ReadToEnd
+            | ActorStep::Converse(_)
             | ActorStep::Look(_)
             | ActorStep::IgnoreTerm => {}
         }

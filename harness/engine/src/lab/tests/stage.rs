@@ -62,5 +62,5 @@ fn plays_an_actor_where_it_is_started_as_one() {
     let Some(scenario) = args.next() else { return };
     let stdout = OpenOptions::new().write(true).open("/dev/fd/3").unwrap();
     rustix::stdio::dup2_stdout(stdout).unwrap();
-    std::process::exit(run_actor(Path::new(&scenario), &args.collect::<Vec<String>>()));
+    std::process::exit(run_actor(Path::new(&scenario), &args.collect::<Vec<String>>(), &|_, _| None));
 }

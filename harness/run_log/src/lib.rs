@@ -1,0 +1,114 @@
+//! The run_log boundary: runners, which write the log of a run, and replayers, which say whether a log can have happened so.
+
+use std::sync::OnceLock;
+
+use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::fixture::actor::Program;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::Transcript;
+
+pub mod config;
+pub mod digest;
+pub mod replayer;
+pub mod runner;
+pub mod state;
+pub mod tools;
+
+/// The command of a replayer.
+pub const REPLAYER: &str = "replayer";
+
+/// The command of a runner.
+pub const RUNNER: &str = "runner";
+
+/// The run_log boundary. Its data is loaded when it is asked for.
+struct RunLog {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static RUN_LOG: RunLog = RunLog { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &RUN_LOG
+}
+
+impl Boundary for RunLog {
+    fn name(&self) -> &'static str {
+        "run_log"
+    }
+
+    fn summary(&self) -> &'static str {
+        "writes the log of a run, or replays one and says whether it can have happened so"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/run_log/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks.get_or_init(|| [runner::checks(), replayer::cases::checks()].concat())
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![RUNNER]), (Side::Consumer, vec![REPLAYER])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        match argv.iter().any(|part| part.contains("{request}")) {
+            true => (RUNNER, Side::Provider),
+            false => (REPLAYER, Side::Consumer),
+        }
+    }
+
+    fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {
+        if name == config::COMMAND { self.main_command(argv).0 } else { name }.to_owned()
+    }
+
+    fn program(&self, name: &str, argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == tools::TOOLHOST).then(|| Box::new(tools::Toolhost::new(argv)) as Box<dyn Program>)
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match transcript.facts.side {
+            Side::Provider => runner::admit(transcript),
+            Side::Consumer => replayer::face::admit(transcript),
+        }
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        match transcript.facts.side {
+            Side::Provider => runner::judge(transcript),
+            Side::Consumer => replayer::face::judge(transcript),
+        }
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        match facts.side {
+            Side::Provider => runner::conversation(facts, rng),
+            Side::Consumer => replayer::generate::conversation(rng),
+        }
+    }
+
+    fn shrink_payload(&self, plan: &Plan, _step: usize) -> Vec<Plan> {
+        replayer::talk::variants(plan)
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("accepts all", "echo 'REPLAY_STRICT OK'"),
+            ("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+        ]
+    }
+}

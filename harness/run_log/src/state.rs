@@ -1,0 +1,148 @@
+//! DSState: eight slots with an artifact each, or none.
+
+use peerproof_engine::json::Json;
+
+/// Number of slots.
+pub const SLOTS: usize = 8;
+
+/// What a slot holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// `type`.
+    pub kind: String,
+    /// `provenance`.
+    pub provenance: String,
+    /// `content_json`, as it stands.
+    pub content_json: String,
+    /// `size_bytes`, as it stands.
+    pub size_bytes: u64,
+}
+
+/// A state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State(pub [Option<Artifact>; SLOTS]);
+
+impl Artifact {
+    /// One whose size is right.
+    pub fn new(kind: &str, provenance: &str, content_json: &str) -> Self {
+        let (kind, provenance) = (kind.to_owned(), provenance.to_owned());
+        Self {
+            kind,
+            provenance,
+            size_bytes: content_json.len() as u64,
+            content_json: content_json.to_owned(),
+        }
+    }
+
+    /// Reads one with all four members.
+    ///
+    /// # Errors
+    /// One phrase: a member is absent or of another type.
+    pub fn read(value: &Json) -> Result<Self, &'static str> {
+        let text = |name: &str| value.get(name).and_then(Json::as_str).map(str::to_owned);
+        Ok(Self {
+            kind: text("type").ok_or("`type` of an artifact is no string")?,
+            provenance: text("provenance").ok_or("`provenance` of an artifact is no string")?,
+            content_json: text("content_json").ok_or("`content_json` of an artifact is no string")?,
+            size_bytes: value
+                .get("size_bytes")
+                .and_then(Json::as_u64)
+                .ok_or("`size_bytes` of an artifact is no integer of at least 0")?,
+        })
+    }
+
+    /// Whether `size_bytes` is the length of `content_json`.
+    pub fn has_right_size(&self) -> bool {
+        self.size_bytes == self.content_json.len() as u64
+    }
+
+    /// The artifact as JSON.
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("type", Json::from(self.kind.as_str())),
+            ("provenance", self.provenance.as_str().into()),
+            ("content_json", self.content_json.as_str().into()),
+            ("size_bytes", self.size_bytes.into()),
+        ])
+    }
+}
+
+impl State {
+    /// Reads a full state.
+    ///
+    /// # Errors
+    /// One phrase: it is malformed, or a delta.
+    pub fn read(value: &Json) -> Result<Self, &'static str> {
+        let mut state = Self::default();
+        match value.get("delta") {
+            None | Some(Json::Bool(false)) => state.change(value).map(|()| state),
+            _ => Err("a delta in the place of a full state"),
+        }
+    }
+
+    /// Takes a full state or a delta. What is malformed changes nothing.
+    ///
+    /// # Errors
+    /// One phrase: it is malformed.
+    pub fn change(&mut self, value: &Json) -> Result<(), &'static str> {
+        value.as_object().ok_or("a state is no object")?;
+        let is_delta = value.get("delta").and_then(Json::as_bool) == Some(true);
+        let mut next = if is_delta { self.clone() } else { Self::default() };
+        let slots = match value.get("slots") {
+            None => &[],
+            Some(slots) => slots.as_object().ok_or("`slots` is no object")?,
+        };
+        for (slot, artifact) in slots {
+            let place =
+                slot.parse().ok().filter(|_| slot.len() == 1).and_then(|at: usize| next.0.get_mut(at));
+            *place.ok_or("a slot is none of 0 to 7")? = Some(Artifact::read(artifact)?);
+        }
+        for slot in value.get("removed_slots").and_then(Json::as_array).unwrap_or_default() {
+            let place = slot.as_u64().and_then(|slot| next.0.get_mut(usize::try_from(slot).ok()?));
+            *place.ok_or("a removed slot is none of 0 to 7")? = None;
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// The full state as JSON.
+    pub fn to_json(&self) -> Json {
+        Json::object([("slots", Json::object(self.used()))])
+    }
+
+    /// What leads from `before` to here, as JSON.
+    pub fn delta_from(&self, before: &Self) -> Json {
+        let is_new = |slot: &String| slot.parse().ok().is_some_and(|at: usize| self.0[at] != before.0[at]);
+        let set = self.used().filter(|(slot, _)| is_new(slot));
+        let gone = (0..SLOTS).filter(|at| self.0[*at].is_none() && before.0[*at].is_some());
+        Json::object([
+            ("delta", true.into()),
+            ("slots", Json::object(set)),
+            ("removed_slots", Json::array(gone)),
+        ])
+    }
+
+    /// The smallest `tx_patch` that leads from `before` to here.
+    pub fn patch_from(&self, before: &Self) -> Json {
+        let changed = (0..SLOTS).filter(|at| self.0[*at] != before.0[*at]);
+        Json::Array(
+            changed
+                .map(|at| {
+                    let path = Json::from(format!("/slots/{at}"));
+                    match (&before.0[at], &self.0[at]) {
+                        (_, None) => Json::object([("op", Json::from("remove")), ("path", path)]),
+                        (before, Some(held)) => {
+                            let op = if before.is_none() { "add" } else { "replace" };
+                            Json::object([("op", op.into()), ("path", path), ("value", held.to_json())])
+                        }
+                    }
+                })
+                .collect(),
+        )
+    }
+
+    fn used(&self) -> impl Iterator<Item = (String, Json)> {
+        let used = self.0.iter().enumerate();
+        used.filter_map(|(slot, held)| Some((slot.to_string(), held.as_ref()?.to_json())))
+    }
+}

@@ -1,0 +1,205 @@
+//! The toolhost that the harness plays: tools that depend on their input and their state alone, in any process at any time.
+//!
+//! A tool does what the member `do` of its input says: `{"output": TEXT, "set": {SLOT: Artifact}, "remove": [SLOT]}`, each of
+//! it optional; without `output` it tells its input and the digest of its state. The last word of an aid before its version
+//! says how it misbehaves, if it does: `AID.PEERPROOF.CRASH.v1`.
+
+use peerproof_engine::fixture::actor::Program;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::ActorStep;
+
+use super::digest;
+use super::state::State;
+
+/// The program's name.
+pub const TOOLHOST: &str = "run_log/toolhost";
+
+/// How long a tool that hangs does so, ms; no actor lives longer.
+const HANG_MS: u64 = 60_000;
+
+/// A tool that does what it is told.
+pub const DO: &str = "AID.PEERPROOF.DO.v1";
+
+/// What one execution comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ran {
+    /// A success: the text of the output, and the state behind it.
+    Done(String, State),
+    /// A failure that the toolhost tells, in these words.
+    Failed(String),
+    /// Anything else, by the word of the tool.
+    Amiss(String),
+}
+
+/// The word of an aid that says how its tool behaves.
+pub fn word(aid: &str) -> &str {
+    aid.rsplit('.').nth(1).unwrap_or_default()
+}
+
+/// What is left open of a success: it has an `error` as well, or the toolhost exits with another status than 0.
+pub fn is_doubtful(aid: &str) -> bool {
+    matches!(word(aid), "DOUBT" | "LATE")
+}
+
+/// Runs a tool.
+pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
+    let told = input.get("do");
+    let get = |name: &str| told.and_then(|told| told.get(name));
+    let mut next = state.clone();
+    let set = get("set").cloned().unwrap_or_else(|| Json::Object(Vec::new()));
+    let remove = get("remove").cloned().unwrap_or_else(|| Json::Array(Vec::new()));
+    let change = Json::object([("delta", true.into()), ("slots", set), ("removed_slots", remove)]);
+    if let Err(why) = next.change(&change) {
+        return Ran::Failed(why.to_owned());
+    }
+    let output = match get("output").and_then(Json::as_str) {
+        Some(text) => text.to_owned(),
+        None => {
+            let state = Json::from(digest::of_state(state));
+            Json::object([("input", input.clone()), ("state", state)]).to_text()
+        }
+    };
+    match word(aid) {
+        "FAIL" => Ran::Failed("it fails whenever it is run".to_owned()),
+        "OTHER" => Ran::Done("{\"other\":true}".to_owned(), next),
+        "MOVES" => {
+            let last = next.0.len() - 1;
+            next.0[last] = Some(super::state::Artifact::new("text", "tool", "\"moved\""));
+            Ran::Done(output, next)
+        }
+        word @ ("CRASH" | "EXIT" | "HANG" | "GARBAGE" | "CUT" | "EMPTY" | "NOTOK" | "NOOUTPUT"
+        | "BADOUTPUT" | "BADSTATE" | "FLOOD") => Ran::Amiss(word.to_owned()),
+        _ => Ran::Done(output, next),
+    }
+}
+
+/// A running toolhost.
+pub struct Toolhost {
+    /// The tool of run mode.
+    aid: Option<String>,
+    state: State,
+}
+
+impl Toolhost {
+    /// One that was started with these arguments.
+    pub fn new(argv: &[String]) -> Self {
+        Self { aid: aid_of(argv).map(str::to_owned), state: State::default() }
+    }
+
+    /// What a request asks for: the aid, the input, and the state that the tool gets. The state is then that of the session.
+    ///
+    /// # Errors
+    /// One phrase: it is malformed.
+    pub fn asked(&mut self, request: &[u8]) -> Result<(String, Json, State), &'static str> {
+        let decode = |text: &[u8]| json::decode(json::trim(text), &DecodeLimits::default());
+        let request = decode(request).map_err(|_| "the request is no JSON")?.value;
+        let named = request.get("aid").and_then(Json::as_str).map(str::to_owned);
+        let aid = self.aid.clone().or(named).ok_or("the request has no aid")?;
+        let input = match request.get("input_json") {
+            None => Json::Object(Vec::new()),
+            Some(text) => {
+                let text = text.as_str().ok_or("`input_json` is no string")?;
+                let input = decode(text.as_bytes()).map_err(|_| "`input_json` is no JSON")?.value;
+                input.as_object().ok_or("`input_json` is no object")?;
+                input
+            }
+        };
+        if let Some(state) = request.get("ds_state") {
+            self.state.change(state)?;
+        }
+        Ok((aid, input, self.state.clone()))
+    }
+
+    /// Notes that a tool has left this state.
+    pub fn keep(&mut self, state: State) {
+        self.state = state;
+    }
+
+    fn reply(&self, ok: bool, status: &str, error: &str, output: Option<&str>, state: Json) -> Json {
+        let mut reply = Json::object([
+            ("ok", Json::from(ok)),
+            ("status", status.into()),
+            ("error", error.into()),
+            ("ds_state", state),
+        ]);
+        if let Some(output) = output {
+            reply.set("output_json", output);
+        }
+        reply
+    }
+
+    fn success(&mut self, aid: &str, output: &str, state: State) -> Vec<ActorStep> {
+        let told = if self.aid.is_some() { state.to_json() } else { state.delta_from(&self.state) };
+        self.state = state;
+        let error = if word(aid) == "DOUBT" { "not so sure" } else { "" };
+        let reply = self.reply(true, "OK", error, Some(output), told);
+        let mut steps = vec![line(&reply)];
+        steps.extend((word(aid) == "LATE").then_some(ActorStep::Exit(3)));
+        steps
+    }
+}
+
+impl Program for Toolhost {
+    fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
+        let failure = |host: &Self, error: &str| {
+            vec![line(&host.reply(
+                false,
+                "TOOL_ERROR",
+                error,
+                None,
+                Json::object([("slots", Json::Object(Vec::new())), ("delta", true.into())]),
+            ))]
+        };
+        let mut steps = match self.asked(request) {
+            Err(why) => failure(self, why),
+            Ok((aid, input, state)) => match run(&aid, &input, &state) {
+                Ran::Done(output, state) => self.success(&aid, &output, state),
+                Ran::Failed(error) => failure(self, &error),
+                Ran::Amiss(word) => amiss(&word),
+            },
+        };
+        if self.aid.is_some() {
+            steps.push(ActorStep::Exit(0));
+        }
+        steps
+    }
+}
+
+/// The tool of run mode.
+pub fn aid_of(argv: &[String]) -> Option<&str> {
+    let run = argv.iter().position(|word| word == "--run")?;
+    argv.get(run + 2).map(String::as_str)
+}
+
+fn line(reply: &Json) -> ActorStep {
+    ActorStep::Stdout(Payload::text(reply.to_text() + "\n"))
+}
+
+/// What a tool does that misbehaves.
+fn amiss(word: &str) -> Vec<ActorStep> {
+    let says = |text: &str| vec![ActorStep::Stdout(Payload::text(text))];
+    match word {
+        "CRASH" => vec![ActorStep::Die(6)],
+        "EXIT" => vec![ActorStep::Exit(3)],
+        "HANG" => vec![ActorStep::Sleep { ms: HANG_MS }],
+        "FLOOD" => {
+            vec![ActorStep::Flood { unit: "x".repeat(1 << 10), bytes_max: 4 << 20 }, ActorStep::Exit(0)]
+        }
+        "CUT" => {
+            [says(r#"{"ok":true,"status":"OK","error":"","output_js"#), vec![ActorStep::Exit(0)]].concat()
+        }
+        "EMPTY" => vec![ActorStep::Exit(0)],
+        "NOTOK" => says(
+            "{\"ok\":true,\"status\":\"TOOL_ERROR\",\"error\":\"no\",\"output_json\":\"{}\",\"ds_state\":{\"slots\":{}}}\n",
+        ),
+        "NOOUTPUT" => says("{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}\n"),
+        "BADOUTPUT" => says(
+            "{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"output_json\":\"{'\",\"ds_state\":{\"slots\":{}}}\n",
+        ),
+        "BADSTATE" => says(
+            "{\"ok\":true,\"status\":\"OK\",\"error\":\"\",\"output_json\":\"{}\",\"ds_state\":{\"slots\":{\"9\":{}}}}\n",
+        ),
+        _ => says("this is no JSON\n"),
+    }
+}
