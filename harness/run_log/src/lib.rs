@@ -109,6 +109,8 @@ impl Boundary for RunLog {
         &[
             ("accepts all", "echo 'REPLAY_STRICT OK'"),
             ("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+            ("writes an empty log", ": > '{log}'"),
+            ("writes a constant log", runner::CONSTANT),
         ]
     }
 }

@@ -65,7 +65,9 @@ pub fn read(text: &[u8]) -> Asked {
     }
     match request(&value) {
         Ok(Some((request, mode))) => match mode {
-            _ if request.goal_id.contains('|') => Asked::Open("goal_id_with_bar", "LOG-RUN-BAR", "accept", request),
+            _ if request.goal_id.contains('|') => {
+                Asked::Open("goal_id_with_bar", "LOG-RUN-BAR", "accept", request)
+            }
             Some(mode) if ![POLICY_ONLY, FALLBACK_ONLY].contains(&mode) => {
                 Asked::Open("control_mode_unknown", "LOG-RUN-MODE", "default", request)
             }

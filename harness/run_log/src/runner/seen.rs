@@ -95,36 +95,43 @@ impl Course {
             tools,
             has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
             log,
-            killed: ending.signalled && steps.iter().any(|step| step.session == session && is_kill(&step.act)),
+            killed: ending.signalled
+                && steps.iter().any(|step| step.session == session && is_kill(&step.act)),
             ending,
         })
     }
 }
 
+/// What was recorded of one start.
+struct Start<'a> {
+    pid: i32,
+    payload: Option<&'a [u8]>,
+    output: Option<Vec<u8>>,
+    exit: Option<Exit>,
+}
+
+fn last<'s, 'a>(starts: &'s mut [Start<'a>], pid: i32) -> Option<&'s mut Start<'a>> {
+    starts.iter_mut().rev().find(|start| start.pid == pid)
+}
+
 fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
-    struct Start<'a> {
-        pid: i32,
-        payload: Option<&'a [u8]>,
-        output: Option<Vec<u8>>,
-        exit: Option<Exit>,
-    }
     let mut starts: Vec<Start<'_>> = Vec::new();
+    let own = |actor: &str| actor == name;
     for event in &transcript.events {
-        let mut of = |actor: &str, which: i32| {
-            starts.iter_mut().rev().find(|start| actor == name && start.pid == which)
-        };
         match &event.kind {
-            Kind::ActorStarted { actor, pid, .. } if actor == name => {
+            Kind::ActorStarted { actor, pid, .. } if own(actor) => {
                 starts.push(Start { pid: *pid, payload: None, output: None, exit: None });
             }
-            Kind::ActorSaw { actor, pid, seen: Seen::Payload { bytes, .. } } => {
-                of(actor, *pid).into_iter().for_each(|start| start.payload = Some(&bytes.0));
+            Kind::ActorSaw { actor, pid, seen: Seen::Payload { bytes, .. } } if own(actor) => {
+                last(&mut starts, *pid).into_iter().for_each(|start| start.payload = Some(&bytes.0));
             }
-            Kind::ActorWrote { actor, pid, bytes, whole: true } => {
-                of(actor, *pid).into_iter().for_each(|start| start.output = bytes.expand(&Vars::new()).ok());
+            Kind::ActorWrote { actor, pid, bytes, whole: true } if own(actor) => {
+                last(&mut starts, *pid)
+                    .into_iter()
+                    .for_each(|start| start.output = bytes.expand(&Vars::new()).ok());
             }
-            Kind::ActorEnded { actor, pid, exit } => {
-                of(actor, *pid).into_iter().for_each(|start| start.exit = Some(*exit));
+            Kind::ActorEnded { actor, pid, exit } if own(actor) => {
+                last(&mut starts, *pid).into_iter().for_each(|start| start.exit = Some(*exit));
             }
             _ => {}
         }
