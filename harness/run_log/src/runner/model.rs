@@ -105,19 +105,20 @@ impl<'a> Walk<'a> {
 
     /// Goes through all of it.
     pub fn walk(&mut self) -> End {
-        let end = self.lines().unwrap_or(End::Due);
+        let end = self.lines();
+        let is_whole = end.is_some();
         self.wrong_inputs();
         let driven = self.course.drivers.len();
-        let spare = usize::from(self.course.killed);
         if self.request.mode != POLICY_ONLY && driven > 0 {
             let got = format!("{driven} starts of the driver");
             self.faults.add("LOG-RUN-DEFAULTS", "driver", "no driver but in POLICY_ONLY", got);
-        } else if driven > self.driven + spare && self.faults.0.is_empty() {
+        } else if driven > self.driven && is_whole {
             let got = format!("{driven} starts of the driver and {} selections", self.driven);
             self.faults.add("LOG-WRITE-EVENTS", "selection_missing", "a selection for each start", got);
         }
-        if self.course.tools.len() > self.picks + spare {
-            let got = format!("{} executions for {} selections", self.course.tools.len(), self.picks);
+        let begun = self.course.tools.len().max(self.course.run_starts);
+        if begun > self.picks && is_whole {
+            let got = format!("{begun} executions for {} of them", self.picks);
             self.faults.add("LOG-RUN-ONCE", "executions", "one execution for each PICK", got);
         }
         if self.course.killed && self.whole + 1 < driven {
@@ -125,7 +126,7 @@ impl<'a> Walk<'a> {
                 format!("the {} steps that had ended when the last driver was started", driven - 1);
             self.faults.add("LOG-WRITE-KEPT", "steps_missing", expected, format!("{} of them", self.whole));
         }
-        end
+        end.unwrap_or(End::Due)
     }
 
     fn next(&self) -> Option<&'a Entry> {
@@ -546,6 +547,8 @@ impl<'a> Walk<'a> {
         };
         let is_due = execution.is_some_and(|it| matches!(it.came, Came::Success(..)));
         if is_ok != success.is_some() || is_due && !is_ok {
+            let is_late = execution.is_some_and(|it| it.came == Came::Late);
+            let clause = if is_late { "LOG-RUN-TIME" } else { "LOG-RUN-OK" };
             let expected = if is_ok { "`tool_error`" } else { "`tool_ok`" };
             let got = format!("`{}` on line {line}: {}", event.event, quoted(Some(&event.payload)));
             self.faults.add(
