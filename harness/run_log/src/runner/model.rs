@@ -541,7 +541,7 @@ impl<'a> Walk<'a> {
         let is_ok = event.event == "tool_ok";
         let success = match came {
             Came::Success(output, state) => Some((output, state)).filter(|_| is_ok),
-            Came::Failure => None,
+            Came::Failure | Came::Late => None,
             Came::Either(success) if is_ok => success,
             Came::Either(_) => None,
         };
@@ -551,12 +551,7 @@ impl<'a> Walk<'a> {
             let clause = if is_late { "LOG-RUN-TIME" } else { "LOG-RUN-OK" };
             let expected = if is_ok { "`tool_error`" } else { "`tool_ok`" };
             let got = format!("`{}` on line {line}: {}", event.event, quoted(Some(&event.payload)));
-            self.faults.add(
-                "LOG-RUN-OK",
-                if is_ok { "failure_as_ok" } else { "success_as_error" },
-                expected,
-                got,
-            );
+            self.faults.add(clause, if is_ok { "failure_as_ok" } else { "success_as_error" }, expected, got);
             return None;
         }
         let is_own = event.payload.get("aid").and_then(Json::as_str) == Some(aid);

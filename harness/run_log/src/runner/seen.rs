@@ -36,6 +36,8 @@ pub enum Came {
     Success(String, State),
     /// A failure.
     Failure,
+    /// It takes longer than it may.
+    Late,
     /// Either: what it is where it is taken for a success.
     Either(Option<(String, State)>),
 }
@@ -58,8 +60,10 @@ pub struct Course {
     pub asked: Asked,
     /// Starts of the driver.
     pub drivers: Vec<Driver>,
-    /// How often the toolhost was started.
+    /// How often the toolhost was started, and how often for one execution.
     pub starts: usize,
+    /// See [`Course::starts`].
+    pub run_starts: usize,
     /// Executions of tools.
     pub tools: Vec<Execution>,
     /// The toolhost can be started.
@@ -87,11 +91,12 @@ impl Course {
         let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
         let steps = &transcript.plan.steps;
         let ending = Ending::of(transcript, session);
-        let (starts, tools) = tools(transcript, session, &names.toolhost);
+        let (starts, run_starts, tools) = tools(transcript, session, &names.toolhost);
         Some(Self {
             asked,
             drivers: drivers(transcript, &names.driver),
             starts,
+            run_starts,
             tools,
             has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
             log,
@@ -150,13 +155,13 @@ fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
     starts.into_iter().map(driver).collect()
 }
 
-/// How often the toolhost was started, and what it was asked.
-fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Execution>) {
+/// How often the toolhost was started, how often of it in run mode, and what it was asked.
+fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, usize, Vec<Execution>) {
     let plan = &transcript.plan;
     let timeout = plan.sessions.get(session).and_then(|it| it.env.get(TIMEOUT_VARIABLE));
     let timeout_ms = timeout.and_then(|seconds| seconds.parse().ok()).map_or(30_000, |it: u64| it * 1_000);
     let mut hosts: BTreeMap<i32, (Toolhost, bool)> = BTreeMap::new();
-    let (mut starts, mut all) = (0, Vec::new());
+    let (mut starts, mut run_starts, mut all) = (0, 0, Vec::new());
     let ended = |which: i32| {
         let is_end = |kind: &Kind| matches!(kind, Kind::ActorEnded { actor, pid, .. } if actor == name && *pid == which);
         transcript.events.iter().any(|event| is_end(&event.kind))
@@ -167,6 +172,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Exe
                 let is_run = argv.iter().any(|word| word == "--run");
                 hosts.insert(*pid, (Toolhost::new(argv), is_run));
                 starts += 1;
+                run_starts += usize::from(is_run);
             }
             Kind::ActorReceived { actor, bytes, pid: Some(pid) } if actor == name => {
                 let Some((host, is_run)) = hosts.get_mut(pid) else { continue };
@@ -189,7 +195,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Exe
             _ => {}
         }
     }
-    (starts, all)
+    (starts, run_starts, all)
 }
 
 /// What a toolhost's doing comes to.
@@ -205,7 +211,10 @@ fn came(steps: &[ActorStep], before: &State, is_run: bool, timeout_ms: u64) -> C
             _ => {}
         }
     }
-    if is_flood || sleeps_ms > timeout_ms * 2 {
+    if sleeps_ms > timeout_ms * 2 {
+        return Came::Late;
+    }
+    if is_flood {
         return Came::Failure;
     }
     if !is_run {
