@@ -56,13 +56,18 @@ pub fn split_without(mut args: Vec<String>) -> (Option<String>, Vec<String>) {
     }
 }
 
-/// Runs the correct peer behind a shell that has a fault: `peerproof peer`, then `words`, then `args`. Gives its exit status, 70
-/// where this program does not find itself.
-pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env: &[(String, String)]) -> i32 {
-    let Ok(program) = std::env::current_exe() else { return 70 };
+/// The command line of the correct peer: `peerproof peer`, then `words`, then `args`. `None` where this program does not find
+/// itself.
+pub fn correct(words: &[&str], args: Vec<String>) -> Option<Vec<String>> {
+    let program = std::env::current_exe().ok()?;
     let own = [program.to_string_lossy().into_owned(), "peer".to_owned()];
     let words = words.iter().map(|word| (*word).to_owned());
-    let correct: Vec<String> = own.into_iter().chain(words).chain(args).collect();
+    Some(own.into_iter().chain(words).chain(args).collect())
+}
+
+/// Runs the correct peer behind a shell that has a fault; see [`correct`]. Gives its exit status, 70 where there is none.
+pub fn run_with_fault(fault: ShellFault, words: &[&str], args: Vec<String>, env: &[(String, String)]) -> i32 {
+    let Some(correct) = correct(words, args) else { return 70 };
     io::faults::run_with_fault(fault, &correct, variable(env)("TMPDIR").map(Into::into))
 }
 

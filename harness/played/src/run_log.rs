@@ -6,12 +6,14 @@ use peerproof_reference::machine::Machine as Acting;
 use peerproof_reference::mutant::ShellFault;
 use peerproof_reference::run_log::mutants::{replayer, runner};
 
-use super::arguments::{refuse, run_with_fault, split_mutant};
+use super::arguments::{correct, refuse, run_with_fault, split_mutant};
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_run_log::{REPLAYER, RUNNER};
+
+pub mod properties;
 
 struct RunLog;
 
@@ -47,8 +49,15 @@ impl Played for RunLog {
             Some((word, rest)) if word == SHIM => io::policy_exec::run_policy_exec(rest),
             Some((word, _)) if word == REPLAYER => run(split_mutant(args, replayer::find), env, |mutant| {
                 let replayer = move |config| -> Box<dyn Acting> { mutant.machine(config) };
-                (mutant.shell_fault(), move |args: &[String]| {
-                    shell::run_run_log(args, env, &OWN_SHIM, &Peers { replayer: &replayer, ..Peers::CORRECT })
+                (mutant.shell_fault(), move |args: &[String]| match mutant.carrier_fault() {
+                    Some(fault) => {
+                        let correct = correct(&["run_log"], args.to_vec()).unwrap_or_default();
+                        shell::run_around(fault, &correct, env)
+                    }
+                    None => {
+                        let peers = Peers { replayer: &replayer, ..Peers::CORRECT };
+                        shell::run_run_log(args, env, &OWN_SHIM, &peers)
+                    }
                 })
             }),
             _ => run(split_mutant(args, runner::find), env, |mutant| {

@@ -101,8 +101,8 @@ impl Boundary for RunLog {
         }
     }
 
-    fn shrink_payload(&self, plan: &Plan, _step: usize) -> Vec<Plan> {
-        replayer::talk::variants(plan)
+    fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
+        replayer::talk::variants(plan, step)
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {

@@ -3,4 +3,6 @@
 pub mod cases;
 pub mod face;
 pub mod generate;
+pub mod model;
+pub mod seen;
 pub mod talk;

@@ -105,6 +105,15 @@ impl State {
         Ok(())
     }
 
+    /// Takes an item of a `tx_patch` for what it seems to say, whatever is wrong with it.
+    pub fn follow(&mut self, item: &Json) {
+        let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
+        let slot = path.and_then(|slot| slot.parse().ok()).and_then(|at: usize| self.0.get_mut(at));
+        if let Some(slot) = slot {
+            *slot = item.get("value").and_then(|value| Artifact::read(value).ok());
+        }
+    }
+
     /// The full state as JSON.
     pub fn to_json(&self) -> Json {
         Json::object([("slots", Json::object(self.used()))])

@@ -19,6 +19,9 @@ pub const TOOLHOST: &str = "run_log/toolhost";
 /// How long a tool that hangs does so, ms; no actor lives longer.
 const HANG_MS: u64 = 60_000;
 
+/// How long a slow tool takes, ms: time to look at whoever waits for it.
+const SLOW_MS: u64 = 1_500;
+
 /// A tool that does what it is told.
 pub const DO: &str = "AID.PEERPROOF.DO.v1";
 
@@ -147,6 +150,9 @@ impl Toolhost {
         let error = if word(aid) == "DOUBT" { "not so sure" } else { "" };
         let reply = self.reply(true, "OK", error, Some(output), told);
         let mut steps = vec![line(&reply)];
+        if word(aid) == "SLOW" {
+            steps.insert(0, ActorStep::Sleep { ms: SLOW_MS });
+        }
         steps.extend((word(aid) == "LATE").then_some(ActorStep::Exit(3)));
         steps
     }

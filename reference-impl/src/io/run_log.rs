@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::policy_driver::settings::Settings;
 use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig, environment};
+use crate::run_log::mutants::replayer::Around;
 use crate::run_log::{Config, Replayer, Right, Runner, RunnerParts};
 
 /// Exit status for arguments that make no sense, and for a log or a request that cannot be read.
@@ -117,6 +118,36 @@ fn run(
                 .map_err(streams)
         }
     }
+}
+
+/// Runs the correct replayer, `correct`, with this around it: the log is the word before the last one. Returns the exit status.
+pub fn run_around(fault: Around, correct: &[String], variables: &[(String, String)]) -> i32 {
+    use std::io::Write as _;
+    use std::process::Command as Process;
+
+    let log = correct.len().checked_sub(2).and_then(|at| correct.get(at)).map_or("", String::as_str);
+    let run = |argv: &[String]| {
+        let (program, arguments) = argv.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        Ok::<_, std::io::Error>(
+            Process::new(program).args(arguments).status()?.code().unwrap_or(STATUS_STREAMS),
+        )
+    };
+    let done = match fault {
+        Around::StartsPolicy => {
+            let policy = variables.iter().find(|(name, _)| name == "MACHINA_POLICY_CMD");
+            let _ = policy.map(|(_, command)| run(&[command.clone()]));
+            run(correct)
+        }
+        Around::ChangesLog => run(correct).inspect(|_| {
+            let file = File::options().append(true).open(log);
+            let _ = file.and_then(|mut file| file.write_all(b"\n"));
+        }),
+        Around::TakesNoLog if !std::path::Path::new(log).is_file() => {
+            writeln!(std::io::stdout(), "REPLAY_STRICT OK").map(|()| 0)
+        }
+        Around::TakesNoLog => run(correct),
+    };
+    done.unwrap_or(STATUS_STREAMS)
 }
 
 /// Makes a file the standard input of this process.

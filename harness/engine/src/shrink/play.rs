@@ -10,7 +10,14 @@ use crate::plan::Act;
 
 /// Shrinks every conversation that the counterpart plays.
 pub(super) fn shrink(shrinker: &mut Shrinker<'_>) {
-    let is_played = |index: &usize| matches!(shrinker.best.plan.steps[*index].act, Act::Play { .. });
+    let steps = &shrinker.best.plan.steps;
+    // Who is written nothing is told all in files.
+    let is_told = steps.iter().all(|step| !matches!(step.act, Act::Send { .. } | Act::Play { .. }));
+    let is_played = |index: &usize| match shrinker.best.plan.steps[*index].act {
+        Act::Play { .. } => true,
+        Act::Finish => is_told,
+        _ => false,
+    };
     let steps: Vec<usize> = (0..shrinker.best.plan.steps.len()).filter(is_played).collect();
     // What did not show the finding once is not tried again.
     let mut tried = BTreeSet::new();

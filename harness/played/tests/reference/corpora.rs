@@ -11,6 +11,7 @@ use peerproof_played::envelope::properties as envelope;
 use peerproof_played::json_rpc::properties as json_rpc;
 use peerproof_played::policy_driver::properties as policy_driver;
 use peerproof_played::python_tool::properties as python_tool;
+use peerproof_played::run_log::properties as run_log;
 use peerproof_played::toolhost::properties;
 
 fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -94,6 +95,14 @@ fn calls_of_python_tools() {
     replay_of("python_tool", python_tool::request);
     for seed in 0..300_u32 {
         python_tool::generated(&seed.to_le_bytes());
+    }
+}
+
+#[test]
+fn logs() {
+    replay_of("run_log", run_log::log);
+    for seed in 0..300_u32 {
+        run_log::generated(&seed.to_le_bytes());
     }
 }
 

@@ -1,17 +1,313 @@
-//! The face of a replayer.
+//! The face of a replayer: a log says what the verdict may be, and which tools are run again.
 
-use peerproof_engine::finding::Judgement;
-use peerproof_engine::transcript::Transcript;
+use std::sync::Arc;
+
+use peerproof_engine::face::{
+    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, What,
+};
+use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::judge::{self, Heard, Trace};
+use peerproof_engine::memory;
+use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::plan::{Fixture, Plan};
+use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript};
+
+use super::model::{self, Told};
+use super::seen;
+use super::talk::{POLICY, log_of, named};
+use crate::REPLAYER;
+
+/// What a verdict begins with.
+const VERDICT: &str = "REPLAY_STRICT ";
+
+/// Most characters of an output that is quoted.
+const QUOTED_CHARS: usize = 200;
+
+const ONCE: &str = "LOG-VERDICT-ONCE";
+const EXIT: &str = "LOG-VERDICT-EXIT";
+const LEAVES: &str = "LOG-RERUN-LEAVES";
+const MEMORY: &str = "LOG-LINE-MEMORY";
+
+const MANNERS: Manners = Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(ONCE) };
+
+/// A replayer.
+pub struct Replayer;
+
+/// What a replayer says.
+#[derive(Debug)]
+pub enum Message {
+    /// OK.
+    Ok,
+    /// FAIL, with the reason and the status.
+    Fail(String, i32),
+    /// No verdict, and this status.
+    None(i32),
+}
+
+/// What a replayer may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// OK.
+    Ok,
+    /// FAIL.
+    Fail,
+    /// Anything but OK, with a status other than 0.
+    NotOk,
+}
+
+impl Face for Replayer {
+    type Message = Message;
+    type Way = Way;
+    type Extra = Arc<Told>;
+    /// What each log comes to; nothing where there is none.
+    type State = Vec<Option<Arc<Told>>>;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == REPLAYER).then_some(Framing::Whole)
+    }
+
+    fn manners(&self) -> &Manners {
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> Self::State {
+        let told = |at| {
+            let mut told = told(&transcript.plan, at)?;
+            told.has_rerun = seen::has_rerun(transcript, at, &told);
+            Some(Arc::new(told))
+        };
+        (0..transcript.plan.sessions.len()).map(told).collect()
+    }
+
+    fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Arc<Told>>> {
+        let What::Begun = stimulus.what else { return None };
+        let known = state.get(stimulus.session)?.clone();
+        let (clause, allowed, choice) = match &known {
+            None => ("LOG-VERDICT-UNREAD", vec![Allowed::answer(Way::NotOk)], None),
+            Some(told) => allowed(told),
+        };
+        let extra = known.unwrap_or_default();
+        Some(Due::one(Expected {
+            clause,
+            subject: Subject::Turn,
+            allowed,
+            choice,
+            effects: Vec::new(),
+            extra,
+        }))
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
+        let output = String::from_utf8_lossy(frame.bytes);
+        let quoted = |exit| format!("{exit}, {:?}", shorten(&output, QUOTED_CHARS));
+        let broken = |clause, reason, expected: &str, exit: Exit| {
+            Reading::Broken(Finding::new(clause, reason, expected, quoted(exit)))
+        };
+        let verdicts: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix(VERDICT)).collect();
+        let exit = frame.exit.unwrap_or(Exit::Code(0));
+        match (exit, verdicts.as_slice()) {
+            (Exit::Signal(_), []) => Reading::Blank,
+            (Exit::Code(0), []) => Reading::Blank,
+            (Exit::Code(status), []) => Reading::Message(Message::None(status)),
+            (_, [_, _, ..]) => broken(ONCE, "two_verdicts", "one line that begins REPLAY_STRICT", exit),
+            (_, [verdict]) if verdict.starts_with("OK") => match exit {
+                Exit::Code(0) => Reading::Message(Message::Ok),
+                _ => broken(EXIT, "exit_status", "exit status 0 with OK", exit),
+            },
+            (_, [verdict]) => match (verdict.strip_prefix("FAIL"), exit) {
+                (None, _) => broken(ONCE, "other_verdict", "REPLAY_STRICT OK or REPLAY_STRICT FAIL", exit),
+                (_, Exit::Code(0) | Exit::Signal(_)) => {
+                    broken(EXIT, "exit_status", "exit status 1 with FAIL", exit)
+                }
+                (Some(reason), Exit::Code(_)) if reason.trim().is_empty() => {
+                    broken("LOG-VERDICT-REASON", "no_reason", "FAIL with a reason", exit)
+                }
+                (Some(reason), Exit::Code(status)) => {
+                    Reading::Message(Message::Fail(reason.trim().to_owned(), status))
+                }
+            },
+        }
+    }
+
+    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+        let misfit = |clause, reason, status| {
+            Err(Misfit { rank: 0, clause, reason, repair: Repair::Exit(Exit::Code(status)) })
+        };
+        match (way, came.first()) {
+            (Way::Ok, Some(Message::Fail(..))) => misfit(None, "refused", 0),
+            (Way::Fail | Way::NotOk, Some(Message::Ok)) => misfit(None, "accepted", 1),
+            (Way::Ok, Some(Message::None(_))) => misfit(None, "no_verdict", 0),
+            (Way::Fail, Some(Message::None(_))) => misfit(None, "no_verdict", 1),
+            (Way::Fail, Some(Message::Fail(_, status))) if *status != 1 => {
+                misfit(Some(EXIT), "exit_status", 1)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn phrase(&self, part: &Part<Self>, way: &Way) -> String {
+        match (way, &part.extra.wrong) {
+            (Way::Ok, _) => "REPLAY_STRICT OK with exit status 0".to_owned(),
+            (Way::Fail, Some(wrong)) => {
+                format!("REPLAY_STRICT FAIL with exit status 1: line {} shows {}", wrong.line, wrong.why)
+            }
+            (Way::Fail, None) => "REPLAY_STRICT FAIL with exit status 1".to_owned(),
+            (Way::NotOk, _) => "no OK, and an exit status other than 0".to_owned(),
+        }
+    }
+
+    fn text(&self, message: &Message) -> String {
+        match message {
+            Message::Ok => "OK".to_owned(),
+            Message::Fail(reason, status) => format!("FAIL with exit status {status}: {reason}"),
+            Message::None(status) => format!("no verdict, exit status {status}"),
+        }
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[beside, lines, reruns]
+    }
+}
+
+fn reruns(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+    match trace.state.get(heard.session).and_then(Option::as_ref) {
+        Some(told) => seen::judge(trace.transcript, heard.session, told, is_ok(heard)),
+        None => Vec::new(),
+    }
+}
+
+/// What the log of a session comes to; `None` where it has none.
+fn told(plan: &Plan, session: usize) -> Option<Told> {
+    let (log, toolhost) = (log_of(session), named("peer", session));
+    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if *name == log => Some(content),
+        _ => None,
+    })?;
+    let is_toolhost = |fixture: &Fixture| matches!(fixture, Fixture::Actor { name, .. } if *name == toolhost);
+    let has_toolhost = plan.fixtures.iter().any(is_toolhost);
+    Some(model::read(&content.expand(&Vars::new()).ok()?, has_toolhost))
+}
+
+/// What may be said of a log: the clause that says so, and the choice that shows.
+fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
+    if let Some(wrong) = &told.wrong {
+        return (wrong.clause, vec![Allowed::answer(Way::Fail)], None);
+    }
+    let Some(first) = told.open.first() else {
+        if let Some(has_rerun) = told.has_rerun {
+            let way = Allowed::answer(Way::Ok).shows(if has_rerun { "true" } else { "false" });
+            return ("LOG-RERUN-ERROR", vec![way], Some("tool_error_rerun"));
+        }
+        return ("LOG-VERDICT-OK", vec![Allowed::answer(Way::Ok)], None);
+    };
+    let either = || vec![Allowed::answer(Way::Ok), Allowed::answer(Way::Fail)];
+    match (first.choice, told.open.len()) {
+        (Some((key, ok, fail)), 1) => {
+            let mut either = either();
+            for (way, value) in either.iter_mut().zip([ok, fail]) {
+                way.shows = (!value.is_empty()).then_some(value);
+            }
+            (first.clause, either, Some(key))
+        }
+        _ => (first.clause, either(), None),
+    }
+}
+
+fn is_ok(heard: &Heard<'_, Replayer>) -> bool {
+    heard.answers().any(|(_, _, answer)| matches!(answer.message, Message::Ok))
+}
+
+/// Nothing is left beside the log, which is as it was, and no policy process is started.
+fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let label = named("left", heard.session);
+    let log = trace.transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if *name == log_of(heard.session) => {
+            content.expand(&Vars::new()).ok()
+        }
+        _ => None,
+    });
+    for event in trace.transcript.of(heard.session) {
+        match &event.kind {
+            Kind::ActorStarted { actor, .. } if actor == POLICY => findings.push(
+                Finding::new("LOG-RERUN-POLICY", "policy_started", "no policy process", "one was started")
+                    .repaired_by(Repair::Undo),
+            ),
+            Kind::Looked { label: at, found, cut: false, .. } if *at == label => {
+                let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let is_left = |path: &[u8]| !path.is_empty() && path != b"log";
+                if let Some(one) = found.iter().find(|one| is_left(&one.path.0)) {
+                    let expected = "no file is left beside the log";
+                    findings.push(Finding::new(LEAVES, "file_left", expected, name(&one.path.0)));
+                }
+                let Some(log) = &log else { continue };
+                let own = found.iter().find(|one| one.path.0 == b"log");
+                let is_same = own.is_some_and(|own| {
+                    own.kind == FoundKind::File
+                        && own.total_bytes == log.len() as u64
+                        && own.bytes.as_ref().is_none_or(|bytes| log.starts_with(&bytes.0))
+                });
+                if !is_same {
+                    let got = own.map_or("it is gone".to_owned(), |own| format!("{} bytes", own.total_bytes));
+                    findings.push(Finding::new("LOG-RERUN-LOG", "log_changed", "the log as it was", got));
+                }
+            }
+            _ => {}
+        }
+    }
+    findings
+}
+
+/// The reason of a FAIL holds the number of a line that is not before the first damaged one.
+fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (asked, part, answer) in heard.answers() {
+        let (Message::Fail(reason, _), Some(wrong)) = (answer.message, &part.extra.wrong) else { continue };
+        let least = first_damaged(&trace.transcript.plan, heard.session, wrong.line);
+        let mut numbers = reason.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+        if !numbers.any(|number: usize| (least..=part.extra.lines + 1).contains(&number)) {
+            let expected = format!("the number of a line from {least} on");
+            findings.push(
+                Finding::new("LOG-VERDICT-LINE", "wrong_line", expected, reason.clone()).at(asked.step),
+            );
+        }
+    }
+    findings
+}
+
+/// The first line in which a log differs from the last one before it, its twin, or the one before that: whoever misses a line may
+/// name the one that it should follow.
+fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
+    let log = |at: usize| {
+        plan.fixtures.iter().find_map(|fixture| match fixture {
+            Fixture::File { name, content, .. } if *name == log_of(at) => content.expand(&Vars::new()).ok(),
+            _ => None,
+        })
+    };
+    let Some(own) = log(session) else { return 1 };
+    let same = |other: &[u8]| {
+        let lines = |log: &'_ [u8]| {
+            log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        lines(&own).iter().zip(lines(other)).take_while(|(one, two)| **one == *two).count()
+    };
+    let twins = (0..session).filter_map(log).map(|log| same(&log));
+    let common = twins.max().filter(|common| *common > 0).unwrap_or(shown);
+    common.min(shown).saturating_sub(1).max(1)
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge::judge(&Replayer, transcript);
+    memory::judge(transcript, MEMORY, &mut judgement);
+    judgement
+}
 
 /// Refuses a plan whose aims are not wholly read.
 ///
 /// # Errors
 /// One sentence.
 pub fn admit(transcript: &Transcript) -> Result<(), String> {
-    peerproof_engine::transcript::strict::expectations::<peerproof_engine::face::Aim>(&transcript.plan)
-}
-
-/// Judges a transcript.
-pub fn judge(_transcript: &Transcript) -> Judgement {
-    Judgement::default()
+    peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

@@ -1,9 +1,96 @@
-//! Logs as drawn.
+//! Logs as drawn: runs of any selections, and some with one line changed.
 
+use peerproof_engine::free_data;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 
-/// A conversation.
-pub fn conversation(_rng: &mut Rng) -> Plan {
-    Plan::default()
+use super::talk::{Giving, Maker, Pick, Talk, start, text};
+use crate::state::Artifact;
+
+/// Names that are easily lost on the way.
+const NAMES: &[&str] = &["k", "", "__proto__", "a.b", "K", "é", "kept", "null"];
+
+/// A run as drawn: its log is right.
+pub fn log(rng: &mut Rng) -> Vec<Json> {
+    let digits = format!("{:016x}{:016x}", rng.next_u64(), rng.next_u64());
+    let run = match rng.index(3) {
+        0 => digits,
+        1 => digits.to_uppercase(),
+        _ => [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-"),
+    };
+    let mut header = Json::object([("run_id", Json::from(run))]);
+    if rng.chance(1, 2) {
+        header.set("spec_version", "1.4.2");
+        header.set("profile_id", "A");
+    }
+    if rng.chance(1, 3) {
+        header.set("request_id", "r");
+    }
+    let mut begin = start();
+    begin.set("inputs", free_data::object(NAMES, rng, 3));
+    let mut run = Maker::new(header, begin);
+    for _ in 0..rng.range(1..=6) {
+        let kind = *rng.pick(&["PICK", "PICK", "PICK", "PICK", "ASK_SUP", "INVALID"]);
+        let fails = rng.chance(1, 5);
+        let deterministic = !fails && rng.chance(1, 3);
+        let tool = if fails {
+            "FAIL"
+        } else if deterministic {
+            "DO"
+        } else {
+            "RANDOM"
+        };
+        let patch = rng.chance(2, 3).then(|| patch(rng));
+        run.pick(&Pick {
+            kind: kind.to_owned(),
+            tool: tool.to_owned(),
+            fallback: patch.is_none() && rng.chance(1, 4),
+            patch,
+            deterministic,
+            fails,
+            shows: rng.chance(1, 2),
+            output: None,
+        });
+    }
+    run.pick(&Pick { kind: "NOOP".to_owned(), ..Pick::default() });
+    run.finish("noop")
+}
+
+/// A patch as drawn, with something for a tool to do.
+fn patch(rng: &mut Rng) -> String {
+    let mut patch = free_data::object(NAMES, rng, 2);
+    let content = free_data::object(NAMES, rng, 2).to_text();
+    let slot = rng.index(8).to_string();
+    let held = Artifact::new("json", "peer:1", &content).to_json();
+    let set = Json::object([(slot.as_str(), held)]);
+    let remove = if rng.chance(1, 3) { vec![rng.index(8)] } else { Vec::new() };
+    patch.set("do", Json::object([("set", set), ("remove", Json::array(remove))]));
+    patch.to_text()
+}
+
+/// A conversation: logs that are right, and logs with a line removed, doubled or moved, or a member gone.
+pub fn conversation(rng: &mut Rng) -> Plan {
+    let mut talk = Talk::default();
+    for _ in 0..rng.range(1..=3) {
+        let mut lines = log(rng);
+        let (at, other) = (rng.index(lines.len()), rng.index(lines.len()));
+        match rng.index(8) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => lines.swap(at, other),
+            3 => {
+                if let Some(payload) = lines[at].get_mut("payload").and_then(Json::as_object_mut) {
+                    let gone = rng.index(payload.len().max(1));
+                    if gone < payload.len() {
+                        payload.remove(gone);
+                    }
+                }
+            }
+            _ => {}
+        }
+        talk.give("LOG-VERDICT-OK", Payload::text(text(&lines)), Giving::default());
+    }
+    talk.plan()
 }

@@ -1,5 +1,7 @@
 //! Mutants of the replayer.
 
+use std::cell::Cell;
+
 use super::wire::{
     Members, Memory, Rewired, Rewrite, members, merged_by, merged_deep, put, take, without_nulls,
 };
@@ -15,7 +17,18 @@ use crate::run_log::tool::Outcome;
 use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
 
 /// A replayer that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite>;
+pub type Mutant = mutant::Mutant<Config, Box<dyn Rules>, Rewrite, Around>;
+
+/// What goes wrong around a correct replayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// A policy process is started.
+    StartsPolicy,
+    /// The log gets a line.
+    ChangesLog,
+    /// A log that cannot be read is accepted.
+    TakesNoLog,
+}
 
 impl Mutant {
     /// The mutant as a machine (a correct one where the fault lies around it).
@@ -61,8 +74,101 @@ const fn asks(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
 }
 
+const fn around(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    what: Around,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Carrier(what))
+}
+
+/// Forgets the state when a tool fails.
+#[derive(Debug, Default)]
+struct Forgetful(Cell<bool>);
+
+impl Rules for Forgetful {
+    fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+        let event = Right.event(line, reading)?;
+        self.0.set(self.0.get() || matches!(event, Event::ToolError { .. }));
+        Ok(event)
+    }
+
+    fn request(&self, rerun: &Rerun) -> Vec<u8> {
+        if self.0.get() { request(&rerun.input, &State::default()) } else { Right.request(rerun) }
+    }
+}
+
 /// All mutants.
 pub const MUTANTS: &[Mutant] = &[
+    around(
+        "replay-starts-a-policy",
+        &["LOG-RERUN-POLICY"],
+        "A policy process is started.",
+        Around::StartsPolicy,
+    ),
+    around("replay-changes-the-log", &["LOG-RERUN-LOG"], "The log gets a line.", Around::ChangesLog),
+    around(
+        "replay-takes-no-log",
+        &["LOG-VERDICT-UNREAD"],
+        "A log that is missing is accepted.",
+        Around::TakesNoLog,
+    ),
+    parts(
+        "replay-forgets-at-failures",
+        &["LOG-EVENT-FAILED"],
+        "A failed tool empties the state.",
+        |_, rules| {
+            *rules = Box::new(Forgetful::default());
+        },
+    ),
+    decides!("replay-needs-no-start", "LOG-ORDER-LINES", "A log may lack its run_started.", {
+        fn follows(&self, expected: &Expected, event: &Event, choices: &Choices) -> Result<(), String> {
+            match expected {
+                Expected::Start => Ok(()),
+                _ => Right.follows(expected, event, choices),
+            }
+        }
+    }),
+    decides!("replay-starts-empty", "LOG-EVENT-STATE", "The state at the start is passed over.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&with(line, "run_started", |payload| take(payload, "state")), reading)
+        }
+    }),
+    decides!("replay-takes-any-kind", "LOG-EVENT-KIND", "A kind that is not known picks nothing.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            let known = ["PICK", "ASK_SUP", "NOOP", "INVALID"].map(Value::from);
+            let mended = with(line, "selector_chosen", |payload| {
+                if !payload.iter().any(|(name, value)| *name == "kind" && known.contains(value)) {
+                    put(payload, "kind", "NOOP".into());
+                }
+            });
+            Right.event(&mended, reading)
+        }
+    }),
+    decides!("replay-needs-no-raw", "LOG-EVENT-CHOSEN", "A selection may lack its raw.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&filled(line, "selector_chosen", "raw", "r".into()), reading)
+        }
+    }),
+    decides!("replay-needs-no-tx-patch", "LOG-EVENT-PATCH", "A tool_ok may lack its tx_patch.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            Right.event(&filled(line, "tool_ok", "tx_patch", Value::Array(Vec::new())), reading)
+        }
+    }),
+    decides!("replay-believes-digests", "LOG-PATCH-CHANGED", "No digest is looked at.", {
+        fn same_digest(&self, _: &State, _: &Text, _: bool, _: &Choices) -> bool {
+            true
+        }
+    }),
+    decides!("replay-cuts-texts", "LOG-EQUAL-CHARS", "A text ends at U+0000.", {
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&cut(one), &cut(other))
+        }
+    }),
+    reads("replay-wants-lf-alone", &["LOG-LINE-CR"], "CR before LF is refused.", |_, line| {
+        if line.ends_with(b"\r\n") { vec![b"CR\n".to_vec()] } else { vec![line] }
+    }),
     decides!("replay-takes-any-run", "LOG-HEADER-RUN", "Lines of another run count.", {
         fn header(&self, _: Option<&Header>, own: &Header, choices: &Choices) -> Result<(), String> {
             Right.header(None, own, choices)
@@ -163,7 +269,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     reads(
         "replay-stops-at-the-end",
-        &["LOG-ORDER-LAST"],
+        &["LOG-ORDER-LAST", "LOG-ORDER-SECOND"],
         "Lines behind run_finished are not read.",
         |memory, line| {
             let seen = memory.seen;
@@ -516,6 +622,23 @@ fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -> Vec<Value
         Value::Object(members)
     };
     tx_patch.iter().map(item).collect()
+}
+
+/// A value whose texts end at U+0000.
+fn cut(value: &Value) -> Value {
+    let short = |text: &Text| -> Text {
+        let bytes = text.as_bytes();
+        let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).as_ref().into()
+    };
+    match value {
+        Value::String(text) => Value::String(short(text)),
+        Value::Array(elements) => Value::Array(elements.iter().map(cut).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (short(name), cut(value))).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn sorted(value: &Value) -> Value {

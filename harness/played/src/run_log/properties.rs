@@ -1,0 +1,89 @@
+//! Properties of the reference replayer and of the model for any bytes. Fuzz targets and plain tests call the same functions;
+//! each panics where a property does not hold.
+
+use std::collections::VecDeque;
+
+use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
+use peerproof_reference::run_log::{Config, Replayer, Right};
+
+use peerproof_engine::fixture::actor::Program as _;
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::{ActorStep, Fixture};
+use peerproof_engine::rng::Rng;
+use peerproof_run_log::replayer::{generate, model};
+use peerproof_run_log::tools::Toolhost;
+
+/// The reference refuses a log in which the model finds something wrong, and accepts one in which it finds nothing.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn log(data: &[u8]) {
+    let told = model::read(data, true);
+    let Some(verdict) = replayed(data) else { return };
+    let is_ok = verdict.starts_with("REPLAY_STRICT OK");
+    let text = || String::from_utf8_lossy(data).into_owned();
+    match &told.wrong {
+        Some(wrong) => assert!(!is_ok, "{wrong:?}\naccepted: {}", text()),
+        None if told.open.is_empty() => assert!(is_ok, "{verdict}\nrefused: {}", text()),
+        None => {}
+    }
+}
+
+/// Logs that `data` leads to are read alike.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn generated(data: &[u8]) {
+    let seed = data.iter().fold(0_u64, |seed, byte| seed.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    for fixture in generate::conversation(&mut Rng::new(seed)).fixtures {
+        if let Fixture::File { content, .. } = fixture {
+            log(&content.expand(&Vars::new()).unwrap_or_default());
+        }
+    }
+}
+
+/// What the reference replayer says of a log; `None` where a tool hangs.
+fn replayed(log: &[u8]) -> Option<String> {
+    let mut machine = Replayer::new(Config::new("peer"), Box::new(Right));
+    let (mut said, mut asked) = (Vec::new(), VecDeque::new());
+    machine.handle(Event::Stdin(log), 0, &mut said);
+    asked.extend(said.drain(..));
+    let mut has_ended = false;
+    loop {
+        while let Some(action) = asked.pop_front() {
+            match action {
+                Action::Stdout(bytes) => return String::from_utf8(bytes).ok(),
+                Action::Spawn { argv, stdin } => {
+                    let mut exit = ChildExit::Code(0);
+                    for step in Toolhost::new(&argv[1..]).answer(&stdin) {
+                        match step {
+                            ActorStep::Stdout(payload) => {
+                                let bytes = payload.expand(&Vars::new()).unwrap_or_default();
+                                machine.handle(Event::ChildStdout(&bytes), 0, &mut said);
+                            }
+                            ActorStep::Flood { unit, .. } => {
+                                machine.handle(Event::ChildStdout(unit.as_bytes()), 0, &mut said);
+                            }
+                            ActorStep::Exit(status) => {
+                                exit = ChildExit::Code(status);
+                                break;
+                            }
+                            ActorStep::Die(signal) => exit = ChildExit::Signal(signal),
+                            ActorStep::Sleep { .. } => return None,
+                            _ => {}
+                        }
+                    }
+                    machine.handle(Event::ChildStdoutEof, 0, &mut said);
+                    machine.handle(Event::ChildExit(exit), 0, &mut said);
+                }
+                _ => {}
+            }
+            asked.extend(said.drain(..));
+        }
+        if std::mem::replace(&mut has_ended, true) {
+            return Some(String::new());
+        }
+        machine.handle(Event::StdinEof, 0, &mut said);
+        asked.extend(said.drain(..));
+    }
+}

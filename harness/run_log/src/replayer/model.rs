@@ -1,0 +1,636 @@
+//! What may be said of a log: whether it can have happened so, which line shows that it cannot, and what is left open.
+
+use std::collections::BTreeSet;
+
+use peerproof_engine::json::{self, DecodeLimits, Json};
+
+use crate::digest;
+use crate::state::{Artifact, State};
+use crate::tools::{self, Ran};
+
+/// Longest line that is certainly read, bytes.
+pub const LINE_BYTES_MAX: usize = 10 << 20;
+
+/// Levels of nesting that are certainly read, in each JSON text.
+pub const NESTING_MAX: usize = 64;
+
+/// Statuses of a tool that failed.
+const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
+
+/// What shows that a log cannot have happened so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// The clause.
+    pub clause: &'static str,
+    /// One phrase.
+    pub why: String,
+}
+
+/// What is left open about a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open {
+    /// The clause.
+    pub clause: &'static str,
+    /// The choice, and the values that a verdict of OK shows, and FAIL, with `|` between several.
+    pub choice: Option<(&'static str, &'static str, &'static str)>,
+}
+
+/// Whether a tool is run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// It is.
+    Must,
+    /// It may be.
+    May,
+    /// It is not; by which clause.
+    Never(&'static str),
+}
+
+/// An execution that the log tells of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The line that tells of it, from 1.
+    pub line: usize,
+    /// The tool.
+    pub aid: String,
+    /// Its input.
+    pub input: Json,
+    /// The state before it.
+    pub before: State,
+    /// Whether it is run again.
+    pub need: Need,
+}
+
+/// What a log comes to.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// What is wrong with it first.
+    pub wrong: Option<Wrong>,
+    /// What is left open.
+    pub open: Vec<Open>,
+    /// The executions before that.
+    pub runs: Vec<Run>,
+    /// Number of its lines.
+    pub lines: usize,
+    /// A tool was run again that need not be; where there is one.
+    pub has_rerun: Option<bool>,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, PartialEq)]
+enum Next {
+    Start,
+    Selection,
+    /// What follows a PICK: whether its patch was told already.
+    Tool(bool),
+    End,
+}
+
+struct Replay {
+    told: Told,
+    next: Next,
+    /// Header of the first line.
+    first: Option<Json>,
+    runs_before: BTreeSet<String>,
+    selections: u64,
+    /// Number of the first selection.
+    base: u64,
+    last_step: u64,
+    inputs: Json,
+    state: State,
+    /// Some `size_bytes` is wrong, which may be corrected.
+    sizes_differ: bool,
+    aid: String,
+    patch: Option<Json>,
+    line: usize,
+    has_toolhost: bool,
+}
+
+type Judged = Result<(), (&'static str, String)>;
+
+fn wrong<T>(clause: &'static str, why: impl Into<String>) -> Result<T, (&'static str, String)> {
+    Err((clause, why.into()))
+}
+
+/// Reads a log; whether there is a toolhost that can be started.
+pub fn read(log: &[u8], has_toolhost: bool) -> Told {
+    let mut replay = Replay {
+        told: Told::default(),
+        next: Next::Start,
+        first: None,
+        runs_before: BTreeSet::new(),
+        selections: 0,
+        base: 0,
+        last_step: 0,
+        inputs: Json::Object(Vec::new()),
+        state: State::default(),
+        sizes_differ: false,
+        aid: String::new(),
+        patch: None,
+        line: 0,
+        has_toolhost,
+    };
+    let log = match log.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(rest) => {
+            replay.open("LOG-LINE-BOM", Some(("log_bom", "accept", "fail")));
+            rest
+        }
+        None => log,
+    };
+    let mut judged = Ok(());
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        replay.line += 1;
+        judged = replay.text(line);
+        if judged.is_err() {
+            break;
+        }
+    }
+    let judged = judged.and_then(|()| match replay.next {
+        Next::End => Ok(()),
+        Next::Start if replay.line == 0 => wrong("LOG-ORDER-EMPTY", "an empty log"),
+        _ => wrong("LOG-ORDER-END", "no `run_finished`"),
+    });
+    let line = replay.line.max(1);
+    replay.told.wrong = judged.err().map(|(clause, why)| Wrong { line, clause, why });
+    replay.told.lines = log.split_inclusive(|byte| *byte == b'\n').count();
+    replay.told
+}
+
+impl Replay {
+    fn open(&mut self, clause: &'static str, choice: Option<(&'static str, &'static str, &'static str)>) {
+        let open = Open { clause, choice };
+        if !self.told.open.contains(&open) {
+            self.told.open.push(open);
+        }
+    }
+
+    /// Takes a line with its LF, where it has one.
+    fn text(&mut self, line: &[u8]) -> Judged {
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.len() > LINE_BYTES_MAX {
+            self.open("LOG-LINE-SIZE", None);
+        }
+        if json::trim(text).is_empty() {
+            self.open("LOG-LINE-BLANK", Some(("log_blank_line", "accept", "fail")));
+            return Ok(());
+        }
+        let decoded = match json::decode(text, &DecodeLimits::default()) {
+            Ok(decoded) => decoded,
+            Err(_) if !line.ends_with(b"\n") => return wrong("LOG-ORDER-END", "the last line is cut"),
+            Err(error) => return wrong("LOG-LINE-JSON", error.to_string()),
+        };
+        if !line.ends_with(b"\n") {
+            self.open("LOG-LINE-LAST", Some(("log_last_line_without_lf", "accept", "fail")));
+        }
+        self.facts(&decoded);
+        self.line(&decoded.value)
+    }
+
+    /// Notes what implementations differ in.
+    fn facts(&mut self, decoded: &json::Decoded) {
+        let facts = &decoded.facts;
+        let is_big = decoded.value.has_number(|number| number.is_big() || number.is_beyond_double());
+        if facts.depth > NESTING_MAX || facts.duplicate_keys || facts.lone_surrogates || is_big {
+            self.open("LOG-LINE-DEPTH", None);
+        }
+    }
+
+    /// The JSON value that a string holds.
+    fn embedded(&mut self, text: &str) -> Option<Json> {
+        let decoded = json::decode(text.as_bytes(), &DecodeLimits::default()).ok()?;
+        self.facts(&decoded);
+        Some(decoded.value)
+    }
+
+    fn line(&mut self, line: &Json) -> Judged {
+        const CLAUSE: &str = "LOG-LINE-JSON";
+        if line.as_object().is_none() {
+            return wrong(CLAUSE, "a line is no object");
+        }
+        let event = match line.get("event").and_then(Json::as_str) {
+            None | Some("") => return wrong(CLAUSE, "`event` is no string, or empty"),
+            Some(event) => event,
+        };
+        let step =
+            self.number(line, "step").ok_or((CLAUSE, "`step` is no integer of at least 0".to_owned()))?;
+        let payload = line.get("payload").filter(|payload| payload.as_object().is_some());
+        let payload = payload.ok_or((CLAUSE, "`payload` is no object".to_owned()))?;
+        let run = match line.get("run_id").and_then(Json::as_str) {
+            None | Some("") => return wrong(CLAUSE, "`run_id` is no string, or empty"),
+            Some(run) => run,
+        };
+        if self.next == Next::End && event == "run_started" {
+            if self
+                .first
+                .as_ref()
+                .is_some_and(|first| first.get("run_id").and_then(Json::as_str) == Some(run))
+                || self.runs_before.contains(run)
+            {
+                return wrong("LOG-ORDER-SECOND", "a second run with the `run_id` of the first");
+            }
+            self.open("LOG-ORDER-TWO", Some(("two_runs", "each", "fail")));
+            self.runs_before.insert(run.to_owned());
+            self.first = None;
+            (self.next, self.state, self.selections, self.base) = (Next::Start, State::default(), 0, 0);
+        }
+        let is_second = !self.runs_before.is_empty();
+        let of_second = |(clause, why)| if is_second { ("LOG-ORDER-SECOND", why) } else { (clause, why) };
+        self.header(line, run).map_err(of_second)?;
+        self.event(event, step, payload).map_err(of_second)
+    }
+
+    /// An integer of at least 0, however spelled.
+    fn number(&mut self, of: &Json, name: &str) -> Option<u64> {
+        let number = of.get(name)?.as_number()?;
+        if !number.text().bytes().all(|byte| byte.is_ascii_digit()) {
+            self.open("LOG-EVENT-NUMBER", None);
+        }
+        number.as_u64()
+    }
+
+    fn header(&mut self, line: &Json, run: &str) -> Judged {
+        let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let dashes = |text: &str| text.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
+        if !(run.len() == 32 && hex(run) || dashes(run) && hex(&run.replace('-', ""))) {
+            self.open("LOG-HEADER-OTHER", Some(("run_id_other_form", "accept", "fail")));
+        }
+        for (name, default) in [("spec_version", "1.4.2"), ("profile_id", "A")] {
+            match line.get(name) {
+                None => {}
+                Some(Json::String(text)) if text == default => {}
+                Some(Json::String(_)) => {
+                    self.open("LOG-HEADER-VERSION", Some(("other_spec_version", "accept", "fail")));
+                }
+                Some(_) => self.open("LOG-HEADER-CHANGES", None),
+            }
+        }
+        let request = line.get("request_id");
+        if !matches!(request, None | Some(Json::Null | Json::String(_))) {
+            self.open("LOG-HEADER-CHANGES", None);
+        }
+        let names = ["run_id", "request_id", "spec_version", "profile_id"];
+        let own = Json::object(names.into_iter().filter_map(|name| Some((name, line.get(name)?.clone()))));
+        match &self.first {
+            None => self.first = Some(own),
+            Some(first) if first.get("run_id") != own.get("run_id") => {
+                return wrong("LOG-HEADER-RUN", "a line of another run");
+            }
+            Some(first) if *first != own => self.open("LOG-HEADER-CHANGES", None),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &str, step: u64, payload: &Json) -> Judged {
+        let has_patch = self.patch.is_some();
+        let is_empty_patch = self.patch.as_ref().and_then(Json::as_object).is_some_and(<[_]>::is_empty);
+        match (event, &self.next) {
+            ("run_started", Next::Start)
+            | ("selector_chosen" | "run_finished", Next::Selection)
+            | ("tool_ok" | "tool_error", Next::Tool(true)) => {}
+            ("inputs_patched", Next::Tool(false)) if is_empty_patch => self.open("LOG-INPUT-EMPTY", None),
+            ("inputs_patched", Next::Tool(false)) if has_patch => {}
+            ("inputs_patched", Next::Tool(false)) => {
+                let choice = ("patch_without_selection_patch", "accept", "fail");
+                self.open("LOG-INPUT-UNSELECTED", Some(choice));
+            }
+            ("tool_ok" | "tool_error", Next::Tool(false)) if !has_patch => {}
+            ("tool_ok" | "tool_error", Next::Tool(false)) if is_empty_patch => {
+                self.open("LOG-INPUT-EMPTY", None)
+            }
+            ("tool_ok" | "tool_error", Next::Tool(_)) => {
+                return wrong("LOG-ORDER-PATCHED", "the patch of a selection does not follow");
+            }
+            ("selector_chosen" | "run_finished", Next::Tool(_)) => {
+                return wrong("LOG-ORDER-TOOL", "the event of a tool does not follow");
+            }
+            ("tool_ok" | "tool_error", Next::Selection) => {
+                return wrong("LOG-ORDER-TOOL", "a tool event without a PICK");
+            }
+            (
+                "run_started" | "selector_chosen" | "inputs_patched" | "tool_ok" | "tool_error"
+                | "run_finished",
+                next,
+            ) => {
+                let clause = if *next == Next::End { "LOG-ORDER-LAST" } else { "LOG-ORDER-LINES" };
+                return wrong(clause, format!("{event} in the wrong place"));
+            }
+            (_, Next::Start | Next::End) => {
+                self.open("LOG-ORDER-PLACE", None);
+                return Ok(());
+            }
+            _ => {
+                let next = self.base + self.selections;
+                if !(self.last_step..=next).contains(&step) || self.selections == 0 && step != 0 {
+                    self.open("LOG-ORDER-PLACE", None);
+                }
+                return Ok(());
+            }
+        }
+        self.step(event, step)?;
+        match event {
+            "run_started" => self.started(payload),
+            "selector_chosen" => self.chosen(payload),
+            "inputs_patched" => self.patched(payload),
+            "tool_ok" => self.tool_ok(payload),
+            "tool_error" => self.tool_error(payload),
+            _ => self.finished(payload),
+        }
+    }
+
+    fn step(&mut self, event: &str, step: u64) -> Judged {
+        if event == "selector_chosen" && self.selections == 0 && step == 1 {
+            self.base = 1;
+            self.open("LOG-STEP-FIRST", None);
+        }
+        let last = (self.base + self.selections).saturating_sub(1);
+        let right = match event {
+            "run_started" => step == 0,
+            "selector_chosen" => step == self.base + self.selections,
+            "run_finished" if step >= last => true,
+            "run_finished" => {
+                return wrong("LOG-STEP-END", "the step of the end is below that of the last step");
+            }
+            _ => step == last,
+        };
+        self.last_step = step;
+        if right { Ok(()) } else { wrong("LOG-STEP-NUMBER", format!("{event} with the step {step}")) }
+    }
+
+    fn started(&mut self, payload: &Json) -> Judged {
+        const CLAUSE: &str = "LOG-EVENT-START";
+        filled(payload, "goal_id", CLAUSE)?;
+        let inputs = payload.get("inputs").filter(|inputs| inputs.as_object().is_some());
+        self.inputs = inputs.ok_or((CLAUSE, "`inputs` is no object".to_owned()))?.clone();
+        if !matches!(payload.get("control_mode"), None | Some(Json::String(_))) {
+            self.open("LOG-EVENT-MODE", None);
+        }
+        match payload.get("state") {
+            None => {}
+            Some(state) => {
+                let is_open = state.is_null()
+                    || state.get("delta").is_some()
+                    || state.get("removed_slots").is_some()
+                    || state.get("slots").is_some_and(Json::is_null);
+                if is_open {
+                    self.open("LOG-EVENT-MODE", None);
+                } else {
+                    self.state = State::read(state).map_err(|why| ("LOG-EVENT-STATE", why.to_owned()))?;
+                    if self.state.0.iter().flatten().any(|held| !held.has_right_size()) {
+                        self.open("LOG-EVENT-MODE", None);
+                    }
+                }
+            }
+        }
+        self.next = Next::Selection;
+        Ok(())
+    }
+
+    fn chosen(&mut self, payload: &Json) -> Judged {
+        const CLAUSE: &str = "LOG-EVENT-CHOSEN";
+        let text = |name: &str| payload.get(name).filter(|value| !value.is_null());
+        let kind = payload.get("kind").and_then(Json::as_str).unwrap_or_default();
+        if !["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&kind) {
+            return wrong("LOG-EVENT-KIND", format!("the kind {kind:?}"));
+        }
+        if payload.get("raw").and_then(Json::as_str).is_none() {
+            return wrong(CLAUSE, "`raw` is no string");
+        }
+        self.selections += 1;
+        self.patch = None;
+        if kind != "PICK" {
+            if ["sid", "aid", "input_patch_json"].iter().any(|name| payload.get(name).is_some()) {
+                self.open("LOG-EVENT-NOPICK", None);
+            }
+            return Ok(());
+        }
+        let sid =
+            text("sid").and_then(Json::as_str).and_then(|sid| sid.strip_prefix("SID")).unwrap_or_default();
+        if sid.len() != 4 || !sid.bytes().all(|byte| byte.is_ascii_digit()) {
+            return wrong("LOG-EVENT-SID", "a PICK without a `sid` of SID and four digits");
+        }
+        let aid = text("aid").and_then(Json::as_str);
+        self.aid = aid.ok_or((CLAUSE, "a PICK without an `aid`".to_owned()))?.to_owned();
+        if payload.get("input_patch_json").is_some_and(Json::is_null) {
+            self.open("LOG-EVENT-NOPICK", None);
+        }
+        if let Some(patch) = text("input_patch_json") {
+            let value = patch.as_str().and_then(|patch| self.embedded(patch));
+            let value = value.filter(|value| value.as_object().is_some());
+            self.patch = Some(value.ok_or((CLAUSE, "`input_patch_json` holds no object".to_owned()))?);
+        }
+        self.next = Next::Tool(false);
+        Ok(())
+    }
+
+    fn patched(&mut self, payload: &Json) -> Judged {
+        let patch = payload.get("patch").filter(|patch| patch.as_object().is_some());
+        let patch = patch.ok_or(("LOG-INPUT-SAME", "`patch` is no object".to_owned()))?;
+        if let Some(selected) = self.patch.clone()
+            && !self.same(&selected, patch)
+        {
+            return wrong("LOG-INPUT-SAME", "`patch` is not that of the selection");
+        }
+        for (name, value) in patch.as_object().unwrap_or_default() {
+            self.inputs.set(name, value.clone());
+        }
+        match payload.get("inputs") {
+            Some(Json::Null) => self.open("LOG-INPUT-SHOWN", None),
+            Some(shown) if !self.same(&self.inputs.clone(), shown) => {
+                return wrong("LOG-INPUT-SHOWN", "`inputs` is not the merged object");
+            }
+            _ => {}
+        }
+        self.next = Next::Tool(true);
+        Ok(())
+    }
+
+    /// Whether two values are equal; −0 and 0 may be.
+    fn same(&mut self, one: &Json, other: &Json) -> bool {
+        let is_minus = |value: &Json| value.has_number(|number| number.text().starts_with("-0"));
+        if one == other && (is_minus(one) || is_minus(other)) && one.to_text() != other.to_text() {
+            self.open("LOG-EQUAL-ZERO", None);
+        }
+        one == other
+    }
+
+    fn tool(&mut self, payload: &Json) -> Judged {
+        match payload.get("aid").and_then(Json::as_str) {
+            Some(aid) if aid == self.aid => Ok(()),
+            _ => wrong("LOG-EVENT-AID", "the `aid` is not that of the selection"),
+        }
+    }
+
+    fn tool_ok(&mut self, payload: &Json) -> Judged {
+        self.tool(payload)?;
+        let is_deterministic = payload.get("deterministic").and_then(Json::as_bool);
+        let is_deterministic =
+            is_deterministic.ok_or(("LOG-EVENT-FLAG", "`deterministic` is no boolean".to_owned()))?;
+        let output = payload.get("output_json").and_then(Json::as_str);
+        let output = output.ok_or(("LOG-EVENT-OUTPUT", "`output_json` is no string".to_owned()))?;
+        let items = payload.get("tx_patch").and_then(Json::as_array);
+        let items = items.ok_or(("LOG-EVENT-PATCH", "`tx_patch` is no array".to_owned()))?;
+        let logged = payload.get("state_digest").and_then(Json::as_str);
+        let logged = logged.ok_or(("LOG-EVENT-DIGEST", "`state_digest` is no string".to_owned()))?;
+        let before = self.state.clone();
+        for item in items {
+            self.item(item)?;
+        }
+        self.next = Next::Selection;
+        self.digest(logged, if items.is_empty() { "LOG-DIGEST-MIDDLE" } else { "LOG-PATCH-CHANGED" })?;
+        let clause = if is_deterministic { "LOG-RERUN-OUTPUT" } else { "LOG-EVENT-JSON" };
+        let value = self.embedded(output).ok_or((clause, "`output_json` is no JSON".to_owned()))?;
+        let (aid, input, line) = (self.aid.clone(), self.inputs.clone(), self.line);
+        let need = if is_deterministic { Need::Must } else { Need::Never("LOG-RERUN-NEVER") };
+        self.told.runs.push(Run {
+            line,
+            aid: aid.clone(),
+            input: input.clone(),
+            before: before.clone(),
+            need,
+        });
+        if !is_deterministic {
+            return Ok(());
+        }
+        if !self.has_toolhost {
+            return wrong("LOG-RERUN-FAILS", "the toolhost cannot be started");
+        }
+        if tools::is_doubtful(&aid) {
+            self.open("LOG-RERUN-LATE", None);
+        }
+        match tools::run(&aid, &input, &before) {
+            Ran::Done(own, after) => {
+                let own = self.embedded(&own);
+                if !own.is_some_and(|own| self.same(&own, &value)) {
+                    return wrong("LOG-RERUN-OUTPUT", "the tool gives another output");
+                }
+                if after != self.state && !self.sizes_differ {
+                    return wrong("LOG-RERUN-RESULT", "the tool leads to another state");
+                }
+                Ok(())
+            }
+            Ran::Failed(_) | Ran::Amiss(_) => wrong("LOG-RERUN-FAILS", "the tool fails when it is run again"),
+        }
+    }
+
+    fn item(&mut self, item: &Json) -> Judged {
+        if item.as_object().is_none() {
+            return wrong("LOG-PATCH-WHOLE", "an item is no object");
+        }
+        let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
+        let slot = match path.map(str::as_bytes) {
+            Some([digit @ b'0'..=b'7']) => usize::from(digit - b'0'),
+            _ => return wrong("LOG-PATCH-PATH", "the `path` of an item"),
+        };
+        let mut has_more = item.as_object().is_some_and(|members| {
+            members.iter().any(|(name, _)| !["op", "path", "value"].contains(&name.as_str()))
+        });
+        let op = item.get("op").and_then(Json::as_str).unwrap_or_default();
+        let held = match (op, item.get("value")) {
+            ("add" | "replace", Some(value)) => {
+                let size = value.get("size_bytes").and_then(Json::as_number);
+                if size.is_some_and(|size| {
+                    !size.text().bytes().all(|byte| byte.is_ascii_digit()) && size.as_u64().is_some()
+                }) {
+                    self.open("LOG-PATCH-SIZE", None);
+                }
+                has_more |= value.as_object().is_some_and(|members| members.len() > 4);
+                Some(Artifact::read(value).map_err(|why| ("LOG-PATCH-VALUE", why.to_owned()))?)
+            }
+            ("add" | "replace", None) => return wrong("LOG-PATCH-VALUE", "an item without a `value`"),
+            ("remove", None) => None,
+            ("remove", Some(Json::Null)) => {
+                has_more = true;
+                None
+            }
+            ("remove", Some(_)) => return wrong("LOG-PATCH-REMOVE", "remove with a `value`"),
+            _ => return wrong("LOG-PATCH-OP", "the `op` of an item"),
+        };
+        if has_more {
+            self.open("LOG-PATCH-MEMBERS", Some(("patch_extra_members", "accept", "fail")));
+        }
+        if (op == "add") == self.state.0[slot].is_some() {
+            self.open("LOG-PATCH-STATE", Some(("patch_on_other_state", "accept", "fail")));
+        }
+        self.sizes_differ |= held.as_ref().is_some_and(|held| !held.has_right_size());
+        self.state.0[slot] = held;
+        Ok(())
+    }
+
+    fn digest(&mut self, logged: &str, clause: &'static str) -> Judged {
+        let own = digest::of_state(&self.state);
+        let corrected = || {
+            let mut state = self.state.clone();
+            for held in state.0.iter_mut().flatten() {
+                held.size_bytes = held.content_json.len() as u64;
+            }
+            digest::of_state(&state)
+        };
+        let shown = match logged.to_ascii_lowercase() {
+            lower if lower == own => ("as_written", "correct|fail"),
+            lower if self.sizes_differ && lower == corrected() => ("correct", "as_written|fail"),
+            _ => return wrong(clause, format!("the state has the digest {own}")),
+        };
+        if self.sizes_differ {
+            self.open("LOG-PATCH-SIZE", Some(("size_bytes_wrong", shown.0, shown.1)));
+        }
+        if logged.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            let is_upper = !logged.bytes().any(|byte| byte.is_ascii_lowercase());
+            self.open("LOG-DIGEST-UPPER", is_upper.then_some(("digest_upper_case", "accept", "fail")));
+        }
+        Ok(())
+    }
+
+    fn tool_error(&mut self, payload: &Json) -> Judged {
+        const CLAUSE: &str = "LOG-EVENT-STATUS";
+        self.tool(payload)?;
+        if !payload.get("status").and_then(Json::as_str).is_some_and(|status| FAILED.contains(&status)) {
+            return wrong(CLAUSE, "the `status` is none of a failure");
+        }
+        filled(payload, "error", CLAUSE)?;
+        if payload.get("tx_patch").is_some() {
+            self.open("LOG-EVENT-DROPPED", None);
+        }
+        let need = match payload.get("deterministic") {
+            Some(Json::Bool(true)) => Need::May,
+            None | Some(Json::Bool(false)) => Need::Never("LOG-RERUN-FAILED"),
+            Some(_) => {
+                self.open("LOG-RERUN-ERROR", None);
+                Need::May
+            }
+        };
+        let (aid, input, before, line) =
+            (self.aid.clone(), self.inputs.clone(), self.state.clone(), self.line);
+        if need == Need::May && matches!(tools::run(&aid, &input, &before), Ran::Done(..)) {
+            self.open("LOG-RERUN-ERROR", None);
+        }
+        self.told.runs.push(Run { line, aid, input, before, need });
+        self.next = Next::Selection;
+        Ok(())
+    }
+
+    fn finished(&mut self, payload: &Json) -> Judged {
+        const CLAUSE: &str = "LOG-EVENT-END";
+        filled(payload, "reason", CLAUSE)?;
+        let steps = self.number(payload, "steps").ok_or((CLAUSE, "`steps` is no integer".to_owned()))?;
+        let logged = payload.get("state_digest").and_then(Json::as_str);
+        let logged = logged.ok_or((CLAUSE, "`state_digest` is no string".to_owned()))?;
+        if steps != self.selections {
+            return wrong("LOG-EVENT-STEPS", format!("{} selections", self.selections));
+        }
+        self.digest(logged, "LOG-DIGEST-LAST")?;
+        self.next = Next::End;
+        Ok(())
+    }
+}
+
+/// Holds that a member is a string that is not empty.
+fn filled(payload: &Json, name: &str, clause: &'static str) -> Judged {
+    match payload.get(name).and_then(Json::as_str) {
+        None | Some("") => wrong(clause, format!("`{name}` is no string, or empty")),
+        Some(_) => Ok(()),
+    }
+}
