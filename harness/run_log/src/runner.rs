@@ -29,6 +29,9 @@ use self::seen::Course;
 /// Time limit of a toolhost, seconds (`ipc` §7).
 pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 
+/// What is started to select (`policy` §1).
+pub const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
+
 /// Folder of the logs.
 pub const LOGS: &str = "logs";
 
@@ -44,6 +47,9 @@ const CHOICES: [(&str, &str); 9] = [
     ("LOG-RUN-MODE", "control_mode_unknown"),
     ("LOG-RUN-BAR", "goal_id_with_bar"),
 ];
+
+/// Checks that notice no mutant, each with the reason why it is kept.
+pub const REDUNDANT: &[(&str, &str)] = &[];
 
 /// Script of a null peer that writes the log of a run that never was.
 pub const CONSTANT: &str = r#"cat > '{log}' <<'END'

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
-use super::{LOGS, Names, TIMEOUT_VARIABLE};
+use super::{COMMAND_VARIABLE, LOGS, Names, TIMEOUT_VARIABLE};
 use crate::RUNNER;
 use crate::tools::TOOLHOST;
 use peerproof_engine::case::{self, Case, Loaded, Recipe};
@@ -168,7 +168,7 @@ impl Row {
         let above = if self.unwritable { &names.request } else { LOGS };
         let log = format!("{}/{}.log", path(above), names.log);
         let variables = [
-            ("MACHINA_POLICY_CMD", format!("sh {}", path(&names.driver))),
+            (COMMAND_VARIABLE, format!("sh {}", path(&names.driver))),
             ("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", "{{folder}}/policies".to_owned()),
             ("MACHINA_POLICY_TIMEOUT_MS", "20000".to_owned()),
             ("MACHINA_POLICY_FAIL_THRESHOLD", "1000".to_owned()),

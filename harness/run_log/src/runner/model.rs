@@ -203,7 +203,9 @@ impl<'a> Walk<'a> {
         self.member(entry, "goal_id", &format!("{goal:?}"), is_right)?;
         if payload.get("inputs") != Some(inputs) {
             let expected = format!("`inputs` of `run_started` are {}", inputs.to_text());
-            self.faults.add("LOG-RUN-DEFAULTS", "inputs", expected, quoted(payload.get("inputs")));
+            let is_given = inputs.as_object().is_some_and(|members| !members.is_empty());
+            let clause = if is_given { "LOG-WRITE-EVENTS" } else { "LOG-RUN-DEFAULTS" };
+            self.faults.add(clause, "inputs", expected, quoted(payload.get("inputs")));
         }
         if let Some(mode) = payload.get("control_mode") {
             self.member(entry, "control_mode", "a string", mode.as_str().is_some())?;
@@ -267,7 +269,7 @@ impl<'a> Walk<'a> {
                 self.driven += 1;
                 menu = self.payload(driver, number);
             }
-            None if is_driven && !is_invalid => {
+            None if is_driven && course.has_driver && !is_invalid => {
                 let got = format!("{} starts of the driver", course.drivers.len());
                 let expected = "a driver is started with a payload for each selection";
                 self.faults.add("LOG-RUN-PAYLOAD", "no_driver", expected, got);

@@ -11,7 +11,7 @@ use peerproof_engine::transcript::{Exit, Kind, Seen, Transcript};
 
 use super::block::{self, Said};
 use super::request::{self, Asked};
-use super::{Names, TIMEOUT_VARIABLE};
+use super::{COMMAND_VARIABLE, Names, TIMEOUT_VARIABLE};
 use crate::state::State;
 use crate::tools::Toolhost;
 
@@ -66,6 +66,8 @@ pub struct Course {
     pub run_starts: usize,
     /// Executions of tools.
     pub tools: Vec<Execution>,
+    /// The driver is what is to be started.
+    pub has_driver: bool,
     /// The toolhost can be started.
     pub has_toolhost: bool,
     /// What lies where the log belongs; nothing where no file does.
@@ -98,6 +100,10 @@ impl Course {
             starts,
             run_starts,
             tools,
+            has_driver: transcript.plan.sessions[session]
+                .env
+                .get(COMMAND_VARIABLE)
+                .is_some_and(|command| command.contains(&names.driver)),
             has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
             log,
             killed: ending.signalled
