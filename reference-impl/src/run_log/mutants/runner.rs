@@ -68,7 +68,7 @@ pub const MUTANTS: &[Mutant] = &[
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
     }),
     writes("run-numbers-its-version", &["LOG-WRITE-HEADER"], "spec_version is a number.", |_, line| {
-        changed(line, "", |whole, _| put(whole, "spec_version", Value::Number(1.into())))
+        changed(line, "", |whole, _| put(whole, "spec_version", Value::Number(1_i64.into())))
     }),
     writes("run-names-itself", &["LOG-WRITE-FORM"], "run_id is no UUID.", |_, line| {
         changed(line, "", |whole, _| {
