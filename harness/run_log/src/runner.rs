@@ -9,7 +9,7 @@ use peerproof_engine::check::Check;
 use peerproof_engine::ending::left_behind;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::{ChoiceSeen, Judgement, Nature};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Exit, Transcript, strict};
@@ -121,7 +121,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         match Course::of(transcript, session) {
             Some(course) => {
                 let clause = aim.clone().unwrap_or_else(|| "LOG-WRITE-END".to_owned());
-                let end = run(&course, &clause, &is_writable(transcript, session), &mut faults, &mut all);
+                let end = run(&course, &clause, is_writable(transcript, session), &mut faults, &mut all);
                 if end == Some(End::Early) && faults.0.is_empty() {
                     let why = "ends_early: the runner ended the run before its driver did";
                     judgement.untestable = Some(why.to_owned());
@@ -135,7 +135,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             }
             None => judgement.untestable = Some("not_seen: nobody looked at the log".to_owned()),
         }
-        judgement.findings.extend(faults.0.into_iter().map(|it| step.map_or(it.clone(), |step| it.at(step))));
+        judgement.findings.extend(faults.0.into_iter().map(|finding| Finding { step, ..finding }));
         about = about.or(aim);
     }
     let mut faults = Faults::default();
@@ -156,7 +156,7 @@ fn is_writable(transcript: &Transcript, session: usize) -> bool {
 }
 
 /// Judges one run; `clause` is what it is about.
-fn run(course: &Course, clause: &str, is_writable: &bool, faults: &mut Faults, all: &mut All) -> Option<End> {
+fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
     if course.ending.late {
         let got = course.ending.in_vain("no end of the process");
         faults.add(clause, "does_not_end", "the runner ends by itself", got);
