@@ -381,7 +381,7 @@ pub fn courses(transcript: &Transcript, calls: &[Call]) -> Vec<Course> {
             Kind::ActorStarted { actor, argv, .. } => {
                 of(actor).into_iter().for_each(|at| courses[at].starts.push((event.at_us, argv.clone())));
             }
-            Kind::ActorReceived { actor, bytes } => {
+            Kind::ActorReceived { actor, bytes, .. } => {
                 if let Some(at) = of(actor) {
                     courses[at].received.get_or_insert_default().extend_from_slice(&bytes.0);
                 }

@@ -275,6 +275,9 @@ pub enum Kind {
         actor: String,
         /// Exact bytes.
         bytes: Bytes,
+        /// Its process id, where it takes requests one after the other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid: Option<i32>,
     },
     /// What an actor saw of what it was given.
     ActorSaw {

@@ -122,6 +122,12 @@ impl Boundary for RunLog {
         &[
             ("accepts all", "echo 'REPLAY_STRICT OK'"),
             ("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+            ("writes an empty log", ": > '{log}'"),
+            ("writes a constant log", runner::CONSTANT),
         ]
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        runner::REDUNDANT
     }
 }

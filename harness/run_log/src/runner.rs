@@ -1,31 +1,285 @@
-//! The face of a runner. It is not there yet.
+//! The provider: a runner, which is given a request and a toolhost, has a driver select, and writes the log of its run.
+//!
+//! A conversation is one or several runs, each a process of its own. The harness plays the driver and the toolhost of each;
+//! [`model`] walks through what they saw and through the log that is left.
+
+use std::collections::BTreeMap;
 
 use peerproof_engine::check::Check;
+use peerproof_engine::ending::left_behind;
+use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Judgement;
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::Transcript;
+use peerproof_engine::transcript::{Exit, Transcript, strict};
+
+pub mod block;
+pub mod cases;
+pub mod log;
+pub mod model;
+pub mod request;
+pub mod seen;
+
+use self::log::Faults;
+use self::model::{End, Offer, Walk};
+use self::request::{Asked, Request};
+use self::seen::Course;
+
+/// Time limit of a toolhost, seconds (`ipc` §7).
+pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
+
+/// What is started to select (`policy` §1).
+pub const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
+
+/// Folder of the logs.
+pub const LOGS: &str = "logs";
+
+/// Clauses that leave something open, with its key.
+const CHOICES: [(&str, &str); 9] = [
+    ("LOG-WRITE-FORMS", "run_id_form"),
+    ("LOG-WRITE-FIRST", "first_step"),
+    ("LOG-WRITE-NOREQUEST", "request_id_absent"),
+    ("LOG-WRITE-EMPTY", "empty_patch_logged"),
+    ("LOG-RUN-ASKSUP", "ask_sup_ends"),
+    ("LOG-RUN-INVALID", "invalid_ends"),
+    ("LOG-RUN-TOOLERROR", "tool_error_ends"),
+    ("LOG-RUN-MODE", "control_mode_unknown"),
+    ("LOG-RUN-BAR", "goal_id_with_bar"),
+];
+
+/// Checks that notice no mutant, each with the reason why it is kept.
+pub const REDUNDANT: &[(&str, &str)] = &[];
+
+/// Script of a null peer that writes the log of a run that never was.
+pub const CONSTANT: &str = r#"cat > '{log}' <<'END'
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"run_started","step":0,"payload":{{"goal_id":"goal-1","inputs":{{"k":1,"keep":"é"}}}}}}
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"selector_chosen","step":0,"payload":{{"kind":"NOOP","raw":"<NOOP><END>"}}}}
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"run_finished","step":0,"payload":{{"reason":"noop","steps":1,"state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}}
+END"#;
+
+/// Names of what is played for a session.
+#[derive(Debug, Clone)]
+pub struct Names {
+    /// Fixture with the request.
+    pub request: String,
+    /// The driver.
+    pub driver: String,
+    /// The toolhost.
+    pub toolhost: String,
+    /// Label of the look at the log.
+    pub log: String,
+}
+
+impl Names {
+    /// Those of a session.
+    pub fn of(session: usize) -> Self {
+        Self {
+            request: format!("request{session}"),
+            driver: format!("policies/driver{session}.sh"),
+            toolhost: format!("toolhost{session}"),
+            log: format!("run{session}"),
+        }
+    }
+}
 
 /// All checks of runners.
 pub fn checks() -> Vec<Check> {
-    Vec::new()
+    cases::checks()
+}
+
+/// A conversation as drawn.
+pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
+    cases::conversation(rng)
 }
 
 /// Refuses a plan that is not wholly read.
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(_transcript: &Transcript) -> Result<(), String> {
-    Err("runners are not judged yet".to_owned())
+pub fn admit(transcript: &Transcript) -> Result<(), String> {
+    strict::expectations::<Aim>(&transcript.plan)
+}
+
+/// What runs of one conversation have to do with each other.
+#[derive(Default)]
+struct All {
+    run_ids: Vec<String>,
+    menus: Vec<(Vec<Offer>, String)>,
+    shown: BTreeMap<&'static str, String>,
 }
 
 /// Judges a transcript.
-pub fn judge(_transcript: &Transcript) -> Judgement {
-    Judgement { untestable: Some("runners are not judged yet".to_owned()), ..Judgement::default() }
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let (mut judgement, mut all) = (Judgement::default(), All::default());
+    let steps = &transcript.plan.steps;
+    let mut about = None;
+    for session in 0..transcript.plan.sessions.len() {
+        let step = steps.iter().position(|step| step.session == session && !step.expect.is_null());
+        let aim = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause.0);
+        let mut faults = Faults::default();
+        match Course::of(transcript, session) {
+            Some(course) => {
+                let clause = aim.clone().unwrap_or_else(|| "LOG-WRITE-END".to_owned());
+                let end = run(&course, &clause, is_writable(transcript, session), &mut faults, &mut all);
+                if end == Some(End::Early) && faults.0.is_empty() {
+                    let why = "ends_early: the runner ended the run before its driver did";
+                    judgement.untestable = Some(why.to_owned());
+                }
+                if !course.killed {
+                    let left = left_behind(transcript, session, "LOG-RUN-LEAVES", "LOG-RUN-LEAVES");
+                    faults.0.extend(left);
+                }
+                let is_canary = step.is_some_and(|step| steps[step].canary);
+                judgement.canaries_answered += usize::from(is_canary && faults.0.is_empty());
+            }
+            None => judgement.untestable = Some("not_seen: nobody looked at the log".to_owned()),
+        }
+        judgement.findings.extend(faults.0.into_iter().map(|finding| Finding { step, ..finding }));
+        about = about.or(aim);
+    }
+    let mut faults = Faults::default();
+    all.compare(&mut faults);
+    judgement.findings.extend(faults.0.into_iter().map(|finding| finding.at(steps.len().saturating_sub(1))));
+    let key = CHOICES.iter().find(|(clause, _)| about.as_deref() == Some(*clause)).map(|(_, key)| *key);
+    judgement.choice = key.and_then(|key| {
+        let value = all.shown.get(key)?.clone();
+        Some(ChoiceSeen { pinned: false, key: key.to_owned(), value })
+    });
+    judgement
 }
 
-/// A conversation as drawn.
-pub fn conversation(_facts: &Facts, _rng: &mut Rng) -> Plan {
-    Plan::default()
+/// Whether the log has a place where it can be made.
+fn is_writable(transcript: &Transcript, session: usize) -> bool {
+    let log = transcript.plan.sessions[session].placeholders.get("log");
+    log.is_some_and(|path| path.starts_with(&format!("{{{{{LOGS}.path}}}}")))
+}
+
+/// Judges one run; `clause` is what it is about.
+fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
+    if course.ending.late {
+        let got = course.ending.in_vain("no end of the process");
+        faults.add(clause, "does_not_end", "the runner ends by itself", got);
+        faults.of_nature(Nature::Hang);
+        return None;
+    }
+    if !is_writable {
+        if course.ending.exit == Some(Exit::Code(0)) {
+            let expected = "an exit status other than 0 where the log cannot be written";
+            faults.add("LOG-RUN-UNWRITTEN", "exit", expected, "exit status 0");
+        }
+        return None;
+    }
+    let is_refused =
+        course.ending.exit != Some(Exit::Code(0)) && course.drivers.is_empty() && course.tools.is_empty();
+    match &course.asked {
+        Asked::Unclear => None,
+        Asked::Refused(why) => {
+            refused(course, why, faults);
+            None
+        }
+        Asked::Open(key, _, _, _) if is_refused && !has_selection(course) => {
+            all.shown.insert(key, "refuse".to_owned());
+            None
+        }
+        Asked::Open(key, _, value, request) => {
+            all.shown.insert(key, (*value).to_owned());
+            Some(ran(course, request, faults, all))
+        }
+        Asked::Run(request) => {
+            if is_refused && !course.killed && !has_selection(course) {
+                let exit = course.ending.exit.map_or_else(String::new, |exit| format!(": {exit}"));
+                faults.add(clause, "refused", "the request is run", format!("nothing was selected{exit}"));
+                if matches!(course.ending.exit, Some(Exit::Signal(_))) {
+                    faults.of_nature(Nature::Crash);
+                }
+                return None;
+            }
+            Some(ran(course, request, faults, all))
+        }
+    }
+}
+
+fn has_selection(course: &Course) -> bool {
+    holds(course, b"\"selector_chosen\"")
+}
+
+fn holds(course: &Course, word: &[u8]) -> bool {
+    let log = course.log.as_deref().unwrap_or_default();
+    log.windows(word.len()).any(|window| window == word)
+}
+
+/// Judges a request that had to be refused.
+fn refused(course: &Course, why: &str, faults: &mut Faults) {
+    let got = match () {
+        () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
+        () if !course.drivers.is_empty() => "a driver was started",
+        () if course.starts > 0 || !course.tools.is_empty() => "the toolhost was started",
+        () if holds(course, b"\"tool_ok\"") || holds(course, b"\"tool_error\"") => "a tool event in the log",
+        () => return,
+    };
+    let expected = format!("the request is refused: {why}");
+    faults.add("LOG-RUN-REFUSES", "not_refused", expected, got);
+}
+
+/// Judges the log of a run.
+fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -> End {
+    let text = course.log.as_deref().unwrap_or_default();
+    let log = log::read(text, course.killed, request, faults);
+    if let Some(id) = &log.run_id {
+        match log::run_id_form(id) {
+            Some(form) => _ = all.shown.insert("run_id_form", form.to_owned()),
+            None => {
+                let expected = "a `run_id` of 8-4-4-4-12 or of 32 hexadecimal digits";
+                faults.add("LOG-WRITE-FORM", "run_id_form", expected, id.as_str());
+            }
+        }
+        all.run_ids.push(id.clone());
+    }
+    if let Some(form) = log.request_id_absent {
+        all.shown.insert("request_id_absent", form.to_owned());
+    }
+    if faults.0.iter().any(|finding| finding.clause.0 == "LOG-WRITE-JSON") {
+        return End::Due;
+    }
+    let before = faults.0.len();
+    let mut walk = Walk::new(course, request, &log, faults);
+    let end = walk.walk();
+    let (is_stopped, shown, menus) = (walk.is_stopped(), walk.shown, walk.menus);
+    all.shown.extend(shown);
+    all.menus.extend(menus);
+    let is_exit = course.killed || course.ending.exit == Some(Exit::Code(0));
+    if is_stopped && !is_exit {
+        let got = course.ending.exit.map_or_else(|| "no exit".to_owned(), |exit| exit.to_string());
+        faults.add("LOG-RUN-EXIT", "exit", "exit status 0 behind NOOP", got);
+    }
+    if course.killed {
+        // What is there is no prefix of a right log.
+        for finding in &mut faults.0[before..] {
+            if finding.clause.0 == "LOG-WRITE-EVENTS" && finding.reason == "order" {
+                "LOG-WRITE-ORDER".clone_into(&mut finding.clause.0);
+            }
+        }
+    }
+    end
+}
+
+impl All {
+    /// Compares runs with each other.
+    fn compare(&self, faults: &mut Faults) {
+        for (at, id) in self.run_ids.iter().enumerate() {
+            if self.run_ids[..at].contains(id) {
+                faults.add("LOG-WRITE-RUN", "run_id_again", "a new `run_id` for every run", id.as_str());
+            }
+        }
+        for (at, (menu, told)) in self.menus.iter().enumerate() {
+            for (other, other_told) in &self.menus[..at] {
+                if (menu == other) != (told == other_told) {
+                    let expected = "equal menus have equal digests, and other menus other ones";
+                    let got = format!("{told} and {other_told} for {menu:?} and {other:?}");
+                    faults.add("LOG-RUN-DIGESTS", "menu_digests", expected, got);
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The toolhost that the harness plays: tools that depend on their input and their state alone, in any process at any time.
 //!
 //! A tool does what the member `do` of its input says: `{"output": TEXT, "set": {SLOT: Artifact}, "remove": [SLOT]}`, each of
-//! it optional; without `output` it tells its input and the digest of its state. The last word of an aid before its version
+//! it optional; without `output` it tells its input and the digest of its state. With `steps` it does those, as an actor's
+//! script has them, in the place of a reply, and a session keeps what it has set and removed. The last word of an aid before its version
 //! says how it misbehaves, if it does: `AID.PEERPROOF.CRASH.v1`.
 
 use peerproof_engine::fixture::actor::Program;
@@ -132,6 +133,17 @@ impl Toolhost {
         reply
     }
 
+    fn come_to(&mut self, aid: &str, ran: Ran) -> Vec<ActorStep> {
+        match ran {
+            Ran::Done(output, state) => self.success(aid, &output, state),
+            Ran::Failed(error) => {
+                let nothing = Json::object([("slots", Json::Object(Vec::new())), ("delta", true.into())]);
+                vec![line(&self.reply(false, "TOOL_ERROR", &error, None, nothing))]
+            }
+            Ran::Amiss(word) => amiss(&word),
+        }
+    }
+
     fn success(&mut self, aid: &str, output: &str, state: State) -> Vec<ActorStep> {
         let told = if self.aid.is_some() { state.to_json() } else { state.delta_from(&self.state) };
         self.state = state;
@@ -148,21 +160,14 @@ impl Toolhost {
 
 impl Program for Toolhost {
     fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
-        let failure = |host: &Self, error: &str| {
-            vec![line(&host.reply(
-                false,
-                "TOOL_ERROR",
-                error,
-                None,
-                Json::object([("slots", Json::Object(Vec::new())), ("delta", true.into())]),
-            ))]
-        };
         let mut steps = match self.asked(request) {
-            Err(why) => failure(self, why),
-            Ok((aid, input, state)) => match run(&aid, &input, &state) {
-                Ran::Done(output, state) => self.success(&aid, &output, state),
-                Ran::Failed(error) => failure(self, &error),
-                Ran::Amiss(word) => amiss(&word),
+            Err(why) => self.come_to("", Ran::Failed(why.to_owned())),
+            Ok((aid, input, state)) => match (run(&aid, &input, &state), told(&input)) {
+                (Ran::Done(_, state), Some(steps)) => {
+                    self.keep(state);
+                    steps
+                }
+                (ran, _) => self.come_to(&aid, ran),
             },
         };
         if self.aid.is_some() {
@@ -170,6 +175,11 @@ impl Program for Toolhost {
         }
         steps
     }
+}
+
+/// What a tool is told to do in the place of a reply.
+fn told(input: &Json) -> Option<Vec<ActorStep>> {
+    serde_json::from_str(&input.get("do")?.get("steps")?.to_text()).ok()
 }
 
 /// The tool of run mode.

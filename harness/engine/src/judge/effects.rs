@@ -173,7 +173,7 @@ impl<'a> Record<'a> {
                         false => given = Some(Vec::new()),
                     }
                 }
-                Kind::ActorReceived { actor: name, bytes } if name == actor => {
+                Kind::ActorReceived { actor: name, bytes, .. } if name == actor => {
                     if let Some(given) = &mut given {
                         given.extend_from_slice(&bytes.0);
                     }

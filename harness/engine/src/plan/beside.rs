@@ -28,6 +28,13 @@ pub enum Effect {
         /// Which of its starts, counted from 0.
         start: usize,
     },
+    /// An actor has taken a request of those that it takes one after the other.
+    Takes {
+        /// Fixture.
+        actor: String,
+        /// Which of its requests, counted from 0.
+        request: usize,
+    },
     /// An actor has ended by itself.
     Ends {
         /// Fixture.

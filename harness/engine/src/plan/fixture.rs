@@ -212,6 +212,9 @@ pub enum ActorStep {
         /// How much, in the unit of the resource.
         amount: u64,
     },
+    /// Write this text to standard output, with what the JSON file that its last argument names holds:
+    /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` is the first item of a list that has this member.
+    Quote(String),
     /// Ignore SIGTERM from here on.
     IgnoreTerm,
     /// End by this signal number.

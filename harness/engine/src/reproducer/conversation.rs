@@ -150,7 +150,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::ClientExited { exit } => format!("· client: {exit}"),
         Kind::RecordingStopped { why } => format!("✗ not recorded any further: {why}"),
         Kind::ActorStarted { actor, argv, .. } => format!("· {actor} started: {}", argv.join(" ")),
-        Kind::ActorReceived { actor, bytes } => {
+        Kind::ActorReceived { actor, bytes, .. } => {
             format!("· {actor} read {}", Payload::from_bytes(&bytes.0).summary(chars_max))
         }
         Kind::ActorSaw { actor, seen, .. } => format!("· {actor} saw {}", sight(seen, chars_max)),

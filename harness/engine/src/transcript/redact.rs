@@ -378,7 +378,7 @@ impl Kind {
             }
             Self::ListenerReplied { listener: _, status: _, bytes: _, whole: _ } => Vec::new(),
             Self::ActorStarted { actor: _, argv, pid: _ } => texts(argv),
-            Self::ActorReceived { actor, bytes } => vec![Made::Piece(actor.clone(), &mut bytes.0)],
+            Self::ActorReceived { actor, bytes, pid: _ } => vec![Made::Piece(actor.clone(), &mut bytes.0)],
             Self::ActorSaw { actor: _, pid: _, seen } => seen.made(),
             Self::ActorWrote { actor: _, pid: _, bytes, whole: _ } => vec![Made::Payload(bytes)],
             Self::ActorEnded { actor: _, pid: _, exit: _ } => Vec::new(),

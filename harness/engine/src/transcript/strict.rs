@@ -12,7 +12,7 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
-const OPTIONAL: [&str; 30] = [
+const OPTIONAL: [&str; 31] = [
     "allow_ms",
     "after_ms",
     "await_answers",
@@ -35,6 +35,7 @@ const OPTIONAL: [&str; 30] = [
     "manner",
     "mode",
     "pair",
+    "pid",
     "placeholders",
     "recorded",
     "requirements",

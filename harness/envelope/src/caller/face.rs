@@ -240,7 +240,7 @@ mod tests {
             let sent = if *name == "a" { sent } else { talk::PLAIN };
             let bytes = Bytes(sent.as_bytes().to_vec());
             kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
-            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: None });
             kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
         }
         let last = format!(

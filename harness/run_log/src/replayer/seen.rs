@@ -36,7 +36,7 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
                 running = Some(Toolhost::new(argv));
                 seen.unread.extend(tools::aid_of(argv).map(str::to_owned));
             }
-            Kind::ActorReceived { actor, bytes } if *actor == toolhost => {
+            Kind::ActorReceived { actor, bytes, .. } if *actor == toolhost => {
                 let host = running.as_mut()?;
                 let Ok((aid, input, state)) = host.asked(&bytes.0) else { continue };
                 if seen.unread.iter().any(|other| *other != aid) {

@@ -282,7 +282,7 @@ impl<'a> Call<'a> {
         for event in &self.transcript.events {
             match &event.kind {
                 Kind::ActorStarted { actor, pid, .. } if actor == name => played.pids.push(*pid),
-                Kind::ActorReceived { actor, bytes } if actor == name => played.received.push(&bytes.0),
+                Kind::ActorReceived { actor, bytes, .. } if actor == name => played.received.push(&bytes.0),
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 use super::wire::{
     Edit, Rewired, Rewrite, changed, members, merged_by, merged_deep, put, take, without_nulls,
 };
-use crate::json::Value;
+use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
 use crate::mutant::{self, Seam, ShellFault, config, parts, shell};
 use crate::policy_driver::{Merge, SelectionKind};
@@ -12,7 +12,7 @@ use crate::run_log::event::{Event, ToolOk};
 use crate::run_log::line::text_of;
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::{Outcome, Success};
-use crate::run_log::{Config, Ordinary, Run, RunRequest, Runner, RunnerParts, ToolEntry, Ways};
+use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, Runner, RunnerParts, ToolEntry, Ways};
 
 /// A runner that breaks clauses.
 pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite>;
@@ -67,9 +67,37 @@ pub const MUTANTS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
         changed(line, "run_finished", |whole, _| take(whole, "run_id"))
     }),
-    writes("run-leaves-versions-out", &["LOG-WRITE-HEADER"], "No line has a spec_version.", |_, line| {
-        changed(line, "", |whole, _| take(whole, "spec_version"))
+    writes("run-numbers-its-version", &["LOG-WRITE-HEADER"], "spec_version is a number.", |_, line| {
+        changed(line, "", |whole, _| put(whole, "spec_version", Value::Number(1_i64.into())))
     }),
+    writes("run-names-itself", &["LOG-WRITE-FORM"], "run_id is no UUID.", |_, line| {
+        changed(line, "", |whole, _| {
+            let id = whole.iter().find(|(name, _)| *name == "run_id").and_then(|(_, id)| id.as_str());
+            let id = format!("run-{}", id.unwrap_or_default());
+            put(whole, "run_id", id.as_str().into());
+        })
+    }),
+    writes("run-writes-no-json", &["LOG-WRITE-JSON"], "tool_ok has a comma too many.", |_, mut line| {
+        if memchr::memmem::find(&line, b"\"tool_ok\"").is_some() {
+            line.truncate(line.len() - 2);
+            line.extend_from_slice(b",}\n");
+        }
+        vec![line]
+    }),
+    writes(
+        "run-tells-of-tools-first",
+        &["LOG-WRITE-EVENTS", "LOG-WRITE-ORDER"],
+        "A selection stands behind the event of its tool.",
+        |memory, line| {
+            let is = |name: &[u8]| memchr::memmem::find(&line, name).is_some();
+            if is(b"\"selector_chosen\"") && is(b"\"PICK\"") {
+                memory.held = line;
+                return Vec::new();
+            }
+            let held = std::mem::take(&mut memory.held);
+            if held.is_empty() { vec![line] } else { vec![line, held] }
+        },
+    ),
     config("run-repeats-its-id", &["LOG-WRITE-RUN"], "Every run has the same run_id.", |config| {
         config.run_seed = [7; 16];
     }),
@@ -172,9 +200,72 @@ pub const MUTANTS: &[Mutant] = &[
         "A patch does not tell what was removed.",
         |_, line| items(line, |item| (item.get("op") != Some(&"remove".into())).then(|| item.clone())),
     ),
+    writes("run-takes-two-items", &["LOG-WRITE-SLOT"], "A slot is emptied and filled anew.", |_, line| {
+        changed(line, "tool_ok", |_, payload| {
+            let patch =
+                payload.iter().find(|(name, _)| *name == "tx_patch").and_then(|(_, patch)| patch.as_array());
+            let mut items = Vec::new();
+            for item in patch.unwrap_or_default() {
+                let mut filled = members(item);
+                if item.get("op") == Some(&"replace".into()) {
+                    let mut emptied = filled.clone();
+                    take(&mut emptied, "value");
+                    put(&mut emptied, "op", "remove".into());
+                    items.push(Value::Object(emptied));
+                    put(&mut filled, "op", "add".into());
+                }
+                items.push(Value::Object(filled));
+            }
+            put(payload, "tx_patch", Value::Array(items));
+        })
+    }),
+    writes("run-spells-outputs-anew", &["LOG-RUN-BYTES"], "An output is written anew.", |_, line| {
+        changed(line, "tool_ok", |_, payload| {
+            let output =
+                payload.iter().find(|(name, _)| *name == "output_json").and_then(|(_, text)| text.as_str());
+            let value = Value::parse(output.unwrap_or_default().as_bytes(), 128, &Policy::default());
+            put(payload, "output_json", text_of(&value.unwrap_or(Value::Null)).as_str().into());
+        })
+    }),
+    asks("run-writes-no-log", &["LOG-RUN-UNWRITTEN"], "There is no log, and nobody is told.", |action| {
+        match action {
+            Action::Append(_) => Vec::new(),
+            other => vec![other],
+        }
+    }),
+    config(
+        "run-refuses-long-requests",
+        &["LOG-WRITE-LONG"],
+        "A request of more than 1 MB is refused.",
+        |config| {
+            config.limits.stdin_bytes_max = 1 << 20;
+        },
+    ),
+    decides!("run-digests-menus-alike", "LOG-RUN-DIGESTS", "All menus have the same digest.", {
+        fn selection_request(&self, run: &Run) -> Vec<u8> {
+            let request = String::from_utf8(Ordinary.selection_request(run)).unwrap_or_default();
+            request.replacen(&run.request.menu_digest(), "menu", 1).into_bytes()
+        }
+    }),
+    decides!("run-shortens-digests", "LOG-RUN-MENUDIGEST", "The digest of a menu lacks its end.", {
+        fn selection_request(&self, run: &Run) -> Vec<u8> {
+            let request = String::from_utf8(Ordinary.selection_request(run)).unwrap_or_default();
+            let digest = run.request.menu_digest();
+            request.replacen(&digest, &digest[..16], 1).into_bytes()
+        }
+    }),
+    decides!("run-asks-a-driver-unasked", "LOG-RUN-DEFAULTS", "Without control_mode the driver selects.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            let mut request = RunRequest::read(text, config)?;
+            if memchr::memmem::find(text, b"\"control_mode\"").is_none() {
+                request.mode = Mode::PolicyOnly;
+            }
+            Ok(request)
+        }
+    }),
     Mutant::new(
         "run-writes-at-the-end",
-        &["LOG-WRITE-ORDER"],
+        &["LOG-WRITE-KEPT"],
         "The log is written when all is over.",
         Seam::Wire(Rewrite::Late),
     ),
@@ -230,10 +321,12 @@ pub const MUTANTS: &[Mutant] = &[
             request(&text_of(&run.request.inputs), &run.state)
         }
     }),
-    asks("run-starts-tools-twice", &["LOG-RUN-ONCE"], "A tool is run twice.", |action| match action {
-        Action::Spawn { .. } => vec![action.clone(), Action::Kill, action],
-        other => vec![other],
-    }),
+    Mutant::new(
+        "run-starts-tools-twice",
+        &["LOG-RUN-ONCE"],
+        "A tool is run twice.",
+        Seam::Wire(Rewrite::Twice),
+    ),
     decides!("run-takes-failures-for-success", "LOG-RUN-OK", "A tool that failed is tool_ok.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
             let nothing = |_| Success { output_json: "{}".into(), state: run.state.clone() };

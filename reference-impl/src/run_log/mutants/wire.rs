@@ -19,6 +19,8 @@ pub enum Rewrite {
     Asked(fn(Action) -> Vec<Action>),
     /// What is written is held back until the end.
     Late,
+    /// What is started is started once more when it has ended.
+    Twice,
 }
 
 /// What a rewriting remembers.
@@ -28,6 +30,8 @@ pub struct Memory {
     pub seen: bool,
     /// The line before.
     pub last: Vec<u8>,
+    /// A line that is held back.
+    pub held: Vec<u8>,
 }
 
 /// A machine behind a rewriting.
@@ -37,11 +41,13 @@ pub(super) struct Rewired {
     memory: Memory,
     partial: Vec<u8>,
     late: Vec<Action>,
+    /// What was started first.
+    first: Option<Action>,
 }
 
 impl Rewired {
     pub(super) fn new(inner: Inner, rewrite: Rewrite) -> Self {
-        Self { inner, rewrite, memory: Memory::default(), partial: Vec::new(), late: Vec::new() }
+        Self { inner, rewrite, memory: Memory::default(), partial: Vec::new(), late: Vec::new(), first: None }
     }
 
     /// Hands on the lines that are complete; at the end of input the last one as well.
@@ -72,6 +78,11 @@ impl Machine for Rewired {
                 self.read(edit, true, now, &mut new);
                 self.inner.handle(Event::StdinEof, now, &mut new);
             }
+            (Rewrite::Twice, Event::ChildStdout(_) | Event::ChildStdoutEof) if self.first.is_some() => {}
+            (Rewrite::Twice, Event::ChildExit(_)) if self.first.is_some() => {
+                actions.push(Action::Kill);
+                actions.extend(self.first.take());
+            }
             (_, event) => self.inner.handle(event, now, &mut new),
         }
         for action in new {
@@ -80,6 +91,10 @@ impl Machine for Rewired {
                     let lines = edit(&mut self.memory, line.clone());
                     actions.extend(lines.into_iter().map(Action::Append));
                     self.memory.last = line;
+                }
+                (Rewrite::Twice, action @ Action::Spawn { .. }) => {
+                    self.first = Some(action.clone());
+                    actions.push(action);
                 }
                 (Rewrite::Asked(change), action) => actions.extend(change(action)),
                 (Rewrite::Late, action @ Action::Append(_)) => self.late.push(action),

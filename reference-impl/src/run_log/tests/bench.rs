@@ -185,7 +185,7 @@ fn toolhost(aid: &str, stdin: &[u8]) -> Child {
         "FLOOD" => return Child::Ends(vec![b' '; 11 << 20], ChildExit::Code(0)),
         "SPELLED" => {
             let state = std::str::from_utf8(stdin).unwrap().split_once("\"ds_state\":").unwrap().1;
-            return reply(r#"{"b":1.0,"a":[1,2]}"#, state.strip_suffix('}').unwrap());
+            return reply(r#"{"b": 1.0,"a":[1,2]}"#, state.strip_suffix('}').unwrap());
         }
         _ => {}
     }

@@ -139,6 +139,8 @@ fn requests() -> Vec<(String, Vec<&'static str>)> {
         (of("AID.PEERPROOF.ANY.v1"), vec!["<PICK><SID0001><END>"]),
         (of("HANG"), vec!["<PICK><SID0001><END>"]),
         ("{}".to_owned(), vec!["<NOOP><END>"]),
+        (r#"{"goal_id":"g","max_steps":1}"#.to_owned(), vec!["<ASK_SUP><END>"]),
+        (format!(r#"{{"goal_id":"g","x":"{}"}}"#, "x".repeat(1 << 20)), vec!["<NOOP><END>"]),
     ]
 }
 

@@ -96,7 +96,7 @@ fn every_kind() -> Vec<Kind> {
         Kind::LeftFile { path: text() },
         Kind::ListenerHit { listener: label(), head: bytes(), body: bytes() },
         Kind::ActorStarted { actor: label(), argv: argv(), pid: 1 },
-        Kind::ActorReceived { actor: label(), bytes: bytes() },
+        Kind::ActorReceived { actor: label(), bytes: bytes(), pid: None },
         Kind::ListenerReplied { listener: label(), status: 200, bytes: 1, whole: true },
         Kind::ActorWrote { actor: label(), pid: 1, bytes: Payload::text(text()), whole: true },
         Kind::ActorEnded { actor: label(), pid: 1, exit: Exit::Code(0) },
@@ -163,7 +163,7 @@ fn every_event_is_read_strictly() {
 fn a_secret_is_found_wherever_reads_cut_it() {
     for cut in 1..SECRET.len() {
         let piece = |text: &str| Kind::Received { bytes: Bytes(text.as_bytes().to_vec()) };
-        let other = Kind::ActorReceived { actor: "a".to_owned(), bytes: Bytes(b"xyz".to_vec()) };
+        let other = Kind::ActorReceived { actor: "a".to_owned(), bytes: Bytes(b"xyz".to_vec()), pid: None };
         let mut transcript = transcript(vec![piece(&SECRET[..cut]), other.clone(), piece(&SECRET[cut..])]);
         transcript.redact(secrets(&[SECRET]));
         assert_eq!(String::from_utf8(transcript.stdout(0)).unwrap(), "RED/ACTED1_xx");

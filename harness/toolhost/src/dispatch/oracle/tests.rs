@@ -51,7 +51,7 @@ impl Story {
 
     fn request(self, text: &str) -> Self {
         let bytes = Bytes(text.as_bytes().to_vec());
-        self.with(Kind::ActorReceived { actor: "toolhost0".to_owned(), bytes })
+        self.with(Kind::ActorReceived { actor: "toolhost0".to_owned(), bytes, pid: None })
     }
 
     fn prints(self, text: &str) -> Self {

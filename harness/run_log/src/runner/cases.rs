@@ -1,0 +1,349 @@
+//! Checks of runners: rows of the files `runner*.toml` below `corpora/run_log/cases`.
+//!
+//! A step is a run: what stands in its request, what its driver says at each start, and what the tools do that it picks.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use super::{COMMAND_VARIABLE, LOGS, Names, TIMEOUT_VARIABLE};
+use crate::RUNNER;
+use crate::tools::TOOLHOST;
+use peerproof_engine::case::{self, Case, Loaded, Recipe};
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::clause::ClauseId;
+use peerproof_engine::face::Aim;
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind, Plan, Session, Sight, Step};
+use peerproof_engine::rng::Rng;
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
+
+/// The check that vouches for all others.
+const FIRST_CANARY: &str = "canary/plain-request";
+
+/// Time of a tool where a run is not about time, seconds.
+const TIMEOUT_S: &str = "20";
+
+/// What each run may take longer than another process, ms: it starts others.
+const RUN_MS: u64 = 5_000;
+
+/// What each start of a driver and a toolhost may take, ms.
+const START_MS: u64 = 1_000;
+
+/// How long is waited for what a kill follows, ms.
+const KILL_MS: u64 = 20_000;
+
+/// One run.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Row {
+    /// Members of the request as JSON texts; an empty one takes the member away.
+    request: BTreeMap<String, String>,
+    /// The request itself.
+    raw: Option<Recipe>,
+    /// Tools that are offered beside `DO`, by name, each with whether it is deterministic.
+    tools: BTreeMap<String, bool>,
+    /// Tags of `DO`.
+    tags: Vec<String>,
+    /// What the driver says, start by start; NOOP comes behind all.
+    driver: Vec<Turn>,
+    /// Nothing comes behind: the last one goes on.
+    goes_on: bool,
+    /// Variables of the runner.
+    env: BTreeMap<String, String>,
+    /// The log cannot be made where it belongs.
+    unwritable: bool,
+    /// What lies where the toolhost should be.
+    peer: Option<PathKind>,
+    /// The runner is killed when its driver is started for this time, from 0, or its toolhost has taken this request:
+    /// `driver 2`, `tool 0`.
+    kill_at: Option<String>,
+    /// The run may take so much longer, ms.
+    allow_ms: u64,
+}
+
+/// What a driver does at one start.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Turn {
+    /// Prints this and ends well.
+    Says(String),
+    /// Does this.
+    Does(Box<Does>),
+}
+
+/// What a driver does: it picks a tool unless it has a script.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Does {
+    /// The tool that is picked; `DO` where nothing is said.
+    pick: Option<String>,
+    /// The patch, a JSON object; with `does` there is one in any case.
+    patch: Option<String>,
+    /// What the tool is told to do, a JSON object.
+    does: Option<String>,
+    /// What the toolhost writes in the place of a reply.
+    replies: Option<Recipe>,
+    /// What it does then.
+    then: Vec<ActorStep>,
+    /// The patch is a long string of so many bytes beside.
+    pad: Option<u64>,
+    /// The patch is in base64.
+    base64: bool,
+    /// Exactly this instead.
+    script: Vec<ActorStep>,
+}
+
+/// All rows; the data is embedded and a test shows that it loads.
+fn all() -> &'static [Loaded<Row>] {
+    static CASES: OnceLock<Vec<Loaded<Row>>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let own = case::files(&FILES).into_iter().filter(|(name, _)| name.starts_with("runner"));
+        case::load(own).unwrap_or_else(|error| unreachable!("corpora/run_log/cases does not load: {error}"))
+    })
+}
+
+/// All checks, in the order in which they run.
+pub fn checks() -> Vec<Check> {
+    let check = |loaded: &Loaded<Row>| {
+        let own = loaded.case.clone();
+        let planner = move |_: &_, _: &mut _| plan(&own);
+        let id = format!("run_log/runner/{}", loaded.case.id);
+        loaded.case.check(id, RUNNER, planner).vouched().on_process()
+    };
+    all().iter().map(check).collect()
+}
+
+fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
+    let mut plan = folder();
+    for row in &case.steps {
+        row.add(&case.clauses[0].0, &mut plan)?;
+    }
+    if case.id == FIRST_CANARY {
+        plan.steps.iter_mut().filter(|step| !step.expect.is_null()).for_each(|step| step.canary = true);
+    }
+    Ok(plan)
+}
+
+fn folder() -> Plan {
+    let logs = Fixture::Folder { name: LOGS.to_owned(), folders: Vec::new(), watched: false };
+    Plan { fixtures: vec![logs], ..Plan::default() }
+}
+
+fn aid(name: &str) -> String {
+    format!("AID.PEERPROOF.{name}.v1")
+}
+
+impl Row {
+    /// Adds a run about `clause`.
+    fn add(&self, clause: &str, plan: &mut Plan) -> Result<(), String> {
+        let session = plan.sessions.len();
+        let names = Names::of(session);
+        let path = |name: &str| format!("{{{{{name}.path}}}}");
+        let content = match &self.raw {
+            Some(recipe) => recipe.payload(&|_| None, &|text| Ok(text.to_owned()))?,
+            None => Payload::text(self.request()?),
+        };
+        plan.fixtures.push(Fixture::File { name: names.request.clone(), content, mode: None, kept: false });
+        let mut turns = self.driver.iter().map(Turn::script).collect::<Result<Vec<_>, _>>()?;
+        if !self.goes_on {
+            turns.push(Turn::Says("<NOOP><END>".to_owned()).script()?);
+        }
+        let starts = turns.len() as u64;
+        let mut turns = turns.into_iter();
+        let script = turns.next().unwrap_or_default();
+        plan.fixtures.push(Fixture::Actor { name: names.driver.clone(), script, later: turns.collect() });
+        plan.fixtures.push(match &self.peer {
+            Some(what) => Fixture::Path { name: names.toolhost.clone(), what: what.clone() },
+            None => Fixture::Actor {
+                name: names.toolhost.clone(),
+                script: vec![ActorStep::Converse(TOOLHOST.to_owned())],
+                later: Vec::new(),
+            },
+        });
+        let above = if self.unwritable { &names.request } else { LOGS };
+        let log = format!("{}/{}.log", path(above), names.log);
+        let variables = [
+            (COMMAND_VARIABLE, format!("sh {}", path(&names.driver))),
+            ("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", "{{folder}}/policies".to_owned()),
+            ("MACHINA_POLICY_TIMEOUT_MS", "20000".to_owned()),
+            ("MACHINA_POLICY_FAIL_THRESHOLD", "1000".to_owned()),
+            (TIMEOUT_VARIABLE, TIMEOUT_S.to_owned()),
+        ];
+        let mut env: BTreeMap<_, _> =
+            variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        env.extend(self.env.clone());
+        let placeholders = [("request", path(&names.request)), ("log", log), ("peer", path(&names.toolhost))];
+        plan.sessions.push(Session {
+            command: RUNNER.to_owned(),
+            placeholders: placeholders.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            env,
+            shows_start: Some(false),
+            ..Session::default()
+        });
+        let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
+        let expect = serde_json::to_value(aim).unwrap_or_default();
+        let act = match self.kill_at.as_deref().map(|at| at.split_once(' ').unwrap_or((at, ""))) {
+            None => Act::Finish,
+            Some((what, number)) => {
+                let number = number.parse().map_err(|_| format!("`kill_at` has no number: {number:?}"))?;
+                let what = match what {
+                    "driver" => Effect::Starts { actor: names.driver.clone(), start: number },
+                    "tool" => Effect::Takes { actor: names.toolhost.clone(), request: number },
+                    other => return Err(format!("`kill_at` is about the driver or a tool, not {other:?}")),
+                };
+                Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: KILL_MS }
+            }
+        };
+        let allow_ms = RUN_MS + START_MS * starts + self.allow_ms;
+        plan.steps.push(Step { session, expect, allow_ms, ..Step::new(act) });
+        let look =
+            Payload::default().var(format!("{LOGS}.path")).then(Payload::text(format!("/{}.log", names.log)));
+        let look = Act::Look { label: names.log, path: look, after_ms: 0 };
+        plan.steps.push(Step { session, ..Step::new(look) });
+        Ok(())
+    }
+
+    /// The text of the request.
+    fn request(&self) -> Result<String, String> {
+        let tool = |name: &str, deterministic: bool, tags: &[String]| {
+            Json::object([
+                ("aid", Json::from(aid(name))),
+                ("name", name.to_lowercase().into()),
+                ("tags", Json::array(tags.iter().map(String::as_str))),
+                ("deterministic", deterministic.into()),
+            ])
+        };
+        let mut tools = vec![tool("DO", true, &self.tags)];
+        tools.extend(self.tools.iter().map(|(name, deterministic)| tool(name, *deterministic, &[])));
+        let mut request = Json::object([
+            ("goal_id", Json::from("goal-1")),
+            ("inputs", Json::object([("k", Json::from(1_u64)), ("keep", "é".into())])),
+            ("control_mode", "POLICY_ONLY".into()),
+            ("request_id", "request-1".into()),
+            ("tools", Json::Array(tools)),
+        ]);
+        for (name, text) in &self.request {
+            match text.is_empty() {
+                true => _ = request.remove(name),
+                false => request.set(name, json(text)?),
+            }
+        }
+        Ok(request.to_text())
+    }
+}
+
+fn json(text: &str) -> Result<Json, String> {
+    text.parse::<Json>().map_err(|error| format!("{error}: {text}"))
+}
+
+impl Turn {
+    fn script(&self) -> Result<Vec<ActorStep>, String> {
+        let says = match self {
+            Self::Says(text) => text.clone(),
+            Self::Does(does) if !does.script.is_empty() => {
+                let looks = std::iter::once(ActorStep::Look(Sight::Payload));
+                return Ok(looks.chain(does.script.iter().cloned()).collect());
+            }
+            Self::Does(does) => does.block()?,
+        };
+        Ok(vec![ActorStep::Look(Sight::Payload), ActorStep::Quote(says)])
+    }
+}
+
+impl Does {
+    fn block(&self) -> Result<String, String> {
+        let mut told = self.does.as_deref().map(json).transpose()?;
+        let mut steps = Vec::new();
+        if let Some(recipe) = &self.replies {
+            steps.push(ActorStep::Stdout(recipe.payload(&|_| None, &|text| Ok(text.to_owned()))?));
+        }
+        steps.extend(self.then.iter().cloned());
+        if !steps.is_empty() {
+            let steps = serde_json::to_string(&steps).map_err(|error| error.to_string())?;
+            told.get_or_insert_with(|| Json::Object(Vec::new())).set("steps", json(&steps)?);
+        }
+        let mut patch = self.patch.as_deref().map(json).transpose()?;
+        for (name, value) in
+            [("do", told), ("pad", self.pad.map(|bytes| Json::from("x".repeat(bytes as usize))))]
+        {
+            if let Some(value) = value {
+                patch.get_or_insert_with(|| Json::Object(Vec::new())).set(name, value);
+            }
+        }
+        let sid = format!("⟦/menu/aid={}/sid⟧", aid(self.pick.as_deref().unwrap_or("DO")));
+        Ok(match patch {
+            None => format!("<PICK><{sid}><END>"),
+            Some(patch) if self.base64 => {
+                use base64::Engine as _;
+                let text = base64::engine::general_purpose::STANDARD.encode(patch.to_text());
+                format!("<PICK><{sid}><INP64>{text}</INP64><END>")
+            }
+            Some(patch) => format!("<PICK><{sid}><INP>{}</INP><END>", patch.to_text()),
+        })
+    }
+}
+
+/// A run as drawn.
+pub fn conversation(rng: &mut Rng) -> Plan {
+    let mut row = Row { tools: BTreeMap::from([("FAIL".to_owned(), false)]), ..Row::default() };
+    for _ in 0..rng.range(1..=6) {
+        row.driver.push(match rng.below(8) {
+            0 => Turn::Says(
+                ["<ASK_SUP><END>", "no block", "", "<PICK><SID0000><END>"][rng.index(4)].to_owned(),
+            ),
+            1 => Turn::Does(Box::new(Does { pick: Some("FAIL".to_owned()), ..Does::default() })),
+            _ => Turn::Does(Box::new(drawn(rng))),
+        });
+    }
+    if rng.chance(1, 3) {
+        row.request.insert("max_steps".to_owned(), rng.range(1..=4).to_string());
+    }
+    let mut plan = Plan { by_model: true, ..folder() };
+    // What is drawn is right.
+    let _ = row.add("LOG-RUN-STATE", &mut plan);
+    plan
+}
+
+fn drawn(rng: &mut Rng) -> Does {
+    let values = ["null", "[]", "{\"a\":{\"b\":1}}", "1.50", "\"é\\u0000\"", "true"];
+    let value = |rng: &mut Rng| values[rng.index(values.len())];
+    let content = Json::from(value(rng)).to_text();
+    let size = content.parse::<Json>().ok().and_then(|it| it.as_str().map(str::len)).unwrap_or(0);
+    let slot = rng.below(8);
+    let artifact =
+        format!(r#"{{"type":"t","provenance":"p:1","content_json":{content},"size_bytes":{size}}}"#);
+    let does = match rng.below(3) {
+        0 => format!(r#"{{"set":{{"{slot}":{artifact}}}}}"#),
+        1 => format!(r#"{{"remove":[{slot}]}}"#),
+        _ => format!(r#"{{"output":{}}}"#, Json::from(value(rng)).to_text()),
+    };
+    let patch =
+        rng.chance(1, 2).then(|| format!(r#"{{"{}":{}}}"#, ["k", "é", "", "x"][rng.index(4)], value(rng)));
+    Does { patch, does: rng.chance(2, 3).then_some(does), base64: rng.chance(1, 4), ..Does::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::request::{Asked, read};
+
+    #[test]
+    fn every_row_becomes_a_plan_whose_requests_mean_something() {
+        for Loaded { case, file } in all() {
+            let plan = plan(case).unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
+            let stored = serde_json::to_string(&plan).unwrap().len();
+            assert!(stored < 1 << 20, "{} is {stored} bytes", case.id);
+            for fixture in &plan.fixtures {
+                if let Fixture::File { content, .. } = fixture {
+                    let asked = read(&content.expand(&BTreeMap::new()).unwrap());
+                    assert_ne!(asked, Asked::Unclear, "{}", case.id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! What a log has to say, by what the driver and the toolhost saw: walks through the log and through both.
+
+mod tool;
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::shorten;
+
+use super::block::{self, Said};
+use super::log::{Entry, Faults, Log};
+use super::request::{POLICY_ONLY, Request};
+use super::seen::{Course, Driver};
+use crate::digest;
+use crate::state::State;
+
+/// What of a value is quoted.
+const QUOTED_CHARS: usize = 240;
+
+/// How a run ended, as its log shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By NOOP, after as many selections as there may be, or where the runner may choose.
+    Due,
+    /// For a reason of its own.
+    Early,
+}
+
+/// Where inputs are seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Shown,
+    Tool,
+    Payload,
+}
+
+/// A walk through one run.
+pub struct Walk<'a> {
+    course: &'a Course,
+    request: &'a Request,
+    log: &'a Log,
+    /// What is wrong.
+    pub faults: &'a mut Faults,
+    /// What the run shows of what is left open.
+    pub shown: BTreeMap<&'static str, String>,
+    /// Menus and their digests.
+    pub menus: Vec<(Vec<Offer>, String)>,
+    /// Steps that the log has whole.
+    pub whole: usize,
+    at: usize,
+    selections: usize,
+    driven: usize,
+    picks: usize,
+    first_step: u64,
+    inputs: Json,
+    state: State,
+    /// A state was not what it should have been.
+    is_off: bool,
+    /// The last tool failed.
+    has_failed: bool,
+    last: Last,
+    wrong: Vec<(At, usize, Json, Json)>,
+}
+
+/// SID, aid and sorted tags of an entry of a menu.
+pub type Offer = (String, String, Vec<String>);
+
+/// What came last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Noop,
+    AskSup,
+    Invalid,
+    Ok,
+    Error,
+}
+
+fn quoted(value: Option<&Json>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), |value| shorten(&value.to_text(), QUOTED_CHARS).into_owned())
+}
+
+impl<'a> Walk<'a> {
+    /// At the beginning.
+    pub fn new(course: &'a Course, request: &'a Request, log: &'a Log, faults: &'a mut Faults) -> Self {
+        Self {
+            course,
+            request,
+            log,
+            faults,
+            shown: BTreeMap::new(),
+            menus: Vec::new(),
+            whole: 0,
+            at: 0,
+            selections: 0,
+            driven: 0,
+            picks: 0,
+            first_step: 0,
+            inputs: request.inputs.clone(),
+            state: State::default(),
+            is_off: false,
+            has_failed: false,
+            last: Last::Nothing,
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Goes through all of it.
+    pub fn walk(&mut self) -> End {
+        let end = self.lines();
+        let is_whole = end.is_some();
+        self.wrong_inputs();
+        let driven = self.course.drivers.len();
+        if self.request.mode != POLICY_ONLY && driven > 0 {
+            let got = format!("{driven} starts of the driver");
+            self.faults.add("LOG-RUN-DEFAULTS", "driver", "no driver but in POLICY_ONLY", got);
+        } else if driven > self.driven && is_whole {
+            let got = format!("{driven} starts of the driver and {} selections", self.driven);
+            self.faults.add("LOG-WRITE-EVENTS", "selection_missing", "a selection for each start", got);
+        }
+        let begun = self.course.tools.len().max(self.course.run_starts);
+        if begun > self.picks && is_whole {
+            let got = format!("{begun} executions for {} of them", self.picks);
+            self.faults.add("LOG-RUN-ONCE", "executions", "one execution for each PICK", got);
+        }
+        if self.course.killed && self.whole + 1 < driven {
+            let expected =
+                format!("the {} steps that had ended when the last driver was started", driven - 1);
+            self.faults.add("LOG-WRITE-KEPT", "steps_missing", expected, format!("{} of them", self.whole));
+        }
+        end.unwrap_or(End::Due)
+    }
+
+    fn next(&self) -> Option<&'a Entry> {
+        self.log.entries.get(self.at)
+    }
+
+    fn next_is(&self, names: &[&str]) -> Option<&'a Entry> {
+        self.next().filter(|entry| names.contains(&entry.event.as_str()))
+    }
+
+    fn out_of_order(&mut self, expected: &str) {
+        let got = self.next().map(|entry| format!("`{}` on line {}", entry.event, entry.line));
+        self.faults.add("LOG-WRITE-EVENTS", "order", expected, got.unwrap_or_else(|| "the end".to_owned()));
+    }
+
+    fn member(&mut self, entry: &Entry, name: &str, what: &str, is_right: bool) -> Option<()> {
+        if !is_right {
+            let expected = format!("`{name}` of `{}` on line {} is {what}", entry.event, entry.line);
+            let got = quoted(entry.payload.get(name));
+            self.faults.add("LOG-WRITE-EVENTS", "bad_member", expected, got);
+        }
+        is_right.then_some(())
+    }
+
+    /// Nothing where what follows has no meaning any more.
+    fn lines(&mut self) -> Option<End> {
+        let Some(started) = self.next_is(&["run_started"]) else {
+            if self.next().is_some() {
+                self.out_of_order("`run_started` first");
+            } else if !self.course.killed {
+                self.no_end();
+            }
+            return None;
+        };
+        self.at += 1;
+        self.started(started)?;
+        while let Some(entry) = self.next() {
+            match entry.event.as_str() {
+                "selector_chosen" => self.step(entry)?,
+                "run_finished" => {
+                    self.at += 1;
+                    self.finished(entry)?;
+                    if self.next().is_some() {
+                        self.out_of_order("nothing behind `run_finished`");
+                    }
+                    return Some(self.end());
+                }
+                _ => {
+                    self.out_of_order("`selector_chosen` or `run_finished`");
+                    return None;
+                }
+            }
+        }
+        if !self.course.killed {
+            self.no_end();
+        }
+        None
+    }
+
+    fn no_end(&mut self) {
+        let got = match (&self.course.log, self.course.ending.exit) {
+            (None, _) => "no log".to_owned(),
+            (_, Some(exit)) => format!("it is not there ({exit})"),
+            _ => "it is not there".to_owned(),
+        };
+        self.faults.add("LOG-WRITE-END", "no_end", "`run_finished` as the last line", got);
+    }
+
+    fn started(&mut self, entry: &Entry) -> Option<()> {
+        let (goal, inputs) = (self.request.goal_id.as_str(), &self.request.inputs);
+        let payload = &entry.payload;
+        self.step_is(entry, 0);
+        let is_right = payload.get("goal_id").and_then(Json::as_str) == Some(goal);
+        self.member(entry, "goal_id", &format!("{goal:?}"), is_right)?;
+        if payload.get("inputs") != Some(inputs) {
+            let expected = format!("`inputs` of `run_started` are {}", inputs.to_text());
+            let is_given = inputs.as_object().is_some_and(|members| !members.is_empty());
+            let clause = if is_given { "LOG-WRITE-EVENTS" } else { "LOG-RUN-DEFAULTS" };
+            self.faults.add(clause, "inputs", expected, quoted(payload.get("inputs")));
+        }
+        if let Some(mode) = payload.get("control_mode") {
+            self.member(entry, "control_mode", "a string", mode.as_str().is_some())?;
+            let is_other = [POLICY_ONLY, "FALLBACK_ONLY"].iter().any(|it| mode.as_str() == Some(it));
+            if is_other && mode.as_str() != Some(self.request.mode) {
+                let expected = format!("`control_mode` is {:?}", self.request.mode);
+                self.faults.add("LOG-RUN-DEFAULTS", "control_mode", expected, quoted(Some(mode)));
+            }
+        }
+        if let Some(state) = payload.get("state") {
+            let read = State::read(state);
+            self.member(entry, "state", "a full state", read.is_ok())?;
+            self.state = read.unwrap_or_default();
+        }
+        Some(())
+    }
+
+    fn step_is(&mut self, entry: &Entry, step: u64) {
+        if entry.step != step {
+            let expected = format!("step {step} of `{}` on line {}", entry.event, entry.line);
+            self.faults.add("LOG-WRITE-STEP", "step", expected, format!("step {}", entry.step));
+        }
+    }
+
+    fn step(&mut self, entry: &'a Entry) -> Option<()> {
+        self.at += 1;
+        let number = self.selections;
+        self.selections += 1;
+        if self.last == Last::Noop {
+            self.faults.add(
+                "LOG-RUN-NOOP",
+                "goes_on",
+                "no selection behind NOOP",
+                format!("line {}", entry.line),
+            );
+        }
+        if let Some(key) = ends(self.last) {
+            self.shown.insert(key, "false".to_owned());
+        }
+        let most = self.request.max_steps.unwrap_or(u64::MAX);
+        if self.selections as u64 > most {
+            let expected = format!("{most} selections at the most");
+            self.faults.add("LOG-RUN-MAX", "too_many", expected, format!("one more on line {}", entry.line));
+        }
+        if number == 0 && entry.step == 1 {
+            self.first_step = 1;
+        }
+        if number == 0 && entry.step < 2 {
+            self.shown.insert("first_step", entry.step.to_string());
+        }
+        let step = self.first_step + number as u64;
+        self.step_is(entry, step);
+        let course = self.course;
+        let is_driven = self.request.mode == POLICY_ONLY;
+        let driver = course.drivers.get(self.driven).filter(|_| is_driven);
+        // A command that is not allowed starts nothing.
+        let is_invalid = entry.payload.get("kind").and_then(Json::as_str) == Some("INVALID");
+        let mut menu = Vec::new();
+        match driver {
+            Some(driver) => {
+                self.driven += 1;
+                menu = self.payload(driver, number);
+            }
+            None if is_driven && course.has_driver && !is_invalid => {
+                let got = format!("{} starts of the driver", course.drivers.len());
+                let expected = "a driver is started with a payload for each selection";
+                self.faults.add("LOG-RUN-PAYLOAD", "no_driver", expected, got);
+                return None;
+            }
+            None => {}
+        }
+        let chosen = self.chosen(entry, driver, &menu)?;
+        self.patched(chosen.patch.as_ref(), step);
+        self.last = match chosen.kind.as_str() {
+            "NOOP" => Last::Noop,
+            "ASK_SUP" => Last::AskSup,
+            "PICK" => return self.tool(&chosen.aid, step),
+            _ => Last::Invalid,
+        };
+        self.whole += 1;
+        Some(())
+    }
+
+    /// Judges what a driver was given; gives the menu.
+    fn payload(&mut self, driver: &Driver, number: usize) -> Vec<Offer> {
+        let expected = "a payload with `inputs`, `state_digest`, `goal_digest`, `control_mode` and `menu`";
+        let Some(payload) = &driver.payload else {
+            if !self.course.killed {
+                self.faults.add("LOG-RUN-PAYLOAD", "no_payload", expected, "none that could be read");
+            }
+            return Vec::new();
+        };
+        let text = |name: &str| payload.get(name).and_then(Json::as_str);
+        match payload.get("inputs") {
+            Some(inputs) if *inputs == self.inputs => {}
+            other => self.wrong.push((
+                At::Payload,
+                number,
+                other.cloned().unwrap_or_default(),
+                self.inputs.clone(),
+            )),
+        }
+        if text("control_mode") != Some(self.request.mode) {
+            let expected = format!("`control_mode` is {:?}", self.request.mode);
+            self.faults.add("LOG-RUN-PAYLOAD", "control_mode", expected, quoted(payload.get("control_mode")));
+        }
+        let digest = digest::of_state(&self.state);
+        if text("state_digest") != Some(&digest) {
+            let expected = format!("`state_digest` of the payload of selection {number} is {digest}");
+            self.off("LOG-RUN-PAYLOAD", "state_digest", expected, quoted(payload.get("state_digest")));
+        }
+        let goal = text("goal_digest").unwrap_or_default();
+        let parts = goal.strip_prefix(&self.request.goal_id).and_then(|rest| rest.strip_prefix('|'));
+        let parts = parts.and_then(|rest| rest.split_once('|'));
+        let parts = parts.filter(|(menu, flags)| !menu.is_empty() && flags.starts_with("FLAGS:"));
+        if parts.is_none() {
+            let expected = format!("`goal_digest` is {}|MENU_DIGEST|FLAGS:…", self.request.goal_id);
+            self.faults.add("LOG-RUN-GOAL", "goal_digest", expected, quoted(payload.get("goal_digest")));
+        }
+        let offers = self.menu(payload.get("menu"));
+        if let (Some((told, _)), Some(offers)) = (parts, &offers) {
+            let right = digest::of_menu(offers);
+            if told != right {
+                self.faults.add("LOG-RUN-MENUDIGEST", "menu_digest", right, told);
+            }
+            self.menus.push((offers.clone(), told.to_owned()));
+        }
+        offers.unwrap_or_default()
+    }
+
+    fn menu(&mut self, menu: Option<&Json>) -> Option<Vec<Offer>> {
+        let offer = |entry: &Json| {
+            let text = |name: &str| entry.get(name)?.as_str().map(str::to_owned);
+            let tags = entry.get("tags")?.as_array()?.iter().map(|tag| tag.as_str().map(str::to_owned));
+            let mut tags = tags.collect::<Option<Vec<_>>>()?;
+            tags.sort();
+            Some((text("sid").filter(|sid| is_sid(sid))?, text("aid")?, tags))
+        };
+        let offers = menu.and_then(Json::as_array).and_then(|menu| menu.iter().map(offer).collect());
+        let mut offers: Vec<Offer> = offers.unwrap_or_default();
+        offers.sort();
+        let missing =
+            self.request.tools.iter().find(|tool| offers.iter().all(|(_, aid, _)| *aid != tool.aid));
+        let is_twice = offers.windows(2).any(|pair| pair[0].0 == pair[1].0);
+        if missing.is_some() || is_twice {
+            let aid = missing.map_or("each once", |tool| tool.aid.as_str());
+            let expected = format!("entries with a SID of their own, an aid and tags, among them {aid}");
+            self.faults.add("LOG-RUN-MENU", "menu", expected, quoted(menu));
+            return None;
+        }
+        Some(offers)
+    }
+
+    /// A state that is not the one of the model.
+    fn off(&mut self, clause: &str, reason: &str, expected: String, got: String) {
+        if !self.is_off {
+            let clause = if self.has_failed { "LOG-RUN-FAILED" } else { clause };
+            self.faults.add(clause, reason, expected, got);
+        }
+        self.is_off = true;
+    }
+
+    fn chosen(&mut self, entry: &Entry, driver: Option<&Driver>, menu: &[Offer]) -> Option<Chosen> {
+        let payload = &entry.payload;
+        let text = |name: &str| payload.get(name).and_then(Json::as_str);
+        let kind = text("kind").unwrap_or_default();
+        let is_known = ["PICK", "ASK_SUP", "NOOP", "INVALID"].contains(&kind);
+        self.member(entry, "kind", "one of the four", is_known)?;
+        self.member(entry, "raw", "a string", text("raw").is_some())?;
+        let raw = text("raw").unwrap_or_default();
+        let line = entry.line;
+        let (sid, aid) = (text("sid").unwrap_or_default(), text("aid").unwrap_or_default());
+        let has = |name: &str| payload.get(name).is_some();
+        if kind == "PICK" && !(is_sid(sid) && !aid.is_empty()) || kind != "PICK" && (has("sid") || has("aid"))
+        {
+            let expected = "`sid` and `aid` with PICK, and with it only";
+            self.faults.add(
+                "LOG-WRITE-KIND",
+                "sid_and_aid",
+                expected,
+                format!("line {line}: {}", quoted(Some(payload))),
+            );
+        }
+        let told = payload.get("input_patch_json");
+        let patch = told.and_then(Json::as_str).and_then(|text| super::seen::decoded(text.as_bytes()));
+        let patch = patch.filter(|patch| patch.as_object().is_some());
+        let aid_of = |sid: &str| menu.iter().find(|(own, _, _)| own == sid).map(|(_, aid, _)| aid.clone());
+        let right = match driver.map(|driver| &driver.said) {
+            Some(Said::Pick(sid, patch)) => match aid_of(sid) {
+                Some(aid) => Some(("PICK", Some((sid.clone(), aid)), patch.clone())),
+                None if menu.is_empty() => None,
+                None => Some(("", None, None)),
+            },
+            Some(Said::Noop) => Some(("NOOP", None, None)),
+            Some(Said::AskSup) => Some(("ASK_SUP", None, None)),
+            Some(Said::Fails) => Some(("", None, None)),
+            Some(Said::Open) => None,
+            // The fallback.
+            None => Some(("any", None, None)),
+        };
+        let mut expected_patch = patch.clone();
+        if let Some((right, pick, right_patch)) = right {
+            let is_fallback = ["", "any"].contains(&right);
+            if is_fallback {
+                let is_right = raw.is_empty() || block::read(raw.as_bytes()) != Said::Fails;
+                if told.is_some() || right.is_empty() && is_right {
+                    let expected = "a fallback has no patch, and a `raw` that tells why and is no block";
+                    let got = format!("line {line}: {}", quoted(Some(payload)));
+                    self.faults.add("LOG-WRITE-RAW", "fallback", expected, got);
+                }
+                expected_patch = None;
+            } else {
+                let is_same = pick.is_none_or(|(own, of)| own == sid && of == aid);
+                if right != kind || !is_same {
+                    let said = driver.map_or("", |driver| driver.output.as_str());
+                    let expected =
+                        format!("line {line} has the selection of {}", shorten(said, QUOTED_CHARS));
+                    self.faults.add("LOG-WRITE-KIND", "other_selection", expected, quoted(Some(payload)));
+                    return None;
+                }
+                let block = driver.map_or("", |driver| driver.output.as_str());
+                if !raw.contains(block) {
+                    let expected = format!("`raw` on line {line} holds {}", shorten(block, QUOTED_CHARS));
+                    self.faults.add("LOG-WRITE-RAW", "raw", expected, shorten(raw, QUOTED_CHARS));
+                }
+                if right_patch != patch || told.is_some() != right_patch.is_some() {
+                    let expected =
+                        format!("`input_patch_json` on line {line} holds {}", quoted(right_patch.as_ref()));
+                    self.faults.add("LOG-WRITE-PATCH", "input_patch_json", expected, quoted(told));
+                }
+                expected_patch = right_patch;
+            }
+        }
+        Some(Chosen { kind: kind.to_owned(), aid: aid.to_owned(), patch: expected_patch })
+    }
+
+    fn patched(&mut self, patch: Option<&Json>, step: u64) {
+        if let Some(Json::Object(members)) = patch {
+            members.iter().for_each(|(name, value)| self.inputs.set(name, value.clone()));
+        }
+        let is_empty = patch.and_then(Json::as_object).is_some_and(<[_]>::is_empty);
+        let entry = self.next_is(&["inputs_patched"]);
+        if is_empty && (entry.is_some() || self.next().is_some()) {
+            self.shown.insert("empty_patch_logged", entry.is_some().to_string());
+        }
+        let Some(entry) = entry else {
+            if patch.is_some() && !is_empty && !(self.course.killed && self.next().is_none()) {
+                let got = self
+                    .next()
+                    .map_or("the end".to_owned(), |it| format!("`{}` on line {}", it.event, it.line));
+                self.faults.add(
+                    "LOG-WRITE-PATCHED",
+                    "not_there",
+                    "`inputs_patched` behind a selection with a patch",
+                    got,
+                );
+            }
+            return;
+        };
+        self.at += 1;
+        self.step_is(entry, step);
+        let told = entry.payload.get("patch");
+        if told != patch || patch.is_none() {
+            let expected =
+                format!("`patch` on line {} is that of the selection: {}", entry.line, quoted(patch));
+            self.faults.add("LOG-WRITE-PATCHED", "patch", expected, quoted(told));
+        }
+        if let Some(inputs) = entry.payload.get("inputs").filter(|inputs| **inputs != self.inputs) {
+            self.wrong.push((At::Shown, self.selections, inputs.clone(), self.inputs.clone()));
+        }
+    }
+
+    fn finished(&mut self, entry: &Entry) -> Option<()> {
+        let payload = &entry.payload;
+        let text = |name: &str| payload.get(name).and_then(Json::as_str);
+        let steps = payload.get("steps").and_then(Json::as_u64);
+        self.member(
+            entry,
+            "reason",
+            "a string that is not empty",
+            text("reason").is_some_and(|it| !it.is_empty()),
+        )?;
+        self.member(entry, "steps", "an integer of at least 0", steps.is_some())?;
+        self.member(entry, "state_digest", "a string", text("state_digest").is_some())?;
+        if steps != Some(self.selections as u64) {
+            let expected = format!("`steps` is {}", self.selections);
+            self.faults.add("LOG-WRITE-STEPS", "steps", expected, quoted(payload.get("steps")));
+        }
+        let last = self.first_step + (self.selections as u64).saturating_sub(1);
+        if entry.step < last {
+            let expected = format!("`run_finished` has step {last} or more");
+            self.faults.add("LOG-WRITE-STEP", "step", expected, format!("step {}", entry.step));
+        }
+        let right = digest::of_state(&self.state);
+        if text("state_digest") != Some(&right) {
+            let expected = format!("`state_digest` of `run_finished` is {right}");
+            self.off("LOG-RUN-DIGEST", "state_digest", expected, quoted(payload.get("state_digest")));
+        }
+        Some(())
+    }
+
+    /// Tells why the run ended.
+    fn end(&mut self) -> End {
+        if self.last == Last::Noop {
+            return End::Due;
+        }
+        let is_last = self.request.max_steps.is_some_and(|most| self.selections as u64 >= most);
+        let key = ends(self.last);
+        if let Some(key) = key.filter(|_| !is_last) {
+            self.shown.insert(key, "true".to_owned());
+        }
+        if is_last || key.is_some() { End::Due } else { End::Early }
+    }
+
+    /// Whether the run ended with NOOP.
+    pub fn is_stopped(&self) -> bool {
+        self.last == Last::Noop
+    }
+
+    /// Inputs that are wrong in several places in the same way were merged wrongly.
+    fn wrong_inputs(&mut self) {
+        let wrong = std::mem::take(&mut self.wrong);
+        let is_same = |(at, _, got, _): &&(At, usize, Json, Json)| {
+            wrong.iter().any(|(other, _, same, _)| other != at && same == got)
+        };
+        if let Some((_, _, got, expected)) = wrong.iter().find(is_same) {
+            return self.faults.add("LOG-RUN-MERGE", "inputs", expected.to_text(), got.to_text());
+        }
+        for (at, selection, got, expected) in &wrong {
+            let (clause, who) = match at {
+                At::Shown => ("LOG-WRITE-INPUTS", "`inputs_patched` shows"),
+                At::Tool => ("LOG-RUN-INPUT", "the tool gets"),
+                At::Payload => ("LOG-RUN-PAYLOAD", "the payload has"),
+            };
+            let expected = format!("{who} the inputs {} in selection {selection}", expected.to_text());
+            self.faults.add(clause, "inputs", expected, got.to_text());
+        }
+    }
+}
+
+/// The open choice whether this ends a run.
+fn ends(last: Last) -> Option<&'static str> {
+    match last {
+        Last::AskSup => Some("ask_sup_ends"),
+        Last::Invalid => Some("invalid_ends"),
+        Last::Error => Some("tool_error_ends"),
+        Last::Noop | Last::Nothing | Last::Ok => None,
+    }
+}
+
+/// A selection of the log.
+struct Chosen {
+    kind: String,
+    aid: String,
+    patch: Option<Json>,
+}
+
+fn is_sid(text: &str) -> bool {
+    text.strip_prefix("SID")
+        .is_some_and(|rest| rest.len() == 4 && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,184 @@
+//! The event of a tool, held against its execution.
+
+use peerproof_engine::json::Json;
+use peerproof_engine::payload::shorten;
+
+use super::super::log::Entry;
+use super::super::seen::{Came, decoded};
+use super::{At, Last, QUOTED_CHARS, Walk, quoted};
+use crate::digest;
+use crate::state::{Artifact, SLOTS, State};
+
+impl Walk<'_> {
+    /// The event of a tool and its execution.
+    pub(super) fn tool(&mut self, aid: &str, step: u64) -> Option<()> {
+        let course = self.course;
+        let execution = course.tools.get(self.picks);
+        let event = self.next_is(&["tool_ok", "tool_error"]);
+        if event.is_none() && course.killed && self.next().is_none() {
+            self.picks += usize::from(execution.is_some());
+            return Some(());
+        }
+        self.picks += 1;
+        let line = event.or_else(|| self.next()).map_or(0, |entry| entry.line);
+        let Some(event) = event else {
+            let expected = "a tool event behind a PICK";
+            self.faults.add("LOG-RUN-ONCE", "no_event", expected, format!("none before line {line}"));
+            return None;
+        };
+        self.at += 1;
+        self.step_is(event, step);
+        if let Some(second) = self.next_is(&["tool_ok", "tool_error"]) {
+            let expected = "one tool event for each PICK";
+            self.faults.add(
+                "LOG-RUN-ONCE",
+                "second_event",
+                expected,
+                format!("a second one on line {}", second.line),
+            );
+            return None;
+        }
+        let before = self.state.clone();
+        let came = match execution {
+            None if course.has_toolhost => {
+                let expected = "one execution for each PICK";
+                self.faults.add("LOG-RUN-ONCE", "no_execution", expected, format!("none for line {line}"));
+                return None;
+            }
+            None => Came::Failure,
+            Some(execution) => {
+                match &execution.given {
+                    Err(why) => {
+                        let expected = "a request of the toolhost's contract";
+                        self.faults.add("LOG-RUN-INPUT", "bad_request", expected, *why);
+                        return None;
+                    }
+                    Ok((input, state)) => {
+                        if execution.aid != aid {
+                            let got = format!("{:?} was run", execution.aid);
+                            self.faults.add("LOG-RUN-ONCE", "other_tool", format!("{aid:?} is run"), got);
+                            return None;
+                        }
+                        if *input != self.inputs {
+                            self.wrong.push((At::Tool, self.selections, input.clone(), self.inputs.clone()));
+                        }
+                        if *state != self.state {
+                            let expected =
+                                format!("the tool of step {step} gets {}", self.state.to_json().to_text());
+                            self.off("LOG-RUN-STATE", "state", expected, state.to_json().to_text());
+                        }
+                    }
+                }
+                execution.came.clone()
+            }
+        };
+        let is_ok = event.event == "tool_ok";
+        let success = match came {
+            Came::Success(output, state) => Some((output, state)).filter(|_| is_ok),
+            Came::Failure | Came::Late => None,
+            Came::Either(success) if is_ok => success,
+            Came::Either(_) => None,
+        };
+        let is_due = execution.is_some_and(|it| matches!(it.came, Came::Success(..)));
+        if is_ok != success.is_some() || is_due && !is_ok {
+            let is_late = execution.is_some_and(|it| it.came == Came::Late);
+            let clause = if is_late { "LOG-RUN-TIME" } else { "LOG-RUN-OK" };
+            let expected = if is_ok { "`tool_error`" } else { "`tool_ok`" };
+            let got = format!("`{}` on line {line}: {}", event.event, quoted(Some(&event.payload)));
+            self.faults.add(clause, if is_ok { "failure_as_ok" } else { "success_as_error" }, expected, got);
+            return None;
+        }
+        let is_own = event.payload.get("aid").and_then(Json::as_str) == Some(aid);
+        self.member(event, "aid", &format!("{aid:?}"), is_own)?;
+        match success {
+            Some((output, after)) => {
+                self.ok(event, &output, &before, &after)?;
+                self.state = after;
+                (self.has_failed, self.last) = (false, Last::Ok);
+            }
+            None => {
+                let text = |name: &str| event.payload.get(name).and_then(Json::as_str).unwrap_or_default();
+                let is_status = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"].contains(&text("status"));
+                self.member(event, "status", "one of a failure", is_status)?;
+                self.member(event, "error", "a string that is not empty", !text("error").is_empty())?;
+                (self.has_failed, self.last) = (true, Last::Error);
+            }
+        }
+        self.whole += 1;
+        Some(())
+    }
+
+    fn ok(&mut self, event: &Entry, output: &str, before: &State, after: &State) -> Option<()> {
+        let payload = &event.payload;
+        let flag = payload.get("deterministic").and_then(Json::as_bool);
+        self.member(event, "deterministic", "a boolean", flag.is_some())?;
+        let aid = payload.get("aid").and_then(Json::as_str);
+        let offered = self.request.tools.iter().find(|tool| Some(tool.aid.as_str()) == aid);
+        if let Some(tool) = offered.filter(|tool| Some(tool.deterministic) != flag) {
+            let expected = format!("`deterministic` of {} is {}", tool.aid, tool.deterministic);
+            self.faults.add("LOG-RUN-FLAG", "deterministic", expected, quoted(payload.get("deterministic")));
+        }
+        let told = payload.get("output_json").and_then(Json::as_str);
+        let value = told.and_then(|text| decoded(text.as_bytes()));
+        self.member(event, "output_json", "a string that holds strict JSON", value.is_some())?;
+        if value != decoded(output.as_bytes()) {
+            let got = shorten(told.unwrap_or_default(), QUOTED_CHARS);
+            self.faults.add("LOG-RUN-OUTPUT", "output_json", shorten(output, QUOTED_CHARS), got);
+        } else if told != Some(output) {
+            let got = shorten(told.unwrap_or_default(), QUOTED_CHARS);
+            self.faults.add("LOG-RUN-BYTES", "output_json", shorten(output, QUOTED_CHARS), got);
+        }
+        let items = payload.get("tx_patch").and_then(Json::as_array);
+        self.member(event, "tx_patch", "an array", items.is_some())?;
+        let digest = payload.get("state_digest").and_then(Json::as_str);
+        self.member(event, "state_digest", "a string", digest.is_some())?;
+        if !self.is_off {
+            self.items(event, items.unwrap_or_default(), before, after);
+            let right = digest::of_state(after);
+            if digest != Some(&right) {
+                let expected = format!("`state_digest` on line {} is {right}", event.line);
+                self.faults.add("LOG-RUN-DIGEST", "state_digest", expected, digest.unwrap_or_default());
+            }
+        }
+        Some(())
+    }
+
+    /// Judges a `tx_patch`.
+    fn items(&mut self, event: &Entry, items: &[Json], before: &State, after: &State) {
+        let (mut state, mut seen) = (before.clone(), [false; SLOTS]);
+        for item in items {
+            let got = || format!("line {}: {}", event.line, quoted(Some(item)));
+            let op = item.get("op").and_then(Json::as_str).unwrap_or_default();
+            let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
+            let slot = path.filter(|slot| slot.len() == 1).and_then(|slot| slot.parse::<usize>().ok());
+            let value = item.get("value").map(Artifact::read);
+            let is_whole = match op {
+                "add" | "replace" => matches!(value, Some(Ok(_))),
+                "remove" => item.get("value").is_none(),
+                _ => false,
+            };
+            let Some(slot) = slot.filter(|slot| is_whole && *slot < SLOTS) else {
+                let expected = "add or replace with an artifact, or remove, and `/slots/` with 0 to 7";
+                return self.faults.add("LOG-WRITE-ITEMS", "bad_item", expected, got());
+            };
+            if state.0[slot].is_some() == (op == "add") {
+                let expected = "add for an empty slot, replace and remove for a used one";
+                self.faults.add("LOG-WRITE-OP", "op", expected, got());
+            }
+            if std::mem::replace(&mut seen[slot], true) {
+                self.faults.add("LOG-WRITE-SLOT", "slot_twice", "one item for a slot", got());
+            }
+            state.0[slot] = value.and_then(Result::ok);
+            if let Some(artifact) = state.0[slot].as_mut().filter(|artifact| !artifact.has_right_size()) {
+                artifact.size_bytes = artifact.content_json.len() as u64;
+                let expected = format!("`size_bytes` is {}", artifact.size_bytes);
+                self.faults.add("LOG-WRITE-SIZE", "size_bytes", expected, got());
+            }
+        }
+        if state != *after {
+            let expected =
+                format!("`tx_patch` on line {} leads to {}", event.line, after.to_json().to_text());
+            self.faults.add("LOG-WRITE-ITEMS", "other_state", expected, state.to_json().to_text());
+        }
+    }
+}

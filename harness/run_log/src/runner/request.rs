@@ -1,0 +1,171 @@
+//! The RunRequest that a runner is given.
+
+use peerproof_engine::json::{self, DecodeLimits, Json};
+
+/// The driver selects.
+pub const POLICY_ONLY: &str = "POLICY_ONLY";
+
+/// The fallback selects: the default.
+pub const FALLBACK_ONLY: &str = "FALLBACK_ONLY";
+
+/// Levels of nesting that every runner reads.
+const DEPTH_MAX: usize = 64;
+
+/// A candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its aid.
+    pub aid: String,
+    /// Its name.
+    pub name: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Whether its output depends on nothing but its input and the state.
+    pub deterministic: bool,
+}
+
+/// A request that is right.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What is to be reached.
+    pub goal_id: String,
+    /// What the run begins with.
+    pub inputs: Json,
+    /// `POLICY_ONLY`, or `FALLBACK_ONLY`.
+    pub mode: &'static str,
+    /// Goes on each line of the log.
+    pub request_id: Option<String>,
+    /// The candidates.
+    pub tools: Vec<Tool>,
+    /// Most selections.
+    pub max_steps: Option<u64>,
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Asked {
+    /// It is run.
+    Run(Request),
+    /// It is run, or refused: key of the choice, its clause, and the value where it is run.
+    Open(&'static str, &'static str, &'static str, Request),
+    /// It is refused, because of this.
+    Refused(&'static str),
+    /// The contract does not say.
+    Unclear,
+}
+
+/// Reads a request.
+pub fn read(text: &[u8]) -> Asked {
+    let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else {
+        return Asked::Refused("it is no strict JSON");
+    };
+    let (value, facts) = (decoded.value, decoded.facts);
+    if facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX {
+        return Asked::Unclear;
+    }
+    match request(&value) {
+        Ok(Some((request, mode))) => match mode {
+            _ if request.goal_id.contains('|') => {
+                Asked::Open("goal_id_with_bar", "LOG-RUN-BAR", "accept", request)
+            }
+            Some(mode) if ![POLICY_ONLY, FALLBACK_ONLY].contains(&mode) => {
+                Asked::Open("control_mode_unknown", "LOG-RUN-MODE", "default", request)
+            }
+            _ => Asked::Run(request),
+        },
+        Ok(None) => Asked::Unclear,
+        Err(why) => Asked::Refused(why),
+    }
+}
+
+/// The request with its `control_mode`, as it stands; nothing where the contract does not say what it means.
+fn request(value: &Json) -> Result<Option<(Request, Option<&str>)>, &'static str> {
+    value.as_object().ok_or("it is no object")?;
+    let goal_id = value.get("goal_id").and_then(Json::as_str).filter(|goal| !goal.is_empty());
+    let goal_id = goal_id.ok_or("it has no `goal_id` that is a string and not empty")?.to_owned();
+    let is_null = |name: &&str| value.get(name).is_some_and(Json::is_null);
+    let mode = text(value, "control_mode", "`control_mode` is no string");
+    let request_id = text(value, "request_id", "`request_id` is no string");
+    let max_steps = value.get("max_steps");
+    if ["inputs", "control_mode", "request_id", "tools", "max_steps"].iter().any(is_null)
+        || max_steps.and_then(Json::as_i64).is_some_and(|most| most < 1)
+    {
+        return Ok(None);
+    }
+    let (mode, request_id) = (mode?, request_id?);
+    let inputs = value.get("inputs").cloned().unwrap_or_else(|| Json::Object(Vec::new()));
+    inputs.as_object().ok_or("`inputs` is no object")?;
+    let max_steps = max_steps.map(|most| most.as_u64().ok_or("`max_steps` is no integer")).transpose()?;
+    let mut all = Vec::new();
+    if let Some(tools) = value.get("tools") {
+        for entry in tools.as_array().ok_or("`tools` is no list")? {
+            let Some(tool) = tool(entry)? else { return Ok(None) };
+            all.push(tool);
+        }
+    }
+    let is_driven = mode == Some(POLICY_ONLY);
+    let request = Request {
+        goal_id,
+        inputs,
+        mode: if is_driven { POLICY_ONLY } else { FALLBACK_ONLY },
+        request_id: request_id.map(str::to_owned),
+        tools: all,
+        max_steps,
+    };
+    Ok(Some((request, mode)))
+}
+
+fn tool(entry: &Json) -> Result<Option<Tool>, &'static str> {
+    entry.as_object().ok_or("an entry of `tools` is no object")?;
+    let aid = entry.get("aid").and_then(Json::as_str).filter(|aid| !aid.is_empty());
+    let aid = aid.ok_or("an entry of `tools` has no `aid` that is a string and not empty")?;
+    let name = text(entry, "name", "`name` of a tool is no string")?;
+    let tags = match entry.get("tags") {
+        None => None,
+        Some(tags) => {
+            let tags = tags.as_array().ok_or("`tags` is no list")?;
+            let texts = tags.iter().map(|tag| tag.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+            Some(texts.ok_or("a tag is no string")?)
+        }
+    };
+    let deterministic = match entry.get("deterministic") {
+        None => None,
+        Some(flag) => Some(flag.as_bool().ok_or("`deterministic` is no boolean")?),
+    };
+    // What is absent has no default.
+    let (Some(name), Some(tags), Some(deterministic)) = (name, tags, deterministic) else { return Ok(None) };
+    Ok(Some(Tool { aid: aid.to_owned(), name: name.to_owned(), tags, deterministic }))
+}
+
+fn text<'a>(value: &'a Json, name: &str, why: &'static str) -> Result<Option<&'a str>, &'static str> {
+    value.get(name).map(|text| text.as_str().ok_or(why)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_types_are_refused_and_what_is_left_open_is_not_judged() {
+        let read = |text: &str| read(text.as_bytes());
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"goal_id":""}"#,
+            r#"{"goal_id":1}"#,
+            r#"{"goal_id":"g","inputs":[]}"#,
+            r#"{"goal_id":"g","max_steps":"1"}"#,
+            r#"{"goal_id":"g","tools":[{"aid":1,"name":"n","tags":[],"deterministic":true}]}"#,
+            r#"{"goal_id":"g","tools":[{"aid":"a","name":"n","tags":[1],"deterministic":true}]}"#,
+        ] {
+            assert!(matches!(read(text), Asked::Refused(_)), "{text}");
+        }
+        for text in [r#"{"goal_id":"g","inputs":null}"#, r#"{"goal_id":"g","max_steps":0}"#] {
+            assert_eq!(read(text), Asked::Unclear, "{text}");
+        }
+        assert!(matches!(read(r#"{"goal_id":"g","x":1}"#), Asked::Run(_)));
+        assert!(matches!(read(r#"{"goal_id":"g|h"}"#), Asked::Open("goal_id_with_bar", ..)));
+        assert!(matches!(read(r#"{"goal_id":"g","control_mode":"X"}"#), Asked::Open(_, "LOG-RUN-MODE", ..)));
+    }
+}

@@ -1,0 +1,274 @@
+//! What was seen of one run: what its driver and its toolhost were given and did, and the log that it left.
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::ending::Ending;
+use peerproof_engine::fixture::actor::Program as _;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::{Act, ActorStep, Fixture};
+use peerproof_engine::transcript::{Exit, Kind, Seen, Transcript};
+
+use super::block::{self, Said};
+use super::request::{self, Asked};
+use super::{COMMAND_VARIABLE, Names, TIMEOUT_VARIABLE};
+use crate::state::State;
+use crate::tools::Toolhost;
+
+/// Most bytes of a toolhost's reply (`ipc` §7).
+const REPLY_BYTES_MAX: usize = 1 << 20;
+
+/// One start of the driver.
+#[derive(Debug)]
+pub struct Driver {
+    /// Its payload; nothing where it could not be read.
+    pub payload: Option<Json>,
+    /// What its output comes to.
+    pub said: Said,
+    /// Its output.
+    pub output: String,
+}
+
+/// What an execution comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Came {
+    /// A success: its output, and the state behind it.
+    Success(String, State),
+    /// A failure.
+    Failure,
+    /// It takes longer than it may.
+    Late,
+    /// Either: what it is where it is taken for a success.
+    Either(Option<(String, State)>),
+}
+
+/// One execution of a tool.
+#[derive(Debug)]
+pub struct Execution {
+    /// Which tool was asked for.
+    pub aid: String,
+    /// Its input and the state that it got, or what is wrong with the request.
+    pub given: Result<(Json, State), &'static str>,
+    /// What it comes to.
+    pub came: Came,
+}
+
+/// One run.
+#[derive(Debug)]
+pub struct Course {
+    /// What was asked for.
+    pub asked: Asked,
+    /// Starts of the driver.
+    pub drivers: Vec<Driver>,
+    /// How often the toolhost was started, and how often for one execution.
+    pub starts: usize,
+    /// See [`Course::starts`].
+    pub run_starts: usize,
+    /// Executions of tools.
+    pub tools: Vec<Execution>,
+    /// The driver is what is to be started.
+    pub has_driver: bool,
+    /// The toolhost can be started.
+    pub has_toolhost: bool,
+    /// What lies where the log belongs; nothing where no file does.
+    pub log: Option<Vec<u8>>,
+    /// How the process ended.
+    pub ending: Ending,
+    /// It was killed by the harness.
+    pub killed: bool,
+}
+
+impl Course {
+    /// What was seen in a session; nothing where it has no request, or nobody looked at its log.
+    pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
+        let names = Names::of(session);
+        let fixture = |name: &str| transcript.plan.fixtures.iter().find(|fixture| fixture.name() == name);
+        let Some(Fixture::File { content, .. }) = fixture(&names.request) else { return None };
+        let asked = request::read(&content.expand(&Vars::new()).ok()?);
+        let looked = transcript.events.iter().find_map(|event| match &event.kind {
+            Kind::Looked { label, found, .. } if *label == names.log => Some(found),
+            _ => None,
+        })?;
+        let log = looked.first().and_then(|found| found.bytes.as_ref()).map(|bytes| bytes.0.clone());
+        let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
+        let steps = &transcript.plan.steps;
+        let ending = Ending::of(transcript, session);
+        let (starts, run_starts, tools) = tools(transcript, session, &names.toolhost);
+        Some(Self {
+            asked,
+            drivers: drivers(transcript, &names.driver),
+            starts,
+            run_starts,
+            tools,
+            has_driver: transcript.plan.sessions[session]
+                .env
+                .get(COMMAND_VARIABLE)
+                .is_some_and(|command| command.contains(&names.driver)),
+            has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
+            log,
+            killed: ending.signalled
+                && steps.iter().any(|step| step.session == session && is_kill(&step.act)),
+            ending,
+        })
+    }
+}
+
+/// What was recorded of one start.
+struct Start<'a> {
+    pid: i32,
+    payload: Option<&'a [u8]>,
+    output: Option<Vec<u8>>,
+    exit: Option<Exit>,
+}
+
+fn last<'s, 'a>(starts: &'s mut [Start<'a>], pid: i32) -> Option<&'s mut Start<'a>> {
+    starts.iter_mut().rev().find(|start| start.pid == pid)
+}
+
+fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
+    let mut starts: Vec<Start<'_>> = Vec::new();
+    let own = |actor: &str| actor == name;
+    for event in &transcript.events {
+        match &event.kind {
+            Kind::ActorStarted { actor, pid, .. } if own(actor) => {
+                starts.push(Start { pid: *pid, payload: None, output: None, exit: None });
+            }
+            Kind::ActorSaw { actor, pid, seen: Seen::Payload { bytes, .. } } if own(actor) => {
+                last(&mut starts, *pid).into_iter().for_each(|start| start.payload = Some(&bytes.0));
+            }
+            Kind::ActorWrote { actor, pid, bytes, whole: true } if own(actor) => {
+                last(&mut starts, *pid)
+                    .into_iter()
+                    .for_each(|start| start.output = bytes.expand(&Vars::new()).ok());
+            }
+            Kind::ActorEnded { actor, pid, exit } if own(actor) => {
+                last(&mut starts, *pid).into_iter().for_each(|start| start.exit = Some(*exit));
+            }
+            _ => {}
+        }
+    }
+    let driver = |start: Start<'_>| {
+        let payload = start.payload.and_then(decoded);
+        let said = match (start.exit, &start.output) {
+            (Some(Exit::Code(0)), Some(output)) => block::read(output),
+            (Some(exit), _) if exit != Exit::Code(0) => Said::Fails,
+            // It was ended, or nobody read it.
+            _ => Said::Open,
+        };
+        let output = String::from_utf8_lossy(&start.output.unwrap_or_default()).trim().to_owned();
+        Driver { payload, said, output }
+    };
+    starts.into_iter().map(driver).collect()
+}
+
+/// How often the toolhost was started, how often of it in run mode, and what it was asked.
+fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, usize, Vec<Execution>) {
+    let plan = &transcript.plan;
+    let timeout = plan.sessions.get(session).and_then(|it| it.env.get(TIMEOUT_VARIABLE));
+    let timeout_ms = timeout.and_then(|seconds| seconds.parse().ok()).map_or(30_000, |it: u64| it * 1_000);
+    let mut hosts: BTreeMap<i32, (Toolhost, bool)> = BTreeMap::new();
+    let (mut starts, mut run_starts, mut all) = (0, 0, Vec::new());
+    let ended = |which: i32| {
+        let is_end = |kind: &Kind| matches!(kind, Kind::ActorEnded { actor, pid, .. } if actor == name && *pid == which);
+        transcript.events.iter().any(|event| is_end(&event.kind))
+    };
+    for event in &transcript.events {
+        match &event.kind {
+            Kind::ActorStarted { actor, argv, pid } if actor == name => {
+                let is_run = argv.iter().any(|word| word == "--run");
+                hosts.insert(*pid, (Toolhost::new(argv), is_run));
+                starts += 1;
+                run_starts += usize::from(is_run);
+            }
+            Kind::ActorReceived { actor, bytes, pid: Some(pid) } if actor == name => {
+                let Some((host, is_run)) = hosts.get_mut(pid) else { continue };
+                let asked = host.asked(&bytes.0);
+                let steps = host.answer(&bytes.0);
+                let (aid, given) = match asked {
+                    Ok((aid, input, state)) => (aid, Ok((input, state))),
+                    Err(why) => (String::new(), Err(why)),
+                };
+                let before = given.as_ref().map(|(_, state)| state.clone()).unwrap_or_default();
+                let came = match came(&steps, &before, *is_run, timeout_ms) {
+                    // Whoever was ended before its reply has none.
+                    Came::Success(output, state) if *is_run && !ended(*pid) => {
+                        Came::Either(Some((output, state)))
+                    }
+                    came => came,
+                };
+                all.push(Execution { aid, given, came });
+            }
+            _ => {}
+        }
+    }
+    (starts, run_starts, all)
+}
+
+/// What a toolhost's doing comes to.
+fn came(steps: &[ActorStep], before: &State, is_run: bool, timeout_ms: u64) -> Came {
+    let (mut text, mut sleeps_ms, mut is_flood, mut ends_well) = (Vec::new(), 0, false, true);
+    for step in steps {
+        match step {
+            ActorStep::Stdout(payload) => text.extend(payload.expand(&Vars::new()).unwrap_or_default()),
+            ActorStep::Sleep { ms } if text.is_empty() => sleeps_ms += ms,
+            ActorStep::Flood { .. } => is_flood = true,
+            ActorStep::Exit(status) => ends_well &= *status == 0,
+            ActorStep::Die(_) => ends_well = false,
+            _ => {}
+        }
+    }
+    if sleeps_ms > timeout_ms * 2 {
+        return Came::Late;
+    }
+    if is_flood {
+        return Came::Failure;
+    }
+    if !is_run {
+        let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+        text.truncate(end);
+    }
+    let is_large = text.len() > REPLY_BYTES_MAX;
+    let Some(reply) = decoded(&text) else { return Came::Failure };
+    match success(&reply, before, is_run) {
+        Came::Success(output, state) if !ends_well || is_large || sleeps_ms * 2 > timeout_ms => {
+            Came::Either(Some((output, state)))
+        }
+        came => came,
+    }
+}
+
+/// What a reply that is JSON comes to.
+fn success(reply: &Json, before: &State, is_run: bool) -> Came {
+    let status = reply.get("status").and_then(Json::as_str);
+    if reply.get("ok").and_then(Json::as_bool) != Some(true) || status.is_some_and(|status| status != "OK") {
+        return Came::Failure;
+    }
+    let Some(output) = reply.get("output_json").and_then(Json::as_str) else { return Came::Failure };
+    if decoded(output.as_bytes()).is_none() {
+        return Came::Failure;
+    }
+    let (state, is_delta) = match reply.get("ds_state") {
+        None => return Came::Either(Some((output.to_owned(), before.clone()))),
+        Some(state) => (state, state.get("delta").and_then(Json::as_bool) == Some(true)),
+    };
+    let mut after = if is_run { State::default() } else { before.clone() };
+    if after.change(state).is_err() {
+        return Came::Failure;
+    }
+    let mut is_plain = status.is_some() && is_delta != is_run;
+    is_plain &= reply.get("error").and_then(Json::as_str) == Some("");
+    for artifact in after.0.iter_mut().flatten().filter(|artifact| !artifact.has_right_size()) {
+        // Refused or corrected.
+        artifact.size_bytes = artifact.content_json.len() as u64;
+        is_plain = false;
+    }
+    match is_plain {
+        true => Came::Success(output.to_owned(), after),
+        false => Came::Either(Some((output.to_owned(), after))),
+    }
+}
+
+/// The value of a strict JSON text, with white space around it.
+pub fn decoded(text: &[u8]) -> Option<Json> {
+    json::decode(json::trim(text), &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}
