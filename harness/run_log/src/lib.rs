@@ -126,8 +126,4 @@ impl Boundary for RunLog {
             ("writes a constant log", runner::CONSTANT),
         ]
     }
-
-    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        runner::REDUNDANT
-    }
 }

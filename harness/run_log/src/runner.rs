@@ -48,9 +48,6 @@ const CHOICES: [(&str, &str); 9] = [
     ("LOG-RUN-BAR", "goal_id_with_bar"),
 ];
 
-/// Checks that notice no mutant, each with the reason why it is kept.
-pub const REDUNDANT: &[(&str, &str)] = &[];
-
 /// Script of a null peer that writes the log of a run that never was.
 pub const CONSTANT: &str = r#"cat > '{log}' <<'END'
 {{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"run_started","step":0,"payload":{{"goal_id":"goal-1","inputs":{{"k":1,"keep":"é"}}}}}}

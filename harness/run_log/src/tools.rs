@@ -29,7 +29,7 @@ pub const DO: &str = "AID.PEERPROOF.DO.v1";
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ran {
     /// A success: the text of the output, and the state behind it.
-    Done(String, State),
+    Done(String, Box<State>),
     /// A failure that the toolhost tells, in these words.
     Failed(String),
     /// Anything else, by the word of the tool.
@@ -66,15 +66,15 @@ pub fn run(aid: &str, input: &Json, state: &State) -> Ran {
     };
     match word(aid) {
         "FAIL" => Ran::Failed("it fails whenever it is run".to_owned()),
-        "OTHER" => Ran::Done("{\"other\":true}".to_owned(), next),
+        "OTHER" => Ran::Done("{\"other\":true}".to_owned(), next.into()),
         "MOVES" => {
             let last = next.0.len() - 1;
             next.0[last] = Some(super::state::Artifact::new("text", "tool", "\"moved\""));
-            Ran::Done(output, next)
+            Ran::Done(output, next.into())
         }
         word @ ("CRASH" | "EXIT" | "HANG" | "GARBAGE" | "CUT" | "EMPTY" | "NOTOK" | "NOOUTPUT"
         | "BADOUTPUT" | "BADSTATE" | "FLOOD") => Ran::Amiss(word.to_owned()),
-        _ => Ran::Done(output, next),
+        _ => Ran::Done(output, next.into()),
     }
 }
 
@@ -135,7 +135,7 @@ impl Toolhost {
 
     fn come_to(&mut self, aid: &str, ran: Ran) -> Vec<ActorStep> {
         match ran {
-            Ran::Done(output, state) => self.success(aid, &output, state),
+            Ran::Done(output, state) => self.success(aid, &output, *state),
             Ran::Failed(error) => {
                 let nothing = Json::object([("slots", Json::Object(Vec::new())), ("delta", true.into())]);
                 vec![line(&self.reply(false, "TOOL_ERROR", &error, None, nothing))]
@@ -164,7 +164,7 @@ impl Program for Toolhost {
             Err(why) => self.come_to("", Ran::Failed(why.to_owned())),
             Ok((aid, input, state)) => match (run(&aid, &input, &state), told(&input)) {
                 (Ran::Done(_, state), Some(steps)) => {
-                    self.keep(state);
+                    self.keep(*state);
                     steps
                 }
                 (ran, _) => self.come_to(&aid, ran),

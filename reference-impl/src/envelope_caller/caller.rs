@@ -94,7 +94,12 @@ pub struct Parts {
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { accept: Box::new(accept), judge: Box::new(judge), line: Box::new(line), present: Box::new(|text| text) }
+        Self {
+            accept: Box::new(accept),
+            judge: Box::new(judge),
+            line: Box::new(line),
+            present: Box::new(|text| text),
+        }
     }
 }
 

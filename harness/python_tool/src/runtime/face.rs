@@ -244,7 +244,7 @@ mod tests {
         for actor in started.iter().map(|name| asking::played(name)) {
             let bytes = Bytes(REQUEST.as_bytes().to_vec());
             kinds.push(Kind::ActorStarted { actor: actor.clone(), argv: Vec::new(), pid: 1 });
-            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes });
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: None });
             kinds.push(Kind::ActorEnded { actor, pid: 1, exit: Exit::Code(0) });
         }
         let lines =

@@ -172,7 +172,7 @@ enum Shake {
 fn shake(aside: &Aside, required: &[&str]) -> Shake {
     match aside.fault {
         None => {}
-        Some(ReplyFault::Cut | ReplyFault::Endless) => return Shake::NoReply,
+        Some(ReplyFault::Cut | ReplyFault::Closed | ReplyFault::Endless) => return Shake::NoReply,
         Some(ReplyFault::Silent | ReplyFault::Dribbled) => return Shake::Silent,
     }
     let text = aside.body.expand(&Vars::new()).unwrap_or_default();
@@ -406,7 +406,7 @@ impl Fate<'_> {
                 self.only(OVER_SIZE, Way::Plain("invalid"));
                 return self.allow(self.late());
             }
-            Some(ReplyFault::Cut) => {
+            Some(ReplyFault::Cut | ReplyFault::Closed) => {
                 self.only(UNAVAILABLE, Way::Plain("unavailable"));
                 return self.allow(Way::Plain("invalid"));
             }

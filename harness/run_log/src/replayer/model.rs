@@ -507,7 +507,7 @@ impl Replay {
                 if !own.is_some_and(|own| self.same(&own, &value)) {
                     return wrong("LOG-RERUN-OUTPUT", "the tool gives another output");
                 }
-                if after != self.state && !self.sizes_differ {
+                if *after != self.state && !self.sizes_differ {
                     return wrong("LOG-RERUN-RESULT", "the tool leads to another state");
                 }
                 Ok(())

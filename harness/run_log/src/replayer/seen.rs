@@ -44,7 +44,7 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
                 }
                 seen.unread.pop();
                 if let Ran::Done(_, after) = tools::run(&aid, &input, &state) {
-                    host.keep(after);
+                    host.keep(*after);
                 }
                 seen.executions.push(Execution { aid, input, state });
             }

@@ -158,7 +158,7 @@ impl Maker {
             ("tx_patch", after.patch_from(&self.state)),
             ("state_digest", digest::of_state(&after).into()),
         ]);
-        self.state = after;
+        self.state = *after;
         self.line("tool_ok", payload);
     }
 

@@ -380,9 +380,13 @@ impl<'a> Walk<'a> {
         let raw = text("raw").unwrap_or_default();
         let line = entry.line;
         let (sid, aid) = (text("sid").unwrap_or_default(), text("aid").unwrap_or_default());
-        let has = |name: &str| payload.get(name).is_some();
-        if kind == "PICK" && !(is_sid(sid) && !aid.is_empty()) || kind != "PICK" && (has("sid") || has("aid"))
-        {
+        // Whether null stands for an absent member is left open.
+        let has = |name: &str| payload.get(name).is_some_and(|value| !value.is_null());
+        let fits = match kind {
+            "PICK" => is_sid(sid) && !aid.is_empty(),
+            _ => !has("sid") && !has("aid"),
+        };
+        if !fits {
             let expected = "`sid` and `aid` with PICK, and with it only";
             self.faults.add(
                 "LOG-WRITE-KIND",

@@ -10,13 +10,15 @@ use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop};
 
+/// What becomes of a source.
+type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>;
 /// What becomes of a program that is run.
 type Ran = fn(&mut dyn Workshop, &[u8], &[&str], Vec<u8>) -> Result<Vec<u8>, String>;
 
 /// Another workshop.
 struct Careless {
     inner: Box<dyn Workshop>,
-    compile: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>,
+    compile: Compile,
     run: Ran,
 }
 
@@ -30,8 +32,7 @@ impl Workshop for Careless {
     }
 }
 
-const COMPILES: fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String> =
-    |bench, source, program| bench.compile(source, program);
+const COMPILES: Compile = |bench, source, program| bench.compile(source, program);
 
 /// A mutant with another workshop.
 macro_rules! works {

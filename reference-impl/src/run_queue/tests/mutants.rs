@@ -291,11 +291,14 @@ fn seen_of_genesis(mutant: Option<&Mutant>) -> Vec<String> {
     seen.into_iter().chain(files).collect()
 }
 
+/// What is seen of a tool or an adapter.
+type Seen = fn(Option<&Mutant>) -> Vec<String>;
+
 #[test]
 fn each_mutant_of_those_who_write_shows() {
     // These show at the server around the adapter.
     let around = ["http-large", "http-takes-both-lengths"];
-    let roles: [(&str, fn(Option<&Mutant>) -> Vec<String>); 3] =
+    let roles: [(&str, Seen); 3] =
         [("http", seen_of_adapter), ("enqueue", seen_of_tool), ("genesis", seen_of_genesis)];
     let mut silent = Vec::new();
     for (role, seen) in roles {
