@@ -237,12 +237,13 @@ fn switched_off() -> Check {
         &[SWITCH],
         |talk, _| {
             program(talk, "outside/peerproof-tool");
+            program(talk, "outside/tool.sh");
             actor(talk, "outside/liar.sh", says(format!("I pick {PICKED}")));
             talk.driver(says(PICKED));
             let variables = [("PATH", "{{folder}}/outside:{{PATH}}"), (ALLOWED_EXE, "node"), (UNSAFE, "1")];
             accepts(talk, SWITCH, &variables, "peerproof-tool");
-            accepts(talk, SWITCH, &variables, "sh {{outside/peerproof-tool.path}}");
-            accepts(talk, SWITCH, &variables, "sh -u {{outside/peerproof-tool.path}}");
+            accepts(talk, SWITCH, &variables, "sh {{outside/tool.sh.path}}");
+            accepts(talk, SWITCH, &variables, "sh -u {{outside/tool.sh.path}}");
             accepts(talk, SWITCH, &variables, &format!("sh {SCRIPT}"));
         },
     )
