@@ -125,6 +125,14 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
+    writes("run-blanks-raw", &["LOG-WRITE-RAW"], "The raw of a PICK is empty.", |_, line| {
+        changed(line, "selector_chosen", |_, payload| {
+            let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
+            if raw.is_some_and(|raw| raw.contains("<PICK>")) {
+                put(payload, "raw", "".into());
+            }
+        })
+    }),
     writes(
         "run-gives-all-an-aid",
         &["LOG-WRITE-KIND"],
@@ -261,6 +269,14 @@ pub const MUTANTS: &[Mutant] = &[
                 request.mode = Mode::PolicyOnly;
             }
             Ok(request)
+        }
+    }),
+    decides!("run-wants-inputs", "LOG-RUN-DEFAULTS", "A request without inputs is refused.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            match memchr::memmem::find(text, b"\"inputs\"") {
+                Some(_) => RunRequest::read(text, config),
+                None => Err("no inputs".to_owned()),
+            }
         }
     }),
     Mutant::new(
