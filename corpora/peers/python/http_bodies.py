@@ -1,4 +1,4 @@
-"""Requests over HTTP whose bodies are messages, on 127.0.0.1: what the example servers have in common.
+"""Requests over HTTP whose bodies are messages: what the example servers have in common.
 
 A server gives a `Handler` that answers bodies of JSON. Bodies, chunks and connections are bounded.
 """
@@ -142,8 +142,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port, handler):
-        super().__init__(("127.0.0.1", port), handler)
+    def __init__(self, port, handler, host="127.0.0.1"):
+        super().__init__((host, port), handler)
 
     def server_bind(self):
         # Without the look-up of our own name, which can take seconds.

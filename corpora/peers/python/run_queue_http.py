@@ -12,12 +12,12 @@ import os
 import socket
 import sys
 
-import envelope_engine
+import http_bodies
 import run_queue_jobs
 import strict_json
 
 
-class Handler(envelope_engine.Handler):
+class Handler(http_bodies.Handler):
     server_version = "run_queue"
     queue, token = None, None
 
@@ -30,7 +30,7 @@ class Handler(envelope_engine.Handler):
     def do_POST(self):
         try:
             body = self.read_body()
-        except envelope_engine.Malformed:
+        except http_bodies.Malformed:
             self.close_connection = True
             return self.reply(400)
         if not self.is_authorized():
@@ -50,7 +50,7 @@ class Handler(envelope_engine.Handler):
     def other(self):
         try:
             self.read_body()
-        except envelope_engine.Malformed:
+        except http_bodies.Malformed:
             self.close_connection = True
             return self.reply(400)
         path = self.path.split("?")[0]
@@ -78,7 +78,7 @@ def main(arguments):
         if Handler.token is None and not is_loopback(host):
             print(f"{host} can be reached from elsewhere: set QUEUE_TOKEN", file=sys.stderr)
             return 2
-        envelope_engine.Server((host, int(arguments[1])), Handler).serve_forever()
+        http_bodies.Server(int(arguments[1]), Handler, host).serve_forever()
     except (OSError, OverflowError) as error:
         print(f"cannot listen: {error}", file=sys.stderr)
         return 2

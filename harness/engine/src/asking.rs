@@ -427,6 +427,18 @@ impl Noted {
     }
 }
 
+/// How many bytes of a JSON text begin a value of an array or an object.
+fn separators(text: &[u8]) -> usize {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_one = |byte: &&u8| {
+        let was_escaped = is_escaped;
+        is_escaped = is_text && !was_escaped && **byte == b'\\';
+        is_text ^= **byte == b'"' && !was_escaped;
+        !is_text && matches!(byte, b',' | b'[' | b'{')
+    };
+    text.iter().filter(is_one).count()
+}
+
 /// What the peer wrote down, where an event shows its results, and what is wrong with their form: `wrong` says what is wrong
 /// with a line beside its ref and outcome.
 pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (Vec<Noted>, Option<String>) {
@@ -439,9 +451,8 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let separators = line.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).take(VALUES_MAX);
-        let read = match separators.count() {
-            VALUES_MAX => Err("more values than anything that was played".to_owned()),
+        let read = match separators(line) {
+            VALUES_MAX.. => Err("more values than anything that was played".to_owned()),
             _ => json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string()),
         };
         let read = read.and_then(|decoded| {
@@ -591,6 +602,11 @@ pub fn admit(plan: &Plan) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_in_strings_separates_nothing() {
+        assert_eq!(separators(br#"{"a":[1,2],"b":"\"[,{\\","c":"x"}"#), 5);
+    }
 
     fn scene() -> Plan {
         let mut scene = Scene::default();

@@ -145,6 +145,27 @@ fn a_command_that_refuses_everything_is_not_green() {
     command.assert().code(4).stdout(contains("`run` refuses the plain request"));
 }
 
+/// Each check of a refusal has a control: what refuses every address refuses none by its rule.
+#[test]
+fn a_tool_that_refuses_every_address_proves_no_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[peer]\nboundary = \"toolhost\"\nserve = [\"{BINARY}\", \"peer\", \"toolhost\", \"--serve\"]\n\
+         [roles]\nhttp_get = {{ aid = \"AID.PEERPROOF.NO_SUCH.v1\" }}\n"
+    );
+    fs::write(folder.path().join("peerproof.toml"), config).unwrap();
+    let mut command = peerproof(folder.path());
+    command.args(["check", "--format", "ndjson", "-k", "toolhost/serve/http_get/*"]);
+    let out = command.assert().get_output().stdout.clone();
+    let lines = lines(&out);
+    let checks: Vec<&Value> = lines.iter().filter(|line| line["type"] == "check").collect();
+    assert!(checks.len() > 50, "{}", checks.len());
+    let passed: Vec<_> = checks.iter().filter(|check| check["verdict"] == "pass").collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+    let untestable = checks.iter().filter(|check| check["verdict"] == "untestable").count();
+    assert!(untestable > 50, "{untestable}");
+}
+
 #[test]
 fn a_role_of_another_tool_is_untestable_and_told_by_doctor() {
     let folder = tempfile::tempdir().unwrap();

@@ -29,6 +29,8 @@ mod start;
 const READ_BYTES: usize = 64 << 10;
 /// How often it is looked at what the process has to say.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// After which idle connections are closed for the sake of one on which nothing comes.
+const KEPT_WAITING: Duration = Duration::from_millis(100);
 /// Most connections that are held open or read on beside those in use.
 const ASIDE_MAX: usize = 1_024;
 
@@ -54,8 +56,6 @@ pub struct HttpConnection {
     /// A line that is not ended, and the place of the next one.
     partial: Vec<u8>,
     frames: u64,
-    /// All that was waited for has come, or was given up: what is queued next is another matter.
-    is_settled: bool,
     body_bytes: usize,
     over_budget: bool,
     close_requested: bool,
@@ -123,7 +123,6 @@ impl HttpConnection {
                 false => bytes.extend(body),
             }
         }
-        self.leave_idle(how.connection);
         let exchange = Exchange {
             step,
             of_step,
@@ -143,14 +142,14 @@ impl HttpConnection {
         self.lane(how.connection).queue.push_back(exchange);
     }
 
-    /// Closes connections that nothing is asked on any more, before another one is used: a server may serve one to its end
-    /// before it takes the next. What is asked at the same time stays.
-    fn leave_idle(&mut self, connection: u32) {
-        if std::mem::take(&mut self.is_settled) {
-            let is_used = |lane: &Lane| {
-                !lane.queue.is_empty() || lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
-            };
-            self.lanes.retain(|number, lane| *number == connection || is_used(lane));
+    /// Closes connections that nothing is asked on, where another one is kept waiting: a server may serve one to its end before
+    /// it takes the next.
+    fn leave_idle(&mut self) {
+        let is_used = |lane: &Lane| {
+            !lane.queue.is_empty() || lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
+        };
+        if self.lanes.values().any(|lane| lane.link.as_ref().is_some_and(|link| link.waits(KEPT_WAITING))) {
+            self.lanes.retain(|_, lane| is_used(lane));
         }
     }
 
@@ -378,7 +377,6 @@ impl HttpConnection {
     fn give_up(&mut self, until: Until, log: &mut dyn Log) -> Pumped {
         match until {
             Until::Frames(_) => {
-                self.is_settled = true;
                 // What comes next must not wait behind a reply that is late.
                 for lane in self.lanes.values_mut() {
                     if lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
@@ -477,6 +475,7 @@ impl Connection for HttpConnection {
         let mut called = false;
         loop {
             self.advance(log);
+            self.leave_idle();
             if self.is_gone() || self.looked_at.elapsed() >= LOOK_EVERY {
                 self.look(log);
             }
@@ -487,7 +486,6 @@ impl Connection for HttpConnection {
                 return Some(Pumped::Interrupted);
             }
             if let Some(pumped) = self.settled(until) {
-                self.is_settled |= matches!(until, Until::Frames(_));
                 return Some(pumped);
             }
             let now = Instant::now();

@@ -165,7 +165,8 @@ impl Link {
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::NotConnected => {
-                if since.elapsed() >= ASK_AGAIN_AFTER {
+                // One that is farther away may need longer to answer.
+                if to.ip().is_loopback() && since.elapsed() >= ASK_AGAIN_AFTER {
                     self.socket = asked(&to)?;
                     self.asked = Some((to, Instant::now()));
                 }
@@ -191,6 +192,11 @@ impl Link {
     /// Whether the next exchange was written already.
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
+    }
+
+    /// Whether nothing of a reply has come for this long.
+    pub(super) fn waits(&self, time: Duration) -> bool {
+        self.exchange.is_some() && self.reader.is_untouched() && self.begun.elapsed() >= time
     }
 
     /// What became of a connection while nothing was asked on it.

@@ -79,7 +79,7 @@ pub enum Ready {
     Stdout(String),
     /// This comes on standard error.
     Stderr(String),
-    /// A GET of this path has a status of 200 to 299.
+    /// A GET of this path has a status of 200 to 299, or one that asks for a key.
     Get(String),
 }
 
@@ -108,7 +108,7 @@ impl Log for Said {
     }
 }
 
-/// Whether a GET of `path` has a status of 200 to 299; no reply is none.
+/// Whether a GET of `path` has a status of 200 to 299, or says that it wants a key; no reply is none.
 fn serves(place: &Place, path: &str, patience: Duration) -> bool {
     let ask = || {
         let mut socket = TcpStream::connect_timeout(&place.address, patience)?;
@@ -117,13 +117,14 @@ fn serves(place: &Place, path: &str, patience: Duration) -> bool {
         write!(socket, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
         let mut head = [0; STATUS_BYTES];
         socket.read_exact(&mut head)?;
-        std::io::Result::Ok(head.starts_with(b"HTTP/1.") && head.ends_with(b" 2"))
+        let status = head.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..)).unwrap_or_default();
+        std::io::Result::Ok(status.starts_with(b"2") || [b"401", b"403"].iter().any(|key| status == *key))
     };
     ask().unwrap_or(false)
 }
 
-/// Bytes of the head of a reply up to the first digit of its status.
-const STATUS_BYTES: usize = "HTTP/1.1 2".len();
+/// Bytes of the head of a reply up to the end of its status.
+const STATUS_BYTES: usize = "HTTP/1.1 200".len();
 
 /// Why a server could not be started.
 #[derive(Debug)]
@@ -258,7 +259,6 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         buffer: vec![0; READ_BYTES],
         partial: Vec::new(),
         frames: 0,
-        is_settled: false,
         body_bytes: 0,
         over_budget: false,
         close_requested: false,
