@@ -1,5 +1,7 @@
 //! What the toolhost saw of a replay: which tools were run again, with which input and on which state.
 
+use std::collections::BTreeMap;
+
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -29,15 +31,15 @@ struct Seen {
 fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     let toolhost = named("peer", session);
     let mut seen = Seen::default();
-    let mut running: Option<Toolhost> = None;
+    let mut running: BTreeMap<i32, Toolhost> = BTreeMap::new();
     for event in &transcript.events {
         match &event.kind {
-            Kind::ActorStarted { actor, argv, .. } if *actor == toolhost => {
-                running = Some(Toolhost::new(argv));
+            Kind::ActorStarted { actor, argv, pid } if *actor == toolhost => {
+                running.insert(*pid, Toolhost::new(argv));
                 seen.unread.extend(tools::aid_of(argv).map(str::to_owned));
             }
-            Kind::ActorReceived { actor, bytes, .. } if *actor == toolhost => {
-                let host = running.as_mut()?;
+            Kind::ActorReceived { actor, bytes, pid } if *actor == toolhost => {
+                let host = running.get_mut(pid.as_ref()?)?;
                 let Ok((aid, input, state)) = host.asked(&bytes.0) else { continue };
                 if seen.unread.iter().any(|other| *other != aid) {
                     return None;
@@ -56,7 +58,8 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
 
 /// Whether a tool was run again that may be; `None` where the log has none, or nobody knows.
 pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option<bool> {
-    let optional = told.runs.iter().find(|run| run.need == Need::May)?;
+    let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
+    let optional = told.runs.iter().find(|run| run.need == Need::May && Some(run.line) != wrong)?;
     Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
 }
 

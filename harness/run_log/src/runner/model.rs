@@ -395,7 +395,7 @@ impl<'a> Walk<'a> {
                 format!("line {line}: {}", quoted(Some(payload))),
             );
         }
-        let told = payload.get("input_patch_json");
+        let told = payload.get("input_patch_json").filter(|told| !told.is_null());
         let patch = told.and_then(Json::as_str).and_then(|text| super::seen::decoded(text.as_bytes()));
         let patch = patch.filter(|patch| patch.as_object().is_some());
         let aid_of = |sid: &str| menu.iter().find(|(own, _, _)| own == sid).map(|(_, aid, _)| aid.clone());
