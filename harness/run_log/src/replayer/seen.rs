@@ -154,3 +154,71 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
     }
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    use super::super::model;
+    use super::super::talk::{Maker, Pick, Talk, header, start, text};
+    use super::*;
+
+    /// What is found where these runs of a log are run again, in a session that another one begins behind the first of them.
+    fn found(told: &Told, runs: &[Run]) -> Vec<String> {
+        let actor = named("peer", 0);
+        let started = |pid| Kind::ActorStarted {
+            actor: actor.clone(),
+            argv: vec!["--serve".to_owned(), "default".to_owned()],
+            pid,
+        };
+        let mut kinds = vec![started(1)];
+        for (at, run) in runs.iter().enumerate() {
+            let kept = Json::object([("delta", true.into())]);
+            let request = Json::object([
+                ("aid", Json::from(run.aid.as_str())),
+                ("input_json", run.input.to_text().into()),
+                ("ds_state", if at == 0 { run.before.to_json() } else { kept }),
+            ]);
+            let bytes = Bytes(request.to_text().into_bytes());
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: Some(1) });
+            kinds.extend((at == 0).then(|| started(2)));
+        }
+        let transcript = Transcript {
+            boundary: "run_log".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(Talk::default().plan()),
+            timeout_scale: 1.0,
+            events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+        };
+        let findings = judge(&transcript, 0, told, told.wrong.is_none());
+        findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
+    }
+
+    #[test]
+    fn sessions_keep_their_states_and_a_wrong_line_may_be_run_first() {
+        let set = r#"{"do":{"set":{"0":{"type":"t","provenance":"p","content_json":"1","size_bytes":1}}}}"#;
+        let pick = Pick {
+            tool: "DO".to_owned(),
+            deterministic: true,
+            patch: Some(set.to_owned()),
+            ..Pick::default()
+        };
+        let mut run = Maker::new(header(), start());
+        run.pick(&pick);
+        run.pick(&Pick { patch: Some("{\"k\":2}".to_owned()), ..pick });
+        let log = text(&run.finish("noop"));
+        let told = model::read(log.as_bytes(), true);
+        assert_eq!((&told.wrong, told.runs.len()), (&None, 2));
+        assert_eq!(found(&told, &told.runs), [""; 0]);
+        assert_eq!(found(&told, &told.runs[..1]), ["LOG-RERUN-DETERMINISTIC not_run"]);
+        let damaged = model::read(log.replacen("/slots/0", "/slots/9", 1).as_bytes(), true);
+        assert_eq!(damaged.wrong.as_ref().map(|wrong| wrong.clause), Some("LOG-PATCH-PATH"));
+        assert_eq!(found(&damaged, &told.runs[..1]), [""; 0]);
+        assert_eq!(found(&damaged, &told.runs), ["LOG-RERUN-STOPS goes_on"]);
+    }
+}
