@@ -310,13 +310,9 @@ fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Replayer, transcript);
-    let steps = &transcript.plan.steps;
-    for finding in judgement.findings.iter_mut().filter(|finding| finding.reason == "hung") {
-        // A replayer may have a bound of its own, beyond the one that it is given.
-        let aim = finding.step.and_then(|step| Aim::of(steps.get(step)?));
-        if aim.is_some_and(|aim| aim.clause.0 == TIME) {
-            finding.clause = ClauseId(TIME.to_owned());
-        }
+    // Of a tool that hangs only how long it is waited for is left to the replayer; that the log is refused is not.
+    for finding in judgement.findings.iter_mut().filter(|it| it.clause.0 == TIME && it.reason != "hung") {
+        finding.clause = ClauseId("LOG-RERUN-FAILS".to_owned());
     }
     memory::judge(transcript, MEMORY, &mut judgement);
     judgement
