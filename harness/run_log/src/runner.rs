@@ -211,7 +211,7 @@ fn refused(course: &Course, why: &str, faults: &mut Faults) {
     let got = match () {
         () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
         () if !course.drivers.is_empty() => "a driver was started",
-        () if course.starts > 0 || !course.tools.is_empty() => "the toolhost was started",
+        () if course.run_starts > 0 || !course.tools.is_empty() => "a tool was run",
         () if holds(course, b"\"tool_ok\"") || holds(course, b"\"tool_error\"") => "a tool event in the log",
         () => return,
     };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, What,
@@ -27,6 +28,7 @@ const QUOTED_CHARS: usize = 200;
 const ONCE: &str = "LOG-VERDICT-ONCE";
 const EXIT: &str = "LOG-VERDICT-EXIT";
 const LEAVES: &str = "LOG-RERUN-LEAVES";
+const TIME: &str = "LOG-RERUN-TIME";
 const MEMORY: &str = "LOG-LINE-MEMORY";
 
 const MANNERS: Manners = Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(ONCE) };
@@ -179,14 +181,18 @@ fn reruns(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
 
 /// What the log of a session comes to; `None` where it has none.
 fn told(plan: &Plan, session: usize) -> Option<Told> {
-    let (log, toolhost) = (log_of(session), named("peer", session));
+    let log = log_of(session);
     let content = plan.fixtures.iter().find_map(|fixture| match fixture {
         Fixture::File { name, content, .. } if *name == log => Some(content),
         _ => None,
     })?;
-    let is_toolhost = |fixture: &Fixture| matches!(fixture, Fixture::Actor { name, .. } if *name == toolhost);
-    let has_toolhost = plan.fixtures.iter().any(is_toolhost);
-    Some(model::read(&content.expand(&Vars::new()).ok()?, has_toolhost))
+    Some(model::read(&content.expand(&Vars::new()).ok()?, has_toolhost(plan, session)))
+}
+
+fn has_toolhost(plan: &Plan, session: usize) -> bool {
+    let toolhost = named("peer", session);
+    let is_own = |fixture: &Fixture| matches!(fixture, Fixture::Actor { name, .. } if *name == toolhost);
+    plan.fixtures.iter().any(is_own)
 }
 
 /// What may be said of a log: the clause that says so, and the choice that shows.
@@ -264,8 +270,8 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
     let mut findings = Vec::new();
     for (asked, part, answer) in heard.answers() {
         let (Message::Fail(reason, _), Some(wrong)) = (answer.message, &part.extra.wrong) else { continue };
-        // What is left open may be why.
-        if !part.extra.open.is_empty() {
+        // What is left open may be why; and where there is no toolhost, no line is damaged.
+        if !part.extra.open.is_empty() || !has_toolhost(&trace.transcript.plan, heard.session) {
             continue;
         }
         let least = first_damaged(&trace.transcript.plan, heard.session, wrong.line);
@@ -304,6 +310,10 @@ fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Replayer, transcript);
+    // Of a tool that hangs only how long it is waited for is left to the replayer; that the log is refused is not.
+    for finding in judgement.findings.iter_mut().filter(|it| it.clause.0 == TIME && it.reason != "hung") {
+        finding.clause = ClauseId("LOG-RERUN-FAILS".to_owned());
+    }
     memory::judge(transcript, MEMORY, &mut judgement);
     judgement
 }

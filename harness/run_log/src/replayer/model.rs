@@ -469,13 +469,20 @@ impl Replay {
         let is_deterministic = payload.get("deterministic").and_then(Json::as_bool);
         let is_deterministic =
             is_deterministic.ok_or(("LOG-EVENT-FLAG", "`deterministic` is no boolean".to_owned()))?;
+        let (aid, input, line) = (self.aid.clone(), self.inputs.clone(), self.line);
+        let before = self.state.clone();
+        if is_deterministic {
+            // It may be run before the rest of the line is looked at.
+            let need = Need::May;
+            let (aid, input, before) = (aid.clone(), input.clone(), before.clone());
+            self.told.runs.push(Run { line, aid, input, before, need });
+        }
         let output = payload.get("output_json").and_then(Json::as_str);
         let output = output.ok_or(("LOG-EVENT-OUTPUT", "`output_json` is no string".to_owned()))?;
         let items = payload.get("tx_patch").and_then(Json::as_array);
         let items = items.ok_or(("LOG-EVENT-PATCH", "`tx_patch` is no array".to_owned()))?;
         let logged = payload.get("state_digest").and_then(Json::as_str);
         let logged = logged.ok_or(("LOG-EVENT-DIGEST", "`state_digest` is no string".to_owned()))?;
-        let before = self.state.clone();
         for item in items {
             self.item(item)?;
         }
@@ -483,17 +490,12 @@ impl Replay {
         self.digest(logged, if items.is_empty() { "LOG-DIGEST-MIDDLE" } else { "LOG-PATCH-CHANGED" })?;
         let clause = if is_deterministic { "LOG-RERUN-OUTPUT" } else { "LOG-EVENT-JSON" };
         let value = self.embedded(output).ok_or((clause, "`output_json` is no JSON".to_owned()))?;
-        let (aid, input, line) = (self.aid.clone(), self.inputs.clone(), self.line);
-        let need = if is_deterministic { Need::Must } else { Need::Never("LOG-RERUN-NEVER") };
-        self.told.runs.push(Run {
-            line,
-            aid: aid.clone(),
-            input: input.clone(),
-            before: before.clone(),
-            need,
-        });
         if !is_deterministic {
+            self.told.runs.push(Run { line, aid, input, before, need: Need::Never("LOG-RERUN-NEVER") });
             return Ok(());
+        }
+        if let Some(run) = self.told.runs.last_mut() {
+            run.need = Need::Must;
         }
         if !self.has_toolhost {
             return wrong("LOG-RERUN-FAILS", "the toolhost cannot be started");
@@ -621,7 +623,8 @@ impl Replay {
         if steps != self.selections {
             return wrong("LOG-EVENT-STEPS", format!("{} selections", self.selections));
         }
-        self.digest(logged, "LOG-DIGEST-LAST")?;
+        let is_dropped = self.told.open.iter().any(|open| open.clause == "LOG-EVENT-DROPPED");
+        self.digest(logged, if is_dropped { "LOG-EVENT-FAILED" } else { "LOG-DIGEST-LAST" })?;
         self.next = Next::End;
         Ok(())
     }

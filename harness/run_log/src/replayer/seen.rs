@@ -1,5 +1,7 @@
 //! What the toolhost saw of a replay: which tools were run again, with which input and on which state.
 
+use std::collections::BTreeMap;
+
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -29,15 +31,15 @@ struct Seen {
 fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     let toolhost = named("peer", session);
     let mut seen = Seen::default();
-    let mut running: Option<Toolhost> = None;
+    let mut running: BTreeMap<i32, Toolhost> = BTreeMap::new();
     for event in &transcript.events {
         match &event.kind {
-            Kind::ActorStarted { actor, argv, .. } if *actor == toolhost => {
-                running = Some(Toolhost::new(argv));
+            Kind::ActorStarted { actor, argv, pid } if *actor == toolhost => {
+                running.insert(*pid, Toolhost::new(argv));
                 seen.unread.extend(tools::aid_of(argv).map(str::to_owned));
             }
-            Kind::ActorReceived { actor, bytes, .. } if *actor == toolhost => {
-                let host = running.as_mut()?;
+            Kind::ActorReceived { actor, bytes, pid } if *actor == toolhost => {
+                let host = running.get_mut(pid.as_ref()?)?;
                 let Ok((aid, input, state)) = host.asked(&bytes.0) else { continue };
                 if seen.unread.iter().any(|other| *other != aid) {
                     return None;
@@ -56,7 +58,8 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
 
 /// Whether a tool was run again that may be; `None` where the log has none, or nobody knows.
 pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option<bool> {
-    let optional = told.runs.iter().find(|run| run.need == Need::May)?;
+    let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
+    let optional = told.runs.iter().find(|run| run.need == Need::May && Some(run.line) != wrong)?;
     Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
 }
 
@@ -150,4 +153,72 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
         add("LOG-RERUN-DETERMINISTIC", "not_run", expected, "it was not run".to_owned(), Repair::Do);
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    use super::super::model;
+    use super::super::talk::{Maker, Pick, Talk, header, start, text};
+    use super::*;
+
+    /// What is found where these runs of a log are run again, in a session that another one begins behind the first of them.
+    fn found(told: &Told, runs: &[Run]) -> Vec<String> {
+        let actor = named("peer", 0);
+        let started = |pid| Kind::ActorStarted {
+            actor: actor.clone(),
+            argv: vec!["--serve".to_owned(), "default".to_owned()],
+            pid,
+        };
+        let mut kinds = vec![started(1)];
+        for (at, run) in runs.iter().enumerate() {
+            let kept = Json::object([("delta", true.into())]);
+            let request = Json::object([
+                ("aid", Json::from(run.aid.as_str())),
+                ("input_json", run.input.to_text().into()),
+                ("ds_state", if at == 0 { run.before.to_json() } else { kept }),
+            ]);
+            let bytes = Bytes(request.to_text().into_bytes());
+            kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: Some(1) });
+            kinds.extend((at == 0).then(|| started(2)));
+        }
+        let transcript = Transcript {
+            boundary: "run_log".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(Talk::default().plan()),
+            timeout_scale: 1.0,
+            events: (0..).zip(kinds).map(|(at_us, kind)| Event { at_us, session: 0, kind }).collect(),
+        };
+        let findings = judge(&transcript, 0, told, told.wrong.is_none());
+        findings.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect()
+    }
+
+    #[test]
+    fn sessions_keep_their_states_and_a_wrong_line_may_be_run_first() {
+        let set = r#"{"do":{"set":{"0":{"type":"t","provenance":"p","content_json":"1","size_bytes":1}}}}"#;
+        let pick = Pick {
+            tool: "DO".to_owned(),
+            deterministic: true,
+            patch: Some(set.to_owned()),
+            ..Pick::default()
+        };
+        let mut run = Maker::new(header(), start());
+        run.pick(&pick);
+        run.pick(&Pick { patch: Some("{\"k\":2}".to_owned()), ..pick });
+        let log = text(&run.finish("noop"));
+        let told = model::read(log.as_bytes(), true);
+        assert_eq!((&told.wrong, told.runs.len()), (&None, 2));
+        assert_eq!(found(&told, &told.runs), [""; 0]);
+        assert_eq!(found(&told, &told.runs[..1]), ["LOG-RERUN-DETERMINISTIC not_run"]);
+        let damaged = model::read(log.replacen("/slots/0", "/slots/9", 1).as_bytes(), true);
+        assert_eq!(damaged.wrong.as_ref().map(|wrong| wrong.clause), Some("LOG-PATCH-PATH"));
+        assert_eq!(found(&damaged, &told.runs[..1]), [""; 0]);
+        assert_eq!(found(&damaged, &told.runs), ["LOG-RERUN-STOPS goes_on"]);
+    }
 }

@@ -395,7 +395,7 @@ impl<'a> Walk<'a> {
                 format!("line {line}: {}", quoted(Some(payload))),
             );
         }
-        let told = payload.get("input_patch_json");
+        let told = payload.get("input_patch_json").filter(|told| !told.is_null());
         let patch = told.and_then(Json::as_str).and_then(|text| super::seen::decoded(text.as_bytes()));
         let patch = patch.filter(|patch| patch.as_object().is_some());
         let aid_of = |sid: &str| menu.iter().find(|(own, _, _)| own == sid).map(|(_, aid, _)| aid.clone());
@@ -572,4 +572,75 @@ struct Chosen {
 fn is_sid(text: &str) -> bool {
     text.strip_prefix("SID")
         .is_some_and(|rest| rest.len() == 4 && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use peerproof_engine::ending::Ending;
+    use peerproof_engine::transcript::Exit;
+
+    use super::super::request::{self, Asked};
+    use super::*;
+
+    #[test]
+    fn a_runner_may_have_a_tool_of_its_own_and_write_null_for_no_patch() {
+        let asked = request::read(
+            br#"{"goal_id":"g","tools":[{"aid":"A.DO.v1","name":"n","tags":[],"deterministic":true}]}"#,
+        );
+        let Asked::Run(request) = &asked else { panic!("{asked:?}") };
+        let line = |event: &str, step: u64, payload: &str| {
+            format!(
+                r#"{{"run_id":"0123456789abcdef0123456789abcdef","spec_version":"1.4.2","profile_id":"A","event":"{event}","step":{step},"payload":{payload}}}"#
+            ) + "\n"
+        };
+        let text = [
+            line("run_started", 0, r#"{"goal_id":"g","inputs":{}}"#),
+            line(
+                "selector_chosen",
+                0,
+                r#"{"kind":"PICK","sid":"SID0009","aid":"OWN.v1","input_patch_json":null,"raw":"no driver"}"#,
+            ),
+            line(
+                "tool_ok",
+                0,
+                r#"{"aid":"OWN.v1","deterministic":true,"output_json":"1","tx_patch":[],"state_digest":"x"}"#,
+            ),
+            line("selector_chosen", 1, r#"{"kind":"NOOP","input_patch_json":null,"raw":"no driver"}"#),
+            line("run_finished", 1, r#"{"reason":"noop","steps":2,"state_digest":"x"}"#),
+        ]
+        .concat();
+        let ending = Ending {
+            exit: Some(Exit::Code(0)),
+            input_ended: true,
+            signalled: false,
+            unanswered: false,
+            unread: false,
+            late: false,
+            cut: false,
+            waited: None::<Duration>,
+            flood: None,
+        };
+        let course = |aid: &str| {
+            let log = text.replace("OWN.v1", aid).into_bytes();
+            let mut faults = Faults::default();
+            let course = Course {
+                asked: asked.clone(),
+                drivers: Vec::new(),
+                run_starts: 0,
+                tools: Vec::new(),
+                has_driver: true,
+                has_toolhost: true,
+                log: Some(log.clone()),
+                ending: ending.clone(),
+                killed: false,
+            };
+            let log = super::super::log::read(&log, false, request, &mut faults);
+            Walk::new(&course, request, &log, &mut faults).walk();
+            faults.0.into_iter().map(|it| format!("{} {}", it.clause, it.reason)).collect::<Vec<_>>()
+        };
+        assert_eq!(course("OWN.v1"), [""; 0]);
+        assert_eq!(course("A.DO.v1"), ["LOG-RUN-ONCE no_execution"]);
+    }
 }

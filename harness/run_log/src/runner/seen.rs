@@ -60,9 +60,7 @@ pub struct Course {
     pub asked: Asked,
     /// Starts of the driver.
     pub drivers: Vec<Driver>,
-    /// How often the toolhost was started, and how often for one execution.
-    pub starts: usize,
-    /// See [`Course::starts`].
+    /// How often the toolhost was started for one execution.
     pub run_starts: usize,
     /// Executions of tools.
     pub tools: Vec<Execution>,
@@ -93,11 +91,10 @@ impl Course {
         let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
         let steps = &transcript.plan.steps;
         let ending = Ending::of(transcript, session);
-        let (starts, run_starts, tools) = tools(transcript, session, &names.toolhost);
+        let (run_starts, tools) = tools(transcript, session, &names.toolhost);
         Some(Self {
             asked,
             drivers: drivers(transcript, &names.driver),
-            starts,
             run_starts,
             tools,
             has_driver: transcript.plan.sessions[session]
@@ -161,13 +158,13 @@ fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
     starts.into_iter().map(driver).collect()
 }
 
-/// How often the toolhost was started, how often of it in run mode, and what it was asked.
-fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, usize, Vec<Execution>) {
+/// How often the toolhost was started in run mode, and what it was asked.
+fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Execution>) {
     let plan = &transcript.plan;
     let timeout = plan.sessions.get(session).and_then(|it| it.env.get(TIMEOUT_VARIABLE));
     let timeout_ms = timeout.and_then(|seconds| seconds.parse().ok()).map_or(30_000, |it: u64| it * 1_000);
     let mut hosts: BTreeMap<i32, (Toolhost, bool)> = BTreeMap::new();
-    let (mut starts, mut run_starts, mut all) = (0, 0, Vec::new());
+    let (mut run_starts, mut all) = (0, Vec::new());
     let ended = |which: i32| {
         let is_end = |kind: &Kind| matches!(kind, Kind::ActorEnded { actor, pid, .. } if actor == name && *pid == which);
         transcript.events.iter().any(|event| is_end(&event.kind))
@@ -177,7 +174,6 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, usize, 
             Kind::ActorStarted { actor, argv, pid } if actor == name => {
                 let is_run = argv.iter().any(|word| word == "--run");
                 hosts.insert(*pid, (Toolhost::new(argv), is_run));
-                starts += 1;
                 run_starts += usize::from(is_run);
             }
             Kind::ActorReceived { actor, bytes, pid: Some(pid) } if actor == name => {
@@ -201,7 +197,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, usize, 
             _ => {}
         }
     }
-    (starts, run_starts, all)
+    (run_starts, all)
 }
 
 /// What a toolhost's doing comes to.
