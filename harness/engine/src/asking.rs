@@ -12,6 +12,7 @@ use crate::clause::ClauseId;
 use crate::counterpart::{Counterpart, Doing};
 use crate::face::Aim;
 use crate::finding::Finding;
+use crate::fixture::path_of;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Segment, Vars, shorten};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
@@ -313,7 +314,7 @@ impl Request {
         let mut lines = head.lines();
         let first = lines.next().unwrap_or_default();
         let mut words = first.split(' ');
-        if words.next() != Some("POST") || words.next().is_none_or(|target| !target.ends_with(path)) {
+        if words.next() != Some("POST") || words.next().is_none_or(|target| path_of(target) != path) {
             return Some((
                 "other_request",
                 format!("POST {path}"),

@@ -307,7 +307,10 @@ pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -
     let mut found: Vec<Finding> = Vec::new();
     for (asked, extra, message) in answers(heard) {
         let (Some(required), Message::Other { value, .. }) = (&extra.required, message) else { continue };
-        let Some((clause, reason, expected)) = wrong_about(required, extra.is_refusal, value) else {
+        let may_be_refused =
+            asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
+        let Some((clause, reason, expected)) = wrong_about(required, extra.is_refusal, may_be_refused, value)
+        else {
             continue;
         };
         if found.iter().all(|finding| finding.clause.0 != clause) {
@@ -321,16 +324,18 @@ pub(super) fn handshakes(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -
 fn wrong_about(
     required: &[String],
     is_refusal: bool,
+    may_be_refused: bool,
     value: &Json,
 ) -> Option<(&'static str, &'static str, String)> {
-    if !is_ok(value) {
-        let has_error = value.get("error").is_some_and(|error| !error.is_null());
-        let is_failure = value.get("ok").and_then(Json::as_bool) == Some(false);
-        return (is_failure && !has_error)
-            .then(|| (FORM, "no_error", "`ok` false with an `error`".to_owned()));
-    }
     if is_refusal {
         return None;
+    }
+    if !is_ok(value) {
+        // An `error` is asked for only where not all can be assured.
+        let has_error = value.get("error").is_some_and(|error| !error.is_null());
+        let is_failure = value.get("ok").and_then(Json::as_bool) == Some(false);
+        return (is_failure && !has_error && !may_be_refused)
+            .then(|| (FORM, "no_error", "`ok` false with an `error`".to_owned()));
     }
     let word = value.get("enforcement").and_then(Json::as_str).unwrap_or_default();
     let listed = value.get("supported_guarantees").and_then(Json::as_object);

@@ -264,7 +264,7 @@ impl Row {
                 self.told(name, "container", members)
             }
             _ if self.in_folder => {
-                let shell = ["sh", "-c", "exec \"$0\" \"$(pwd)\""].map(Json::from);
+                let shell = ["/bin/sh", "-c", "exec \"$0\" \"$(pwd)\""].map(Json::from);
                 self.told(name, "local", [("command", Json::array(shell.into_iter().chain([path])))])
             }
             _ => self.told(name, "local", [("command", Json::array([path].into_iter().chain(args)))]),

@@ -150,8 +150,11 @@ impl Face for Runtime {
         let set = || Repair::Set { at: String::new(), to: None };
         let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
         let comes_of_a_reply = matches!(noted.outcome.as_str(), "result" | "tool_error" | "crash");
-        if part.extra.unbegun && part.extra.forbidden.is_none() && comes_of_a_reply {
-            return misfit(0, rules::REQUEST, "never_begun", Repair::Send);
+        if let Some(clause) = part.extra.unbegun
+            && part.extra.forbidden.is_none()
+            && comes_of_a_reply
+        {
+            return misfit(0, clause, "never_begun", Repair::Send);
         }
         match (way, noted.outcome.as_str()) {
             (Way::Result(sent), "result") => {
@@ -275,5 +278,9 @@ mod tests {
         assert_eq!(found(success, &["canary"], &right), ["PT-RT-26 never_begun"]);
         assert_eq!(found(success, &["a", "a", "canary"], &right)[..1], ["PT-RT-33 repeated"]);
         assert_eq!(found(success, &both, RESULT), ["PT-RT-52 no_trace"]);
+        let failed = |error: &str| format!(r#""outcome":"tool_error"{error},{TRACE}"#);
+        let bare = r#"{"ok":false,"protocol_version":1,"error":{"type":"E"}}"#;
+        assert_eq!(found(bare, &both, &failed(r#","error":{"type":"E"}"#)), [""; 0]);
+        assert_eq!(found(bare, &both, &failed("")), ["PT-RT-03 no_message"]);
     }
 }

@@ -1,6 +1,8 @@
 //! How each call may end: by what it says, by what was played for it, and by how that really came to its end.
 
+use super::cases::PROXY;
 use super::face::{Known, Way};
+use super::rules::{POSTED, REQUEST};
 use super::{USUAL_BYTES_MAX, USUAL_MS};
 use crate::model::{BYTES_MAX, Form, form_of};
 use peerproof_engine::asking::{Call, Course, GRACE_MS, Script};
@@ -67,8 +69,8 @@ pub struct Extra {
     pub unread: bool,
     /// It writes before it reads.
     pub early: bool,
-    /// What is played for it was not executed.
-    pub unbegun: bool,
+    /// What is played for it was not executed: the clause that whoever tells of a reply breaks.
+    pub unbegun: Option<&'static str>,
     /// It may not be executed.
     pub forbidden: Option<&'static str>,
     /// Another process holds its pipe.
@@ -163,6 +165,8 @@ enum Shake {
     Assured,
     /// It is a reply, and does not assure all.
     Short,
+    /// It is not what it says: `enforced`, without all of it.
+    Untrue,
     /// It is no handshake reply.
     NoReply,
     /// None comes.
@@ -185,13 +189,17 @@ fn shake(aside: &Aside, required: &[&str]) -> Shake {
     let level = reply.get("enforcement").and_then(Json::as_str);
     match reply.get("ok").and_then(Json::as_bool) {
         _ if aside.status != 200 => Shake::NoReply,
-        Some(false) => Shake::Short,
+        Some(false) if reply.get("error").is_some_and(|error| error.as_object().is_some()) => Shake::Short,
         Some(true) if level == Some("enforced") && required.iter().all(is_listed) => Shake::Assured,
         Some(true)
             if level.is_some_and(|level| ["enforced", "partial", "none"].contains(&level))
                 && supported.is_some_and(|it| it.iter().all(|(_, value)| value.as_bool().is_some())) =>
         {
-            Shake::Short
+            if level == Some("enforced") {
+                Shake::Untrue
+            } else {
+                Shake::Short
+            }
         }
         _ => Shake::NoReply,
     }
@@ -231,7 +239,15 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     }
     let is_played = matches!(known.fixture(at), Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
     fate.extra.unread = !course.starts.is_empty() && course.received.is_none();
-    fate.extra.unbegun = is_played && !course.is_executed();
+    // A proxy may have been asked instead.
+    let may_be_elsewhere =
+        runner(call) == "service" && known.fixtures.iter().any(|fixture| fixture.name() == PROXY);
+    let begins = match runner(call) {
+        "service" => POSTED,
+        "container" => CONTAINER,
+        _ => REQUEST,
+    };
+    fate.extra.unbegun = (is_played && !course.is_executed() && !may_be_elsewhere).then_some(begins);
     let (clause, choice) = (fate.clause, fate.choice);
     let mut part = Expected { extra: fate.extra, choice, ..Expected::new(clause, subject, fate.allowed) };
     if known.is_about_order && part.choice.is_none() && at == 0 {
@@ -278,6 +294,12 @@ impl Fate<'_> {
         Way::Timeout(ms, rounded_ms + GRACE_MS + self.known.late_ms)
     }
 
+    /// Without an answer to a handshake: whether the time before the call itself counts as the call's is open.
+    fn late_handshake(&self) -> Way {
+        let (_, rounded_ms) = times_ms(self.call);
+        Way::Timeout(0, rounded_ms + GRACE_MS + self.known.late_ms)
+    }
+
     fn times_out(&mut self, clause: &'static str) {
         let told = &self.call.told;
         let own = match (told.get("timeout_ms"), told.get("timeout_seconds")) {
@@ -320,7 +342,7 @@ impl Fate<'_> {
                 if overrides {
                     self.clause = OVERRIDE;
                     if matches!(came, Shake::Silent) {
-                        self.allow(self.late());
+                        self.allow(self.late_handshake());
                     }
                     return;
                 }
@@ -328,15 +350,17 @@ impl Fate<'_> {
                 (self.clause, self.extra.forbidden) = (BLOCKED, Some(BLOCKED));
                 match came {
                     Shake::Assured | Shake::Short => {}
-                    Shake::NoReply => {
-                        self.clause = NO_HANDSHAKE;
+                    Shake::Untrue | Shake::NoReply => {
+                        if matches!(came, Shake::NoReply) {
+                            self.clause = NO_HANDSHAKE;
+                        }
                         self.allow(Way::Plain("unavailable"));
                         self.allow(Way::Plain("invalid"));
                     }
                     Shake::Silent => {
                         self.clause = NO_HANDSHAKE;
                         self.allow(Way::Plain("unavailable"));
-                        self.allow(self.late());
+                        self.allow(self.late_handshake());
                     }
                 }
             }
@@ -385,6 +409,11 @@ impl Fate<'_> {
             }
             Some(_) => {
                 self.only(STATUS, Way::Plain("crash"));
+                if !self.is_local {
+                    // That a status other than 0 is a crash is said of local runners.
+                    self.allow(Way::Plain("invalid"));
+                    self.allow(Way::Plain("unavailable"));
+                }
                 self.failing(&script.output);
             }
         }
@@ -514,5 +543,33 @@ impl Fate<'_> {
         if is_open {
             self.allow(Way::Plain("invalid"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_assures_falls_short_or_is_none() {
+        let shaken = |text: &str| {
+            let (path, body) = (String::new(), Payload::text(text));
+            match shake(&Aside { path, status: 200, body, fault: None }, &["no_network"]) {
+                Shake::Assured => "assured",
+                Shake::Short => "short",
+                Shake::Untrue => "untrue",
+                Shake::NoReply => "no reply",
+                Shake::Silent => "silent",
+            }
+        };
+        let ok = |level: &str, listed: &str| {
+            shaken(&format!(r#"{{"ok":true,"enforcement":"{level}","supported_guarantees":{listed}}}"#))
+        };
+        assert_eq!(ok("enforced", r#"{"no_network":true}"#), "assured");
+        assert_eq!(ok("enforced", "{}"), "untrue");
+        assert_eq!(ok("partial", "{}"), "short");
+        assert_eq!(ok("full", "{}"), "no reply");
+        assert_eq!(shaken(r#"{"ok":false,"error":{}}"#), "short");
+        assert_eq!(shaken(r#"{"ok":false}"#), "no reply");
     }
 }

@@ -18,7 +18,8 @@ pub const REQUEST: &str = "PT-RT-26";
 const MESSAGE: &str = "PT-RT-03";
 const OPTIONS: &str = "PT-RT-27";
 const CONTEXT: &str = "PT-RT-28";
-const POSTED: &str = "PT-RT-29";
+/// What a service is sent.
+pub const POSTED: &str = "PT-RT-29";
 const POSTS: &str = "PT-RT-30";
 const ARGV: &str = "PT-RT-32";
 const FOLDER: &str = "PT-RT-34";
@@ -156,7 +157,7 @@ impl One<'_> {
     fn started(&self, argv: &[String]) -> Option<Finding> {
         let told = self.member("command").and_then(Json::as_array).unwrap_or_default();
         let told: Vec<&str> = told.iter().filter_map(Json::as_str).collect();
-        let is_asked_for_folder = told.first() == Some(&"sh");
+        let is_asked_for_folder = told.first() == Some(&"/bin/sh");
         match runner(self.call) {
             "container" => {
                 let image = self.member("image").and_then(Json::as_str);
@@ -211,6 +212,10 @@ impl One<'_> {
         differs(clause, "tool", if is_local { "tool" } else { "tool_name" }, &same("tool"));
         differs(clause, "entry", "entry", &same("entry"));
         differs(clause, "payload", "payload", &same("payload"));
+        // Which of the two requests a container is sent, and how much of it, is open.
+        if runner(self.call) == "container" {
+            return found;
+        }
         let is_given = |member: &str| self.call.told.get(member).is_some();
         let is_null = |it: &Json| *it == Json::Null;
         match is_given("trace_id") {
@@ -298,8 +303,10 @@ impl One<'_> {
         };
         let outcome = noted.outcome.as_str();
         if outcome != "result" {
-            let message = noted.line.get("error").and_then(|error| error.get("message")?.as_str());
-            if message.is_none_or(|text| text.is_empty() && outcome != "tool_error") {
+            let error = noted.line.get("error");
+            let message = error.and_then(|error| error.get("message")?.as_str()).unwrap_or_default();
+            // A `tool_error` passes on what the runner sent, whatever it is.
+            if error.is_none() || message.is_empty() && outcome != "tool_error" {
                 add(MESSAGE, "no_message", "an `error` with a `message` that is not empty".to_owned());
             }
         }

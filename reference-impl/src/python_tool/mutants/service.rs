@@ -167,10 +167,10 @@ pub const MUTANTS: &[Mutant] = table! {
         }
     });
     "handshake-has-no-version" ["PT-HS-03"] "`service_version` is missing." => Edit::Answered(|_, _, reply| remove(reply, "service_version"));
-    "handshake-fails-without-error" ["PT-HS-03"] "A handshake that fails has status 200 and no `error`." => Edit::Answered(|request, status, reply| {
-        if is_handshake(request) && reply.get("error").is_some() {
+    "handshake-fails-without-error" ["PT-HS-03"] "A handshake that does not assure all has status 200, `ok` false and no `error`." => Edit::Answered(|request, status, reply| {
+        if is_handshake(request) && reply.get("enforcement").and_then(Value::as_str) != Some("enforced") {
             *status = 200;
-            remove(reply, "error");
+            *reply = Value::Object(vec![(Text::from("ok"), Value::Bool(false))]);
         }
     });
     "handshake-lists-nothing" ["PT-HS-04"] "What is enforced is not listed." => Edit::Answered(|_, _, reply| {
