@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::lock;
 use crate::payload::{Payload, Segment, Vars};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Step};
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Event, Kind, Transcript};
 
 /// Most bytes that the conversations of a run hold at the same time, sent and received together. What judges them takes
 /// several times as much. A conversation that holds more is had by itself.
@@ -54,6 +54,11 @@ impl Room {
                 _ => {}
             }
         }
+        // One that is not there is as good as one that holds little.
+        let is_held = |event: &Event| matches!(event.kind, Kind::FileHeld { .. });
+        if fills(&transcript.plan) && !transcript.events.iter().any(is_held) {
+            self.fills_little.store(true, Ordering::Relaxed);
+        }
     }
 
     /// What a conversation holds, as far as it counts: what is sent or played, and as much that comes back. What a peer fills
@@ -71,9 +76,8 @@ impl Room {
         let bytes = sent.chain(played).fold(0, usize::saturating_add).saturating_mul(2);
         let flood = if self.is_flooded.load(Ordering::Relaxed) { FLOOD_BYTES } else { 0 };
         let least = plan.sessions.len().max(1).saturating_mul(flood);
-        let fills = plan.fixtures.iter().any(|fixture| matches!(fixture, Fixture::File { kept: true, .. }));
         let is_small = self.fills_little.load(Ordering::Relaxed) && !self.fills_much.load(Ordering::Relaxed);
-        let filled = if fills && !is_small { BYTES_MAX } else { 0 };
+        let filled = if fills(plan) && !is_small { BYTES_MAX } else { 0 };
         let bytes = bytes.max(least).max(filled);
         Some(bytes).filter(|bytes| *bytes >= COUNTED_BYTES_MIN).unwrap_or_default()
     }
@@ -81,6 +85,11 @@ impl Room {
 
 fn written(step: &ActorStep) -> usize {
     if let ActorStep::Stdout(payload) = step { weight(payload) } else { 0 }
+}
+
+/// Whether the peer fills a file.
+fn fills(plan: &Plan) -> bool {
+    plan.fixtures.iter().any(|fixture| matches!(fixture, Fixture::File { kept: true, .. }))
 }
 
 /// Bytes of a payload, with what is nested in it.
@@ -120,7 +129,7 @@ mod tests {
     use crate::clause::Side;
     use crate::facts::Facts;
     use crate::plan::Chunking;
-    use crate::transcript::{Bytes, Event};
+    use crate::transcript::Bytes;
 
     fn sends(bytes: usize) -> Plan {
         let payload = Payload::default().repeat("x", bytes as u64);
@@ -175,19 +184,23 @@ mod tests {
             Fixture::File { name: "results".to_owned(), content: Payload::default(), mode: None, kept: true };
         let plan = Plan { fixtures: vec![file], ..Plan::default() };
         let room = Room::default();
+        let transcript = |events| Transcript {
+            boundary: "any".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Arc::new(Facts::new(Side::Consumer)),
+            plan: Arc::new(plan.clone()),
+            timeout_scale: 1.0,
+            events,
+        };
         let saw = |bytes: usize| {
             let kind = Kind::FileHeld { file: "results".to_owned(), bytes: Bytes(vec![b'x'; bytes]) };
-            room.saw(&Transcript {
-                boundary: "any".to_owned(),
-                check: "by-hand".to_owned(),
-                facts: Arc::new(Facts::new(Side::Consumer)),
-                plan: Arc::new(plan.clone()),
-                timeout_scale: 1.0,
-                events: vec![Event { at_us: 0, session: 0, kind }],
-            });
+            room.saw(&transcript(vec![Event { at_us: 0, session: 0, kind }]));
             room.bytes_of(&plan)
         };
         assert_eq!(room.bytes_of(&plan), BYTES_MAX);
+        let nothing = Room::default();
+        nothing.saw(&transcript(Vec::new()));
+        assert_eq!(nothing.bytes_of(&plan), 0, "it was not written");
         assert_eq!(saw(100), 0);
         assert_eq!(saw(COUNTED_BYTES_MIN), BYTES_MAX);
         assert_eq!(saw(100), BYTES_MAX);
