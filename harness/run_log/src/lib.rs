@@ -112,6 +112,10 @@ impl Boundary for RunLog {
                 "its mutant would hold the whole log, which --slow alone shows",
             ),
             (
+                "run_log/replayer/refused/patch-of-a-failure",
+                "the reference has no seam at which what a failure brings is applied",
+            ),
+            (
                 "run_log/replayer/rerun/hang-by-default",
                 "the same with a bound of 1 s notices its mutant sooner",
             ),
