@@ -33,10 +33,12 @@ pub(super) struct Room {
 impl Room {
     /// Waits until there is room for a conversation. It has not begun, so none of its deadlines runs.
     pub(super) fn enter(&self, plan: &Plan) -> Stay<'_> {
-        let bytes = self.bytes_of(plan);
         let mut held = lock(&self.held);
+        let mut bytes = self.bytes_of(plan);
         while bytes > 0 && *held > 0 && *held + bytes > BYTES_MAX {
             held = self.left.wait(held).unwrap_or_else(PoisonError::into_inner);
+            // What was seen meanwhile may let it count for less.
+            bytes = self.bytes_of(plan);
         }
         *held += bytes;
         Stay { room: self, bytes }
