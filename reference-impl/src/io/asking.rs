@@ -304,6 +304,9 @@ fn post_on(
         Err(error) => match error.kind() {
             io::ErrorKind::TimedOut => Posted::TimedOut,
             io::ErrorKind::InvalidData => Posted::Unreadable,
+            _ if handling.posts_lost_again() && redirects > 0 => {
+                post_on(url, body, bytes_max, time, handling, 0)
+            }
             _ => Posted::Failed,
         },
     }

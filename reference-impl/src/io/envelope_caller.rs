@@ -10,17 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use fluent_uri::Uri;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::asking::{self, Careful, Ended, Handling};
-use super::fetch;
+use super::asking::{self, Careful, Ended, Handling, Posted};
 use crate::envelope;
 use crate::envelope_caller::mutants::{Fault, Mutant};
 use crate::envelope_caller::{
     Caller, Choices, Config, Due, End, Job, Parts, REPLY_BYTES_MAX, Scenario, Target,
 };
-use crate::machine::PostOrder;
 
 /// The word that says that the caller is meant.
 pub const WORD: &str = "caller";
@@ -33,9 +30,6 @@ const STATUS_STREAMS: i32 = 70;
 
 /// Bytes of a scenario.
 const SCENARIO_BYTES_MAX: u64 = 64 << 20;
-
-/// Redirects that a caller with that fault follows.
-const REDIRECTS_MAX: usize = 3;
 
 /// Time that a caller with that fault gives anew.
 const ANEW: Duration = Duration::from_secs(1);
@@ -184,46 +178,16 @@ fn work(job: &Job, bytes_max: usize, handling: &dyn Handling) -> End {
                 Ended::Exited(exit, output) => End::Exited(exit, output),
             }
         }
-        Target::Server(url) => post(url, job, bytes_max, handling, REDIRECTS_MAX),
-    }
-}
-
-fn post(url: &str, job: &Job, bytes_max: usize, handling: &dyn Handling, redirects: usize) -> End {
-    let Some((host, port, path)) = parts_of(url) else { return End::Failed };
-    let order = PostOrder {
-        host_header: format!("{host}:{port}"),
-        host,
-        port,
-        path,
-        authorization: None,
-        body: job.request.clone(),
-        body_bytes_max: bytes_max,
-        timeout_ms: job.timeout_ms,
-    };
-    match fetch::post_as(&order, handling.content_type()) {
-        Ok(reply) => match reply.location {
-            Some(location) if handling.follows() && redirects > 0 => {
-                post(&location, job, bytes_max, handling, redirects - 1)
+        Target::Server(url) => {
+            let time = Duration::from_millis(job.timeout_ms);
+            match asking::post(url, &job.request, bytes_max, time, handling) {
+                Posted::Replied(status, body) => End::Replied(status, body),
+                Posted::TimedOut => End::TimedOut,
+                Posted::Unreadable => End::Unreadable,
+                Posted::Failed => End::Failed,
             }
-            _ => End::Replied(reply.status, reply.body),
-        },
-        Err(error) => match error.kind() {
-            io::ErrorKind::TimedOut => End::TimedOut,
-            io::ErrorKind::InvalidData => End::Unreadable,
-            _ if handling.posts_lost_again() && redirects > 0 => post(url, job, bytes_max, handling, 0),
-            _ => End::Failed,
-        },
+        }
     }
-}
-
-/// Host, port, and path with query of an http URL.
-fn parts_of(url: &str) -> Option<(String, u16, String)> {
-    let uri = Uri::parse(url).ok().filter(|uri| uri.scheme().as_str().eq_ignore_ascii_case("http"))?;
-    let authority = uri.authority()?;
-    let port = authority.port_to_u16().ok()?.unwrap_or(80);
-    let path = if uri.path().is_empty() { "/" } else { uri.path().as_str() };
-    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    Some((authority.host().trim_matches(['[', ']']).to_owned(), port, format!("{path}{query}")))
 }
 
 fn read(path: &Path) -> Result<Scenario, String> {

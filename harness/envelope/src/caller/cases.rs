@@ -12,11 +12,11 @@ use super::{COMMAND, REPLY_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
 use crate::model::BYTES_MAX;
 use crate::talk;
-use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, variable};
+use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
 use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::json::Json;
-use peerproof_engine::payload::{Payload, Segment, Vars};
+use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
 use peerproof_engine::sizes::padded;
 
@@ -193,7 +193,7 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
         ActorStep::Exit(reply.status),
     ];
     let script = if reply.script.is_empty() { usual.to_vec() } else { reply.script };
-    let script: Vec<ActorStep> = script.into_iter().map(|step| with_reply(step, &reply.text)).collect();
+    let script = replying(script, &reply.text);
     let timeout_ms = reply.timeout_ms.filter(|ms| *ms > 0).unwrap_or(USUAL_MS);
     let lasts_ms = Script::of(&script).sleeps_ms.min(timeout_ms + GRACE_MS);
     scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
@@ -211,22 +211,6 @@ fn told(name: &str, envelope: &str, reply: &Reply) -> Json {
         told.set("after", Json::array(reply.after.iter().map(String::as_str)));
     }
     told
-}
-
-/// With the reply in the place of its variables.
-fn with_reply(step: ActorStep, reply: &Payload) -> ActorStep {
-    let ActorStep::Stdout(payload) = step else { return step };
-    let half = reply.len(&Vars::new()) as u64 / 2;
-    let filled = payload.0.into_iter().map(|segment| match &segment {
-        Segment::Var(name) if name == "reply" => reply.clone(),
-        Segment::Var(name) if name == "first" => reply.prefix(half),
-        Segment::Var(name) if name == "rest" => {
-            let text = reply.expand(&Vars::new()).unwrap_or_default();
-            Payload::from_bytes(&text[text.len().min(half as usize)..])
-        }
-        _ => Payload(vec![segment]),
-    });
-    ActorStep::Stdout(filled.fold(Payload::default(), Payload::then))
 }
 
 impl Row {
