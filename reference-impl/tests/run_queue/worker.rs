@@ -75,13 +75,11 @@ fn kills_at_many_moments_lose_nothing_and_complete_nothing_twice() {
         until("a job is done", || queue.names("done").len() > done + kills % 3);
         worker.kill();
         kills += 1;
-        let done = queue.names("done");
-        assert!(queue.names("processing").len() <= 1, "{done:?}");
     }
     assert!(kills > 5, "{kills}");
-    assert_eq!(queue.once(), Some(0));
-    let done = queue.names("done");
-    assert_eq!(done.len(), JOBS, "{done:?}");
+    // Whom the dead one was about to start has its lock until its program runs, so the first may find it held.
+    until("every job is done", || queue.once() == Some(0) && queue.names("done").len() == JOBS);
+    assert!(queue.names("processing").is_empty());
     let starts = queue.starts();
     for number in 0..JOBS {
         let count = starts.iter().filter(|text| **text == job(number)).count();
