@@ -56,6 +56,9 @@ pub struct Carriage {
     /// It is written behind the request before it on its connection, without waiting for the reply to that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pipelined: bool,
+    /// Its connection is kept open when nothing more is asked on it, also where another one waits to be served.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays: bool,
 }
 
 /// How a body is delimited.
@@ -94,6 +97,7 @@ impl Carriage {
             http_1_0: false,
             held_back: false,
             pipelined: false,
+            stays: false,
         }
     }
 

@@ -39,6 +39,8 @@ const ASIDE_MAX: usize = 1_024;
 struct Lane {
     queue: VecDeque<Exchange>,
     link: Option<Link>,
+    /// See [`Carriage::stays`].
+    stays: bool,
 }
 
 /// A server, and the process that it runs in where we started it.
@@ -139,14 +141,18 @@ impl HttpConnection {
             // What was cut short on purpose says nothing the second time.
             retried: how.is_cut(),
         };
-        self.lane(how.connection).queue.push_back(exchange);
+        let lane = self.lane(how.connection);
+        lane.stays |= how.stays;
+        lane.queue.push_back(exchange);
     }
 
     /// Closes connections that nothing is asked on, where another one is kept waiting: a server may serve one to its end before
     /// it takes the next.
     fn leave_idle(&mut self) {
         let is_used = |lane: &Lane| {
-            !lane.queue.is_empty() || lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
+            lane.stays
+                || !lane.queue.is_empty()
+                || lane.link.as_ref().is_some_and(|link| link.exchange.is_some())
         };
         if self.lanes.values().any(|lane| lane.link.as_ref().is_some_and(|link| link.waits(KEPT_WAITING))) {
             self.lanes.retain(|_, lane| is_used(lane));
