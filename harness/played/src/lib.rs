@@ -10,6 +10,8 @@ pub mod policy_driver;
 mod presented;
 pub mod python_tool;
 pub mod run_log;
+#[cfg(test)]
+mod stored;
 pub mod toolhost;
 
 pub use inside::inside;

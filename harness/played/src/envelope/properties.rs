@@ -1,6 +1,9 @@
 //! Properties of the reference engine and of the model for any bytes. Fuzz targets and plain tests call the same functions;
 //! each panics where a property does not hold.
 
+#[cfg(test)]
+mod stored;
+
 use std::sync::{Arc, OnceLock};
 
 use peerproof_reference::envelope::{Choices, Config, choices::Process, machine};

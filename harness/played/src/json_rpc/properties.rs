@@ -1,6 +1,9 @@
 //! Properties of the reference server and of the model for any bytes. Fuzz targets and plain tests call the same
 //! functions; each panics where a property does not hold.
 
+#[cfg(test)]
+mod stored;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 

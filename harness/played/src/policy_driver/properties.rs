@@ -6,6 +6,8 @@
 
 mod spell;
 #[cfg(test)]
+mod stored;
+#[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;

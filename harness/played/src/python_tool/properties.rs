@@ -1,6 +1,9 @@
 //! Properties of the reference runner and of the model for any bytes. Fuzz targets and plain tests call the same functions;
 //! each panics where a property does not hold.
 
+#[cfg(test)]
+mod stored;
+
 use std::sync::OnceLock;
 
 use peerproof_reference::python_tool::{Config, Order};

@@ -1,6 +1,9 @@
 //! Properties of the reference replayer and of the model for any bytes. Fuzz targets and plain tests call the same functions;
 //! each panics where a property does not hold.
 
+#[cfg(test)]
+mod stored;
+
 use std::collections::VecDeque;
 
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};

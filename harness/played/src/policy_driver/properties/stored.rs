@@ -1,0 +1,63 @@
+//! Every stored input, through the properties that the fuzz targets check.
+
+use std::path::Path;
+
+use crate::stored::{inputs, replay};
+
+/// What a property says of every stored input of the policy driver whose name ends in `extension`, with its folder.
+fn judged<T>(extension: &str, property: fn(&[u8]) -> T) -> Vec<(String, T)> {
+    let inputs = inputs("policy_driver").into_iter();
+    let mine = inputs.filter(|(path, _)| path.extension().is_some_and(|found| found == extension));
+    mine.map(|(path, data)| {
+        let folder = path.parent().and_then(Path::file_name).unwrap().to_string_lossy().into_owned();
+        (format!("{folder}: {}", path.display()), property(&data))
+    })
+    .collect()
+}
+
+#[test]
+fn blocks() {
+    replay("policy_driver", |data| drop(super::block(data)));
+    for (input, found) in judged("block", super::block) {
+        match input.split(':').next() {
+            Some("accept") => {
+                assert!(found.as_ref().is_ok_and(|block| block.open.is_empty()), "{input}: {found:?}")
+            }
+            Some("reject") => assert!(found.is_err(), "{input}: {found:?}"),
+            Some("either") => {
+                assert!(found.as_ref().is_ok_and(|block| !block.open.is_empty()), "{input}: {found:?}")
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn payloads() {
+    // Every line of a conversation is a payload as well.
+    let inputs = inputs("policy_driver");
+    for line in inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n')) {
+        super::payload(line);
+    }
+    replay("policy_driver", |data| drop(super::payload(data)));
+    for (input, found) in judged("json", super::payload) {
+        let picks = found.as_ref().is_some_and(|block| block.form.picks());
+        match input.split(':').next() {
+            Some("accept") => assert!(picks, "{input}: {found:?}"),
+            Some("reject") => assert!(!picks, "{input}: {found:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn patches() {
+    replay("policy_driver", |data| {
+        super::merge(data);
+    });
+    for (input, merged) in judged("ndjson", super::merge) {
+        if !input.starts_with("conversations") {
+            assert_eq!(merged, input.starts_with("accept"), "{input}");
+        }
+    }
+}
