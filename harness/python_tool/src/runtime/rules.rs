@@ -261,7 +261,10 @@ impl One<'_> {
     /// When the first call began that comes after it, microseconds: its outcome stood by then.
     fn followed_us(&self) -> Option<u64> {
         let others = self.known.calls.iter().zip(&self.known.courses);
-        others.filter(|(other, _)| other.after.contains(&self.call.name)).filter_map(|(_, it)| it.begun_us()).min()
+        others
+            .filter(|(other, _)| other.after.contains(&self.call.name))
+            .filter_map(|(_, it)| it.begun_us())
+            .min()
     }
 
     /// What is wrong with a `timeout` by the clock of the harness.
@@ -376,7 +379,9 @@ impl One<'_> {
         let least_ms =
             least_ms.map_or(0, |(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
         let least_ms = match self.known.fixture(self.at) {
-            Some(Fixture::Listener { manner, .. }) if self.course.replied_us.is_some() => late_ms(manner.fault),
+            Some(Fixture::Listener { manner, .. }) if self.course.replied_us.is_some() => {
+                late_ms(manner.fault)
+            }
             _ => least_ms,
         };
         let is_duration = duration_ms(noted)
@@ -439,7 +444,9 @@ impl One<'_> {
 
     /// Whether what comes after it began later than so long after it, ms, with nothing else to be done meanwhile.
     fn is_followed_after(&self, ms: u64) -> bool {
-        let Some((begun_us, followed_us)) = self.course.begun_us().zip(self.followed_us()) else { return false };
+        let Some((begun_us, followed_us)) = self.course.begun_us().zip(self.followed_us()) else {
+            return false;
+        };
         let others = self.known.courses.iter().filter(|other| *other != self.course);
         let is_alone = others.filter_map(Course::begun_us).all(|other_us| other_us >= followed_us);
         is_alone && followed_us > begun_us + ms * 1_000

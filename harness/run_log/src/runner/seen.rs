@@ -195,9 +195,7 @@ fn tools(
                 let before = given.as_ref().map(|(_, state)| state.clone()).unwrap_or_default();
                 let came = match came(&steps, &before, *is_run, timeout_ms) {
                     // Whoever was ended before its reply has none.
-                    Came::Success(output, state)
-                        if *is_run && !ended(*pid) && !tools::is_patient(&aid) =>
-                    {
+                    Came::Success(output, state) if *is_run && !ended(*pid) && !tools::is_patient(&aid) => {
                         Came::Either(Some((output, state)))
                     }
                     came => came,

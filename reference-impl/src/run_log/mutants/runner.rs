@@ -355,13 +355,18 @@ pub const MUTANTS: &[Mutant] = &[
             }
         })
     }),
-    writes("run-falls-back-elsewhere", &["LOG-RUN-FALLBACK"], "A fallback has no SID of the menu.", |_, line| {
-        changed(line, "selector_chosen", |_, payload| {
-            if is_fallback(payload) {
-                put(payload, "sid", "SID9999".into());
-            }
-        })
-    }),
+    writes(
+        "run-falls-back-elsewhere",
+        &["LOG-RUN-FALLBACK"],
+        "A fallback has no SID of the menu.",
+        |_, line| {
+            changed(line, "selector_chosen", |_, payload| {
+                if is_fallback(payload) {
+                    put(payload, "sid", "SID9999".into());
+                }
+            })
+        },
+    ),
     decides!("run-takes-failures-for-success", "LOG-RUN-OK", "A tool that failed is tool_ok.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
             let nothing = |_| Success { output_json: "{}".into(), state: run.state.clone() };

@@ -6,8 +6,8 @@ use peerproof_engine::payload::shorten;
 use super::super::log::Entry;
 use super::super::seen::{Came, decoded};
 use super::{At, Last, QUOTED_CHARS, Walk, quoted};
-use crate::{digest, tools};
 use crate::state::{Artifact, SLOTS, State};
+use crate::{digest, tools};
 
 impl Walk<'_> {
     /// The event of a tool and its execution.
