@@ -281,7 +281,7 @@ impl One<'_> {
         // That it was too early by its own word is found already, and that of a handshake may be all of it.
         let is_told = duration_ms(noted).is_none_or(|ms| ms + EARLY_MS < time_ms as f64);
         // A fifth of its time may have passed until the start of a program was recorded.
-        let least_us = begun_us + time_ms * 800;
+        let least_us = begun_us.saturating_add(time_ms.saturating_mul(800));
         let is_early = self.course.asides.is_empty() && self.followed_us().is_some_and(|it| it < least_us);
         let expected = format!("what comes after {:?} begins when its {time_ms} ms are over", self.call.name);
         (is_early && !is_told).then(|| Finding::new(clause, "too_early", expected, noted.phrase()).timed())
@@ -449,7 +449,7 @@ impl One<'_> {
         };
         let others = self.known.courses.iter().filter(|other| *other != self.course);
         let is_alone = others.filter_map(Course::begun_us).all(|other_us| other_us >= followed_us);
-        is_alone && followed_us > begun_us + ms * 1_000
+        is_alone && followed_us > begun_us.saturating_add(ms.saturating_mul(1_000))
     }
 
     fn told_service(&self, trace: &Json, must: &mut dyn FnMut(&'static str, &str, String, bool)) {
