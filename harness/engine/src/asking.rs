@@ -308,11 +308,19 @@ pub struct Request {
 }
 
 impl Request {
+    /// The first header of this name, which is in small letters.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let head = String::from_utf8_lossy(&self.head);
+        head.lines().skip(1).find_map(|line| {
+            let (own, value) = line.split_once(':')?;
+            own.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        })
+    }
+
     /// What of the head is not that of a JSON text which is POSTed to `path`: reason code, what is expected, and what came.
     pub fn misposted(&self, path: &str) -> Option<(&'static str, String, String)> {
         let head = String::from_utf8_lossy(&self.head);
-        let mut lines = head.lines();
-        let first = lines.next().unwrap_or_default();
+        let first = head.lines().next().unwrap_or_default();
         let mut words = first.split(' ');
         if words.next() != Some("POST") || words.next().is_none_or(|target| path_of(target) != path) {
             return Some((
@@ -321,15 +329,11 @@ impl Request {
                 shorten(first, QUOTED_CHARS).into_owned(),
             ));
         }
-        let of_type = |line: &str| {
-            let (name, value) = line.split_once(':')?;
-            let media_type = value.split(';').next().unwrap_or_default().trim();
-            name.eq_ignore_ascii_case("content-type").then(|| media_type.to_owned())
-        };
-        let came = lines.find_map(of_type).unwrap_or_default();
+        let given = self.header("content-type").unwrap_or_default();
+        let came = given.split(';').next().unwrap_or_default().trim();
         (!came.eq_ignore_ascii_case("application/json")).then(|| {
             let expected = "Content-Type: application/json".to_owned();
-            ("content_type", expected, shorten(&came, QUOTED_CHARS).into_owned())
+            ("content_type", expected, shorten(came, QUOTED_CHARS).into_owned())
         })
     }
 }

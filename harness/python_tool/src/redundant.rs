@@ -1,5 +1,14 @@
 //! Checks that notice no mutant, each with the reason why it is kept.
 
 /// Check id and reason.
-pub const CHECKS: &[(&str, &str)] =
-    &[("python_tool/service/connections/loopback", "its mutant would listen where other machines reach it")];
+pub const CHECKS: &[(&str, &str)] = &[
+    ("python_tool/service/connections/loopback", "its mutant would listen where other machines reach it"),
+    (
+        "python_tool/runtime/handshake/silent",
+        "the mutant that trusts silence has no time left in which it would execute anything",
+    ),
+    (
+        "python_tool/runtime/override/not-claimed",
+        "the mutants are claimed to have the override, and with it the call goes on by right",
+    ),
+];

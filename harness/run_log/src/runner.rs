@@ -103,6 +103,8 @@ pub fn admit(transcript: &Transcript) -> Result<(), String> {
 struct All {
     run_ids: Vec<String>,
     menus: Vec<(Vec<Offer>, String)>,
+    /// Requests, whether their drivers are asked, and the kinds of the fallbacks that they began with.
+    fallbacks: Vec<(Request, String)>,
     shown: BTreeMap<&'static str, String>,
 }
 
@@ -143,6 +145,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         let value = all.shown.get(key)?.clone();
         Some(ChoiceSeen { pinned: false, key: key.to_owned(), value })
     });
+    let is_silent = judgement.findings.is_empty() && judgement.untestable.is_none();
+    if key.is_some() && judgement.choice.is_none() && is_silent {
+        judgement.untestable = Some("not_shown: what is left open did not come up".to_owned());
+    }
     judgement
 }
 
@@ -242,7 +248,13 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
     let before = faults.0.len();
     let mut walk = Walk::new(course, request, &log, faults);
     let end = walk.walk();
-    let (is_stopped, shown, menus) = (walk.is_stopped(), walk.shown, walk.menus);
+    let (is_stopped, fallback) = (walk.is_stopped(), walk.fallback.take());
+    let (shown, menus) = (walk.shown, walk.menus);
+    all.fallbacks.extend(fallback.map(|kind| (request.clone(), kind)));
+    if let Some(argv) = &course.odd_start {
+        let expected = "a toolhost is started with --run PLUGIN AID or --serve PLUGIN";
+        faults.add("LOG-RUN-START", "other_arguments", expected, format!("{argv:?}"));
+    }
     all.shown.extend(shown);
     all.menus.extend(menus);
     let is_exit = course.killed || course.ending.exit == Some(Exit::Code(0));
@@ -267,6 +279,16 @@ impl All {
         for (at, id) in self.run_ids.iter().enumerate() {
             if self.run_ids[..at].contains(id) {
                 faults.add("LOG-WRITE-RUN", "run_id_again", "a new `run_id` for every run", id.as_str());
+            }
+        }
+        for (at, (request, kind)) in self.fallbacks.iter().enumerate() {
+            let is_like = |other: &&(Request, String)| {
+                let like = Request { mode: request.mode, ..other.0.clone() };
+                like == *request && other.0.mode != request.mode && other.1 != *kind
+            };
+            if let Some((_, other)) = self.fallbacks[..at].iter().find(is_like) {
+                let expected = "a fallback of the kind that FALLBACK_ONLY has";
+                faults.add("LOG-RUN-FALLBACK", "other_kind", expected, format!("{other} and {kind}"));
             }
         }
         for (at, (menu, told)) in self.menus.iter().enumerate() {

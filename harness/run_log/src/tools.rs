@@ -41,6 +41,20 @@ pub fn word(aid: &str) -> &str {
     aid.rsplit('.').nth(1).unwrap_or_default()
 }
 
+/// Whether a tool replies only when its input has ended.
+pub fn is_patient(aid: &str) -> bool {
+    word(aid) == "ENDS"
+}
+
+/// Whether a toolhost is started so: `--run PLUGIN AID` or `--serve PLUGIN`.
+pub fn is_start(argv: &[String]) -> bool {
+    match argv {
+        [mode, _] => mode == "--serve",
+        [mode, _, aid] => mode == "--run" && !aid.is_empty(),
+        _ => false,
+    }
+}
+
 /// What is left open of a success: it has an `error` as well, or the toolhost exits with another status than 0.
 pub fn is_doubtful(aid: &str) -> bool {
     matches!(word(aid), "DOUBT" | "LATE")
@@ -152,6 +166,9 @@ impl Toolhost {
         let mut steps = vec![line(&reply)];
         if word(aid) == "SLOW" {
             steps.insert(0, ActorStep::Sleep { ms: SLOW_MS });
+        }
+        if is_patient(aid) && self.aid.is_some() {
+            steps.insert(0, ActorStep::ReadToEnd);
         }
         steps.extend((word(aid) == "LATE").then_some(ActorStep::Exit(3)));
         steps

@@ -45,6 +45,10 @@ pub enum Fault {
     MixesStderr,
     /// The time begins anew with each read.
     WaitsAnew,
+    /// The time is over only when the request is written.
+    OutlastsWriting,
+    /// Each piece of output is made UTF-8 by itself.
+    MendsPieces,
     /// Only the program is killed, not its group.
     KillsOne,
     /// A pipe that another process holds is waited for.

@@ -1,6 +1,7 @@
 //! What callers do for each call: start a program with a request and take its reply, or POST the request. All calls have
 //! threads of their own, and one deadline each.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -75,6 +76,16 @@ pub trait Handling: Sync {
     /// Whether what comes on standard error counts as output.
     fn mixes_stderr(&self) -> bool {
         false
+    }
+
+    /// Whether a program whose time is over is left to read the rest of its request.
+    fn outlasts_writing(&self) -> bool {
+        false
+    }
+
+    /// What is kept of a piece of output.
+    fn piece<'a>(&self, piece: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(piece)
     }
 
     /// The deadline once something has come.
@@ -191,7 +202,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
             // How it ended is known once it is reaped.
             return Ok(Ended::Exited(ChildExit::Code(0), output));
         }
-        if now >= deadline {
+        if now >= deadline && (stdin.is_none() || !handling.outlasts_writing()) {
             return Ok(Ended::TimedOut);
         }
         let is_reading = handling.reads_while_writing() || stdin.is_none();
@@ -240,7 +251,7 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
                 Ok(0) => stdout = None,
                 Ok(count) if output.len() + count > order.stdout_bytes_max => return Ok(Ended::TooLarge),
                 Ok(count) => {
-                    output.extend_from_slice(&block[..count]);
+                    output.extend_from_slice(&handling.piece(&block[..count]));
                     deadline = if has_ended { deadline } else { handling.deadline(deadline) };
                 }
                 Err(error) if is_passing(&error) => {}

@@ -4,6 +4,7 @@
 //! envelope caller SCENARIO RESULTS [--choice KEY=VALUE]… [--limit NAME=VALUE]…
 //! ```
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -80,6 +81,17 @@ impl Handling for Faulty {
 
     fn deadline(&self, deadline: Instant) -> Instant {
         if self.0 == Fault::WaitsAnew { deadline.max(Instant::now() + ANEW) } else { deadline }
+    }
+
+    fn outlasts_writing(&self) -> bool {
+        self.0 == Fault::OutlastsWriting
+    }
+
+    fn piece<'a>(&self, piece: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.0 {
+            Fault::MendsPieces => Cow::Owned(String::from_utf8_lossy(piece).into_owned().into_bytes()),
+            _ => Careful.piece(piece),
+        }
     }
 
     fn takes_held(&self) -> bool {

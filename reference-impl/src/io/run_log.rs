@@ -135,7 +135,8 @@ pub fn run_around(fault: Around, correct: &[String], variables: &[(String, Strin
     let done = match fault {
         Around::StartsPolicy => {
             let policy = variables.iter().find(|(name, _)| name == "MACHINA_POLICY_CMD");
-            let _ = policy.map(|(_, command)| run(std::slice::from_ref(command)));
+            let words = |command: &str| command.split(' ').map(str::to_owned).collect::<Vec<_>>();
+            let _ = policy.map(|(_, command)| run(&words(command)));
             run(correct)
         }
         Around::ChangesLog => run(correct).inspect(|_| {

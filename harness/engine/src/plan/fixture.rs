@@ -138,6 +138,11 @@ pub enum ReplyFault {
     Endless,
     /// As [`ReplyFault::Endless`], a byte at a time.
     Dribbled,
+    /// They begin only after this long.
+    Late {
+        /// Milliseconds.
+        ms: u64,
+    },
 }
 
 /// What lies at the path of a [`Fixture::Path`].

@@ -234,7 +234,8 @@ impl Fate<'_> {
                 self.only(FAILED, Way::Plain("failed"));
                 return self.allow(Way::Plain("invalid"));
             }
-            None => {}
+            // No call of a caller is played so.
+            None | Some(ReplyFault::Late { .. }) => {}
         }
         match status {
             200 => self.reply(body, SUCCESS_HTTP),

@@ -149,10 +149,15 @@ impl Face for Runtime {
             |rank, clause, reason, repair| Err(Misfit { rank, clause: Some(clause), reason, repair });
         let set = || Repair::Set { at: String::new(), to: None };
         let Some(noted) = came.first() else { return misfit(0, RESULTS, "no_result_line", Repair::Do) };
-        let comes_of_a_reply = matches!(noted.outcome.as_str(), "result" | "tool_error" | "crash");
+        // A busy machine may have begun nothing when the time was over.
+        let is_left = match noted.outcome.as_str() {
+            "blocked" | "bad_call" | "timeout" => true,
+            "unavailable" => part.extra.unasked,
+            _ => false,
+        };
         if let Some(clause) = part.extra.unbegun
             && part.extra.forbidden.is_none()
-            && comes_of_a_reply
+            && !is_left
         {
             return misfit(0, clause, "never_begun", Repair::Send);
         }
@@ -161,7 +166,8 @@ impl Face for Runtime {
                 let came = noted.line.get("result").is_some_and(|result| is_same(sent, result));
                 let to = Some(sent.to_text()).filter(|text| text.len() < 1_000);
                 let repair = Repair::Set { at: "/result".to_owned(), to };
-                if came { Ok(()) } else { misfit(0, fate::UNCHANGED, "other_result", repair) }
+                let clause = if part.clause == fate::PIECES { fate::PIECES } else { fate::UNCHANGED };
+                if came { Ok(()) } else { misfit(0, clause, "other_result", repair) }
             }
             (Way::ToolError(None), "tool_error") => Ok(()),
             (Way::ToolError(Some(sent)), "tool_error") => {

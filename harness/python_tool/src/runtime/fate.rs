@@ -55,12 +55,18 @@ const OVERRIDE: &str = "PT-RT-50";
 const UNSANDBOXED: &str = "PT-RT-51";
 const CONTAINER: &str = "PT-RT-63";
 const CONTAINER_GUARANTEES: &str = "PT-RT-64";
+const DEPTH: &str = "PT-RT-70";
+/// A reply is the same however it is cut.
+pub const PIECES: &str = "PT-RT-71";
 
 /// A program that writes so often trickles.
 const TRICKLES: usize = 3;
 
 /// Output of white space alone may count as none; it is no longer than this.
 const BLANK_BYTES: u64 = 64;
+
+/// Replies that are nested deeper are about that.
+const USUAL_DEPTH: usize = 32;
 
 /// What of a call the model notes.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +83,8 @@ pub struct Extra {
     pub is_held: bool,
     /// It may go on without assurance.
     pub unassured: bool,
+    /// It may be found unavailable before anything is begun.
+    pub unasked: bool,
 }
 
 /// Guarantees of a call that are true.
@@ -175,7 +183,7 @@ enum Shake {
 
 fn shake(aside: &Aside, required: &[&str]) -> Shake {
     match aside.fault {
-        None => {}
+        None | Some(ReplyFault::Late { .. }) => {}
         Some(ReplyFault::Cut | ReplyFault::Closed | ReplyFault::Endless) => return Shake::NoReply,
         Some(ReplyFault::Silent | ReplyFault::Dribbled) => return Shake::Silent,
     }
@@ -203,6 +211,11 @@ fn shake(aside: &Aside, required: &[&str]) -> Shake {
         }
         _ => Shake::NoReply,
     }
+}
+
+/// How long it takes until a reply begins, ms.
+pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
+    if let Some(ReplyFault::Late { ms }) = fault { ms } else { 0 }
 }
 
 /// What may be told of a call.
@@ -388,6 +401,7 @@ impl Fate<'_> {
             () if script.forks => PIPE_HELD,
             () if script.complains => STDERR,
             () if script.writes_first => READS_EARLY,
+            () if script.writes > 1 => PIECES,
             () if !self.is_local => CONTAINER,
             () if has_arguments => ARGV,
             () => SUCCESS,
@@ -395,12 +409,10 @@ impl Fate<'_> {
         match exit {
             Some(Exit::Code(0)) | None => {
                 self.reply(&script.output, success);
-                if script.forks {
-                    // It is a failure by right, if nobody need wait for it.
-                    for outcome in ["crash", "invalid", "unavailable"] {
-                        self.allow(Way::Plain(outcome));
-                    }
-                    self.allow(self.late());
+                if !script.reads {
+                    // That a program may leave its input unread is not said.
+                    self.allow(Way::Plain("crash"));
+                    self.allow(Way::Plain("unavailable"));
                 }
                 let text = script.output.prefix(BLANK_BYTES).expand(&Vars::new()).unwrap_or_default();
                 if text.trim_ascii().is_empty() {
@@ -428,7 +440,10 @@ impl Fate<'_> {
     }
 
     fn server(&mut self, status: u16, is_redirect: bool, body: &Payload, manner: &Manner) {
+        let aside = manner.aside.as_ref().filter(|_| !required(self.call).is_empty());
+        let lasts_ms: u64 = [manner.fault, aside.and_then(|aside| aside.fault)].map(late_ms).iter().sum();
         match manner.fault {
+            _ if lasts_ms > times_ms(self.call).1 => return self.times_out(TIMEOUT),
             Some(ReplyFault::Silent) => return self.times_out(TIMEOUT),
             Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE),
             Some(ReplyFault::Endless) => {
@@ -439,10 +454,11 @@ impl Fate<'_> {
                 self.only(UNAVAILABLE, Way::Plain("unavailable"));
                 return self.allow(Way::Plain("invalid"));
             }
-            None => {}
+            None | Some(ReplyFault::Late { .. }) => {}
         }
         if self.call.told.get("url").and_then(Json::as_str).is_some_and(|url| url.contains('@')) {
             // That a URL may hold credentials is not said.
+            self.extra.unasked = true;
             self.allow(Way::Plain("unavailable"));
             self.allow(Way::Plain("bad_call"));
         }
@@ -539,6 +555,7 @@ impl Fate<'_> {
             Some(false) => UNCHANGED,
             _ => success,
         };
+        let success = if facts.depth > USUAL_DEPTH { DEPTH } else { success };
         self.only(success, Way::Result(Box::new(result)));
         if is_open {
             self.allow(Way::Plain("invalid"));

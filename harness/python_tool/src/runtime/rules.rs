@@ -2,7 +2,7 @@
 
 use super::cases::{PROJECT, PROXY, target};
 use super::face::{EARLY_MS, Known, RESULTS, Runtime, duration_ms, wrong};
-use super::fate::{Extra, REDIRECT, required, runner, times_ms};
+use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
 use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Noted, Request};
@@ -91,18 +91,26 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
         trace.asked.iter().filter(|asked| asked.session == heard.session).flat_map(|it| &it.due.parts);
     for (at, part) in parts.enumerate().take(known.calls.len()) {
         let call = One { known, told: &told, call: &known.calls[at], course: &known.courses[at], at };
-        if is_hit(&target(&call.call.name)) {
+        let noted = results.0.iter().find(|noted| noted.name == call.call.name);
+        // That it is told of a reply which must not come is found already.
+        let is_found =
+            noted.is_some_and(|it| matches!(it.outcome.as_str(), "result" | "tool_error" | "crash"));
+        if is_hit(&target(&call.call.name)) && !is_found {
             let got = format!("the target of the redirect of {:?} was contacted", call.call.name);
             found.push(Finding::new(REDIRECT, "target_contacted", "redirects are not followed", got));
         }
         if let Some(clause) = part.extra.forbidden.filter(|_| call.course.is_executed()) {
             let expected = "nothing is executed for a call that is wrong or whose guarantees are not assured";
-            found.push(Finding::new(clause, "begun", expected, format!("{:?} was begun", call.call.name)));
+            let got = format!("{:?} was begun", call.call.name);
+            found.extend((!is_found).then(|| Finding::new(clause, "begun", expected, got)));
             continue;
         }
-        found.extend(call.sent());
-        if let Some(noted) = results.0.iter().find(|noted| noted.name == call.call.name) {
+        let is_blocked = part.extra.forbidden.is_some()
+            && noted.is_some_and(|it| matches!(it.outcome.as_str(), "blocked" | "unavailable" | "invalid"));
+        found.extend(call.sent(is_blocked));
+        if let Some(noted) = noted {
             found.extend(call.told(noted, &part.extra, run_ms));
+            found.extend(call.timed_out(noted, part.clause, &part.extra));
         }
     }
     found
@@ -123,7 +131,7 @@ impl One<'_> {
     }
 
     /// What is wrong with what was started and sent for it.
-    fn sent(&self) -> Vec<Finding> {
+    fn sent(&self, is_blocked: bool) -> Vec<Finding> {
         let mut found = Vec::new();
         if let Some((_, argv)) = self.course.starts.first() {
             found.extend(self.started(argv));
@@ -149,7 +157,7 @@ impl One<'_> {
             }
         }
         if runner(self.call) == "service" && !required(self.call).is_empty() {
-            found.extend(self.handshake());
+            found.extend(self.handshake(is_blocked));
         }
         found
     }
@@ -250,15 +258,47 @@ impl One<'_> {
         found
     }
 
+    /// When the first call began that comes after it, microseconds: its outcome stood by then.
+    fn followed_us(&self) -> Option<u64> {
+        let others = self.known.calls.iter().zip(&self.known.courses);
+        others
+            .filter(|(other, _)| other.after.contains(&self.call.name))
+            .filter_map(|(_, it)| it.begun_us())
+            .min()
+    }
+
+    /// What is wrong with a `timeout` by the clock of the harness.
+    fn timed_out(&self, noted: &Noted, clause: &'static str, extra: &Extra) -> Option<Finding> {
+        if noted.outcome != "timeout" {
+            return None;
+        }
+        let Some(begun_us) = self.course.begun_us() else {
+            let expected = format!("{:?} is begun before its time is over", self.call.name);
+            let unbegun = extra.unbegun.filter(|_| extra.forbidden.is_none())?;
+            return Some(Finding::new(unbegun, "never_begun", expected, noted.phrase()).timed());
+        };
+        let (time_ms, _) = times_ms(self.call);
+        // That it was too early by its own word is found already, and that of a handshake may be all of it.
+        let is_told = duration_ms(noted).is_none_or(|ms| ms + EARLY_MS < time_ms as f64);
+        // A fifth of its time may have passed until the start of a program was recorded.
+        let least_us = begun_us.saturating_add(time_ms.saturating_mul(800));
+        let is_early = self.course.asides.is_empty() && self.followed_us().is_some_and(|it| it < least_us);
+        let expected = format!("what comes after {:?} begins when its {time_ms} ms are over", self.call.name);
+        (is_early && !is_told).then(|| Finding::new(clause, "too_early", expected, noted.phrase()).timed())
+    }
+
     /// What is wrong with the handshake before it.
-    fn handshake(&self) -> Vec<Finding> {
+    fn handshake(&self, is_blocked: bool) -> Vec<Finding> {
         let name = &self.call.name;
         let Some(first) = self.course.asides.first() else {
             // It may not be asked for where it decides nothing.
             let overrides = self.member("unsafe_override").and_then(Json::as_bool) == Some(true);
             let expected = format!("a handshake before {name:?} is executed");
             let found = Finding::new(HANDSHAKE, "no_handshake", expected, "none".to_owned());
-            return if self.course.is_executed() && !overrides { vec![found] } else { Vec::new() };
+            // Whoever blocks it unasked knows nothing of the service.
+            let is_played = matches!(self.known.fixture(self.at), Some(Fixture::Listener { .. }));
+            let is_due = self.course.is_executed() || is_blocked && is_played;
+            return if is_due && !overrides { vec![found] } else { Vec::new() };
         };
         let mut found: Vec<Finding> = posted(first, HANDSHAKE_PATH, HANDSHAKE).into_iter().collect();
         if self.course.requests.first().is_some_and(|request| request.at_us < first.at_us) {
@@ -338,11 +378,18 @@ impl One<'_> {
         let least_ms = self.course.begun_us().zip(self.course.ended.filter(|_| outcome != "timeout"));
         let least_ms =
             least_ms.map_or(0, |(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
+        let least_ms = match self.known.fixture(self.at) {
+            Some(Fixture::Listener { manner, .. }) if self.course.replied_us.is_some() => {
+                late_ms(manner.fault)
+            }
+            _ => least_ms,
+        };
         let is_duration = duration_ms(noted)
             .is_some_and(|ms| ms >= 0.0 && ms + EARLY_MS >= least_ms as f64 && ms <= run_ms + EARLY_MS);
         must(DURATION, "duration_ms", format!("from {least_ms} to {run_ms:.0}"), is_duration);
         let latest_ms = rounded_ms + GRACE_MS + self.known.late_ms;
-        let is_late = duration_ms(noted).is_some_and(|ms| is_duration && ms > latest_ms as f64);
+        let is_late = duration_ms(noted).is_some_and(|ms| is_duration && ms > latest_ms as f64)
+            || extra.is_held && self.is_followed_after(latest_ms);
         match runner {
             "local" => {
                 for name in ["python_env", "python_path", "deps_source"] {
@@ -395,13 +442,28 @@ impl One<'_> {
         found
     }
 
+    /// Whether what comes after it began later than so long after it, ms, with nothing else to be done meanwhile.
+    fn is_followed_after(&self, ms: u64) -> bool {
+        let Some((begun_us, followed_us)) = self.course.begun_us().zip(self.followed_us()) else {
+            return false;
+        };
+        let others = self.known.courses.iter().filter(|other| *other != self.course);
+        let is_alone = others.filter_map(Course::begun_us).all(|other_us| other_us >= followed_us);
+        is_alone && followed_us > begun_us.saturating_add(ms.saturating_mul(1_000))
+    }
+
     fn told_service(&self, trace: &Json, must: &mut dyn FnMut(&'static str, &str, String, bool)) {
         let text = |name: &str| trace.get(name).and_then(Json::as_str);
         let url = self.member("url").and_then(Json::as_str).unwrap_or_default();
         let told = text("service_url").unwrap_or_default();
         let path = url.splitn(4, '/').nth(3).unwrap_or_default();
-        // The address stands for itself.
-        let is_url = told.starts_with("http://") && told.ends_with(&format!("/{path}"));
+        // An address that is a variable is that by which its server was asked.
+        let asked = self.course.requests.first().or(self.course.asides.first());
+        let host = asked.and_then(|request| request.header("host")).unwrap_or_default();
+        let is_url = match url.contains('⟦') {
+            true => told.starts_with("http://") && told.ends_with(&format!("{host}/{path}")),
+            false => told == url,
+        };
         must(SERVICE, "service_url", url.to_owned(), is_url);
         if let Some((credentials, _)) = url.split_once('@') {
             let secret = credentials.rsplit(':').next().unwrap_or_default();

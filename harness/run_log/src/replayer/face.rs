@@ -17,7 +17,7 @@ use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript};
 use super::model::{self, Told};
 use super::seen;
 use super::talk::{POLICY, log_of, named};
-use crate::REPLAYER;
+use crate::{REPLAYER, tools};
 
 /// What a verdict begins with.
 const VERDICT: &str = "REPLAY_STRICT ";
@@ -205,7 +205,9 @@ fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str
             let way = Allowed::answer(Way::Ok).shows(if has_rerun { "true" } else { "false" });
             return ("LOG-RERUN-ERROR", vec![way], Some("tool_error_rerun"));
         }
-        return ("LOG-VERDICT-OK", vec![Allowed::answer(Way::Ok)], None);
+        let is_patient = told.runs.iter().any(|run| tools::is_patient(&run.aid));
+        let clause = if is_patient { "LOG-RERUN-CLOSED" } else { "LOG-VERDICT-OK" };
+        return (clause, vec![Allowed::answer(Way::Ok)], None);
     };
     let either = || vec![Allowed::answer(Way::Ok), Allowed::answer(Way::Fail)];
     match (first.choice, told.open.len()) {

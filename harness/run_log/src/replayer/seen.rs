@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use peerproof_engine::finding::{Finding, Repair};
-use peerproof_engine::json::Json;
+use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::transcript::{Kind, Transcript};
 
 use super::model::{Need, Run, Told};
@@ -24,6 +24,10 @@ struct Seen {
     executions: Vec<Execution>,
     /// Tools that were started and had read nothing when they ended.
     unread: Vec<String>,
+    /// Arguments of a toolhost that was started otherwise than it may be.
+    odd_start: Option<Vec<String>>,
+    /// A member of a request that no re-run carries.
+    key: Option<&'static str>,
 }
 
 /// The executions of a session in their order; `None` where two tools were under way at once, so that nobody knows which was
@@ -36,9 +40,15 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
         match &event.kind {
             Kind::ActorStarted { actor, argv, pid } if *actor == toolhost => {
                 running.insert(*pid, Toolhost::new(argv));
+                if !tools::is_start(argv) {
+                    seen.odd_start.get_or_insert_with(|| argv.clone());
+                }
                 seen.unread.extend(tools::aid_of(argv).map(str::to_owned));
             }
+            // The end of the input.
+            Kind::ActorReceived { bytes, pid: None, .. } if bytes.0.trim_ascii().is_empty() => {}
             Kind::ActorReceived { actor, bytes, pid } if *actor == toolhost => {
+                seen.key = seen.key.or(key_in(&bytes.0));
                 let host = running.get_mut(pid.as_ref()?)?;
                 let Ok((aid, input, state)) = host.asked(&bytes.0) else { continue };
                 if seen.unread.iter().any(|other| *other != aid) {
@@ -56,6 +66,13 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
     Some(seen)
 }
 
+/// The name of a key or a lease in a request.
+fn key_in(request: &[u8]) -> Option<&'static str> {
+    let request = json::decode(json::trim(request), &DecodeLimits::default()).ok()?.value;
+    let is_there = |name: &&str| request.get(name).is_some_and(|value| !value.is_null());
+    ["idempotency_key", "_lease_token"].into_iter().find(is_there)
+}
+
 /// Whether a tool was run again that may be; `None` where the log has none, or nobody knows.
 pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option<bool> {
     let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
@@ -65,11 +82,21 @@ pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option
 
 /// Holds what was run again against what the log tells.
 pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
-    let Some(Seen { executions: seen, unread }) = seen(transcript, session) else { return Vec::new() };
+    let Some(Seen { executions: seen, unread, odd_start, key }) = seen(transcript, session) else {
+        return Vec::new();
+    };
     let mut findings = Vec::new();
     let mut add = |clause, reason, expected: String, got: String, repair| {
         findings.push(Finding::new(clause, reason, expected, got).repaired_by(repair));
     };
+    if let Some(argv) = odd_start {
+        let expected = "a toolhost is started with --run PLUGIN AID or --serve PLUGIN".to_owned();
+        add("LOG-RERUN-START", "other_arguments", expected, format!("{argv:?}"), Repair::Undo);
+    }
+    if let Some(key) = key {
+        let expected = "a re-run carries no key and no lease".to_owned();
+        add("LOG-RERUN-KEYS", "key_given", expected, format!("`{key}` is there"), Repair::Undo);
+    }
     let due: Vec<&Run> = told.runs.iter().filter(|run| !matches!(run.need, Need::Never(_))).collect();
     let never = |aid: &str| {
         let is_due = due.iter().any(|run| run.aid == aid);

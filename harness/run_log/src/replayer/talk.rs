@@ -15,7 +15,7 @@ use crate::tools::{self, Ran};
 use crate::{REPLAYER, digest};
 
 /// The counter that stands for a policy driver.
-pub const POLICY: &str = "policy";
+pub const POLICY: &str = "policies/policy.sh";
 
 /// Time of a replay beyond its re-runs, and of one re-run, ms.
 const REPLAY_MS: u64 = 4_000;
@@ -308,7 +308,9 @@ impl Talk {
         });
         let path = |name: &str| format!("{{{{{name}.path}}}}");
         let mut env = how.env;
-        env.insert("MACHINA_POLICY_CMD".to_owned(), path(POLICY));
+        env.insert("MACHINA_POLICY_CMD".to_owned(), format!("sh {}", path(POLICY)));
+        // So that a selector may start it.
+        env.insert("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT".to_owned(), "{{folder}}/policies".to_owned());
         self.plan.sessions.push(Session {
             command: REPLAYER.to_owned(),
             placeholders: BTreeMap::from([

@@ -45,6 +45,8 @@ pub struct Walk<'a> {
     pub shown: BTreeMap<&'static str, String>,
     /// Menus and their digests.
     pub menus: Vec<(Vec<Offer>, String)>,
+    /// Kind of the first selection, where it is a fallback.
+    pub fallback: Option<String>,
     /// Steps that the log has whole.
     pub whole: usize,
     at: usize,
@@ -90,6 +92,7 @@ impl<'a> Walk<'a> {
             faults,
             shown: BTreeMap::new(),
             menus: Vec::new(),
+            fallback: None,
             whole: 0,
             at: 0,
             selections: 0,
@@ -423,6 +426,14 @@ impl<'a> Walk<'a> {
                     self.faults.add("LOG-WRITE-RAW", "fallback", expected, got);
                 }
                 expected_patch = None;
+                let is_only = self.request.mode != POLICY_ONLY;
+                if self.selections == 1 && (right.is_empty() || is_only) {
+                    self.fallback = Some(kind.to_owned());
+                }
+                if kind == "PICK" && !menu.is_empty() && aid_of(sid).is_none_or(|own| own != aid) {
+                    let expected = format!("line {line} has a SID of the menu with its aid");
+                    self.faults.add("LOG-RUN-FALLBACK", "not_offered", expected, quoted(Some(payload)));
+                }
             } else {
                 let is_same = pick.is_none_or(|(own, of)| own == sid && of == aid);
                 if right != kind || !is_same {
@@ -629,6 +640,7 @@ mod tests {
                 asked: asked.clone(),
                 drivers: Vec::new(),
                 run_starts: 0,
+                odd_start: None,
                 tools: Vec::new(),
                 has_driver: true,
                 has_toolhost: true,

@@ -13,7 +13,7 @@ use super::block::{self, Said};
 use super::request::{self, Asked};
 use super::{COMMAND_VARIABLE, Names, TIMEOUT_VARIABLE};
 use crate::state::State;
-use crate::tools::Toolhost;
+use crate::tools::{self, Toolhost};
 
 /// Most bytes of a toolhost's reply (`ipc` §7).
 const REPLY_BYTES_MAX: usize = 1 << 20;
@@ -62,6 +62,8 @@ pub struct Course {
     pub drivers: Vec<Driver>,
     /// How often the toolhost was started for one execution.
     pub run_starts: usize,
+    /// Arguments of a toolhost that was started otherwise than it may be.
+    pub odd_start: Option<Vec<String>>,
     /// Executions of tools.
     pub tools: Vec<Execution>,
     /// The driver is what is to be started.
@@ -91,11 +93,12 @@ impl Course {
         let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
         let steps = &transcript.plan.steps;
         let ending = Ending::of(transcript, session);
-        let (run_starts, tools) = tools(transcript, session, &names.toolhost);
+        let (run_starts, odd_start, tools) = tools(transcript, session, &names.toolhost);
         Some(Self {
             asked,
             drivers: drivers(transcript, &names.driver),
             run_starts,
+            odd_start,
             tools,
             has_driver: transcript.plan.sessions[session]
                 .env
@@ -159,12 +162,16 @@ fn drivers(transcript: &Transcript, name: &str) -> Vec<Driver> {
 }
 
 /// How often the toolhost was started in run mode, and what it was asked.
-fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Execution>) {
+fn tools(
+    transcript: &Transcript,
+    session: usize,
+    name: &str,
+) -> (usize, Option<Vec<String>>, Vec<Execution>) {
     let plan = &transcript.plan;
     let timeout = plan.sessions.get(session).and_then(|it| it.env.get(TIMEOUT_VARIABLE));
     let timeout_ms = timeout.and_then(|seconds| seconds.parse().ok()).map_or(30_000, |it: u64| it * 1_000);
     let mut hosts: BTreeMap<i32, (Toolhost, bool)> = BTreeMap::new();
-    let (mut run_starts, mut all) = (0, Vec::new());
+    let (mut run_starts, mut odd_start, mut all) = (0, None, Vec::new());
     let ended = |which: i32| {
         let is_end = |kind: &Kind| matches!(kind, Kind::ActorEnded { actor, pid, .. } if actor == name && *pid == which);
         transcript.events.iter().any(|event| is_end(&event.kind))
@@ -175,6 +182,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Exe
                 let is_run = argv.iter().any(|word| word == "--run");
                 hosts.insert(*pid, (Toolhost::new(argv), is_run));
                 run_starts += usize::from(is_run);
+                odd_start = odd_start.or_else(|| (!tools::is_start(argv)).then(|| argv.clone()));
             }
             Kind::ActorReceived { actor, bytes, pid: Some(pid) } if actor == name => {
                 let Some((host, is_run)) = hosts.get_mut(pid) else { continue };
@@ -187,7 +195,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Exe
                 let before = given.as_ref().map(|(_, state)| state.clone()).unwrap_or_default();
                 let came = match came(&steps, &before, *is_run, timeout_ms) {
                     // Whoever was ended before its reply has none.
-                    Came::Success(output, state) if *is_run && !ended(*pid) => {
+                    Came::Success(output, state) if *is_run && !ended(*pid) && !tools::is_patient(&aid) => {
                         Came::Either(Some((output, state)))
                     }
                     came => came,
@@ -197,7 +205,7 @@ fn tools(transcript: &Transcript, session: usize, name: &str) -> (usize, Vec<Exe
             _ => {}
         }
     }
-    (run_starts, all)
+    (run_starts, odd_start, all)
 }
 
 /// What a toolhost's doing comes to.

@@ -63,6 +63,8 @@ pub struct Parts {
     pub handshake: Handshake,
     /// Judges the replies to them.
     pub assured: Assured,
+    /// What of the time of a handshake, in ms, is that of its call.
+    pub counted: fn(u64) -> u64,
     /// Judges what came of a call.
     pub judge: Judge,
     /// Tells it.
@@ -77,6 +79,7 @@ impl Default for Parts {
             request: Box::new(request),
             handshake: Box::new(shake),
             assured: Box::new(assured),
+            counted: |elapsed_ms| elapsed_ms,
             judge: Box::new(judge),
             line: Box::new(line),
             text: |text| text,
@@ -174,7 +177,8 @@ impl Runtime {
 
     /// Takes how a piece of work ended; gives what comes of it.
     pub fn end(&mut self, at: usize, end: End, elapsed_ms: u64) -> Due {
-        self.courses[at].spent_ms += elapsed_ms;
+        let is_counted = self.courses[at].asks;
+        self.courses[at].spent_ms += if is_counted { (self.parts.counted)(elapsed_ms) } else { elapsed_ms };
         let ready = match &self.config.scenario.calls[at].ready {
             Ok(ready) => ready.clone(),
             Err(why) => {

@@ -39,6 +39,8 @@ pub enum Change {
     Trace(fn(&Ready, &mut Members)),
     /// Another part.
     Parts(fn(&mut Parts)),
+    /// What it is told, and parts.
+    Both(fn(&mut Config, &mut Parts)),
     /// The exit status.
     Status(fn(i32) -> i32),
 }
@@ -95,6 +97,7 @@ impl Mutant {
                 });
             }
             Some(Change::Parts(change)) => change(&mut parts),
+            Some(Change::Both(change)) => change(config, &mut parts),
             Some(Change::Status(_)) | None => {}
         }
         parts

@@ -2,7 +2,8 @@
 
 use super::memory::{Forgetful, Lingering};
 use super::wire::{
-    Members, Memory, Rewired, Rewrite, changed, members, merged_by, merged_deep, put, take, without_nulls,
+    Members, Memory, Rewired, Rewrite, changed, left_open, members, merged_by, merged_deep, more, put, take,
+    without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
 use crate::machine::{Action, Machine};
@@ -491,6 +492,15 @@ pub const MUTANTS: &[Mutant] = &[
             vec![Action::Spawn { argv: own.into_iter().chain(argv).collect(), stdin }]
         }
         other => vec![other],
+    }),
+    asks("replay-starts-tools-otherwise", &["LOG-RERUN-START"], "A toolhost has one argument more.", more),
+    asks("replay-leaves-input-open", &["LOG-RERUN-CLOSED"], "A toolhost's input stays open.", left_open),
+    decides!("replay-gives-keys", "LOG-RERUN-KEYS", "A re-run has an idempotency key.", {
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            let request = Right.request(rerun);
+            let rest = request.strip_prefix(b"{").unwrap_or(&request);
+            [br#"{"idempotency_key":"replay","#.as_slice(), rest].concat()
+        }
     }),
     decides!("replay-runs-without-input", "LOG-RERUN-INPUT", "A tool is run again with no input.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {

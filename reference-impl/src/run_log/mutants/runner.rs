@@ -1,7 +1,8 @@
 //! Mutants of the runner.
 
 use super::wire::{
-    Edit, Rewired, Rewrite, changed, members, merged_by, merged_deep, put, take, without_nulls,
+    Edit, Members, Rewired, Rewrite, changed, left_open, members, merged_by, merged_deep, more, put, take,
+    without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -343,6 +344,29 @@ pub const MUTANTS: &[Mutant] = &[
         "A tool is run twice.",
         Seam::Wire(Rewrite::Twice),
     ),
+    asks("run-starts-tools-otherwise", &["LOG-RUN-START"], "A toolhost has one argument more.", more),
+    asks("run-leaves-input-open", &["LOG-RUN-CLOSED"], "A toolhost's input stays open.", left_open),
+    writes("run-falls-back-to-nothing", &["LOG-RUN-FALLBACK"], "A driver that fails is NOOP.", |_, line| {
+        changed(line, "selector_chosen", |_, payload| {
+            if is_fallback(payload) {
+                put(payload, "kind", "NOOP".into());
+                take(payload, "sid");
+                take(payload, "aid");
+            }
+        })
+    }),
+    writes(
+        "run-falls-back-elsewhere",
+        &["LOG-RUN-FALLBACK"],
+        "A fallback has no SID of the menu.",
+        |_, line| {
+            changed(line, "selector_chosen", |_, payload| {
+                if is_fallback(payload) {
+                    put(payload, "sid", "SID9999".into());
+                }
+            })
+        },
+    ),
     decides!("run-takes-failures-for-success", "LOG-RUN-OK", "A tool that failed is tool_ok.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
             let nothing = |_| Success { output_json: "{}".into(), state: run.state.clone() };
@@ -426,6 +450,12 @@ pub const MUTANTS: &[Mutant] = &[
     shell("run-leaves-a-child", &["LOG-RUN-LEAVES"], "A child outlives the run.", ShellFault::LeavesChild),
     shell("run-leaves-a-file", &["LOG-RUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];
+
+/// Whether a selection is a fallback that FALLBACK_ONLY did not ask for.
+fn is_fallback(payload: &Members) -> bool {
+    let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
+    raw.is_some_and(|raw| raw.starts_with("fallback") && !raw.contains("FALLBACK_ONLY"))
+}
 
 /// The line of a `tool_ok` with the items of its patch changed, or left out.
 fn items(line: Vec<u8>, change: fn(&Value) -> Option<Value>) -> Vec<Vec<u8>> {

@@ -116,6 +116,28 @@ impl Machine for Rewired {
     }
 }
 
+/// What is asked for, with one argument more for what is started.
+pub(super) fn more(action: Action) -> Vec<Action> {
+    match action {
+        Action::Spawn { mut argv, stdin } => {
+            argv.push("--strict".to_owned());
+            vec![Action::Spawn { argv, stdin }]
+        }
+        other => vec![other],
+    }
+}
+
+/// What is asked for, with something that holds the input of what is started.
+pub(super) fn left_open(action: Action) -> Vec<Action> {
+    match action {
+        Action::Spawn { argv, stdin } => {
+            let own = ["sh", "-c", r#"{ cat; sleep 9 & } | "$@""#, "sh"].map(str::to_owned);
+            vec![Action::Spawn { argv: own.into_iter().chain(argv).collect(), stdin }]
+        }
+        other => vec![other],
+    }
+}
+
 /// Members of an object.
 pub(super) type Members = Vec<(Text, Value)>;
 

@@ -6,8 +6,8 @@ use peerproof_engine::payload::shorten;
 use super::super::log::Entry;
 use super::super::seen::{Came, decoded};
 use super::{At, Last, QUOTED_CHARS, Walk, quoted};
-use crate::digest;
 use crate::state::{Artifact, SLOTS, State};
+use crate::{digest, tools};
 
 impl Walk<'_> {
     /// The event of a tool and its execution.
@@ -92,7 +92,11 @@ impl Walk<'_> {
         let is_due = execution.is_some_and(|it| matches!(it.came, Came::Success(..)));
         if is_ok != success.is_some() || is_due && !is_ok {
             let is_late = execution.is_some_and(|it| it.came == Came::Late);
-            let clause = if is_late { "LOG-RUN-TIME" } else { "LOG-RUN-OK" };
+            let clause = match () {
+                () if is_late => "LOG-RUN-TIME",
+                () if tools::is_patient(aid) => "LOG-RUN-CLOSED",
+                () => "LOG-RUN-OK",
+            };
             let expected = if is_ok { "`tool_error`" } else { "`tool_ok`" };
             let got = format!("`{}` on line {line}: {}", event.event, quoted(Some(&event.payload)));
             self.faults.add(clause, if is_ok { "failure_as_ok" } else { "success_as_error" }, expected, got);

@@ -1,8 +1,8 @@
 //! Mutants that make calls in another way.
 
-use super::super::{End, Target};
-use super::Change::{Assured, Config as Told, Line, Sent, Shaken, Trace};
-use super::{Mutant, each, has, member, of};
+use super::super::{End, Outcome, Target};
+use super::Change::{Assured, Both, Config as Told, Line, Parts as Made, Sent, Shaken, Trace};
+use super::{Mutant, each, has, line, member, of};
 use crate::envelope::{get, number, set};
 use crate::envelope_caller::mutants::Fault;
 use crate::json::Value;
@@ -24,6 +24,43 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Told(|config| {
             each(config, |ready| ready.timeout_ms /= 2);
         }),
+    ),
+    of(
+        "runtime-halves-timeouts-in-secret",
+        &["PT-RT-18"],
+        "A call has half of its time, which its trace does not tell.",
+        Both(|config, parts| {
+            each(config, |ready| ready.timeout_ms /= 2);
+            parts.line = Box::new(|name, ready, mut told| {
+                let whole = ready.map(|ready| {
+                    let mut whole = ready.clone();
+                    whole.timeout_ms *= 2;
+                    whole
+                });
+                if let (Some(whole), Outcome::Other("timeout", _)) = (&whole, &told.outcome) {
+                    told.elapsed_ms = whole.timeout_ms;
+                }
+                line(name, whole.as_ref(), told)
+            });
+        }),
+    ),
+    of(
+        "runtime-counts-no-handshakes",
+        &["PT-RT-18"],
+        "The time of a call begins behind its handshake.",
+        Made(|parts| parts.counted = |_| 0),
+    ),
+    carrier(
+        "runtime-asks-to-end",
+        &["PT-RT-18"],
+        "A late program is asked to end, and waited for.",
+        Fault::AsksToEnd,
+    ),
+    carrier(
+        "runtime-outlasts-writing",
+        &["PT-RT-18"],
+        "The time of a call is over only when its request is written.",
+        Fault::OutlastsWriting,
     ),
     carrier(
         "runtime-waits-anew",
@@ -57,6 +94,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
             if let Some(seconds) = ready.told.get("timeout_seconds") {
                 set(trace, "timeout_ms", seconds.clone());
             }
+        }),
+    ),
+    of(
+        "runtime-prefers-seconds",
+        &["PT-RT-23"],
+        "Of two times the seconds count.",
+        Told(|config| {
+            each(config, |ready| {
+                if let Some(Value::Number(seconds)) = ready.told.get("timeout_seconds") {
+                    ready.timeout_ms = (seconds.as_f64() * 1_000.0) as u64;
+                }
+            });
         }),
     ),
     of(
@@ -173,6 +222,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     carrier("runtime-calls-twice", &["PT-RT-33"], "Each call is made twice.", Fault::CallsTwice),
+    carrier(
+        "runtime-posts-lost-again",
+        &["PT-RT-33"],
+        "A request whose connection was lost is made again.",
+        Fault::PostsLostAgain,
+    ),
     of(
         "runtime-tries-again",
         &["PT-RT-33"],

@@ -1,11 +1,13 @@
 //! Mutants that take replies for something else.
 
 use super::super::{End, Outcome, Target};
-use super::Change::{End as Ends, Line, Outcome as Comes, Parts as Made, Reply, Status};
-use super::{Mutant, has, member, of, parsed, with_text};
+use super::Change::{Config as Told, End as Ends, Line, Outcome as Comes, Parts as Made, Reply, Status};
+use super::{Mutant, each, has, member, of, parsed, with_text};
 use crate::envelope::{get, number, set};
+use crate::envelope_caller::mutants::Fault;
 use crate::json::{ErrorKind, Value};
 use crate::machine::ChildExit;
+use crate::mutant::carrier;
 
 pub(super) const MUTANTS: &[Mutant] = &[
     of(
@@ -274,6 +276,30 @@ pub(super) const MUTANTS: &[Mutant] = &[
             if get(reply, "result").and_then(|result| result.get("ok")) == Some(&Value::Bool(false)) {
                 *reply = vec![("ok".into(), Value::Bool(false))];
             }
+        }),
+    ),
+    of(
+        "runtime-takes-32-levels",
+        &["PT-RT-70"],
+        "A reply has at most 32 levels.",
+        Told(|config| config.limits.nesting_max = 32),
+    ),
+    carrier(
+        "runtime-mends-pieces",
+        &["PT-RT-71"],
+        "Each piece of a reply is made UTF-8 by itself.",
+        Fault::MendsPieces,
+    ),
+    of(
+        "runtime-knows-no-services",
+        &["PT-RT-29"],
+        "No service is there for it.",
+        Told(|config| {
+            each(config, |ready| {
+                if let Target::Service(url) = &mut ready.target {
+                    *url = "http://127.0.0.1:1/".to_owned();
+                }
+            });
         }),
     ),
     of(

@@ -61,6 +61,28 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Trace(|_, trace| drop_member(trace, "service_url")),
     ),
     of(
+        "runtime-traces-another-host",
+        &["PT-RT-56"],
+        "The trace has always the same host.",
+        Trace(|_, trace| {
+            if let Some(Value::String(url)) = get(trace, "service_url") {
+                let url = url.to_lossy().into_owned();
+                let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+                set(trace, "service_url", Value::from(format!("http://service/{path}").as_str()));
+            }
+        }),
+    ),
+    of(
+        "runtime-takes-no-time-for-services",
+        &["PT-RT-53"],
+        "A call of a service took no time.",
+        Trace(|ready, trace| {
+            if matches!(ready.target, Target::Service(_)) {
+                set(trace, "duration_ms", number(0));
+            }
+        }),
+    ),
+    of(
         "runtime-traces-credentials",
         &["PT-RT-57"],
         "Credentials stay in the trace.",
