@@ -12,6 +12,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_run_queue::config::{POLL_MS, RECOVER_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
 
 struct RunQueue;
@@ -52,6 +53,8 @@ impl Played for RunQueue {
 
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
+        facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
+        facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
         facts
             .features
             .insert("token".to_owned(), json!({ "args": ["--token-env", "PEERPROOF_QUEUE_TOKEN"] }));

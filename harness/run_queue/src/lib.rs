@@ -11,6 +11,7 @@ use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
+use peerproof_engine::fixture::actor::Program;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
@@ -95,6 +96,10 @@ impl Boundary for RunQueue {
 
     fn http_path(&self) -> &'static str {
         "/enqueue"
+    }
+
+    fn program(&self, name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
     }
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
