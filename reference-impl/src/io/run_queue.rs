@@ -101,6 +101,8 @@ fn run(
     let Arguments { mut config, operands, mutant, .. } = arguments;
     config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
     config.started_unix_ms = unix_ms();
+    // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mutant = match mutant {
         None => None,
         Some(id) => Some(mutants::find(role, &id).ok_or_else(|| format!("{role} has no mutant {id:?}"))?),
@@ -133,9 +135,6 @@ fn run(
             let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
             let host = arguments.host.unwrap_or_else(|| "127.0.0.1".to_owned());
             let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
-            // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
-            let _ =
-                signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
             if let Some(mutant) = &mutant {
                 mutants::change(mutant, &mut config, &mut parts);
             }
