@@ -10,6 +10,7 @@ pub mod policy_driver;
 mod presented;
 pub mod python_tool;
 pub mod run_log;
+pub mod run_queue;
 pub mod toolhost;
 
 pub use inside::inside;

@@ -223,6 +223,11 @@ impl Service for Served {
     }
 }
 
+/// Whether these options are understood.
+pub fn takes(options: &[String]) -> bool {
+    parse(options, &[]).is_ok()
+}
+
 fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Arguments, String> {
     let mut parsed = Arguments::default();
     let mut arguments = arguments.iter();

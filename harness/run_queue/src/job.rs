@@ -1,0 +1,1 @@
+//! Jobs: what one is, and contents that differ.
