@@ -4,6 +4,7 @@
 //! every byte and every second is bounded, which small server libraries do not do for the head of a request and for
 //! clients that say nothing.
 
+use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -112,6 +113,11 @@ pub trait Front: Send + Sync {
         None
     }
 
+    /// Sees what comes of a connection in one piece before it is read.
+    fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(bytes)
+    }
+
     /// Life of a connection on which nothing happens.
     fn idle(&self) -> Duration {
         IDLE
@@ -211,7 +217,8 @@ impl Connection<'_> {
         let mut reader = RequestReader::new(*caps);
         let mut buffer = vec![0; READ_BYTES];
         while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
-            let mut input = buffer.get(..count).unwrap_or_default();
+            let came = front.incoming(buffer.get(..count).unwrap_or_default());
+            let mut input = &came[..];
             while !input.is_empty() {
                 let mut is_head = false;
                 let reply = match reader.take(&mut input) {

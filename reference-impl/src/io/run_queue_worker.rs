@@ -61,13 +61,13 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// The policy driver of the environment. `own` are the words that make this program [`super::run_queue`].
+    /// The policy driver of the environment. `own` are the words that make this program one that runs a job by it.
     ///
     /// # Errors
     /// One sentence: this program does not know its own path.
     pub(super) fn policy(own: &[&str], queue: &Path, peer: Option<&Path>) -> Result<Self, String> {
         let program = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-        let words = own.iter().chain([&super::run_queue::JOB]).map(OsString::from);
+        let words = own.iter().map(OsString::from);
         let words = [program.into_os_string()].into_iter().chain(words).collect();
         // A job without tools needs none.
         let peer = peer.unwrap_or(Path::new("/nonexistent")).to_owned();
