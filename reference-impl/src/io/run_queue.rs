@@ -22,10 +22,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::complain;
+use super::dispatch::{Careful, Handling};
 use super::http_faults::faulty;
 use super::http_server::{HttpReply, Plain, Service, serve};
 use super::json_rpc::unix_ms;
-use super::dispatch::{Careful, Handling};
 use super::run_log::{Peers, run_run_log_with};
 use super::run_queue_disk::{Folder, Following};
 use super::run_queue_genesis::Bench;

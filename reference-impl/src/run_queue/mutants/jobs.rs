@@ -39,15 +39,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
     config("job-large", &["QUE-JOB-18"], "A job may have 64 MiB.", |config: &mut Config| {
         config.limits.stdin_bytes_max = 64 << 20;
     }),
-    disk("job-holds-large", &["QUE-JOB-19"], "A job is read whole before its size is looked at.", |disk, op| {
-        match op {
+    disk(
+        "job-holds-large",
+        &["QUE-JOB-19"],
+        "A job is read whole before its size is looked at.",
+        |disk, op| match op {
             Op::Read { place, bytes_max, follows } => {
                 let bytes = disk.read(place, usize::MAX >> 1, follows)?;
                 if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(Out::Bytes(bytes)) }
             }
             op => disk.act(op),
-        }
-    }),
+        },
+    ),
     carrier(
         "job-moves-target",
         &["QUE-JOB-11"],

@@ -2,8 +2,8 @@
 
 use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
 use crate::json::{Policy, Value, write_str, write_value};
-use crate::mutant::http::HttpFault;
 use crate::machine::Action;
+use crate::mutant::http::HttpFault;
 use crate::mutant::{Seam, carrier, config, machine, wrap};
 use crate::run_log::RunRequest;
 use crate::run_log::choices::Verdict;
