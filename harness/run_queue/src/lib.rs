@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -15,6 +16,7 @@ use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
+pub mod bench;
 pub mod config;
 pub mod enqueue;
 pub mod genesis;
@@ -126,6 +128,10 @@ impl Boundary for RunQueue {
             SERVE => genesis::conversation(facts, rng),
             _ => worker::conversation(facts, rng),
         }
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
