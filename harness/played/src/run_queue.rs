@@ -54,7 +54,7 @@ impl Played for RunQueue {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts
             .features
-            .insert("token".to_owned(), json!({ "args": ["--token-env", "PEERPROOF_QUEUE_TOKEN"] }));
+            .insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         facts
     }
 

@@ -21,6 +21,7 @@ pub mod config;
 pub mod enqueue;
 pub mod genesis;
 pub mod http;
+pub mod inbox;
 pub mod job;
 pub mod worker;
 

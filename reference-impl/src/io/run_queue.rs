@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM]
-//! run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME]
+//! run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME | --token TOKEN]
 //! run_queue enqueue (--run [PLUGIN] AID | --serve [PLUGIN]) [--queue QUEUE]
 //! run_queue genesis (--run [PLUGIN] AID | --serve [PLUGIN]) [--root FOLDER]
 //! ```
@@ -281,6 +281,7 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
             "--attempts" => parsed.config.attempts = number(value()?)?,
             "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
             "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
+            "--token" => parsed.config.token = Some(value()?).filter(|token| !token.is_empty()),
             "--token-env" => {
                 let name = value()?;
                 let token =
