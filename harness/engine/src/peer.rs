@@ -118,7 +118,7 @@ impl Peer {
             .get(&session.command)
             .ok_or_else(|| format!("the peer has no command {:?}", session.command))?;
         let mut argv = Vec::with_capacity(template.len() + 1);
-        for part in template {
+        for part in template.iter().chain(&session.arguments) {
             argv.push(fill(part, &session.placeholders)?);
         }
         Ok(argv)
@@ -184,7 +184,8 @@ impl Peer {
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, String> {
         match &self.origin {
-            Origin::Process { .. } if session.command == HTTP => {
+            // A server that is given a port is not spoken to: it may not listen there at all.
+            Origin::Process { .. } if session.command == HTTP && !session.placeholders.contains_key("port") => {
                 self.open_http(session, temp_dir, budget, log)
             }
             Origin::Process { .. } => {

@@ -57,7 +57,7 @@ impl Played for RunQueue {
         facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
         facts
             .features
-            .insert("token".to_owned(), json!({ "args": ["--token-env", "PEERPROOF_QUEUE_TOKEN"] }));
+            .insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         facts
     }
 

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -16,10 +17,12 @@ use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
+pub mod bench;
 pub mod config;
 pub mod enqueue;
 pub mod genesis;
 pub mod http;
+pub mod inbox;
 pub mod job;
 pub mod worker;
 
@@ -131,6 +134,10 @@ impl Boundary for RunQueue {
             SERVE => genesis::conversation(facts, rng),
             _ => worker::conversation(facts, rng),
         }
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

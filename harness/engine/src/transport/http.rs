@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
+use self::link::{Behind, Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
 pub use self::start::{
@@ -109,18 +109,19 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
-            Framing::Short(_) | Framing::OpenChunks(_) => Then::EndAndReply,
+            Framing::Short(_) | Framing::OpenChunks(_) | Framing::Verbatim => Then::EndAndReply,
             Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
             Framing::Held => Then::Hold,
             Framing::Cut => Then::Close,
         };
-        let (mut bytes, mut behind) = (body.to_vec(), Vec::new());
-        if !how.is_raw() {
+        let (mut bytes, mut behind) = (body.to_vec(), VecDeque::new());
+        if !how.is_verbatim() {
             let (head, body) = self.request(body, how);
             bytes = head;
-            match how.held_back {
-                true => behind = body,
-                false => bytes.extend(body),
+            match how.drawn_out_ms {
+                0 if how.held_back => behind.push_back(Behind::held_back(body)),
+                0 => bytes.extend(body),
+                ms => behind.extend(Behind::pieces(&body, Duration::from_millis(ms))),
             }
         }
         let exchange = Exchange {
@@ -458,7 +459,7 @@ impl Connection for HttpConnection {
             None => self.queue_lines(step, &bytes, chunking),
             Some(how) => {
                 let body =
-                    if how.is_raw() { &bytes[..] } else { bytes.strip_suffix(b"\n").unwrap_or(&bytes) };
+                    if how.is_verbatim() { &bytes[..] } else { bytes.strip_suffix(b"\n").unwrap_or(&bytes) };
                 self.queue_body(step, 0, body, chunking, how);
             }
         }
