@@ -29,6 +29,9 @@ const OWN: [&str; 2] = ["peer", "run_queue"];
 /// The roles, each by the word that the reference has for it.
 const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
 
+/// Mutants that show in a worker without a runner only.
+const DRIVEN: [&str; 2] = ["work-driver-input", "work-no-driver"];
+
 /// The reference peers.
 pub fn played() -> &'static dyn Played {
     &RunQueue
@@ -48,16 +51,23 @@ impl Played for RunQueue {
             (HTTP, own(&["http", "--queue", "{queue}", "--port", "{port}", "--host", "{host}"])),
             (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
         ];
-        vec![Reference { side: Side::Provider, commands, harmless: &[] }]
+        // Without a runner the policy driver that a variable names selects for each job.
+        let driven = vec![
+            (WORKER, own(&["worker", "{queue}"])),
+            (ONCE, own(&["worker", "{queue}", "--once"])),
+        ];
+        [commands, driven].map(|commands| Reference { side: Side::Provider, commands, harmless: &[] }).into()
+    }
+
+    fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
+        DRIVEN.contains(&mutant.id) == (reference.commands.len() == 2)
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
         facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
-        facts
-            .features
-            .insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
+        facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         facts
     }
 

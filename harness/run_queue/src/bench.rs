@@ -27,7 +27,8 @@ pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
 }
 
 fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
-    let job = format!("{{\"request_json\":{{\"goal_id\":\"g\",\"inputs\":{{\"d\":\"{}\"}}}}}}", "x".repeat(bytes));
+    let job =
+        format!("{{\"request_json\":{{\"goal_id\":\"g\",\"inputs\":{{\"d\":\"{}\"}}}}}}", "x".repeat(bytes));
     let request = Json::object([("aid", Json::from(aid)), ("input_json", job.into())]);
     let judge: Judge = Arc::new(|_, reply| {
         let reply = json::decode(json::trim(reply), &DecodeLimits::default())

@@ -47,6 +47,9 @@ pub const LATER: &str = "later";
 /// The choice of a second worker.
 const SECOND: &str = "second_worker";
 
+/// Clauses about workers without a runner.
+const DRIVEN: [&str; 2] = ["QUE-WORK-22", "QUE-WORK-24"];
+
 /// Null peers: one that does nothing, one that moves files and runs nothing, one that runs everything and moves nothing.
 pub const BY_ROTE: &[(&str, &str)] = &[
     (
@@ -118,6 +121,11 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
     }
     if course.lives.is_empty() {
         return Some("not_started: no worker was started".to_owned());
+    }
+    let driven =
+        transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| DRIVEN.contains(&aim.clause.0.as_str()));
+    if driven && course.has_runner {
+        return Some("has_runner: the worker is given a runner, and starts no policy driver".to_owned());
     }
     let meant = crash::kills_meant(&transcript.plan);
     let hit = course.kills().len();

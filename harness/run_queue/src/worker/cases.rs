@@ -141,6 +141,28 @@ const WORKERS: &[Row] = &[
         talk.run_all();
     }),
     (
+        "driver/stdin",
+        "Without a runner the standard input of the policy driver is empty.",
+        &["QUE-WORK-22"],
+        |talk| {
+            let job = talk.draft().plays(looks_at_stdin());
+            talk.put(&job);
+            talk.run_all();
+        },
+    ),
+    (
+        "driver/runs",
+        "Without a runner a job is a run whose driver MACHINA_POLICY_CMD names.",
+        &["QUE-WORK-24"],
+        |talk| {
+            for ms in [0, 30] {
+                let job = talk.draft().plays(sleep(ms));
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    (
         "names/plain",
         "Names in UTF-8 of up to 100 bytes, with whatever stands in them, are run.",
         &["QUE-JOB-08", "QUE-WORK-05"],

@@ -422,7 +422,8 @@ impl<'a> Model<'a> {
                 } else if was_killed {
                     self.add("QUE-ONCE-04", "not_run", "what a dead worker held is run", got());
                 } else if starts.is_empty() {
-                    self.add("QUE-WORK-20", "never_started", "the program is started for each job", got());
+                    let clause = if course.has_runner { "QUE-WORK-20" } else { "QUE-WORK-24" };
+                    self.add(clause, "never_started", "the program is started for each job", got());
                 } else if succeeds(play) && starts.iter().any(|start| start.end.is_none()) {
                     self.add("QUE-WORK-02", "moved_early", "a job is moved after its program ended", got());
                 } else {
