@@ -15,6 +15,8 @@ use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_run_queue::config::{POLL_MS, RECOVER_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
 
+pub mod properties;
+
 struct RunQueue;
 
 /// The word for what a worker's selector starts drivers with.
@@ -52,10 +54,8 @@ impl Played for RunQueue {
             (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
         ];
         // Without a runner the policy driver that a variable names selects for each job.
-        let driven = vec![
-            (WORKER, own(&["worker", "{queue}"])),
-            (ONCE, own(&["worker", "{queue}", "--once"])),
-        ];
+        let driven =
+            vec![(WORKER, own(&["worker", "{queue}"])), (ONCE, own(&["worker", "{queue}", "--once"]))];
         [commands, driven].map(|commands| Reference { side: Side::Provider, commands, harmless: &[] }).into()
     }
 
