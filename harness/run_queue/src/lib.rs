@@ -115,6 +115,10 @@ impl Boundary for RunQueue {
         }
     }
 
+    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+        genesis::complete(facts);
+    }
+
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         let commands = &facts.commands;
         let roles: Vec<&str> =
