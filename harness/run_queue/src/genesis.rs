@@ -66,10 +66,15 @@ pub fn checks() -> Vec<Check> {
     };
     vec![
         check("canary/plain-request", &[GENERAL, "QUE-GEN-04"], "A small file is written.", |_, _| Ok(())),
-        check("manners", &[GENERAL], "There is one reply for each request and nothing else, and it ends with its input.", |talk, _| {
-            talk.call("QUE-GEN-24", "AID.PEERPROOF.NOBODY.v1", 0).canary();
-            Ok(())
-        })
+        check(
+            "manners",
+            &[GENERAL],
+            "There is one reply for each request and nothing else, and it ends with its input.",
+            |talk, _| {
+                talk.call("QUE-GEN-24", "AID.PEERPROOF.NOBODY.v1", 0).canary();
+                Ok(())
+            },
+        )
         .ambient(),
         compiled("flow/letters", &["QUE-GEN-01"], "The text that was written is what runs.", |talk, rng| {
             let path = made(talk, &letters(rng));
@@ -77,27 +82,52 @@ pub fn checks() -> Vec<Check> {
             talk.compile("QUE-GEN-01", &path, "other").canary();
             Ok(())
         }),
-        compiled("flow/before-load", &["QUE-GEN-02"], "A tool is unknown before it is loaded.", |talk, rng| {
-            talk.call_sample("QUE-GEN-02");
-            made(talk, &letters(rng));
-            talk.call_sample("QUE-GEN-02").load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
-            Ok(())
-        }),
-        compiled("flow/written-again", &["QUE-GEN-12"], "What is written and compiled again is the new text.", |talk, rng| {
-            made(talk, &letters(rng));
-            let path = talk.kit.file("sample");
-            let text = talk.kit.sample(&letters(rng));
-            talk.write("QUE-GEN-06", &path, &text).compile("QUE-GEN-12", &path, "made");
-            talk.load("QUE-GEN-12", "made").call_sample("QUE-GEN-12").canary();
-            Ok(())
-        }),
-        compiled("flow/loaded-again", &["QUE-GEN-16"], "A name that is loaded is loaded again.", |talk, rng| {
-            made(talk, &letters(rng));
-            talk.load("QUE-GEN-01", "made").load("QUE-GEN-16", "made").call_sample("QUE-GEN-16").canary();
-            Ok(())
-        }),
+        compiled(
+            "flow/before-load",
+            &["QUE-GEN-02"],
+            "A tool is unknown before it is loaded.",
+            |talk, rng| {
+                talk.call_sample("QUE-GEN-02");
+                made(talk, &letters(rng));
+                talk.call_sample("QUE-GEN-02").load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "flow/written-again",
+            &["QUE-GEN-12"],
+            "What is written and compiled again is the new text.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                let path = talk.kit.file("sample");
+                let text = talk.kit.sample(&letters(rng));
+                talk.write("QUE-GEN-06", &path, &text).compile("QUE-GEN-12", &path, "made");
+                talk.load("QUE-GEN-12", "made").call_sample("QUE-GEN-12").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "flow/loaded-again",
+            &["QUE-GEN-16"],
+            "A name that is loaded is loaded again.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                talk.load("QUE-GEN-01", "made").load("QUE-GEN-16", "made").call_sample("QUE-GEN-16").canary();
+                Ok(())
+            },
+        ),
         check("write/content", &["QUE-GEN-04"], "A file holds the very bytes that were given.", |talk, _| {
-            let texts = ["", "a", "\n", "no line feed", "two\r\nlines\n", "\u{feff}mark", "n\u{0}l", "é 漢 😀 \u{2028}", "\t\\\"'$%"];
+            let texts = [
+                "",
+                "a",
+                "\n",
+                "no line feed",
+                "two\r\nlines\n",
+                "\u{feff}mark",
+                "n\u{0}l",
+                "é 漢 😀 \u{2028}",
+                "\t\\\"'$%",
+            ];
             for (at, text) in texts.iter().enumerate() {
                 let path = talk.kit.file(&format!("content_{at}"));
                 talk.write("QUE-GEN-04", &path, text);
@@ -107,7 +137,14 @@ pub fn checks() -> Vec<Check> {
             Ok(())
         }),
         check("write/no-content", &["QUE-GEN-05"], "Without a text there is no file.", |talk, _| {
-            let values = [None, Some(Json::Null), Some(1.into()), Some(true.into()), Some(Json::array(["x"])), Some(Json::Object(Vec::new()))];
+            let values = [
+                None,
+                Some(Json::Null),
+                Some(1.into()),
+                Some(true.into()),
+                Some(Json::array(["x"])),
+                Some(Json::Object(Vec::new())),
+            ];
             for (at, value) in values.into_iter().enumerate() {
                 let path = talk.kit.file(&format!("nothing_{at}"));
                 talk.write_values("QUE-GEN-05", Some(path.into()), value);
@@ -117,7 +154,9 @@ pub fn checks() -> Vec<Check> {
         }),
         check("write/overwrite", &["QUE-GEN-06"], "A file that is there is written again.", |talk, _| {
             let path = talk.kit.file("twice");
-            talk.write("QUE-GEN-04", &path, "the first text").write("QUE-GEN-06", &path, "the second text").canary();
+            talk.write("QUE-GEN-04", &path, "the first text")
+                .write("QUE-GEN-06", &path, "the second text")
+                .canary();
             Ok(())
         }),
         check("write/subfolder", &["QUE-GEN-18"], "A file is written into a folder.", |talk, _| {
@@ -132,23 +171,46 @@ pub fn checks() -> Vec<Check> {
             Ok(())
         }),
         check("write/absolute", &["QUE-GEN-03"], "Nothing is written at an absolute path.", |talk, _| {
-            refused(talk, &["%%outer.path%%/absolute", "%%outer/root.path%%/runtime_genesis/src/absolute", "//absolute"]);
+            refused(
+                talk,
+                &[
+                    "%%outer.path%%/absolute",
+                    "%%outer/root.path%%/runtime_genesis/src/absolute",
+                    "//absolute",
+                ],
+            );
             Ok(())
         }),
         check("write/leaves", &["QUE-GEN-03"], "Nothing is written where `..` leaves.", |talk, _| {
-            refused(talk, &["../up", "../../up", "../../../up", "folder/../../up", "./../up", "folder/../../../aside/up", "../src/up"]);
+            refused(
+                talk,
+                &[
+                    "../up",
+                    "../../up",
+                    "../../../up",
+                    "folder/../../up",
+                    "./../up",
+                    "folder/../../../aside/up",
+                    "../src/up",
+                ],
+            );
             Ok(())
         }),
         check("write/link", &["QUE-GEN-03"], "Nothing is written through a symbolic link.", |talk, _| {
             refused(talk, &["link/new", "link/kept", "filelink", "newlink", "inner/new"]);
             Ok(())
         }),
-        check("write/folder", &["QUE-GEN-03"], "Nothing is written onto a folder, or without a name.", |talk, _| {
-            refused(talk, &["*folder", "*", "*.", "*./", "*folder/.", "*folder/.."]);
-            talk.write_values("QUE-GEN-03", None, Some("text without a path".into()));
-            talk.write_values("QUE-GEN-03", Some(1.into()), Some("text at a number".into())).canary();
-            Ok(())
-        }),
+        check(
+            "write/folder",
+            &["QUE-GEN-03"],
+            "Nothing is written onto a folder, or without a name.",
+            |talk, _| {
+                refused(talk, &["*folder", "*", "*.", "*./", "*folder/.", "*folder/.."]);
+                talk.write_values("QUE-GEN-03", None, Some("text without a path".into()));
+                talk.write_values("QUE-GEN-03", Some(1.into()), Some("text at a number".into())).canary();
+                Ok(())
+            },
+        ),
         check("write/nul", &["QUE-GEN-03"], "Nothing is written where a path holds U+0000.", |talk, _| {
             refused(talk, &["n\u{0}l", "*\u{0}", "*whole.c\u{0}", "*../up.c\u{0}.c"]);
             Ok(())
@@ -164,7 +226,10 @@ pub fn checks() -> Vec<Check> {
         }),
         compiled("names/options", &["QUE-GEN-07"], "A name is never an option.", |talk, rng| {
             made(talk, &letters(rng));
-            let (source, to) = (format!("%%{ROOT}.path%%/runtime_genesis/src/{}", talk.kit.file("sample")), format!("%%{OUTER}.path%%/{}", face::INJECTED));
+            let (source, to) = (
+                format!("%%{ROOT}.path%%/runtime_genesis/src/{}", talk.kit.file("sample")),
+                format!("%%{OUTER}.path%%/{}", face::INJECTED),
+            );
             if let Some(options) = talk.kit.options(&to, &source) {
                 let path = talk.kit.file("x");
                 talk.write("QUE-GEN-04", &path, &options);
@@ -177,11 +242,20 @@ pub fn checks() -> Vec<Check> {
         }),
         compiled("compile/path", &["QUE-GEN-08"], "What lies elsewhere is not compiled.", |talk, rng| {
             fixtures(talk);
-            let file = Fixture::File { name: format!("{ASIDE}/kept"), content: Payload::text(talk.kit.sample(&letters(rng))), mode: None, kept: false };
+            let file = Fixture::File {
+                name: format!("{ASIDE}/kept"),
+                content: Payload::text(talk.kit.sample(&letters(rng))),
+                mode: None,
+                kept: false,
+            };
             talk.fixture(file);
             let suffix = talk.kit.suffix.clone();
             for path in ["link/kept", "../../../aside/kept", "%%outer/aside.path%%/kept", "filelink"] {
-                talk.compile("QUE-GEN-08", &if path == "filelink" { format!("{path}.{suffix}") } else { path.to_owned() }, "elsewhere");
+                talk.compile(
+                    "QUE-GEN-08",
+                    &if path == "filelink" { format!("{path}.{suffix}") } else { path.to_owned() },
+                    "elsewhere",
+                );
             }
             for path in ["", ".", "folder", "n\u{0}l"] {
                 talk.compile("QUE-GEN-08", path, "nothing");
@@ -195,103 +269,185 @@ pub fn checks() -> Vec<Check> {
             talk.compile("QUE-GEN-08", &path, "missing").canary();
             Ok(())
         }),
-        compiled("compile/error", &["QUE-GEN-08"], "An error of the compiler is one of the tool.", |talk, rng| {
-            garbage(talk, rng, 1);
-            talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
-            made(talk, &letters(rng));
-            Ok(())
-        }),
-        compiled("compile/flood", &["QUE-GEN-08"], "A compiler that floods is an error of the tool.", |talk, rng| {
-            garbage(talk, rng, 4_000);
-            talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
-            made(talk, &letters(rng));
-            Ok(())
-        }),
-        compiled("compile/hang", &["QUE-GEN-20", "QUE-GEN-08"], "A compiler that hangs ends within 30 s, and the session goes on.", |talk, _| {
-            talk.fixture(Fixture::Path { name: format!("{OUTER}/fifo"), what: PathKind::Fifo });
-            let text = talk.kit.including("%%outer/fifo.path%%").ok_or_else(|| unknown(talk))?;
-            let path = talk.kit.file("hangs");
-            talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-20", &path, "hangs");
-            let next = talk.kit.file("behind");
-            talk.write("QUE-GEN-08", &next, "text behind it").canary();
-            Ok(())
-        })
+        compiled(
+            "compile/error",
+            &["QUE-GEN-08"],
+            "An error of the compiler is one of the tool.",
+            |talk, rng| {
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
+                made(talk, &letters(rng));
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/flood",
+            &["QUE-GEN-08"],
+            "A compiler that floods is an error of the tool.",
+            |talk, rng| {
+                garbage(talk, rng, 4_000);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
+                made(talk, &letters(rng));
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/hang",
+            &["QUE-GEN-20", "QUE-GEN-08"],
+            "A compiler that hangs ends within 30 s, and the session goes on.",
+            |talk, _| {
+                talk.fixture(Fixture::Path { name: format!("{OUTER}/fifo"), what: PathKind::Fifo });
+                let text = talk.kit.including("%%outer/fifo.path%%").ok_or_else(|| unknown(talk))?;
+                let path = talk.kit.file("hangs");
+                talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-20", &path, "hangs");
+                let next = talk.kit.file("behind");
+                talk.write("QUE-GEN-08", &next, "text behind it").canary();
+                Ok(())
+            },
+        )
         .slow(),
-        compiled("compile/failed-then-load", &["QUE-GEN-09"], "What could not be compiled is not loaded.", |talk, rng| {
-            made(talk, &letters(rng));
-            garbage(talk, rng, 1);
-            talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").load("QUE-GEN-09", "garbage");
-            talk.compile("QUE-GEN-08", &talk.kit.file("absent"), "absent").load("QUE-GEN-09", "absent").canary();
-            Ok(())
-        }),
-        compiled("compile/stdin", &["QUE-GEN-11"], "The compiler leaves the session's input alone.", |talk, _| {
-            let text = talk.kit.including("/dev/stdin").ok_or_else(|| unknown(talk))?;
-            let path = talk.kit.file("reads");
-            talk.write("QUE-GEN-04", &path, &text).compile_before("QUE-GEN-11", &path, "reads", 10, 40_000);
-            Ok(())
-        }),
-        compiled("left", &["QUE-GEN-10"], "Nothing lies around the root, and nothing is left behind.", |talk, rng| {
-            made(talk, &letters(rng));
-            garbage(talk, rng, 1);
-            talk.compile("QUE-GEN-10", &talk.kit.file("garbage"), "garbage");
-            talk.load("QUE-GEN-10", "made").call_sample("QUE-GEN-10").canary();
-            Ok(())
-        }),
-        compiled("load/names", &["QUE-GEN-13"], "Only what was made under a plain name is loaded.", |talk, rng| {
-            let path = made(talk, &letters(rng));
-            talk.compile("QUE-GEN-13", &path, "../up");
-            for name in ["../up", "./made", "../runtime_plugins/made", "%%outer/root.path%%/runtime_plugins/made", "..", "", "missing", "made/"] {
-                talk.load("QUE-GEN-13", name);
-            }
-            talk.load("QUE-GEN-01", "made").canary();
-            Ok(())
-        }),
-        compiled("load/never-made", &["QUE-GEN-13"], "What COMPILE never made is not loaded.", |talk, rng| {
-            let script = "#!/bin/sh\necho AID.PEERPROOF.PLANTED.v1\n";
-            for (name, mode) in [("planted", 0o755), ("planted.so", 0o755), ("text", 0o644)] {
-                let (name, content) = (format!("{ROOT}/runtime_plugins/{name}"), Payload::text(script));
-                talk.fixture(Fixture::File { name, content, mode: Some(mode), kept: false });
-            }
-            made(talk, &letters(rng));
-            talk.load("QUE-GEN-13", "planted").load("QUE-GEN-13", "text");
-            talk.call("QUE-GEN-02", "AID.PEERPROOF.PLANTED.v1", 0).load("QUE-GEN-01", "made").canary();
-            Ok(())
-        }),
+        compiled(
+            "compile/failed-then-load",
+            &["QUE-GEN-09"],
+            "What could not be compiled is not loaded.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage")
+                    .load("QUE-GEN-09", "garbage");
+                talk.compile("QUE-GEN-08", &talk.kit.file("absent"), "absent")
+                    .load("QUE-GEN-09", "absent")
+                    .canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/stdin",
+            &["QUE-GEN-11"],
+            "The compiler leaves the session's input alone.",
+            |talk, _| {
+                let text = talk.kit.including("/dev/stdin").ok_or_else(|| unknown(talk))?;
+                let path = talk.kit.file("reads");
+                talk.write("QUE-GEN-04", &path, &text).compile_before(
+                    "QUE-GEN-11",
+                    &path,
+                    "reads",
+                    10,
+                    40_000,
+                );
+                Ok(())
+            },
+        ),
+        compiled(
+            "left",
+            &["QUE-GEN-10"],
+            "Nothing lies around the root, and nothing is left behind.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-10", &talk.kit.file("garbage"), "garbage");
+                talk.load("QUE-GEN-10", "made").call_sample("QUE-GEN-10").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "load/names",
+            &["QUE-GEN-13"],
+            "Only what was made under a plain name is loaded.",
+            |talk, rng| {
+                let path = made(talk, &letters(rng));
+                talk.compile("QUE-GEN-13", &path, "../up");
+                for name in [
+                    "../up",
+                    "./made",
+                    "../runtime_plugins/made",
+                    "%%outer/root.path%%/runtime_plugins/made",
+                    "..",
+                    "",
+                    "missing",
+                    "made/",
+                ] {
+                    talk.load("QUE-GEN-13", name);
+                }
+                talk.load("QUE-GEN-01", "made").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "load/never-made",
+            &["QUE-GEN-13"],
+            "What COMPILE never made is not loaded.",
+            |talk, rng| {
+                let script = "#!/bin/sh\necho AID.PEERPROOF.PLANTED.v1\n";
+                for (name, mode) in [("planted", 0o755), ("planted.so", 0o755), ("text", 0o644)] {
+                    let (name, content) = (format!("{ROOT}/runtime_plugins/{name}"), Payload::text(script));
+                    talk.fixture(Fixture::File { name, content, mode: Some(mode), kept: false });
+                }
+                made(talk, &letters(rng));
+                talk.load("QUE-GEN-13", "planted").load("QUE-GEN-13", "text");
+                talk.call("QUE-GEN-02", "AID.PEERPROOF.PLANTED.v1", 0).load("QUE-GEN-01", "made").canary();
+                Ok(())
+            },
+        ),
         compiled("load/no-plugin", &["QUE-GEN-13"], "What is no plugin is not loaded.", |talk, rng| {
             let text = talk.kit.no_plugin().ok_or_else(|| unknown(talk))?;
             let path = talk.kit.file("none");
-            talk.write("QUE-GEN-04", &path, text).compile("QUE-GEN-13", &path, "none").load("QUE-GEN-13", "none");
+            talk.write("QUE-GEN-04", &path, text)
+                .compile("QUE-GEN-13", &path, "none")
+                .load("QUE-GEN-13", "none");
             made(talk, &letters(rng));
             talk.load("QUE-GEN-01", "made").canary();
             Ok(())
         }),
-        compiled("load/built-in", &["QUE-GEN-15"], "A plugin replaces no tool that is built in.", |talk, rng| {
-            let (aid, own) = (talk.kit.aid.clone(), talk.kit.write.aid.clone());
-            let text = talk.kit.sample(&letters(rng)).replace(&aid, &own);
-            if !talk.kit.sample.contains(&aid) {
-                return Err("no_aid: the sample does not hold its aid as it is".to_owned());
-            }
-            let path = talk.kit.file("replaces");
-            talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-15", &path, "replaces").load("QUE-GEN-15", "replaces");
-            let next = talk.kit.file("behind");
-            talk.write("QUE-GEN-15", &next, "text that is written all the same");
-            Ok(())
+        compiled(
+            "load/built-in",
+            &["QUE-GEN-15"],
+            "A plugin replaces no tool that is built in.",
+            |talk, rng| {
+                let (aid, own) = (talk.kit.aid.clone(), talk.kit.write.aid.clone());
+                let text = talk.kit.sample(&letters(rng)).replace(&aid, &own);
+                if !talk.kit.sample.contains(&aid) {
+                    return Err("no_aid: the sample does not hold its aid as it is".to_owned());
+                }
+                let path = talk.kit.file("replaces");
+                talk.write("QUE-GEN-04", &path, &text)
+                    .compile("QUE-GEN-15", &path, "replaces")
+                    .load("QUE-GEN-15", "replaces");
+                let next = talk.kit.file("behind");
+                talk.write("QUE-GEN-15", &next, "text that is written all the same");
+                Ok(())
+            },
+        ),
+        compiled("plugin/exits", &["QUE-GEN-14"], "A plugin that exits does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Exit)
         }),
-        compiled("plugin/exits", &["QUE-GEN-14"], "A plugin that exits does not succeed.", |talk, rng| ends(talk, rng, End::Exit)),
-        compiled("plugin/aborts", &["QUE-GEN-14"], "A plugin that aborts does not succeed.", |talk, rng| ends(talk, rng, End::Abort)),
-        compiled("plugin/hangs", &["QUE-GEN-14"], "A plugin that hangs does not succeed.", |talk, rng| ends(talk, rng, End::Hang)).slow(),
+        compiled("plugin/aborts", &["QUE-GEN-14"], "A plugin that aborts does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Abort)
+        }),
+        compiled("plugin/hangs", &["QUE-GEN-14"], "A plugin that hangs does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Hang)
+        })
+        .slow(),
         compiled("state", &["QUE-GEN-17"], "What fails changes no slot.", |talk, rng| {
             made(talk, &letters(rng));
             talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01");
             garbage(talk, rng, 1);
             talk.compile("QUE-GEN-17", &talk.kit.file("garbage"), "garbage").load("QUE-GEN-17", "garbage");
-            talk.write("QUE-GEN-17", "", "text without a path").call("QUE-GEN-17", "AID.PEERPROOF.NOBODY.v1", 0).canary();
+            talk.write("QUE-GEN-17", "", "text without a path")
+                .call("QUE-GEN-17", "AID.PEERPROOF.NOBODY.v1", 0)
+                .canary();
             Ok(())
         }),
-        Check::new("run_queue/genesis/no-compiler", "Without a compiler COMPILE is an error of the tool.", ["QUE-GEN-21"], SERVE, without)
-            .feature(GENESIS)
-            .also_feature(NO_COMPILER)
-            .on_process(),
+        Check::new(
+            "run_queue/genesis/no-compiler",
+            "Without a compiler COMPILE is an error of the tool.",
+            ["QUE-GEN-21"],
+            SERVE,
+            without,
+        )
+        .feature(GENESIS)
+        .also_feature(NO_COMPILER)
+        .on_process(),
     ]
 }
 
@@ -367,7 +523,24 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
     let mut talk = Talk::new(facts);
     talk.canary();
     fixtures(&mut talk);
-    let stems = ["a", "b", "folder", "folder/a", "../a", "link/a", "%%outer.path%%/a", "", ".", "a/b", "n\u{0}l", "-a", "$(a)", "a b", "..", "folder/../a"];
+    let stems = [
+        "a",
+        "b",
+        "folder",
+        "folder/a",
+        "../a",
+        "link/a",
+        "%%outer.path%%/a",
+        "",
+        ".",
+        "a/b",
+        "n\u{0}l",
+        "-a",
+        "$(a)",
+        "a b",
+        "..",
+        "folder/../a",
+    ];
     let names = ["made", "other", "../up", "", "x.y", "missing"];
     for at in 0..rng.range(1..=8) {
         let stem = *rng.pick(&stems);
@@ -402,11 +575,13 @@ pub fn admit(transcript: &Transcript) -> Result<(), String> {
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = engine::judge(&face::Genesis, transcript);
     // What becomes of a process in which a plugin ends is open.
-    let has_ended = |kind: &Kind| matches!(kind, Kind::Looked { label, found, .. } if label == MARK && !found.is_empty());
+    let has_ended =
+        |kind: &Kind| matches!(kind, Kind::Looked { label, found, .. } if label == MARK && !found.is_empty());
     if transcript.events.iter().any(|event| has_ended(&event.kind)) {
         let is_whole = transcript.exit(0) == Some(Exit::Code(0));
         judgement.findings.retain(|it| {
-            it.clause.0 != GENERAL || (is_whole && it.nature == Nature::Violation && it.reason != "ended_early")
+            it.clause.0 != GENERAL
+                || (is_whole && it.nature == Nature::Violation && it.reason != "ended_early")
         });
     }
     judgement

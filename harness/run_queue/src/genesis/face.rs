@@ -104,7 +104,9 @@ impl Face for Genesis {
     fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
         match way {
             Way::Ok => "ok:true".to_owned(),
-            Way::Told(letters) => format!("ok:true and a slot whose content_json holds {}", letters.join(" or ")),
+            Way::Told(letters) => {
+                format!("ok:true and a slot whose content_json holds {}", letters.join(" or "))
+            }
             Way::Refused => "ok:false with an error".to_owned(),
             Way::ToolError => "ok:false with the status TOOL_ERROR and an error".to_owned(),
             Way::Reply => "a reply".to_owned(),
@@ -130,11 +132,8 @@ fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
         Kind::Looked { label, found, .. } if label == OUTER => Some(found),
         _ => None,
     });
-    let named = |one| {
-        let Found { path, .. } = one;
-        (format!("{OUTER}/{}", String::from_utf8_lossy(&path.0)), one)
-    };
-    Some(looks?.iter().map(named).collect())
+    let named = |one: &'_ Found| format!("{OUTER}/{}", String::from_utf8_lossy(&one.path.0));
+    Some(looks?.iter().map(|one| (named(one), one)).collect())
 }
 
 /// Files hold what was written, and nothing is written that was refused.
@@ -163,9 +162,11 @@ fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
                 let holds = |one: &Found| {
                     is_file(one) && bytes(one).windows(content.len()).any(|part| part == content.as_bytes())
                 };
-                let is_allowed = |at: &str| *spot == Spot::Open && is_done && at.starts_with(&format!("{ROOT}/"));
+                let is_allowed =
+                    |at: &str| *spot == Spot::Open && is_done && at.starts_with(&format!("{ROOT}/"));
                 if let Some((at, _)) = found.iter().find(|(at, one)| holds(one) && !is_allowed(at)) {
-                    let expected = format!("nothing is written for the path {:?}", path.as_deref().unwrap_or_default());
+                    let expected =
+                        format!("nothing is written for the path {:?}", path.as_deref().unwrap_or_default());
                     findings.push(Finding::new("QUE-GEN-03", "written", expected, at.clone()).at(asked.step));
                 }
             }
@@ -197,7 +198,8 @@ fn what_lies_elsewhere(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -
     };
     let stray = |(at, _): &(String, &Found)| {
         let clause = if at.contains(INJECTED) { "QUE-GEN-07" } else { LEFT };
-        (!is_own(at)).then(|| Finding::new(clause, "file_left", "nothing is written outside of the root", at.clone()))
+        (!is_own(at))
+            .then(|| Finding::new(clause, "file_left", "nothing is written outside of the root", at.clone()))
     };
     found.iter().filter_map(stray).collect()
 }

@@ -121,7 +121,9 @@ impl Kit {
     pub fn including(&self, path: &str) -> Option<String> {
         self.language().map(|language| match language {
             Language::C | Language::Cpp => format!("#include \"{path}\"\n"),
-            Language::Rust => format!("const TEXT: &str = include_str!(\"{path}\");\nfn main() {{ print!(\"{{TEXT}}\") }}\n"),
+            Language::Rust => format!(
+                "const TEXT: &str = include_str!(\"{path}\");\nfn main() {{ print!(\"{{TEXT}}\") }}\n"
+            ),
         })
     }
 
@@ -153,7 +155,8 @@ impl Kit {
 
     /// Options of a compiler in a file, which would make it write another.
     pub fn options(&self, path: &str, source: &str) -> Option<String> {
-        matches!(self.language(), Some(Language::C | Language::Cpp)).then(|| format!("-M -MF {path} {source}\n"))
+        matches!(self.language(), Some(Language::C | Language::Cpp))
+            .then(|| format!("-M -MF {path} {source}\n"))
     }
 }
 
@@ -193,9 +196,12 @@ fn filled(template: &Json, values: &[(&str, Option<Json>)]) -> Option<Json> {
             let whole = values.iter().find(|(name, _)| *text == format!("{{{name}}}"));
             whole.map_or_else(|| Some(template.clone()), |(_, value)| value.clone())
         }
-        Json::Array(items) => Some(Json::Array(items.iter().filter_map(|item| filled(item, values)).collect())),
+        Json::Array(items) => {
+            Some(Json::Array(items.iter().filter_map(|item| filled(item, values)).collect()))
+        }
         Json::Object(members) => {
-            let members = members.iter().filter_map(|(name, item)| Some((name.clone(), filled(item, values)?)));
+            let members =
+                members.iter().filter_map(|(name, item)| Some((name.clone(), filled(item, values)?)));
             Some(Json::Object(members.collect()))
         }
         other => Some(other.clone()),

@@ -107,7 +107,8 @@ impl State {
         let plan = &transcript.plan;
         let mut kit = Kit::of(&transcript.facts);
         let without = without_compiler(&transcript.facts);
-        kit.compiles &= plan.sessions.first().is_none_or(|it| !without.keys().any(|name| it.env.contains_key(name)));
+        kit.compiles &=
+            plan.sessions.first().is_none_or(|it| !without.keys().any(|name| it.env.contains_key(name)));
         let below = |name: &str| Some(name.strip_prefix(SOURCES)?.strip_prefix('/')?.to_owned());
         let named = |is: &dyn Fn(&Fixture) -> bool| -> BTreeSet<String> {
             plan.fixtures.iter().filter(|it| is(it)).filter_map(|it| below(it.name())).collect()
@@ -229,7 +230,11 @@ impl State {
                 match (is_sure, is_refused) {
                     (_, true) => one(clause, Way::Refused),
                     (true, _) => one(clause, Way::Ok),
-                    _ => either(clause, asked.first().copied().filter(|_| asked.len() == 1), ["accept", "refuse"]),
+                    _ => either(
+                        clause,
+                        asked.first().copied().filter(|_| asked.len() == 1),
+                        ["accept", "refuse"],
+                    ),
                 }
             }
         };

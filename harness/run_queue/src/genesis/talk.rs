@@ -32,7 +32,8 @@ pub struct Talk {
 impl Talk {
     /// A conversation with a process that has a root of its own.
     pub fn new(facts: &Facts) -> Self {
-        let folder = |name: &str| Fixture::Folder { name: name.to_owned(), folders: Vec::new(), watched: false };
+        let folder =
+            |name: &str| Fixture::Folder { name: name.to_owned(), folders: Vec::new(), watched: false };
         let session = Session {
             command: SERVE.to_owned(),
             placeholders: [("root".to_owned(), format!("{{{{{ROOT}.path}}}}"))].into(),
@@ -132,7 +133,14 @@ impl Talk {
     }
 
     /// Has a source compiled while more than a pipe holds waits to be read, and ends the input behind it.
-    pub fn compile_before(&mut self, clause: &str, path: &str, name: &str, lines: usize, bytes: u64) -> &mut Self {
+    pub fn compile_before(
+        &mut self,
+        clause: &str,
+        path: &str,
+        name: &str,
+        lines: usize,
+        bytes: u64,
+    ) -> &mut Self {
         let mut payload = self.compile_line(path, name);
         for _ in 0..lines {
             payload = payload.then(self.canary_line(bytes));
