@@ -88,6 +88,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What a program writes is never read.",
         Carried::UnreadOutput,
     ),
+    carrier(
+        "work-driver-input",
+        &["QUE-WORK-22"],
+        "A policy driver has the job as its standard input.",
+        Carried::DriverInput,
+    ),
+    carrier(
+        "work-no-driver",
+        &["QUE-WORK-24"],
+        "Without a runner a job is done and nothing is run.",
+        Carried::NoDriver,
+    ),
     runs_in!("work-in-inbox", "QUE-WORK-01", "A job lies in the inbox while it runs.", "inbox"),
     runs_in!("work-in-done", "QUE-WORK-02", "A job is moved to done before its program starts.", "done"),
     runs_in!("work-in-tmp", "QUE-WORK-03", "A job lies beside the four folders while it runs.", "tmp"),
