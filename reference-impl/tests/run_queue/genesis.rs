@@ -77,7 +77,7 @@ fn what_is_written_is_what_runs() {
         assert!(!session.ok("LOAD", json!({ "name": "other" })));
         assert!(session.ok(aid, json!({})));
         let entries = |folder: &str| fs::read_dir(queue.path(folder)).unwrap().count();
-        assert_eq!((entries("root/runtime_genesis"), entries("root/runtime_plugins")), (1, 1));
+        assert_eq!((entries("root/runtime_genesis"), entries("root/runtime_plugins")), (3, 1));
         assert_eq!(entries("."), 3, "the queue, the runner and the root");
     }
 }
@@ -122,6 +122,17 @@ fn paths_and_names_lead_nowhere_else() {
         assert!(!session.ok("LOAD", json!({ "name": name })), "{name}");
     }
     assert!(!queue.path("y").exists());
+    // What lies there otherwise, and a folder that leads elsewhere.
+    let script = queue.path("root/runtime_plugins/script");
+    fs::write(&script, "#!/bin/sh\necho AID.SCRIPT\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!session.ok("LOAD", json!({ "name": "script" })));
+    fs::rename(queue.path("root/runtime_plugins"), queue.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(queue.path("elsewhere"), queue.path("root/runtime_plugins")).unwrap();
+    let before = fs::read_dir(queue.path("elsewhere")).unwrap().count();
+    assert!(!session.ok("COMPILE", json!({ "path": "a\\b.c", "name": "linked" })));
+    assert!(!session.ok("LOAD", json!({ "name": "script" })));
+    assert_eq!(fs::read_dir(queue.path("elsewhere")).unwrap().count(), before);
     let mut strict =
         Session::new(&queue, &["--choice", "write_overwrite=refuse", "--choice", "write_subfolder=refuse"]);
     assert!(!strict.ok("WRITE_FILE", json!({ "path": "@x.c", "content": "" })));
