@@ -31,6 +31,12 @@ pub const BY_ROTE: (&str, &str) = (
      \"ds_state\":{\"delta\":true}}'; done",
 );
 
+/// Checks that notice no mutant.
+pub const REDUNDANT: &[(&str, &str)] = &[(
+    "run_queue/genesis/load/built-in",
+    "the table of the reference's tools takes no aid twice, and has no seam for it",
+)];
+
 /// What a conversation is made of.
 type Tell = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
 

@@ -133,11 +133,12 @@ impl Boundary for RunQueue {
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
+        genesis::REDUNDANT
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        worker::BY_ROTE
+        const BY_ROTE: &[(&str, &str)] = &[genesis::BY_ROTE];
+        BY_ROTE
     }
 }
 

@@ -39,6 +39,9 @@ use crate::run_queue::mutants::{self, Carried};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
 
+/// Variable that takes the compiler away from the tools of Genesis.
+const NO_COMPILER: &str = "MACHINA_GENESIS_NO_COMPILER";
+
 /// Exit status for arguments that make no sense.
 const STATUS_USAGE: i32 = 2;
 

@@ -141,3 +141,35 @@ fn paths_and_names_lead_nowhere_else() {
     assert!(loose.ok("WRITE_FILE", json!({ "path": "folder/../new.c", "content": "" })));
     assert!(queue.path("root/runtime_genesis/src/new.c").exists());
 }
+
+#[test]
+fn a_driver_makes_a_tool_in_a_run_that_replays() {
+    if !works("cc") && !works("rustc") || !works("python3") {
+        return;
+    }
+    let queue = Queue::new();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["driver.py", "toolhost", "request.json"] {
+        fs::copy(own.join("examples/genesis").join(file), queue.path(file)).unwrap();
+    }
+    for file in ["sample.c", "sample.rs.txt"] {
+        fs::copy(own.join("src/run_queue").join(file), queue.path(file)).unwrap();
+    }
+    let folder = Path::new(REFPEER).parent().unwrap().display().to_string();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let run = |words: &[&str]| {
+        let mut command = Command::new(REFPEER);
+        command.arg("run-log").args(words).arg("./toolhost").current_dir(queue.path("")).env("PATH", &path);
+        command.env("MACHINA_POLICY_CMD", format!("python3 {}", queue.path("driver.py").display()));
+        command.env("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", queue.path(""));
+        command.env("MACHINA_POLICY_TIMEOUT_MS", "60000").env("MACHINA_TOOLHOST_TIMEOUT", "60");
+        command.output().unwrap()
+    };
+    let ran = run(&["runner", "request.json", "log"]);
+    let log = fs::read_to_string(queue.path("log")).unwrap_or_default();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(log.matches("\"event\":\"tool_ok\"").count(), 4, "{log}");
+    assert!(log.contains("writtenbyadriver") && log.contains("\"slot\":0"), "{log}");
+    let replayed = run(&["replayer", "log"]);
+    assert_eq!(replayed.stdout, b"REPLAY_STRICT OK\n", "{replayed:?}");
+}
