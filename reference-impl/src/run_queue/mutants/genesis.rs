@@ -5,11 +5,11 @@ use crate::json::Value;
 use crate::machine::Action;
 use crate::mutant::{Seam, config, wrap};
 use crate::run_log::choices::Verdict;
-use crate::run_queue::{Careful, Ways};
 use crate::run_queue::Config;
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop};
+use crate::run_queue::{Careful, Ways};
 
 /// What becomes of a source.
 type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>;
@@ -80,7 +80,8 @@ macro_rules! says {
                     for action in &mut actions[from..] {
                         if let Action::Stdout(bytes) = action {
                             let text = String::from_utf8_lossy(bytes);
-                            *bytes = text.lines().map(|line| edit(line) + "\n").collect::<String>().into_bytes();
+                            *bytes =
+                                text.lines().map(|line| edit(line) + "\n").collect::<String>().into_bytes();
                         }
                     }
                 })
@@ -280,7 +281,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     says!("gen-knows-anybody", "QUE-GEN-02", "A tool that is not known did nothing, and well.", |line| {
         match line.contains("tool not found") {
-            true => r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true}}"#.to_owned(),
+            true => r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true}}"#
+                .to_owned(),
             false => line.to_owned(),
         }
     }),
