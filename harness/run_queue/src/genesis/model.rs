@@ -375,3 +375,102 @@ fn fifo(plan: &Plan) -> Option<String> {
     let is_fifo = |it: &&Fixture| matches!(it, Fixture::Path { what: PathKind::Fifo, .. });
     plan.fixtures.iter().find(is_fifo).map(|it| it.name().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::face::Outcome;
+    use peerproof_engine::facts::Facts;
+    use serde_json::json;
+
+    use super::*;
+
+    fn state() -> State {
+        let mut facts = Facts::new(Side::Provider);
+        let genesis =
+            json!({ "source": "x/sample.c", "aid": "AID.X", "text": "int a; // @NONCE@ and @NONCE@" });
+        facts.features.insert("genesis".to_owned(), genesis);
+        facts
+            .roles
+            .insert("load".to_owned(), json!({ "aid": "AID.L", "input": { "a": [1, { "b": "{name}" }] } }));
+        super::super::complete(&mut facts);
+        let fixtures = vec![
+            Fixture::Folder { name: format!("{SOURCES}/folder"), folders: Vec::new(), watched: false },
+            Fixture::Path { name: format!("{SOURCES}/link"), what: PathKind::Link { to: "x".to_owned() } },
+        ];
+        let plan = Plan { fixtures, ..Plan::default() };
+        State::new(&Transcript {
+            boundary: "run_queue".to_owned(),
+            check: "x".to_owned(),
+            facts: facts.into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_path_leads_where_it_says() {
+        let state = state();
+        for path in [
+            "",
+            "/a.c",
+            "a\0.c",
+            "../a.c",
+            "a/../../a.c",
+            "link/a.c",
+            "link",
+            "folder",
+            "folder/",
+            ".",
+            "a/..",
+        ] {
+            assert_eq!(state.spot(path), Spot::Bad, "{path:?}");
+        }
+        for path in ["./a.c", "a//b.c", "%2e.c", "a\\b.c", "a b.c", "-a.c"] {
+            assert_eq!(state.spot(path), Spot::Open, "{path:?}");
+        }
+        assert_eq!(state.spot("a.c"), Spot::At("a.c".to_owned(), vec![]));
+        let asked = vec!["write_dotdot_inside", "write_subfolder"];
+        assert_eq!(state.spot("folder/../a.c"), Spot::At("a.c".to_owned(), asked));
+    }
+
+    #[test]
+    fn what_a_call_comes_to_follows_from_those_before() {
+        let mut state = state();
+        let mut ask = |aid: &str, input: serde_json::Value| {
+            let line = json!({ "aid": aid, "input_json": input.to_string() }).to_string();
+            let (_, (clause, _, allowed)) = state.expect(line.as_bytes());
+            let ways = allowed.into_iter().filter_map(|allowed| match allowed.outcome {
+                Outcome::Answer(way) => Some(way),
+                Outcome::Silence => None,
+            });
+            (clause, ways.collect::<Vec<_>>())
+        };
+        let write = |letters: &str| {
+            let content = format!("int a; // {letters} and {letters}");
+            ("AID.GENESIS.WRITE_FILE.v1", json!({ "path": "a.c", "content": content }))
+        };
+        let compile = |path: &str| ("AID.GENESIS.COMPILE.v1", json!({ "path": path, "name": "made" }));
+        let load = || ("AID.L", json!({ "a": [1, { "b": "made" }] }));
+        let (one, other) = ("abcdefghijklmnop", "ponmlkjihgfedcba");
+        for ((aid, input), clause, way) in [
+            (("AID.X", json!({})), "QUE-GEN-02", Way::Refused),
+            (load(), "QUE-GEN-13", Way::Refused),
+            (compile("a.c"), "QUE-GEN-08", Way::ToolError),
+            (load(), "QUE-GEN-09", Way::Refused),
+            (write(one), "QUE-GEN-04", Way::Ok),
+            (compile("a.c"), "QUE-GEN-01", Way::Ok),
+            (compile("link/a.c"), "QUE-GEN-08", Way::Refused),
+            (load(), "QUE-GEN-01", Way::Ok),
+            (("AID.X", json!({})), "QUE-GEN-01", Way::Told(vec![one.to_owned()])),
+        ] {
+            assert_eq!(ask(aid, input.clone()), (clause, vec![way]), "{aid} {input}");
+        }
+        // Whether the second text is there is open, so that either may be what runs.
+        for (aid, input) in [write(other), compile("a.c"), load()] {
+            ask(aid, input);
+        }
+        assert_eq!(ask("AID.X", json!({})).1, [Way::Told(vec![one.to_owned(), other.to_owned()])]);
+    }
+}
