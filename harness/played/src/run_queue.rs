@@ -1,7 +1,10 @@
 //! The reference worker, HTTP adapter, enqueuing tool and Genesis toolhost as peers under test.
 
+use std::process::{Command, Stdio};
+
 use peerproof_reference::io;
 use peerproof_reference::io::run_queue as shell;
+use peerproof_reference::run_queue::genesis::{SAMPLE_AID, SAMPLE_C, SAMPLE_RUST};
 use peerproof_reference::run_queue::mutants;
 use serde_json::json;
 
@@ -68,6 +71,19 @@ impl Played for RunQueue {
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
         facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
         facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
+        let has = |compiler: &str| {
+            let mut command = Command::new(compiler);
+            let command = command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null());
+            command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        };
+        let (source, text) = if has("cc") { ("sample.c", SAMPLE_C) } else { ("sample.rs", SAMPLE_RUST) };
+        let genesis = json!({ "source": source, "aid": SAMPLE_AID, "text": text });
+        facts.features.insert("genesis".to_owned(), genesis);
+        if has("cc") || has("rustc") {
+            facts.features.insert("compiler".to_owned(), true.into());
+        }
+        let env = json!({ "env": { "MACHINA_GENESIS_NO_COMPILER": "1" } });
+        facts.features.insert("no_compiler".to_owned(), env);
         facts
     }
 

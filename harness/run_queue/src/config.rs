@@ -60,9 +60,9 @@ pub const KEYS: &[ConfigKey] = &[
     ),
     ConfigKey::told_feature(
         "genesis",
-        &["source: string", "aid: string", "compile?: any"],
+        &["source: file", "aid: string", "compile?: any", "text?: string"],
         "the Genesis tools: a sample source file with @NONCE@ in it, the aid of the tool that it makes, and whether there \
-         is a compiler",
+         is a compiler; `text` is what the file holds",
     ),
     ConfigKey::role("enqueue", &["aid: string"], "the tool that enqueues; by default AID.QUEUE.ENQUEUE.v1"),
     role("write_file", "writes a source file; by default AID.GENESIS.WRITE_FILE.v1"),

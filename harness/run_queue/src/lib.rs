@@ -123,6 +123,10 @@ impl Boundary for RunQueue {
         }
     }
 
+    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+        genesis::complete(facts);
+    }
+
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
         let commands = &facts.commands;
         let roles: Vec<&str> =
@@ -141,11 +145,12 @@ impl Boundary for RunQueue {
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
+        genesis::REDUNDANT
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        worker::BY_ROTE
+        const BY_ROTE: &[(&str, &str)] = &[genesis::BY_ROTE];
+        BY_ROTE
     }
 }
 

@@ -10,7 +10,7 @@
 //! All take `--choice KEY=VALUE`, `--limit NAME=VALUE`, and `--mutant ID`, which makes them break a clause. The worker takes
 //! `--attempts N`, `--retry-ms N` and `--poll-ms N` as well. A worker without a runner makes each job a run of
 //! [`super::run_log`], with the policy driver of the variables `MACHINA_POLICY_*`. `MACHINA_QUEUE` and `MACHINA_ROOT` stand
-//! for a `--queue` and a `--root` that are not given.
+//! for a `--queue` and a `--root` that are not given; with `MACHINA_GENESIS_NO_COMPILER` there is no compiler.
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -28,7 +28,7 @@ use super::http_server::{HttpReply, Plain, Service, serve};
 use super::json_rpc::unix_ms;
 use super::run_log::{Peers, run_run_log_with};
 use super::run_queue_disk::{Folder, Following};
-use super::run_queue_genesis::Bench;
+use super::run_queue_genesis::{Bench, starting};
 use super::run_queue_worker::{Nothing, OwnStdin, Program, Streams, Unread, work};
 use super::stdio::run_machine;
 use super::toolhost::random_seed;
@@ -38,6 +38,9 @@ use crate::run_log::choices::Verdict;
 use crate::run_queue::mutants::{self, Carried};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
+
+/// Variable that takes the compiler away from the tools of Genesis.
+const NO_COMPILER: &str = "MACHINA_GENESIS_NO_COMPILER";
 
 /// Exit status for arguments that make no sense.
 const STATUS_USAGE: i32 = 2;
@@ -187,11 +190,18 @@ fn run(
                 let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
                 let root = absolute(&root)?;
                 let mut parts = Parts::new(Box::new(Folder::new(&root)));
-                parts.bench = Box::new(Bench::new(&root));
+                if variable(NO_COMPILER).is_none() {
+                    let fault = mutant.and_then(|mutant| mutant.carrier_fault());
+                    parts.bench = Box::new(Bench::new(&root, starting(fault)));
+                }
                 if let Some(mutant) = &mutant {
                     mutants::change(mutant, &mut config, &mut parts);
                 }
-                genesis::add(&mut tools, &config, parts);
+                let aid = match &host.mode {
+                    Mode::Run { aid } => Some(aid.as_str()),
+                    Mode::Serve => None,
+                };
+                genesis::add(&mut tools, &config, parts, aid);
             }
             let status = host.mode.status_terminated();
             let parts = Components { tools, ..Components::new(&host) };

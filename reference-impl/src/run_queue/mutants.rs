@@ -36,6 +36,8 @@ pub enum Carried {
     UnreadOutput,
     /// Links are taken for what they lead to.
     MovesTargets,
+    /// Compilers are started by a shell.
+    Shell,
     /// Policy drivers have the job as their standard input.
     DriverInput,
     /// Policy drivers are not started.
