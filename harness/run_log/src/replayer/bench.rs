@@ -1,6 +1,6 @@
 //! What a benchmark sends to a replayer: logs on its standard input, which is a file like any other to most. Nothing in them
-//! is run again, so that what is measured is reading and following them. Two logs differ by their length alone: where the
-//! time grows with it as it should, both come to as many megabytes a second.
+//! is run again, so that what is measured is reading and following them. Logs differ by their length alone: where time
+//! grows with it as it should, all take as much processor time for a step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
