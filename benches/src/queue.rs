@@ -145,20 +145,22 @@ pub fn start() -> Result<(), String> {
         let (gate, runner) = (queue.path().join("gate"), queue.path().join("runner"));
         let (mode, fifo) = (rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, rustix::fs::FileType::Fifo);
         rustix::fs::mknodat(rustix::fs::CWD, &gate, fifo, mode, 0).map_err(|error| error.to_string())?;
-        fs::write(&runner, format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", gate.display())).map_err(failed)?;
+        fs::write(&runner, format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", gate.display()))
+            .map_err(failed)?;
         fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).map_err(failed)?;
         let mut spread = Spread::default();
         for _ in 0..10 {
             spread.add(first_start(queue.path(), &runner, &gate).map_err(failed)?.as_secs_f64() * 1e3);
         }
-        println!("start: ms from the start of a worker to that of its first program, {jobs} waiting: {spread}");
+        println!(
+            "start: ms from the start of a worker to that of its first program, {jobs} waiting: {spread}"
+        );
     }
     Ok(())
 }
 
 fn first_start(queue: &Path, runner: &Path, gate: &Path) -> io::Result<Duration> {
-    let mut argv =
-        own(&["peer", "run_queue", "worker"], queue, &["--choice", "sigterm=return", "--runner"])?;
+    let mut argv = own(&["peer", "run_queue", "worker"], queue, &["--choice", "sigterm=return", "--runner"])?;
     argv.push(runner.into());
     let start = Instant::now();
     let mut worker = command(&argv)?.spawn()?;

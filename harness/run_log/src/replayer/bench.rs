@@ -29,7 +29,9 @@ fn workload(steps: usize) -> Workload {
     let placeholders = placeholders.map(|(name, path)| (name.to_owned(), path.to_owned()));
     Workload {
         name: format!("replay/{steps}-steps"),
-        meaning: format!("one process a log of {steps} steps with two events each, none of which is run again"),
+        meaning: format!(
+            "one process a log of {steps} steps with two events each, none of which is run again"
+        ),
         session: Session {
             command: REPLAYER.to_owned(),
             placeholders: BTreeMap::from(placeholders),
