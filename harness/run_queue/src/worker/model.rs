@@ -194,6 +194,11 @@ impl<'a> Model<'a> {
             history.entry(job).or_default().push(at);
         }
         for (job, starts) in history {
+            // A selector may try a driver that fails again.
+            let is_failing = matches!(&course.puts[job].what, What::Job(play) if !succeeds(play));
+            if is_failing && !course.has_runner {
+                continue;
+            }
             self.started(&course.puts[job], &starts, &deaths);
         }
     }
@@ -409,6 +414,12 @@ impl<'a> Model<'a> {
             play.iter().any(|step| matches!(step, ActorStep::Flood { .. } | ActorStep::Stderr(_)))
         };
         match (&put.what, folder) {
+            // A selector need not see how its driver ends, and may end one that floods.
+            (What::Job(play), "done" | "failed")
+                if !course.has_runner && (!succeeds(play) || is_loud(play)) =>
+            {
+                self.completed += 1;
+            }
             (_, "inbox") if was_ended => self.completed += 1,
             (_, "processing") if was_ended && !starts.is_empty() => self.completed += 1,
             (What::Malformed(_), "inbox") => {
