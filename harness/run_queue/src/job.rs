@@ -151,3 +151,34 @@ impl Draft {
         Payload::text(head).repeat("x", pad as u64).then(Payload::text(rest))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_jobs_that_differ_and_play_what_they_say() {
+        let fails = Draft::new(1).plays(vec![ActorStep::Sleep { ms: 5 }, ActorStep::Exit(3)]);
+        let What::Job(play) = read(fails.text().as_bytes()) else { panic!("{}", fails.text()) };
+        assert!(!succeeds(&play) && lasts_ms(&play) == 5);
+        assert_eq!(token(fails.text().as_bytes()).as_deref(), Some("q001z"));
+        let steps = Player.answer(fails.text().as_bytes());
+        assert!(matches!(steps[..], [_, ActorStep::Stdout(_), ActorStep::Exit(3)]), "{steps:?}");
+        assert_ne!(Draft::new(2).text(), Draft::new(1).text());
+        let padded = Draft::new(3).padded(1_000).expand(&Default::default()).unwrap();
+        assert_eq!((padded.len(), read(&padded)), (1_000, What::Job(Vec::new())));
+    }
+
+    #[test]
+    fn what_is_malformed_has_its_clause() {
+        let malformed = |draft: Draft| read(draft.text().as_bytes());
+        let without = |name, value| malformed(Draft::new(1).with(name, value));
+        for (name, value) in [("goal_id", ""), ("goal_id", "\"\""), ("goal_id", "7"), ("inputs", "[]")] {
+            assert_eq!(without(name, value), What::Malformed("QUE-JOB-14"), "{name} {value}");
+        }
+        assert_eq!(without("goal_id", "\"a|b\""), What::Open("goal_id_with_bar"));
+        assert_eq!(read(b"{"), What::Malformed("QUE-JOB-13"));
+        assert_eq!(read(&vec![b' '; BYTES_MAX + 1]), What::Malformed("QUE-JOB-18"));
+        assert_eq!(depth(b"[[1]]"), 2);
+    }
+}

@@ -50,6 +50,9 @@ const SECOND: &str = "second_worker";
 /// Clauses about workers without a runner.
 const DRIVEN: [&str; 2] = ["QUE-WORK-22", "QUE-WORK-24"];
 
+/// Clauses that need a worker which sees how its program ends.
+const FAILING: [&str; 3] = ["QUE-WORK-11", "QUE-WORK-23", "QUE-WORK-26"];
+
 /// Null peers: one that does nothing, one that moves files and runs nothing, one that runs everything and moves nothing.
 pub const BY_ROTE: &[(&str, &str)] = &[
     (
@@ -114,17 +117,17 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 
 /// Why a conversation without findings shows nothing.
 fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<String> {
-    let is_failing =
-        |put: &course::Put| matches!(&put.what, crate::job::What::Job(play) if !crate::job::succeeds(play));
-    if !course.has_runner && course.puts.iter().any(is_failing) {
+    let about = |clauses: &[&str]| {
+        let mut aims = transcript.plan.steps.iter().filter_map(Aim::of);
+        aims.any(|aim| clauses.contains(&aim.clause.0.as_str()))
+    };
+    if !course.has_runner && about(&FAILING) {
         return Some("no_runner: a worker without {runner} does not see that a program fails".to_owned());
     }
     if course.lives.is_empty() {
         return Some("not_started: no worker was started".to_owned());
     }
-    let driven =
-        transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| DRIVEN.contains(&aim.clause.0.as_str()));
-    if driven && course.has_runner {
+    if course.has_runner && about(&DRIVEN) {
         return Some("has_runner: the worker is given a runner, and starts no policy driver".to_owned());
     }
     let meant = crash::kills_meant(&transcript.plan);

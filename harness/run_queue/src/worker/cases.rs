@@ -1,5 +1,7 @@
 //! Checks of workers: what is put, when a worker is started, and what is looked at.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use peerproof_engine::check::Check;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Segment};
@@ -40,7 +42,32 @@ pub fn checks() -> Vec<Check> {
         };
         rows.iter().map(check).collect()
     };
-    [of(WORKER, WORKERS), of(ONCE, ONCES)].concat()
+    [of(WORKER, WORKERS), vec![unreadable()], of(ONCE, ONCES)].concat()
+}
+
+/// A file that nobody can read; a superuser can.
+fn unreadable() -> Check {
+    let id = "run_queue/worker/special/unreadable";
+    let title = "A file that cannot be read is run, left or failed.";
+    let planner = |facts: &_, _: &mut _| {
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
+        if is_root {
+            return Err("superuser: nothing is unreadable for this user".to_owned());
+        }
+        let mut talk = Talk::new(facts, WORKER, "QUE-JOB-23");
+        let (plain, job) = (talk.draft(), talk.draft());
+        let (content, name) = (Payload::text(job.text()), "unreadable".to_owned());
+        talk.plan.fixtures.push(Fixture::File { name: name.clone(), content, mode: Some(0), kept: false });
+        let to = Payload::text(format!("{QUEUE}/inbox/aa-unreadable.json"));
+        talk.step(0, Act::Move { from: Payload::text(name), to });
+        talk.put(&plain);
+        talk.may_fail();
+        talk.run_all();
+        let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
+        talk.look(super::TREATED, after_ms);
+        Ok(talk.done())
+    };
+    Check::new(id, title, ["QUE-JOB-23"], WORKER, planner).vouched().on_process().waits()
 }
 
 const WORKERS: &[Row] = &[

@@ -195,7 +195,9 @@ impl<'a> Course<'a> {
                 }
                 Kind::FilePut { path, bytes, error: None } => {
                     let bytes = bytes.expand(&Vars::new()).unwrap_or_default();
-                    let (what, token) = (job::read(&bytes), job::token(&bytes));
+                    let what = job::read(&bytes);
+                    // What is too large is no job, and takes long to read.
+                    let token = (bytes.len() <= job::BYTES_MAX).then(|| job::token(&bytes)).flatten();
                     course.puts.push(Put { at, path: path.0.clone(), bytes, what, token });
                 }
                 Kind::FileMoved { from, error: None, .. } => course.taken.push(from.0.clone()),
