@@ -227,7 +227,8 @@ fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
             let default = if part.extra.may_put { SUCCESS } else { part.extra.clause };
             let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone());
             let clause = aim.unwrap_or_else(|| default.to_owned());
-            all.push(inbox::Request { step: asked.step, outcome, job: part.extra.job.clone(), clause, told });
+            let job = part.extra.job.clone();
+            all.push(inbox::Request { step: asked.step, at: 0, outcome, job, clause, told });
         }
     }
     all

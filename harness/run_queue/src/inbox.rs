@@ -95,6 +95,8 @@ pub enum Outcome {
 pub struct Request {
     /// Step that sent it.
     pub step: usize,
+    /// Number of the event that told: a look before it says nothing of the request.
+    pub at: usize,
     /// What the writer said.
     pub outcome: Outcome,
     /// The job, where it is known what is to be stored.
@@ -200,7 +202,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         of_one_id: None,
     };
     let mut sent = 0;
-    for event in &transcript.events {
+    for (at, event) in transcript.events.iter().enumerate() {
         match &event.kind {
             Kind::Sent { step, .. } => sent = sent.max(*step + 1),
             Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
@@ -208,7 +210,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
                 judgement.untestable =
                     Some("look_cut: there is more in the queue than is looked at".to_owned());
             }
-            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent),
+            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent, at),
             Kind::WatchOverflow => {
                 judgement.untestable =
                     Some("watch_overflow: changes of the queue were lost on this machine".to_owned());
@@ -255,7 +257,7 @@ impl Ledger<'_> {
         }
     }
 
-    fn look(&mut self, seen: &Seen<'_>, sent: usize) {
+    fn look(&mut self, seen: &Seen<'_>, sent: usize, at: usize) {
         self.gone(seen);
         let requests: Vec<&Request> = self.requests.iter().filter(|request| request.step < sent).collect();
         let is_known = |ledger: &Self, step| ledger.owned.values().any(|(owner, _)| *owner == step);
@@ -264,7 +266,7 @@ impl Ledger<'_> {
             let Some(job) = &request.job else { continue };
             let id = job.get("request_id").and_then(Json::as_str);
             let is_again = id.is_some_and(|id| !ids.insert(id));
-            if request.outcome == Outcome::Not || is_known(self, request.step) {
+            if request.outcome == Outcome::Not || is_known(self, request.step) || request.at > at {
                 continue;
             }
             let told = request.told.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
@@ -292,6 +294,10 @@ impl Ledger<'_> {
         }
         let extra = seen.jobs.iter().filter(|file| !self.owned.contains_key(&file.name));
         let extra: Vec<&File<'_>> = extra.collect();
+        // Nothing is said of what is not answered yet.
+        if requests.iter().any(|request| request.at > at) {
+            return;
+        }
         for file in extra {
             // What may be stored in several ways is known by its coming alone.
             let open = requests

@@ -372,7 +372,7 @@ fn sizes() -> Vec<Check> {
             for (pieces, label) in memory::INPUTS {
                 let bytes = pieces as usize * memory::PIECE_BYTES as usize + 1_000_000;
                 let job = talk.job();
-                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 0);
+                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 1);
                 talk.canary();
                 talk.step(memory::sample(label));
             }
@@ -574,7 +574,7 @@ fn processes() -> Vec<Check> {
                 for aim in ["QUE-HTTP-29", "QUE-HTTP-30"] {
                     let job = talk.job();
                     let bytes = 2 * usize::try_from(DISK_BYTES).unwrap_or_default();
-                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 0);
+                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 1);
                     talk.canary();
                     talk.look();
                 }
@@ -694,7 +694,7 @@ fn tokens() -> Vec<Check> {
                 let own = talk.token.take();
                 let how =
                     Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
-                talk.send("QUE-HTTP-24", how, Payload::default(), 0);
+                talk.send("QUE-HTTP-24", how, Payload::default(), 1);
                 talk.token = own;
                 talk.canary();
                 talk.look();
