@@ -228,7 +228,7 @@ fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
             let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone());
             let clause = aim.unwrap_or_else(|| default.to_owned());
             let job = part.extra.job.clone();
-            all.push(inbox::Request { step: asked.step, at: 0, outcome, job, clause, told });
+            all.push(inbox::Request { step: asked.step, outcome, job, clause, told });
         }
     }
     all

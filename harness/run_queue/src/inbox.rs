@@ -9,7 +9,7 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars, shorten};
 use peerproof_engine::plan::{Act, Fixture};
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{FolderChange, Found, FoundKind, Kind, Transcript};
+use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
 
 use super::FOLDERS;
 
@@ -95,8 +95,6 @@ pub enum Outcome {
 pub struct Request {
     /// Step that sent it.
     pub step: usize,
-    /// Number of the event that told: a look before it says nothing of the request.
-    pub at: usize,
     /// What the writer said.
     pub outcome: Outcome,
     /// The job, where it is known what is to be stored.
@@ -201,16 +199,21 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         findings: Vec::new(),
         of_one_id: None,
     };
-    let mut sent = 0;
-    for (at, event) in transcript.events.iter().enumerate() {
+    // What a session did and what was seen beside it have clocks of their own: the plan says what came first.
+    let steps = transcript.plan.steps.iter().enumerate();
+    let mut looks = steps.filter(|(_, step)| matches!(&step.act, Act::Look { label, .. } if label == QUEUE));
+    for event in &transcript.events {
+        let sent = match &event.kind {
+            Kind::Looked { label, .. } if label == QUEUE => looks.next().map_or(usize::MAX, |(step, _)| step),
+            _ => 0,
+        };
         match &event.kind {
-            Kind::Sent { step, .. } => sent = sent.max(*step + 1),
             Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
             Kind::Looked { label, cut: true, .. } if label == QUEUE => {
                 judgement.untestable =
                     Some("look_cut: there is more in the queue than is looked at".to_owned());
             }
-            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent, at),
+            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent),
             Kind::WatchOverflow => {
                 judgement.untestable =
                     Some("watch_overflow: changes of the queue were lost on this machine".to_owned());
@@ -222,7 +225,13 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         let (key, value) = ("same_request_id".to_owned(), value.to_owned());
         judgement.choice = Some(ChoiceSeen { pinned: false, key, value });
     }
-    judgement.findings.extend(ledger.findings);
+    // What is answered too late is told of as that, and may come to the inbox behind a look.
+    let is_late = |event: &Event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames, .. });
+    if !transcript.events.iter().any(is_late) {
+        judgement.findings.extend(ledger.findings);
+    } else if judgement.findings.is_empty() {
+        judgement.untestable = Some("late: not all was answered in time".to_owned());
+    }
     written(transcript, judgement);
 }
 
@@ -257,7 +266,7 @@ impl Ledger<'_> {
         }
     }
 
-    fn look(&mut self, seen: &Seen<'_>, sent: usize, at: usize) {
+    fn look(&mut self, seen: &Seen<'_>, sent: usize) {
         self.gone(seen);
         let requests: Vec<&Request> = self.requests.iter().filter(|request| request.step < sent).collect();
         let is_known = |ledger: &Self, step| ledger.owned.values().any(|(owner, _)| *owner == step);
@@ -266,7 +275,7 @@ impl Ledger<'_> {
             let Some(job) = &request.job else { continue };
             let id = job.get("request_id").and_then(Json::as_str);
             let is_again = id.is_some_and(|id| !ids.insert(id));
-            if request.outcome == Outcome::Not || is_known(self, request.step) || request.at > at {
+            if request.outcome == Outcome::Not || is_known(self, request.step) {
                 continue;
             }
             let told = request.told.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
@@ -294,10 +303,6 @@ impl Ledger<'_> {
         }
         let extra = seen.jobs.iter().filter(|file| !self.owned.contains_key(&file.name));
         let extra: Vec<&File<'_>> = extra.collect();
-        // Nothing is said of what is not answered yet.
-        if requests.iter().any(|request| request.at > at) {
-            return;
-        }
         for file in extra {
             // What may be stored in several ways is known by its coming alone.
             let open = requests

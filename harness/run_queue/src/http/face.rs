@@ -266,14 +266,8 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
                 Some("QUE-HTTP-08" | "QUE-HTTP-09" | "QUE-HTTP-10") | None => default,
                 Some(aim) => aim,
             };
-            let at = transcript.events.iter().position(|event| match event.kind {
-                Kind::HttpReply { step, .. } => step == asked.step,
-                Kind::HttpFailed { step, will_retry, .. } => step == asked.step && !will_retry,
-                _ => false,
-            });
             all.push(inbox::Request {
                 step: asked.step,
-                at: at.unwrap_or(usize::MAX),
                 outcome,
                 job: stand.job.clone().or_else(|| refused_job(stand, &heard.lines[line])),
                 clause: clause.to_owned(),
@@ -285,7 +279,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
     for (step, spec) in transcript.plan.steps.iter().enumerate() {
         if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
             let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
-            all.push(inbox::Request { step, at: 0, outcome: Outcome::Not, job: None, clause, told: None });
+            all.push(inbox::Request { step, outcome: Outcome::Not, job: None, clause, told: None });
         }
     }
     all.sort_by_key(|request| request.step);
