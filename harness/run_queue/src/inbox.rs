@@ -255,7 +255,8 @@ impl Ledger<'_> {
     fn put(&mut self, path: &[u8], bytes: &Payload) {
         let path = String::from_utf8_lossy(path);
         let value = bytes.expand(&Vars::new()).ok().and_then(|text| Job::read(&text).value());
-        if let (Some(name), Some(value)) = (path.strip_prefix("queue/inbox/"), value) {
+        let name = path.strip_prefix("queue/inbox/").filter(|name| is_taken(name));
+        if let (Some(name), Some(value)) = (name, value) {
             self.owned.insert(name.to_owned(), (OWN, value));
         }
     }

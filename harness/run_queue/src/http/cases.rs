@@ -657,10 +657,8 @@ fn tokens() -> Vec<Check> {
             |talk| {
                 let own = talk.token.take();
                 let texts = [talk.job(), "no job".to_owned()];
-                let mut steps = Vec::new();
                 for text in texts {
-                    steps.push(talk.plan.steps.len());
-                    talk.send("QUE-TOK-01", post(), Payload::text(text), 0);
+                    talk.send("QUE-TOK-01", post(), Payload::text(text), 1);
                 }
                 talk.token = own;
                 talk.canary();
