@@ -101,6 +101,8 @@ pub struct Request {
     pub job: Option<Json>,
     /// The clause that a job breaks that is missing, or one that should not be there; that of the step where it has one.
     pub clause: String,
+    /// The step says so itself.
+    pub is_aimed: bool,
     /// What was said of the name: a text, and the member `queued` of an object.
     pub told: Option<(String, Option<String>)>,
 }
@@ -406,7 +408,8 @@ impl Ledger<'_> {
         let (clause, expected) = match queued {
             Some(queued) if queued == name => return,
             _ if self.clauses.told.is_some_and(|_| !text.contains(stem)) => {
-                (self.clauses.told.unwrap_or_default(), format!("a body that names {name}"))
+                let told = if request.is_aimed { Some(request.clause.as_str()) } else { self.clauses.told };
+                (told.unwrap_or_default(), format!("a body that names {name}"))
             }
             _ => (self.clauses.queued, format!("an object whose `queued` is {name:?}")),
         };
