@@ -226,8 +226,10 @@ fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
             };
             let default = if part.extra.may_put { SUCCESS } else { part.extra.clause };
             let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone());
+            let is_aimed = aim.is_some();
             let clause = aim.unwrap_or_else(|| default.to_owned());
-            all.push(inbox::Request { step: asked.step, outcome, job: part.extra.job.clone(), clause, told });
+            let job = part.extra.job.clone();
+            all.push(inbox::Request { step: asked.step, outcome, job, clause, is_aimed, told });
         }
     }
     all

@@ -4,6 +4,7 @@ use peerproof_engine::carriage::{Carriage, Framing};
 use peerproof_engine::check::Check;
 use peerproof_engine::memory;
 use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::FREE_PORT;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, Step};
 use peerproof_engine::transport::child::shim::Limits;
 
@@ -372,7 +373,7 @@ fn sizes() -> Vec<Check> {
             for (pieces, label) in memory::INPUTS {
                 let bytes = pieces as usize * memory::PIECE_BYTES as usize + 1_000_000;
                 let job = talk.job();
-                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 0);
+                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 1);
                 talk.canary();
                 talk.step(memory::sample(label));
             }
@@ -574,7 +575,7 @@ fn processes() -> Vec<Check> {
                 for aim in ["QUE-HTTP-29", "QUE-HTTP-30"] {
                     let job = talk.job();
                     let bytes = 2 * usize::try_from(DISK_BYTES).unwrap_or_default();
-                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 0);
+                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 1);
                     talk.canary();
                     talk.look();
                 }
@@ -591,8 +592,7 @@ fn processes() -> Vec<Check> {
             "Told another host than a loopback address, without a token, it ends.",
             &["QUE-HTTP-34"],
             |talk| {
-                let port = 20_000 + u32::from_str_radix(&talk.word[..4], 16).unwrap_or_default() % 10_000;
-                ends(talk, ANYWHERE, &port.to_string());
+                ends(talk, ANYWHERE, FREE_PORT);
                 Ok(())
             },
         ),
@@ -657,10 +657,8 @@ fn tokens() -> Vec<Check> {
             |talk| {
                 let own = talk.token.take();
                 let texts = [talk.job(), "no job".to_owned()];
-                let mut steps = Vec::new();
                 for text in texts {
-                    steps.push(talk.plan.steps.len());
-                    talk.send("QUE-TOK-01", post(), Payload::text(text), 0);
+                    talk.send("QUE-TOK-01", post(), Payload::text(text), 1);
                 }
                 talk.token = own;
                 talk.canary();
@@ -694,7 +692,7 @@ fn tokens() -> Vec<Check> {
                 let own = talk.token.take();
                 let how =
                     Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
-                talk.send("QUE-HTTP-24", how, Payload::default(), 0);
+                talk.send("QUE-HTTP-24", how, Payload::default(), 1);
                 talk.token = own;
                 talk.canary();
                 talk.look();
