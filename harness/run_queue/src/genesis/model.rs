@@ -1,11 +1,11 @@
 //! What may come of a call of the Genesis tools, by what was written before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use peerproof_engine::face::Allowed;
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::{Fixture, PathKind, Plan};
-use peerproof_engine::transcript::{Kind, Transcript};
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::kit::{ENDS, GARBAGE, Kit, without_compiler};
 
@@ -99,6 +99,10 @@ pub struct State {
     is_doubtful: bool,
     /// A plugin was seen to come to its end.
     ended: bool,
+    /// The process did not end in order.
+    died: bool,
+    /// What the replies say, in order: what becomes of a call that may go either way.
+    replies: VecDeque<bool>,
 }
 
 impl State {
@@ -127,6 +131,8 @@ impl State {
             loaded: BTreeSet::new(),
             is_doubtful: false,
             ended,
+            died: transcript.exit(0) != Some(Exit::Code(0)),
+            replies: replies(&transcript.stdout(0)),
         }
     }
 
@@ -178,6 +184,7 @@ impl State {
 
     /// What a line asks for and what may come of it.
     pub fn expect(&mut self, line: &[u8]) -> (Call, Expectation) {
+        let came = self.replies.pop_front();
         let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
         let request: Option<Json> = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok());
         let input: Option<Json> =
@@ -191,19 +198,24 @@ impl State {
         let kit = self.kit.clone();
         let get = |tool: &super::kit::Tool, name| text(tool.value(&input, name));
         if aid == kit.write.aid {
-            return self.write(get(&kit.write, "path"), get(&kit.write, "content"));
+            return self.write(get(&kit.write, "path"), get(&kit.write, "content"), came);
         }
         if aid == kit.compile.aid {
             let expected = self.compile(get(&kit.compile, "path"), get(&kit.compile, "name"));
             return (Call::Other, expected);
         }
         if aid == kit.load.aid {
-            return (Call::Other, self.load(get(&kit.load, "name")));
+            return (Call::Other, self.load(get(&kit.load, "name"), came));
         }
         self.call(aid == kit.aid)
     }
 
-    fn write(&mut self, path: Option<String>, content: Option<String>) -> (Call, Expectation) {
+    fn write(
+        &mut self,
+        path: Option<String>,
+        content: Option<String>,
+        came: Option<bool>,
+    ) -> (Call, Expectation) {
         let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
         let expected = match (&spot, &content) {
             (_, None) => one("QUE-GEN-05", Way::Refused),
@@ -215,10 +227,10 @@ impl State {
                 let choice = |key: &str| self.choices.get(key).map(String::as_str);
                 let is_refused = asked.iter().any(|key| choice(key) == Some("refuse"));
                 let is_sure = asked.iter().all(|key| choice(key) == Some("accept"));
-                if is_sure {
+                if is_sure || came == Some(true) {
                     held.clear();
                 }
-                if !is_refused {
+                if is_sure || !is_refused && came != Some(false) {
                     held.insert(source);
                 }
                 let clause = match asked.first() {
@@ -286,7 +298,7 @@ impl State {
         one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok)
     }
 
-    fn load(&mut self, name: Option<String>) -> Expectation {
+    fn load(&mut self, name: Option<String>, came: Option<bool>) -> Expectation {
         let name = name.unwrap_or_default();
         if is_bad(&name) {
             return one("QUE-GEN-13", Way::Refused);
@@ -317,6 +329,8 @@ impl State {
             match chosen {
                 Some("refuse") => return one("QUE-GEN-16", Way::Refused),
                 Some(_) => self.loaded.clone_from(made),
+                None if came == Some(true) => self.loaded.clone_from(made),
+                None if came == Some(false) => {}
                 None => self.loaded.extend(made.iter().cloned()),
             }
             return match chosen {
@@ -336,9 +350,10 @@ impl State {
             return (Call::Other, one("QUE-GEN-02", Way::Refused));
         }
         if self.loaded.contains(&Source::Ending) {
-            let failed = [Allowed::answer(Way::Refused), Allowed::silence()];
-            let other = (!self.ended).then(|| Allowed::answer(Way::Reply));
-            let allowed = failed.into_iter().chain(other).collect();
+            let way = if self.ended { Way::Refused } else { Way::Reply };
+            // One within the toolhost takes it along.
+            let silence = self.died.then(Allowed::silence);
+            let allowed = silence.into_iter().chain([Allowed::answer(way)]).collect();
             return (Call::Ending(self.ended), ("QUE-GEN-14", None, allowed));
         }
         let letters = self.loaded.iter().filter_map(|source| match source {
@@ -369,6 +384,11 @@ fn is_plain(name: &str) -> bool {
 /// A name that nothing may have.
 fn is_bad(name: &str) -> bool {
     name.is_empty() || name.contains('/') || name == ".."
+}
+
+fn replies(stdout: &[u8]) -> VecDeque<bool> {
+    let ok = |line: &[u8]| std::str::from_utf8(line).ok()?.trim().parse::<Json>().ok()?.get("ok")?.as_bool();
+    stdout.split(|byte| *byte == b'\n').filter_map(ok).collect()
 }
 
 fn fifo(plan: &Plan) -> Option<String> {

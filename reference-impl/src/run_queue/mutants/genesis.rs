@@ -3,9 +3,7 @@
 use super::{Carried, Mutant, decides, disk, is_in};
 use crate::json::Value;
 use crate::machine::Action;
-use crate::mutant::{Seam, config, wrap};
-use crate::run_log::choices::Verdict;
-use crate::run_queue::Config;
+use crate::mutant::{Seam, wrap};
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop};
@@ -232,17 +230,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
             }
             other => other,
         }
-    ),
-    config(
-        "gen-other-overwrite",
-        &["QUE-GEN-06"],
-        "The other choice is made for a file that is there.",
-        |config: &mut Config| {
-            config.choices.write_overwrite = match config.choices.write_overwrite {
-                Verdict::Accept => Verdict::Fail,
-                Verdict::Fail => Verdict::Accept,
-            };
-        },
     ),
     Mutant::new(
         "gen-takes-anything",
