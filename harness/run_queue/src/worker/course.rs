@@ -254,9 +254,12 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// When workers were killed or ended otherwise.
+    /// When workers were killed or ended otherwise, and when the next one began: what the dead one had begun to start may show
+    /// in between, and is ended by the harness before.
     pub fn deaths(&self) -> Vec<u64> {
-        self.lives.iter().filter_map(|life| life.over).collect()
+        let over = self.lives.iter().filter_map(|life| life.over);
+        let next = |over: u64| self.lives.iter().map(|life| life.begun).filter(|begun| *begun > over).min();
+        over.flat_map(|over| [Some(over), next(over)].into_iter().flatten()).collect()
     }
 
     /// When workers were killed.
