@@ -12,7 +12,10 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_run_queue::config::{POLL_MS, RECOVER_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
+
+pub mod properties;
 
 struct RunQueue;
 
@@ -27,6 +30,9 @@ const OWN: [&str; 2] = ["peer", "run_queue"];
 
 /// The roles, each by the word that the reference has for it.
 const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
+
+/// Mutants that show in a worker without a runner only.
+const DRIVEN: [&str; 2] = ["work-driver-input", "work-no-driver"];
 
 /// The reference peers.
 pub fn played() -> &'static dyn Played {
@@ -47,14 +53,21 @@ impl Played for RunQueue {
             (HTTP, own(&["http", "--queue", "{queue}", "--port", "{port}", "--host", "{host}"])),
             (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
         ];
-        vec![Reference { side: Side::Provider, commands, harmless: &[] }]
+        // Without a runner the policy driver that a variable names selects for each job.
+        let driven =
+            vec![(WORKER, own(&["worker", "{queue}"])), (ONCE, own(&["worker", "{queue}", "--once"]))];
+        [commands, driven].map(|commands| Reference { side: Side::Provider, commands, harmless: &[] }).into()
+    }
+
+    fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
+        DRIVEN.contains(&mutant.id) == (reference.commands.len() == 2)
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
-        facts
-            .features
-            .insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
+        facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
+        facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
+        facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         facts
     }
 

@@ -5,16 +5,19 @@
 
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::Judgement;
+use peerproof_engine::fixture::actor::Program;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::Transcript;
 
+pub mod bench;
 pub mod config;
 pub mod enqueue;
 pub mod genesis;
@@ -98,6 +101,10 @@ impl Boundary for RunQueue {
         "/enqueue"
     }
 
+    fn program(&self, name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
+    }
+
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
         match command_of(&transcript.plan) {
             ENQUEUE => enqueue::admit(transcript),
@@ -127,6 +134,10 @@ impl Boundary for RunQueue {
             SERVE => genesis::conversation(facts, rng),
             _ => worker::conversation(facts, rng),
         }
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -12,6 +12,7 @@ use peerproof_played::json_rpc::properties as json_rpc;
 use peerproof_played::policy_driver::properties as policy_driver;
 use peerproof_played::python_tool::properties as python_tool;
 use peerproof_played::run_log::properties as run_log;
+use peerproof_played::run_queue::properties as run_queue;
 use peerproof_played::toolhost::properties;
 
 fn inputs(boundary: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -43,6 +44,11 @@ fn replay_of(boundary: &str, property: fn(&[u8])) {
             panic!("{} breaks the property: {panic:?}", path.display());
         }
     }
+}
+
+#[test]
+fn jobs_of_a_queue() {
+    replay_of("run_queue", run_queue::job);
 }
 
 #[test]

@@ -150,13 +150,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         op => disk.act(op),
     }),
-    disk("work-loses-on-full-disk", &["QUE-WORK-08"], "What cannot be moved is removed.", |disk, op| {
-        let out = disk.act(op.clone());
-        match (op, &out) {
-            (Op::Move(from, _), Err(Fault::Other(_))) => disk.act(Op::Remove(from)),
-            _ => out,
-        }
-    }),
     disk(
         "work-marks-done",
         &["QUE-WORK-09"],
@@ -255,9 +248,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
             config.poll_ms = 60_000;
         },
     ),
-    config("work-spins", &["QUE-WORK-16"], "An idle worker looks all the time.", |config: &mut Config| {
-        config.poll_ms = 0;
-    }),
     config("work-ends-idle", &["QUE-WORK-17"], "An empty inbox ends the worker.", |config: &mut Config| {
         config.once = true;
     }),
