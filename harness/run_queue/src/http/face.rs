@@ -280,7 +280,14 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
     for (step, spec) in transcript.plan.steps.iter().enumerate() {
         if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
             let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
-            all.push(inbox::Request { step, outcome: Outcome::Not, job: None, clause, is_aimed: true, told: None });
+            all.push(inbox::Request {
+                step,
+                outcome: Outcome::Not,
+                job: None,
+                clause,
+                is_aimed: true,
+                told: None,
+            });
         }
     }
     all.sort_by_key(|request| request.step);
