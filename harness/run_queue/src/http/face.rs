@@ -226,7 +226,7 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
     let told =
         heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
-            exchange.body.is_some_and(holds).then(|| ("a reply", Some(line.step)))
+            exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
         });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
