@@ -20,6 +20,12 @@ use crate::inbox::{self, Clauses, Job, Outcome, QUEUE};
 /// Aid of the tool where no other is configured.
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
+/// A toolhost that says of everything that it is in the inbox.
+pub const BY_ROTE: (&str, &str) = (
+    "says queued and puts nothing",
+    "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
+);
+
 /// A folder that is no queue.
 const OUTSIDE: &str = "outside";
 

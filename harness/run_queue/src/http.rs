@@ -20,6 +20,7 @@ mod generate;
 mod request;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use cases::checks;
 pub use face::judge;

@@ -149,8 +149,7 @@ impl Boundary for RunQueue {
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        const BY_ROTE: &[(&str, &str)] = &[genesis::BY_ROTE];
-        BY_ROTE
+        const { &[worker::BY_ROTE[0], worker::BY_ROTE[1], enqueue::BY_ROTE, genesis::BY_ROTE] }
     }
 }
 

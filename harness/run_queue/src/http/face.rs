@@ -226,7 +226,7 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
     let told =
         heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
-            exchange.body.is_some_and(holds).then(|| ("a reply", Some(line.step)))
+            exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
         });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
@@ -280,7 +280,14 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
     for (step, spec) in transcript.plan.steps.iter().enumerate() {
         if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
             let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
-            all.push(inbox::Request { step, outcome: Outcome::Not, job: None, clause, is_aimed: true, told: None });
+            all.push(inbox::Request {
+                step,
+                outcome: Outcome::Not,
+                job: None,
+                clause,
+                is_aimed: true,
+                told: None,
+            });
         }
     }
     all.sort_by_key(|request| request.step);

@@ -27,7 +27,14 @@ fn broken(check: &str, reply: impl Fn(usize) -> (u16, bool)) -> Vec<String> {
                 if stores {
                     let path = Bytes(format!("inbox/{name}").into_bytes());
                     let (total_bytes, bytes) = (bytes.len() as u64, Some(Bytes(bytes)));
-                    found.push(Found { path, kind: FoundKind::File, inode: 1, mode: 0o644, total_bytes, bytes });
+                    found.push(Found {
+                        path,
+                        kind: FoundKind::File,
+                        inode: 1,
+                        mode: 0o644,
+                        total_bytes,
+                        bytes,
+                    });
                 }
                 let body = format!("{{\"queued\":{name:?}}}");
                 add(Kind::HttpReply {

@@ -256,7 +256,7 @@ fn seen_of_genesis(mutant: Option<&Mutant>) -> Vec<String> {
         mutants::change(mutant, &mut config, &mut parts);
     }
     let mut tools = ToolTable::default();
-    genesis::add(&mut tools, &config, parts);
+    genesis::add(&mut tools, &config, parts, None);
     let write = |path: &str, text: &str| {
         (genesis::WRITE_AID, format!("{{\"path\":\"{path}\",\"content\":\"{text}\"}}"))
     };
