@@ -6,6 +6,7 @@
 
 mod json_rpc;
 mod policy;
+mod queue;
 mod toolhost;
 
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ const LARGE_BYTES: usize = 1_000_000;
 
 type Figure = fn() -> Result<(), String>;
 
-const FIGURES: [(&str, Figure); 13] = [
+const FIGURES: [(&str, Figure); 16] = [
     ("pingpong", toolhost::pingpong),
     ("pipelined", toolhost::pipelined),
     ("large", toolhost::large),
@@ -32,6 +33,9 @@ const FIGURES: [(&str, Figure); 13] = [
     ("rpc-large", json_rpc::large),
     ("block", policy::block),
     ("select", policy::select),
+    ("enqueue", queue::enqueue),
+    ("jobs", queue::jobs),
+    ("start", queue::start),
 ];
 
 fn main() -> ExitCode {

@@ -34,7 +34,7 @@ def parse(text):
 def put(queue, text):
     """Puts the job `text` (bytes) into the inbox of `queue` and returns the name of its file.
 
-    The file is on the disk and has its name there. Raises Malformed, or OSError where it cannot be stored.
+    The file is on the disk, and has its name there unless the disk cannot tell. Raises Malformed, or OSError where it cannot be stored.
     """
     parse(text)
     inbox, temporary = os.path.join(queue, "inbox"), os.path.join(queue, "tmp")
@@ -53,9 +53,13 @@ def put(queue, text):
         if os.path.exists(written):
             os.unlink(written)
         raise
-    folder = os.open(inbox, os.O_RDONLY)
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        folder = os.open(inbox, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError:
+        # It is in the inbox, and may be taken already.
+        pass
     return f"{own}.json"

@@ -21,6 +21,8 @@ import run_queue_jobs
 from run_queue_jobs import JOB_BYTES_MAX, NAME_BYTES_MAX
 
 POLL_S = 0.25
+# A process that a dead worker was about to start has its lock until its program runs: looks, and the time between two.
+HELD_LOOKS, HELD_S = 10, 0.05
 SUFFIX, REASON = b".json", b".reason.txt"
 
 
@@ -28,7 +30,7 @@ class Worker:
     def __init__(self, queue, runner):
         self.queue, self.runner = os.fsencode(os.path.abspath(queue)), os.path.abspath(runner)
         self.id, self.numbers = secrets.token_hex(8), itertools.count(1)
-        self.locks, self.stopping = {}, False
+        self.locks, self.stopping, self.others_hold = {}, False, False
         for folder in (b"inbox", b"processing", b"done", b"failed"):
             os.makedirs(self.path(folder), exist_ok=True)
         self.own = self.new_folder()
@@ -42,7 +44,7 @@ class Worker:
     def new_folder(self):
         while True:
             folder = self.path(b"processing", b"worker" + self.part())
-            os.mkdir(folder)
+            os.makedirs(folder)
             if self.hold(folder):
                 return folder
 
@@ -63,22 +65,29 @@ class Worker:
         return False
 
     def work(self, once):
+        looks = 0
         while not self.stopping and signal.SIGTERM not in signal.sigpending():
             job = self.next_job()
             if job is not None:
+                looks = 0
                 self.run(*job)
-            elif once:
+            elif once and (looks == HELD_LOOKS or not self.others_hold):
                 break
             else:
-                # SIGTERM is blocked but here, so that none is lost between the look and the wait.
-                self.stopping = signal.sigtimedwait({signal.SIGTERM}, POLL_S) is not None
+                looks += 1
+                self.wait(HELD_S if once else POLL_S)
         try:
             os.rmdir(self.own)
         except OSError:
             pass
 
+    def wait(self, seconds):
+        """SIGTERM is blocked but here, so that none is lost between the look and the wait."""
+        self.stopping |= signal.sigtimedwait({signal.SIGTERM}, seconds) is not None
+
     def next_job(self):
         """The folder and the name of a job that is ours, or None."""
+        self.others_hold = False
         for name in self.names(self.path(b"processing")):
             folder = self.path(b"processing", name)
             if folder == self.own or not os.path.isdir(folder) or os.path.islink(folder):
@@ -88,8 +97,14 @@ class Worker:
                 for left in self.names(folder):
                     return folder, left
                 self.give_up(folder)
+            else:
+                self.others_hold = True
         if not os.path.isdir(self.own):
-            self.own = self.new_folder()
+            try:
+                self.own = self.new_folder()
+            except OSError as error:
+                print(f"a folder of its own cannot be made: {error}", file=sys.stderr)
+                return None
         for name in self.names(self.path(b"inbox")):
             if self.is_job(self.path(b"inbox"), name) and self.take(b"inbox", name):
                 return self.own, name
@@ -126,15 +141,25 @@ class Worker:
         except OSError:
             pass
 
+    @staticmethod
+    def read(path):
+        # What is no file is not waited for.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file")
+            return file.read(JOB_BYTES_MAX + 1)
+
     def run(self, folder, name):
         path = os.path.join(folder, name)
         try:
-            with open(path, "rb") as file:
-                run_queue_jobs.parse(file.read(JOB_BYTES_MAX + 1))
+            run_queue_jobs.parse(self.read(path))
         except run_queue_jobs.Malformed as error:
             return self.leave(folder, name, f"it is malformed: {error}")
         except OSError as error:
             return self.leave(folder, name, f"it cannot be read: {error}")
+        if signal.SIGTERM in signal.sigpending():
+            # It came while the job was read: the next worker takes the job over.
+            return
         nothing = subprocess.DEVNULL
         try:
             program = subprocess.Popen(
@@ -150,7 +175,7 @@ class Worker:
         except ProcessLookupError:
             pass
         status = program.wait()
-        self.stopping = signal.sigtimedwait({signal.SIGTERM}, 0) is not None
+        self.wait(0)
         self.leave(folder, name, None if status == 0 else f"its program ended with status {status}")
 
     def leave(self, folder, name, why):
@@ -161,18 +186,16 @@ class Worker:
         stem = stem[: NAME_BYTES_MAX - len(part) - len(REASON)] + part
         while True:
             try:
+                os.makedirs(self.path(to), exist_ok=True)
                 os.rename(os.path.join(folder, name), self.path(to, stem + SUFFIX))
                 break
-            except FileNotFoundError:
+            except OSError as error:
                 if not os.path.lexists(os.path.join(folder, name)):
                     return
-                os.makedirs(self.path(to), exist_ok=True)
-            except OSError as error:
-                # It is not run again for want of room.
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-                    raise
-                if signal.sigtimedwait({signal.SIGTERM}, POLL_S):
-                    self.stopping = True
+                # It is not run again for that.
+                print(f"a job cannot be moved: {error}", file=sys.stderr)
+                self.wait(POLL_S)
+                if self.stopping:
                     return
         if why is not None:
             try:

@@ -10,7 +10,7 @@ use globset::{Glob, GlobMatcher};
 use serde_json::Value;
 
 use super::check::scratch;
-use super::peer_args::{PeerArgs, provider};
+use super::peer_args::{PeerArgs, provider, reference_peer};
 use super::run_args::{Format, duration, setting};
 use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
@@ -29,6 +29,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::nearest::did_you_mean;
 use peerproof_engine::peer::Peer;
+use peerproof_engine::played::Reference;
 use peerproof_engine::private;
 use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::transcript::Kind;
@@ -223,7 +224,17 @@ impl Args {
                  them)",
             ));
         };
-        provider(name, context)
+        // One that has something to measure, and asks only where none does that answers.
+        let boundary = super::boundary_named(name)?;
+        let played = table::played(boundary);
+        let is_measured = |side| {
+            let own = |it: &Reference| it.side == side && boundary.workloads(&played.facts_of(it)).is_ok();
+            played.references().into_iter().find(own)
+        };
+        match is_measured(Side::Provider).or_else(|| is_measured(Side::Consumer)) {
+            Some(reference) => reference_peer(boundary, &reference, &[], context),
+            None => provider(name, context),
+        }
     }
 
     fn second_peer(

@@ -293,7 +293,7 @@ fn advice(peer: &Peer, silent: bool, checks: &[&Check]) -> Vec<String> {
         let count = checks.iter().filter(|check| check.command == name).count();
         let like = suggestion(peer, name).map(|line| format!("; perhaps it is {line}")).unwrap_or_default();
         notes.push(format!(
-            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for both{like}"
+            "no command `{name}` is configured, so {count} checks cannot run: `peerproof init` writes a file for all{like}"
         ));
     }
     notes

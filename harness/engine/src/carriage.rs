@@ -53,6 +53,13 @@ pub struct Carriage {
     /// The body follows a second behind the head, or as soon as the server says 100.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held_back: bool,
+    /// The body follows the head in pieces, the last one so many milliseconds behind it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drawn_out_ms: u64,
+    /// A line is received whatever becomes of it: an empty one where its reply has no body, and where none comes. So its end can
+    /// be waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counted: bool,
     /// It is written behind the request before it on its connection, without waiting for the reply to that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pipelined: bool,
@@ -76,6 +83,8 @@ pub enum Framing {
     Short(u32),
     /// As [`Framing::Chunked`], without the last chunk. Then nothing more is written, but the reply is read.
     OpenChunks(u32),
+    /// The payload is head and body. Then nothing more is written, but the reply is read.
+    Verbatim,
     /// The payload is no body but all that is written; the connection then stays open until the session ends.
     Held,
     /// The payload is all that is written; the connection is then closed.
@@ -96,6 +105,8 @@ impl Carriage {
             headers: Vec::new(),
             http_1_0: false,
             held_back: false,
+            drawn_out_ms: 0,
+            counted: false,
             pipelined: false,
             stays: false,
         }
@@ -136,6 +147,11 @@ impl Carriage {
         matches!(self.framing, Framing::Held | Framing::Cut)
     }
 
+    /// Whether nothing is added to the payload.
+    pub fn is_verbatim(&self) -> bool {
+        self.is_raw() || self.framing == Framing::Verbatim
+    }
+
     /// Whether the body ends before it is complete.
     pub fn is_cut(&self) -> bool {
         matches!(self.framing, Framing::Short(_) | Framing::OpenChunks(_))
@@ -148,4 +164,10 @@ impl Carriage {
             name.trim().eq_ignore_ascii_case(JSON_TYPE)
         })
     }
+}
+
+// Serde hands the field over by reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

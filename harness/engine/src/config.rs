@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -289,6 +291,7 @@ impl Config {
         facts.features = self.features.clone().unwrap_or_default();
         for (name, value) in &mut facts.features {
             self.fill_in(value, variables).map_err(|error| format!("the feature {name:?}: {error}"))?;
+            self.read_in(name, value).map_err(|error| format!("the feature {name:?}: {error}"))?;
         }
         facts.roles.clone_from(&self.roles);
         facts.choices.clone_from(&self.choices);
@@ -329,6 +332,25 @@ impl Config {
             })?;
             members.insert(name.trim_end_matches("_env").to_owned(), Value::from(held));
         }
+        Ok(())
+    }
+
+    /// Puts what the file of a feature holds beside its path, as `text`.
+    fn read_in(&self, feature: &str, value: &mut Value) -> Result<(), String> {
+        /// More is no sample.
+        const BYTES_MAX: u64 = 1 << 20;
+        let key = vocabulary::find(self.boundary, "features", feature)?;
+        let file = key.members.iter().find_map(|member| member.strip_suffix(": file"));
+        let (Some(member), Value::Object(members)) = (file, value) else { return Ok(()) };
+        let Some(path) = members.get(member).and_then(Value::as_str) else { return Ok(()) };
+        if members.contains_key("text") {
+            return Ok(());
+        }
+        let path = self.folder.as_deref().unwrap_or(Path::new("")).join(path);
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_string(&mut text));
+        read.map_err(|error| format!("{}: {error}", path.display()))?;
+        members.insert("text".to_owned(), Value::from(text));
         Ok(())
     }
 

@@ -25,6 +25,9 @@ use crate::transport::http;
 use crate::transport::in_process::InProcessConnection;
 use crate::transport::{Connection, Log};
 
+/// What stands for a free port in the placeholders of a server that is not spoken to.
+pub const FREE_PORT: &str = "<free>";
+
 /// Variable that says where programs are.
 const PATH: &str = "PATH";
 /// Where they are for a peer that is not told.
@@ -118,7 +121,7 @@ impl Peer {
             .get(&session.command)
             .ok_or_else(|| format!("the peer has no command {:?}", session.command))?;
         let mut argv = Vec::with_capacity(template.len() + 1);
-        for part in template {
+        for part in template.iter().chain(&session.arguments) {
             argv.push(fill(part, &session.placeholders)?);
         }
         Ok(argv)
@@ -184,11 +187,18 @@ impl Peer {
         log: &mut dyn Log,
     ) -> Result<Box<dyn Connection>, String> {
         match &self.origin {
-            Origin::Process { .. } if session.command == HTTP => {
+            // A server that is given a port is not spoken to: it may not listen there at all.
+            Origin::Process { .. } if session.command == HTTP && !session.placeholders.contains_key("port") => {
                 self.open_http(session, temp_dir, budget, log)
             }
             Origin::Process { .. } => {
-                let mut spec = self.child_spec(session, temp_dir)?;
+                let mut session = session.clone();
+                if session.placeholders.get("port").is_some_and(|port| port == FREE_PORT) {
+                    let free = http::free_address()?.get().port().to_string();
+                    let told = session.placeholders.values_mut();
+                    told.for_each(|value| *value = value.replace(FREE_PORT, &free));
+                }
+                let mut spec = self.child_spec(&session, temp_dir)?;
                 spec.shim = Some(exe.to_owned());
                 let _guard = spawn_guard();
                 let connection =

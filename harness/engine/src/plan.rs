@@ -97,6 +97,9 @@ pub struct Session {
     /// `{{folder}}` is the folder that all of them are in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub placeholders: BTreeMap<String, String>,
+    /// Arguments that this session adds behind those of the command, with placeholders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// Environment that this session adds to the configured one, with the same values of fixtures.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,

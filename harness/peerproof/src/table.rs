@@ -2,11 +2,11 @@
 
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::played::Played;
-use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, toolhost};
+use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, run_queue, toolhost};
 
 /// The reference peers of every boundary: one row each, in the order in which `check` without arguments goes through
 /// them.
-fn rows() -> [&'static dyn Played; 6] {
+fn rows() -> [&'static dyn Played; 7] {
     [
         toolhost::played(),
         json_rpc::played(),
@@ -14,6 +14,7 @@ fn rows() -> [&'static dyn Played; 6] {
         envelope::played(),
         python_tool::played(),
         run_log::played(),
+        run_queue::played(),
     ]
 }
 

@@ -10,6 +10,7 @@ pub mod policy_driver;
 mod presented;
 pub mod python_tool;
 pub mod run_log;
+pub mod run_queue;
 #[cfg(test)]
 mod stored;
 pub mod toolhost;

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -103,6 +104,13 @@ impl Boundary for RunLog {
 
     fn shrink_payload(&self, plan: &Plan, step: usize) -> Vec<Plan> {
         replayer::talk::variants(plan, step)
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        match facts.side {
+            Side::Consumer => Ok(replayer::bench::workloads()),
+            Side::Provider => Err("a runner is not measured; give a replayer".to_owned()),
+        }
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -1,5 +1,6 @@
 //! Replayers: consumers, which are given a log and a toolhost.
 
+pub mod bench;
 pub mod cases;
 pub mod face;
 pub mod generate;

@@ -241,6 +241,9 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
         if complains && let Some(pipe) = &mut stderr {
             match pipe.read(&mut block) {
                 Ok(0) => stderr = None,
+                Ok(count) if handling.mixes_stderr() && output.len() + count > order.stdout_bytes_max => {
+                    return Ok(Ended::TooLarge);
+                }
                 Ok(count) if handling.mixes_stderr() => output.extend_from_slice(&block[..count]),
                 Err(error) if !is_passing(&error) => stderr = None,
                 _ => {}

@@ -1,5 +1,6 @@
 //! Mutants over HTTP: faults of the HTTP side, and every other mutant carried by a correct one.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::hint::black_box;
 use std::io::Read as _;
@@ -8,6 +9,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use flate2::read::DeflateDecoder;
 
@@ -208,6 +210,34 @@ impl Front for Faulty {
     fn closes_silently(&self) -> bool {
         self.fault == HttpFault::ClosesSilently
     }
+
+    fn idle(&self) -> Duration {
+        if self.fault == HttpFault::Impatient { Duration::from_millis(250) } else { Plain.idle() }
+    }
+
+    fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.fault {
+            HttpFault::FirstLength => Cow::Owned(with_one_length(bytes)),
+            _ => Cow::Borrowed(bytes),
+        }
+    }
+}
+
+/// Heads with the first of their lengths alone, and that without its sign.
+fn with_one_length(bytes: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"content-length:";
+    let mut has_length = false;
+    let mut lines = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+            if !std::mem::replace(&mut has_length, true) {
+                lines.extend(line.iter().enumerate().filter(|(at, byte)| *at < NAME.len() || **byte != b'-'));
+            }
+        } else {
+            lines.extend(line.iter().enumerate());
+        }
+    }
+    lines.into_iter().map(|(_, byte)| *byte).collect()
 }
 
 fn is_packed(request: &HttpRequest) -> bool {

@@ -4,6 +4,7 @@
 //! every byte and every second is bounded, which small server libraries do not do for the head of a request and for
 //! clients that say nothing.
 
+use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -112,6 +113,16 @@ pub trait Front: Send + Sync {
         None
     }
 
+    /// Sees what comes of a connection in one piece before it is read.
+    fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(bytes)
+    }
+
+    /// Life of a connection on which nothing happens.
+    fn idle(&self) -> Duration {
+        IDLE
+    }
+
     /// Whether connections end behind a reply that says they go on.
     fn closes_silently(&self) -> bool {
         false
@@ -171,7 +182,7 @@ pub fn serve(
         let served = thread::Builder::new().spawn(move || {
             let mut connection = Connection { server: &own, stream };
             if is_one_too_many {
-                if connection.send(&HttpReply::empty(503, false)) {
+                if connection.send(&HttpReply::empty(503, false), false) {
                     connection.linger();
                 }
             } else {
@@ -195,7 +206,7 @@ struct Connection<'a> {
 impl Connection<'_> {
     fn serve(&mut self) {
         let timeouts = [
-            self.stream.set_read_timeout(Some(IDLE)),
+            self.stream.set_read_timeout(Some(self.server.front.idle())),
             self.stream.set_write_timeout(Some(IDLE)),
             self.stream.set_nodelay(true),
         ];
@@ -206,8 +217,10 @@ impl Connection<'_> {
         let mut reader = RequestReader::new(*caps);
         let mut buffer = vec![0; READ_BYTES];
         while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
-            let mut input = buffer.get(..count).unwrap_or_default();
+            let came = front.incoming(buffer.get(..count).unwrap_or_default());
+            let mut input = &came[..];
             while !input.is_empty() {
+                let mut is_head = false;
                 let reply = match reader.take(&mut input) {
                     HttpStep::More => continue,
                     HttpStep::Continue => {
@@ -216,10 +229,13 @@ impl Connection<'_> {
                         }
                         continue;
                     }
-                    HttpStep::Request(request) => self.reply(request),
+                    HttpStep::Request(request) => {
+                        is_head = request.method == "HEAD";
+                        self.reply(request)
+                    }
                     HttpStep::Bad(status) => front.reply(None, HttpReply::empty(status, false)),
                 };
-                if !self.send(&reply) {
+                if !self.send(&reply, is_head) {
                     return;
                 }
                 if !reply.keeps_open || front.closes_silently() {
@@ -231,7 +247,7 @@ impl Connection<'_> {
             && let Some(request) = front.broken_off(reader.so_far())
         {
             let reply = self.reply(request);
-            self.send(&reply);
+            self.send(&reply, false);
         }
     }
 
@@ -241,7 +257,8 @@ impl Connection<'_> {
         self.server.front.reply(Some(&request), reply)
     }
 
-    fn send(&mut self, reply: &HttpReply) -> bool {
+    /// A reply to HEAD says how long its body would be, and has none (RFC 9110 §9.3.2).
+    fn send(&mut self, reply: &HttpReply, is_head: bool) -> bool {
         let HttpReply { status, content_type, body, keeps_open } = reply;
         let mut text = format!("HTTP/1.1 {status} {}\r\n", reason_phrase(*status));
         if *status == 405 {
@@ -258,7 +275,9 @@ impl Connection<'_> {
         }
         text.push_str("\r\n");
         let mut bytes = text.into_bytes();
-        bytes.extend_from_slice(body);
+        if !is_head {
+            bytes.extend_from_slice(body);
+        }
         self.stream.write_all(&bytes).is_ok()
     }
 

@@ -11,7 +11,7 @@
 use std::fs::File;
 
 use super::complain;
-use super::dispatch::{Careful, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
+use super::dispatch::{Careful, Handling, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
 use super::policy_select::{self, Disk};
 use crate::dispatcher::{self, FractionalTimeout};
 use crate::limits::Limits;
@@ -81,8 +81,19 @@ pub fn run_run_log(
     shim: &[&str],
     peers: &Peers<'_>,
 ) -> i32 {
+    run_run_log_with(arguments, variables, shim, peers, Box::new(Careful))
+}
+
+/// The same with drivers handled so.
+pub(super) fn run_run_log_with(
+    arguments: &[String],
+    variables: &[(String, String)],
+    shim: &[&str],
+    peers: &Peers<'_>,
+    handling: Box<dyn Handling>,
+) -> i32 {
     let (status, error) = match parse(arguments, variables) {
-        Ok(command) => match run(command, variables, shim, peers) {
+        Ok(command) => match run(command, variables, shim, peers, handling) {
             Ok(status) => return status,
             Err(failure) => failure,
         },
@@ -97,6 +108,7 @@ fn run(
     variables: &[(String, String)],
     shim: &[&str],
     peers: &Peers<'_>,
+    handling: Box<dyn Handling>,
 ) -> Result<i32, (i32, String)> {
     let streams = |error: std::io::Error| (STATUS_STREAMS, error.to_string());
     match command {
@@ -104,14 +116,13 @@ fn run(
             read_from(&log)?;
             let mut machine = (peers.replayer)(config);
             let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-            let handling = Box::new(Careful);
             let launcher = Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None };
             run_with_launcher(&mut *machine, launcher).map_err(streams)
         }
         Command::Run { request, log, config } => {
             read_from(&request)?;
             let selector = selector(&config.limits, variables).map_err(|error| (STATUS_USAGE, error))?;
-            let launcher = policy_select::launcher(variables, shim, Box::new(Careful), &environment::passes);
+            let launcher = policy_select::launcher(variables, shim, handling, &environment::passes);
             let launcher = launcher.map_err(|error| (STATUS_STREAMS, error))?;
             let mut machine = (peers.runner)(config, selector);
             run_with_launcher(&mut *machine, Launcher { appended: Some(log.into()), ..launcher })

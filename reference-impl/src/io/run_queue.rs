@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! run_queue worker QUEUE [--once] [--runner PROGRAM | --toolhost PROGRAM]
-//! run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME]
+//! run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME | --token TOKEN]
 //! run_queue enqueue (--run [PLUGIN] AID | --serve [PLUGIN]) [--queue QUEUE]
 //! run_queue genesis (--run [PLUGIN] AID | --serve [PLUGIN]) [--root FOLDER]
 //! ```
@@ -10,22 +10,25 @@
 //! All take `--choice KEY=VALUE`, `--limit NAME=VALUE`, and `--mutant ID`, which makes them break a clause. The worker takes
 //! `--attempts N`, `--retry-ms N` and `--poll-ms N` as well. A worker without a runner makes each job a run of
 //! [`super::run_log`], with the policy driver of the variables `MACHINA_POLICY_*`. `MACHINA_QUEUE` and `MACHINA_ROOT` stand
-//! for a `--queue` and a `--root` that are not given.
+//! for a `--queue` and a `--root` that are not given; with `MACHINA_GENESIS_NO_COMPILER` there is no compiler.
 
+use std::fs::File;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::complain;
+use super::dispatch::{Careful, Handling};
 use super::http_faults::faulty;
 use super::http_server::{HttpReply, Plain, Service, serve};
 use super::json_rpc::unix_ms;
-use super::run_log::{Peers, run_run_log};
-use super::run_queue_disk::Folder;
-use super::run_queue_genesis::Bench;
+use super::run_log::{Peers, run_run_log_with};
+use super::run_queue_disk::{Folder, Following};
+use super::run_queue_genesis::{Bench, starting};
 use super::run_queue_worker::{Nothing, OwnStdin, Program, Streams, Unread, work};
 use super::stdio::run_machine;
 use super::toolhost::random_seed;
@@ -36,6 +39,9 @@ use crate::run_queue::mutants::{self, Carried};
 use crate::run_queue::{Adapter, Config, ENQUEUE_AID, EnqueueTool, Parts, Worker, genesis};
 use crate::toolhost::{self, Components, Mode, ToolTable, machine_with};
 
+/// Variable that takes the compiler away from the tools of Genesis.
+const NO_COMPILER: &str = "MACHINA_GENESIS_NO_COMPILER";
+
 /// Exit status for arguments that make no sense.
 const STATUS_USAGE: i32 = 2;
 
@@ -43,8 +49,10 @@ const USAGE: &str = "usage: run_queue worker QUEUE [--once] [--runner PROGRAM | 
                      run_queue http --queue QUEUE --port PORT [--host HOST] [--token-env NAME] | \
                      run_queue (enqueue [--queue QUEUE] | genesis [--root FOLDER]) (--run [PLUGIN] AID | --serve [PLUGIN])";
 
-/// Names of the words that this program runs the policy driver of a job by.
+/// The word that this program runs the policy driver of a job by.
 pub const JOB: &str = "job";
+/// The same for a driver that gets the job as its standard input.
+const JOB_AS_INPUT: &str = "job-as-input";
 
 /// The arguments, taken apart.
 #[derive(Debug, Default)]
@@ -75,11 +83,13 @@ pub fn run_run_queue(
     own: &[&str],
 ) -> i32 {
     let result = match arguments.split_first() {
-        Some((word, rest)) if word == JOB => {
+        Some((word, rest)) if word == JOB || word == JOB_AS_INPUT => {
             // Told of the end of its worker, it ends its driver and itself.
             let _ = set_parent_process_death_signal(Some(Signal::TERM));
             let words = [&["runner".to_owned(), "/dev/stdin".to_owned()], rest].concat();
-            return run_run_log(&words, variables, shim, &Peers::CORRECT);
+            let handling: Box<dyn Handling> =
+                if word == JOB { Box::new(Careful) } else { Box::new(JobAsInput) };
+            return run_run_log_with(&words, variables, shim, &Peers::CORRECT, handling);
         }
         Some((role, rest)) => parse(rest, variables).and_then(|parsed| run(role, parsed, variables, own)),
         None => Err(USAGE.to_owned()),
@@ -101,6 +111,8 @@ fn run(
     let Arguments { mut config, operands, mutant, .. } = arguments;
     config.seed = random_seed().iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte));
     config.started_unix_ms = unix_ms();
+    // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let mutant = match mutant {
         None => None,
         Some(id) => Some(mutants::find(role, &id).ok_or_else(|| format!("{role} has no mutant {id:?}"))?),
@@ -109,20 +121,27 @@ fn run(
         ("worker", [queue]) => {
             config.once = arguments.once;
             let queue = absolute(queue)?;
+            let fault = mutant.and_then(|mutant| mutant.carrier_fault());
             let program = match (arguments.runner, arguments.peer) {
                 (Some(_), Some(_)) => return Err("--runner and --toolhost exclude each other".to_owned()),
                 (Some(runner), None) => Program::Runner(absolute(&runner)?),
+                (None, _) if fault == Some(Carried::NoDriver) => Program::Runner("/bin/true".into()),
                 (None, peer) => {
                     let peer = peer.map(|peer| absolute(&peer)).transpose()?;
-                    Program::policy(own, &queue, peer.as_deref())?
+                    let word = if fault == Some(Carried::DriverInput) { JOB_AS_INPUT } else { JOB };
+                    Program::policy(&[own, &[word]].concat(), &queue, peer.as_deref())?
                 }
             };
-            let parts = Parts::new(Box::new(Folder::new(&queue)));
+            let folder = Folder::new(&queue);
+            let parts = Parts::new(match fault {
+                Some(Carried::MovesTargets) => Box::new(Following(folder)),
+                _ => Box::new(folder),
+            });
             let machine: Box<dyn Machine + Send> = match &mutant {
                 Some(mutant) => mutants::worker(mutant, config, parts),
                 None => Box::new(Worker::new(config, parts)),
             };
-            let streams: &dyn Streams = match mutant.and_then(|mutant| mutant.carrier_fault()) {
+            let streams: &dyn Streams = match fault {
                 Some(Carried::OwnStdin) => &OwnStdin,
                 Some(Carried::UnreadOutput) => &Unread,
                 _ => &Nothing,
@@ -133,9 +152,6 @@ fn run(
             let queue = arguments.queue.or_else(|| variable("MACHINA_QUEUE")).ok_or(USAGE)?;
             let host = arguments.host.unwrap_or_else(|| "127.0.0.1".to_owned());
             let mut parts = Parts::new(Box::new(Folder::new(&absolute(&queue)?)));
-            // Where a limit of the system makes a file too large, writing it fails, and this process goes on.
-            let _ =
-                signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
             if let Some(mutant) = &mutant {
                 mutants::change(mutant, &mut config, &mut parts);
             }
@@ -174,15 +190,29 @@ fn run(
                 let root = arguments.root.or_else(|| variable("MACHINA_ROOT")).ok_or(USAGE)?;
                 let root = absolute(&root)?;
                 let mut parts = Parts::new(Box::new(Folder::new(&root)));
-                parts.bench = Box::new(Bench::new(&root));
+                if variable(NO_COMPILER).is_none() {
+                    let fault = mutant.and_then(|mutant| mutant.carrier_fault());
+                    parts.bench = Box::new(Bench::new(&root, starting(fault)));
+                }
                 if let Some(mutant) = &mutant {
                     mutants::change(mutant, &mut config, &mut parts);
                 }
-                genesis::add(&mut tools, &config, parts);
+                let aid = match &host.mode {
+                    Mode::Run { aid } => Some(aid.as_str()),
+                    Mode::Serve => None,
+                };
+                genesis::add(&mut tools, &config, parts, aid);
             }
             let status = host.mode.status_terminated();
             let parts = Components { tools, ..Components::new(&host) };
-            Ok(run_machine(machine_with(host, parts), status))
+            let machine = machine_with(host, parts);
+            Ok(run_machine(
+                match mutant.and_then(|mutant| mutant.wrapping()) {
+                    Some(wrapping) => wrapping(machine),
+                    None => machine,
+                },
+                status,
+            ))
         }
         _ => Err(USAGE.to_owned()),
     }
@@ -207,6 +237,16 @@ fn resolve(host: &str, port: u16, has_token: bool) -> Result<SocketAddr, String>
     }
 }
 
+/// Hands the job, which is the input of this process, on to the driver, which is wrong.
+struct JobAsInput;
+
+impl Handling for JobAsInput {
+    fn stdin(&self, _payload: &Path) -> Stdio {
+        // By its name it is opened anew, and read from its beginning.
+        File::open("/dev/stdin").map_or_else(|_| Stdio::null(), Stdio::from)
+    }
+}
+
 /// The adapter behind the server.
 struct Served {
     takes_length: bool,
@@ -222,6 +262,11 @@ impl Service for Served {
     fn takes_length_beside_chunks(&self) -> bool {
         self.takes_length
     }
+}
+
+/// Whether these options are understood.
+pub fn takes(options: &[String]) -> bool {
+    parse(options, &[]).is_ok()
 }
 
 fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Arguments, String> {
@@ -246,6 +291,7 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
             "--attempts" => parsed.config.attempts = number(value()?)?,
             "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
             "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
+            "--token" => parsed.config.token = Some(value()?).filter(|token| !token.is_empty()),
             "--token-env" => {
                 let name = value()?;
                 let token =

@@ -130,6 +130,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Renames without replacing where the system has no word for that: a name more, then one less.
+fn relink(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
+}
+
 impl Disk for Folder {
     fn act(&mut self, op: Op) -> Result<Out, Fault> {
         let done = |result: io::Result<()>| result.map(|()| Out::Done).map_err(fault);
@@ -147,7 +153,10 @@ impl Disk for Folder {
             Op::Write(place, bytes) => done(write(&self.path(&place), &bytes)),
             Op::Move(from, to) => {
                 let (from, to) = (self.path(&from), self.path(&to));
-                done(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from))
+                done(match renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE) {
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => relink(&from, &to),
+                    other => other.map_err(io::Error::from),
+                })
             }
             Op::Replace(from, to) => done(fs::rename(self.path(&from), self.path(&to))),
             Op::Sync(place) => done(File::open(self.path(&place)).and_then(|folder| folder.sync_all())),
@@ -163,6 +172,28 @@ impl Disk for Folder {
                 }
             }
             Op::Hold(place) => self.hold(place).map(|()| Out::Done),
+        }
+    }
+}
+
+/// Files of a worker that takes links for what they lead to, which is wrong.
+pub(super) struct Following(pub(super) Folder);
+
+impl Disk for Following {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        match op {
+            Op::Move(from, to) if from.starts_with(b"inbox/") => {
+                let target = fs::canonicalize(self.0.path(&from)).map_err(fault)?;
+                fs::rename(target, self.0.path(&to)).map(|()| Out::Done).map_err(fault)
+            }
+            op => match self.0.act(op)? {
+                Out::Entries(mut entries) => {
+                    let links = entries.iter_mut().filter(|entry| entry.kind == Kind::Link);
+                    links.for_each(|entry| entry.kind = Kind::File);
+                    Ok(Out::Entries(entries))
+                }
+                out => Ok(out),
+            },
         }
     }
 }
@@ -188,7 +219,11 @@ mod tests {
         assert_eq!(act(&mut folder, Op::Write(b"a/x".to_vec(), vec![])), Err(Fault::Exists));
         assert_eq!(act(&mut folder, Op::Move(b"a/x".to_vec(), b"a/y".to_vec())), Err(Fault::Exists));
         assert_eq!(act(&mut folder, Op::Move(b"a/z".to_vec(), b"a/v".to_vec())), Err(Fault::Missing));
-        assert_eq!(act(&mut folder, Op::Move(b"a/x".to_vec(), b"a/b/x".to_vec())), Ok(Out::Done));
+        let path = |name: &str| root.path().join(name);
+        assert_eq!(relink(&path("a/x"), &path("a/y")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        relink(&path("a/x"), &path("a/w")).unwrap();
+        assert!(!path("a/x").exists());
+        assert_eq!(act(&mut folder, Op::Move(b"a/w".to_vec(), b"a/b/x".to_vec())), Ok(Out::Done));
         symlink("y", root.path().join("a/link")).unwrap();
         rustix::fs::mknodat(
             CWD,

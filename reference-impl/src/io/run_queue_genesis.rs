@@ -3,12 +3,14 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::asking::{Careful, Ended, Handling, Order, run};
 use super::run_queue_disk::Folder;
 use crate::machine::ChildExit;
 use crate::run_queue::genesis::Workshop;
+use crate::run_queue::mutants::Carried;
 
 /// Time of a compiler.
 const COMPILE: Duration = Duration::from_secs(25);
@@ -25,12 +27,56 @@ const ERROR_CHARS_MAX: usize = 2_000;
 pub(super) struct Bench {
     root: PathBuf,
     files: Folder,
+    starting: &'static (dyn Starting + Send),
 }
 
 impl Bench {
     /// For sources below `root`.
-    pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), files: Folder::new(root) }
+    pub(super) fn new(root: &Path, starting: &'static (dyn Starting + Send)) -> Self {
+        Self { root: root.to_owned(), files: Folder::new(root), starting }
+    }
+}
+
+/// How compilers are started; what is provided is right.
+pub(super) trait Starting: Sync {
+    /// Runs one in its time.
+    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
+        started(argv, Vec::new(), COMPILE, COMPILER_BYTES_MAX, &Listening).map(|_| ())
+    }
+}
+
+struct Plainly;
+
+impl Starting for Plainly {}
+
+/// By a shell that takes the words apart.
+struct Shell;
+
+impl Starting for Shell {
+    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
+        Plainly.compile(vec!["sh".to_owned(), "-c".to_owned(), argv.join(" ")])
+    }
+}
+
+/// With the standard input of this process.
+struct OwnStdin;
+
+impl Starting for OwnStdin {
+    fn compile(&self, argv: Vec<String>) -> Result<(), String> {
+        let (program, arguments) = argv.split_first().ok_or("no compiler")?;
+        let mut command = Command::new(program);
+        let run = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let ended = run.map_err(|error| error.to_string())?;
+        if ended.success() { Ok(()) } else { Err(format!("it ended by {ended}")) }
+    }
+}
+
+/// The way of a fault, or the right one.
+pub(super) fn starting(fault: Option<Carried>) -> &'static (dyn Starting + Send) {
+    match fault {
+        Some(Carried::Shell) => &Shell,
+        Some(Carried::OwnStdin) => &OwnStdin,
+        _ => &Plainly,
     }
 }
 
@@ -96,7 +142,7 @@ impl Workshop for Bench {
             argv.extend(compiler.iter().map(|word| (*word).to_owned()));
             // The path is absolute, so that it is never taken for an option.
             argv.extend([words(&made)?, words(&self.files.path(source))?]);
-            started(argv, Vec::new(), COMPILE, COMPILER_BYTES_MAX, &Listening)?;
+            self.starting.compile(argv)?;
             fs::rename(&made, self.files.path(program)).map_err(failed)
         })();
         let _ = fs::remove_dir_all(&folder);

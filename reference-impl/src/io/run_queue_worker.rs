@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
@@ -59,13 +61,13 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// The policy driver of the environment. `own` are the words that make this program [`super::run_queue`].
+    /// The policy driver of the environment. `own` are the words that make this program one that runs a job by it.
     ///
     /// # Errors
     /// One sentence: this program does not know its own path.
     pub(super) fn policy(own: &[&str], queue: &Path, peer: Option<&Path>) -> Result<Self, String> {
         let program = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-        let words = own.iter().chain([&super::run_queue::JOB]).map(OsString::from);
+        let words = own.iter().map(OsString::from);
         let words = [program.into_os_string()].into_iter().chain(words).collect();
         // A job without tools needs none.
         let peer = peer.unwrap_or(Path::new("/nonexistent")).to_owned();
@@ -129,7 +131,11 @@ pub(super) fn work(
     program: &Program,
     streams: &dyn Streams,
 ) -> i32 {
-    let Ok(mut signals) = Signals::new([SIGTERM, SIGCHLD]) else { return STATUS_STREAMS };
+    let asked = Arc::new(AtomicBool::new(false));
+    let registered = signal_hook::flag::register(SIGTERM, Arc::clone(&asked));
+    let (Ok(_), Ok(mut signals)) = (registered, Signals::new([SIGTERM, SIGCHLD])) else {
+        return STATUS_STREAMS;
+    };
     let (sender, receiver) = channel();
     thread::spawn(move || {
         for signal in signals.forever() {
@@ -152,6 +158,10 @@ pub(super) fn work(
         status = match came {
             Ok(SIGTERM) => shell.handle(Event::Terminate),
             Ok(_) => shell.reap(),
+            // It may be on its way through the thread above still, and nothing is begun behind it.
+            Err(RecvTimeoutError::Timeout) if asked.swap(false, Ordering::SeqCst) => {
+                shell.handle(Event::Terminate)
+            }
             Err(RecvTimeoutError::Timeout) => {
                 shell.wake_at = None;
                 shell.handle(Event::Wake)

@@ -55,6 +55,10 @@ pub enum HttpFault {
     EndsAtDepth,
     /// Bodies of more than 100,000 bytes are answered 413.
     SmallBodies,
+    /// Of several lengths the first one counts, and no sign is looked at.
+    FirstLength,
+    /// A client that is silent for a quarter of a second is dropped.
+    Impatient,
     /// Bodies that are too large are held whole before they are refused.
     HoldsBodies,
     /// A content type with a parameter is answered 415.

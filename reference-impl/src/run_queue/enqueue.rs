@@ -27,7 +27,7 @@ pub enum Refused {
 
 /// Puts a job into the inbox and gives the name of its file. `put` counts the jobs of this process.
 ///
-/// The file is on the disk and has its name there when this returns.
+/// The file is on the disk when this returns, and has its name there unless the disk cannot tell.
 ///
 /// # Errors
 /// It is malformed or cannot be stored; no file with the name of a job is left then.
@@ -75,7 +75,9 @@ fn store(parts: &mut Parts, written: &[u8], to: Place, bytes: Vec<u8>) -> Result
         let _ = disk.act(Op::Remove(written.to_vec()));
         return Err(fault);
     }
-    disk.act(Op::Sync(b"inbox".to_vec())).map(drop)
+    // It is in the inbox, and may be taken already: whether that is on the disk yet cannot be taken back.
+    let _ = disk.act(Op::Sync(b"inbox".to_vec()));
+    Ok(())
 }
 
 /// The name of the one job of a `request_id`.

@@ -1,10 +1,15 @@
 //! The tools of Genesis: write a source file, compile it, load what came of it (document `policy` §4; contract §4 "Genesis").
 //!
 //! Sources lie in `runtime_genesis/src`, what came of them in `runtime_plugins`: programs that are toolhosts (contract §1),
-//! and print their aids, one a line, when they are started with `--list`.
+//! and print their aids, one a line, when they are started with `--list`. `runtime_genesis/made` holds the digest of each
+//! program that was compiled, so that nothing else is loaded, and `runtime_genesis/loaded` the name of the program for each aid
+//! that was loaded: a toolhost in run mode has those tools too.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest as _, Sha256};
 
 use super::choices::LoadAgain;
 use super::disk::{Kind, Op, Place, within};
@@ -21,8 +26,22 @@ pub const COMPILE_AID: &str = "AID.GENESIS.COMPILE.v1";
 /// Aid of the tool that loads.
 pub const LOAD_AID: &str = "AID.GENESIS.LOAD.v1";
 
+/// A sample of a source in C, in which letters take the place of `@NONCE@`.
+pub const SAMPLE_C: &str = include_str!("sample.c");
+/// The same in Rust.
+pub const SAMPLE_RUST: &str = include_str!("sample.rs.txt");
+/// Aid of the tool that it makes.
+pub const SAMPLE_AID: &str = "AID.GENESIS.SAMPLE.v1";
+
 const SOURCES: &[u8] = b"runtime_genesis/src";
 const PROGRAMS: &[u8] = b"runtime_plugins";
+const MADE: &[u8] = b"runtime_genesis/made";
+const LOADED: &[u8] = b"runtime_genesis/loaded";
+
+/// Bytes of a program.
+const PROGRAM_BYTES_MAX: usize = 256 << 20;
+/// Bytes of a record.
+const RECORD_BYTES_MAX: usize = 256;
 
 /// Aids that a program may have.
 const AIDS_MAX: usize = 64;
@@ -66,14 +85,22 @@ struct Shop {
 
 type Shared = Arc<Mutex<Shop>>;
 
-/// Adds the three tools.
-pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts) {
+/// Adds the three tools; in run mode also the one called `aid`, where it was loaded before.
+pub fn add(tools: &mut ToolTable, config: &Config, parts: Parts, aid: Option<&str>) {
     let config = config.clone();
     let shop = Shop { config, parts, loaded: BTreeMap::new(), written: 0 };
     let shop: Shared = Arc::new(Mutex::new(shop));
     tools.add(WRITE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::write, made: Vec::new() });
     tools.add(COMPILE_AID, 0, Command { shop: Arc::clone(&shop), does: Shop::compile, made: Vec::new() });
+    let before = aid.filter(|aid| ![WRITE_AID, COMPILE_AID, LOAD_AID].contains(aid));
+    if let Some(aid) = before.filter(|aid| lock(&shop).loads_again(aid)) {
+        tools.add(aid, 0, Loaded { shop: Arc::clone(&shop), aid: aid.to_owned() });
+    }
     tools.add(LOAD_AID, 0, Command { shop, does: Shop::load, made: Vec::new() });
+}
+
+fn lock(shop: &Shared) -> MutexGuard<'_, Shop> {
+    shop.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One of the three; it gives the aids that were loaded.
@@ -85,7 +112,7 @@ struct Command {
 
 impl Tool for Command {
     fn call(&mut self, input: &Input<'_>, _cx: &mut Context<'_>) -> Step {
-        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shop = lock(&self.shop);
         let value = input.value().map_err(|error| error.to_string());
         Step::Done(match value.and_then(|value| (self.does)(&mut shop, &value)) {
             Ok(aids) => {
@@ -133,43 +160,83 @@ impl Shop {
         if kind != Kind::Missing {
             self.config.choices.write_overwrite.allow("the file is there already")?;
         }
+        self.put(&place, content.into_bytes())?;
+        Ok(Vec::new())
+    }
+
+    /// Writes a file, in the place of what is there.
+    fn put(&mut self, place: &[u8], bytes: Vec<u8>) -> Result<(), String> {
         let folder = place.iter().rposition(|byte| *byte == b'/').map_or(SOURCES, |at| &place[..at]);
         self.written += 1;
         let part = format!("runtime_genesis/write-{:016x}-{}", self.config.seed, self.written).into_bytes();
         let disk = &mut *self.parts.disk;
         let said = |fault: super::disk::Fault| format!("it cannot be written: {fault}");
         disk.act(Op::Make(folder.to_vec())).map_err(said)?;
-        disk.act(Op::Write(part.clone(), content.as_bytes().to_vec())).map_err(said)?;
-        if let Err(fault) = disk.act(Op::Replace(part.clone(), place.clone())) {
+        disk.act(Op::Write(part.clone(), bytes)).map_err(said)?;
+        disk.act(Op::Replace(part.clone(), place.to_vec())).map(|_| ()).map_err(|fault| {
             let _ = disk.act(Op::Remove(part));
-            return Err(said(fault));
+            said(fault)
+        })
+    }
+
+    /// What a record says.
+    fn record(&mut self, folder: &[u8], name: &str) -> Option<String> {
+        let text = self.parts.disk.read(within(folder, name.as_bytes()), RECORD_BYTES_MAX, false).ok()?;
+        String::from_utf8(text).ok()
+    }
+
+    /// The digest of a program.
+    fn digest(&mut self, program: &Place) -> Option<String> {
+        let bytes = self.parts.disk.read(program.clone(), PROGRAM_BYTES_MAX, false).ok()?;
+        Some(hex(&bytes))
+    }
+
+    /// Whether a program is what was compiled under this name, in a folder of its own.
+    fn is_made(&mut self, name: &str, program: &Place) -> bool {
+        if self.parts.disk.look(PROGRAMS) != Kind::Folder || self.parts.disk.look(program) != Kind::File {
+            return false;
         }
-        Ok(Vec::new())
+        let (made, is) = (self.record(MADE, name), self.digest(program));
+        self.parts.ways.is_made(made.as_deref(), is.as_deref())
+    }
+
+    /// Whether a tool was loaded before, and is taken up again.
+    fn loads_again(&mut self, aid: &str) -> bool {
+        let Some(name) = self.record(LOADED, &hex(aid.as_bytes())) else { return false };
+        let program = within(PROGRAMS, name.as_bytes());
+        let is_made = self.parts.ways.is_plain(&name) && self.is_made(&name, &program);
+        is_made && self.loaded.insert(aid.to_owned(), program).is_none()
     }
 
     /// The place of a program.
-    fn program(&self, input: &Value) -> Result<Place, String> {
+    fn program<'a>(&self, input: &'a Value) -> Result<(&'a str, Place), String> {
         let name = text(input, "name")?;
         if !self.parts.ways.is_plain(name) {
             return Err("name must be of letters, digits and _".to_owned());
         }
-        Ok(within(PROGRAMS, name.as_bytes()))
+        Ok((name, within(PROGRAMS, name.as_bytes())))
     }
 
     fn compile(&mut self, input: &Value) -> Result<Vec<String>, String> {
-        let program = self.program(input)?;
+        let (name, program) = self.program(input)?;
         let (source, kind) = self.source(text(input, "path")?)?;
         if kind == Kind::Missing {
             return Err("there is no such source file".to_owned());
         }
         self.parts.disk.act(Op::Make(PROGRAMS.to_vec())).map_err(|fault| fault.to_string())?;
+        if self.parts.disk.look(PROGRAMS) != Kind::Folder {
+            return Err("the folder of programs is none".to_owned());
+        }
         self.parts.bench.compile(&source, &program)?;
+        if let Some(digest) = self.digest(&program) {
+            self.put(&within(MADE, name.as_bytes()), digest.into_bytes())?;
+        }
         Ok(Vec::new())
     }
 
     fn load(&mut self, input: &Value) -> Result<Vec<String>, String> {
-        let program = self.program(input)?;
-        if self.parts.disk.look(&program) != Kind::File {
+        let (name, program) = self.program(input)?;
+        if !self.is_made(name, &program) {
             return Err("nothing of this name was compiled".to_owned());
         }
         let listed = self.parts.bench.run(&program, &["--list"], Vec::new())?;
@@ -186,7 +253,10 @@ impl Shop {
         if again && self.config.choices.load_again == LoadAgain::Refuse {
             return Err("it is loaded already".to_owned());
         }
-        self.loaded.extend(aids.iter().map(|aid| (aid.clone(), program.clone())));
+        for aid in &aids {
+            self.put(&within(LOADED, hex(aid.as_bytes()).as_bytes()), name.as_bytes().to_vec())?;
+            self.loaded.insert(aid.clone(), program.clone());
+        }
         Ok(aids)
     }
 }
@@ -210,7 +280,7 @@ impl Tool for Loaded {
 
 impl Loaded {
     fn run(&self, request: Vec<u8>, cx: &mut Context<'_>) -> Result<ToolResult, String> {
-        let mut shop = self.shop.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shop = lock(&self.shop);
         let program = shop.loaded.get(&self.aid).cloned().ok_or("it is not loaded")?;
         let reply = shop.parts.bench.run(&program, &["--run", "plugin", &self.aid], request)?;
         let parse = |text: &[u8]| Value::parse(text, cx.limits.nesting_max, &Policy::default());
@@ -227,4 +297,11 @@ impl Loaded {
         }
         Ok(ToolResult::json(output))
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -34,6 +34,14 @@ pub enum Carried {
     OwnStdin,
     /// What programs write is not read.
     UnreadOutput,
+    /// Links are taken for what they lead to.
+    MovesTargets,
+    /// Compilers are started by a shell.
+    Shell,
+    /// Policy drivers have the job as their standard input.
+    DriverInput,
+    /// Policy drivers are not started.
+    NoDriver,
 }
 
 /// What becomes of something that is done to files.

@@ -115,6 +115,11 @@ pub trait Ways: Debug + Send {
         (1..=64).contains(&name.len()) && name.bytes().all(is_word)
     }
 
+    /// Whether a program is what was compiled, by the digest that was noted then and the one that it has.
+    fn is_made(&self, noted: Option<&str>, is: Option<&str>) -> bool {
+        noted.is_some() && noted == is
+    }
+
     /// Whether a request over HTTP bears the token.
     fn is_authorized(&self, authorization: Option<&str>, token: &str) -> bool {
         super::token_matches(authorization, token)

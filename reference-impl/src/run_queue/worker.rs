@@ -22,6 +22,11 @@ const TRIES: u64 = 64;
 
 const PROCESSING: &[u8] = b"processing";
 
+/// Between two looks at what is held, before a worker ends that is to, and how many of them: a process that a dead worker was
+/// about to start has its locks until its program runs.
+const HELD_MS: Millis = 50;
+const HELD_LOOKS: u32 = 10;
+
 /// A worker. It is told of the ends of the programs that it starts by [`Action::Job`], one at a time.
 pub struct Worker {
     config: Config,
@@ -35,8 +40,12 @@ pub struct Worker {
     /// The inbox as it was seen last.
     waiting: VecDeque<Entry>,
     job: Option<Job>,
+    /// Looks at what others hold since there was anything to do; `None` where they hold nothing.
+    held_looks: Option<u32>,
     /// Names made so far.
     names: u64,
+    /// The last complaint about something that could not be taken.
+    complaint: String,
     any_failed: bool,
     stopping: bool,
     ended: bool,
@@ -45,13 +54,34 @@ pub struct Worker {
 /// A job that is this worker's.
 struct Taken {
     folder: Place,
-    name: Vec<u8>,
+    /// The name of its file.
+    file: Vec<u8>,
+    /// Starts that failed; where there are any, `.` and their number stand behind its name in that of its file, for whoever
+    /// takes it over.
+    starts: u64,
     treat: Treat,
+}
+
+impl Taken {
+    fn place(&self) -> Place {
+        within(&self.folder, &self.file)
+    }
+
+    fn name(&self) -> &[u8] {
+        counted(&self.file).0
+    }
+}
+
+/// The name and the count in the name of a file that a worker holds; all that it takes ends in a suffix of letters.
+fn counted(file: &[u8]) -> (&[u8], u64) {
+    let at = file.iter().rposition(|byte| *byte == b'.').unwrap_or(file.len());
+    let (name, count) = file.split_at(at);
+    let count = std::str::from_utf8(count.get(1..).unwrap_or_default()).ok().and_then(|it| it.parse().ok());
+    count.map_or((file, 0), |count| (name, count))
 }
 
 struct Job {
     taken: Taken,
-    starts: u64,
     phase: Phase,
 }
 
@@ -84,7 +114,9 @@ impl Worker {
             left: VecDeque::new(),
             waiting: VecDeque::new(),
             job: None,
+            held_looks: None,
             names: 0,
+            complaint: String::new(),
             any_failed: false,
             stopping: false,
             ended: false,
@@ -137,13 +169,11 @@ impl Worker {
     /// Goes on where nothing has to be waited for. It does one job at the most, so that others are heard in between.
     fn go_on(&mut self, now: Millis, actions: &mut Vec<Action>) {
         match self.job.take() {
-            Some(Job { taken, starts, phase: Phase::Due(at) }) if at <= now => {
-                actions.push(Action::Job(within(&taken.folder, &taken.name)));
-                self.job = Some(Job { taken, starts: starts + 1, phase: Phase::Running });
+            Some(Job { taken, phase: Phase::Due(at) }) if at <= now => {
+                actions.push(Action::Job(taken.place()));
+                self.job = Some(Job { taken, phase: Phase::Running });
             }
-            Some(Job { taken, starts, phase: Phase::Leaves(end) }) => {
-                self.leave(Job { taken, starts, phase: Phase::Running }, end, now, actions);
-            }
+            Some(Job { taken, phase: Phase::Leaves(end) }) => self.leave(taken, end, now, actions),
             Some(job) => {
                 if let Phase::Due(at) = job.phase {
                     actions.push(Action::WakeAt(at));
@@ -153,6 +183,9 @@ impl Worker {
             None if self.stopping => self.end(0, actions),
             None => match self.next(actions) {
                 Some(taken) => self.begin_job(taken, now, actions),
+                None if self.config.once && self.held_looks.is_some_and(|looks| looks < HELD_LOOKS) => {
+                    actions.push(Action::WakeAt(now + HELD_MS));
+                }
                 None if self.config.once => {
                     let shows = self.config.choices.once_failed_exit == ExitStatus::Nonzero;
                     self.end(if shows && self.any_failed { STATUS_JOB_FAILED } else { 0 }, actions);
@@ -172,27 +205,36 @@ impl Worker {
 
     /// The next job, which is this worker's from then on.
     fn next(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
-        if let Some(taken) = self.known() {
+        if let Some(taken) = self.known(actions) {
             return Some(taken);
         }
-        if let Err(fault) = self.inherit() {
-            say(actions, &format!("cannot look for jobs of dead workers: {fault}"));
+        match self.inherit(actions) {
+            Ok(held) => self.held_looks = held.then(|| self.held_looks.unwrap_or(0) + 1),
+            Err(fault) => self.complain(actions, &format!("cannot look for jobs of dead workers: {fault}")),
         }
         // Without its folder it could take nothing any more.
         if self.parts.disk.look(&self.own) == Kind::Missing
             && let Err(fault) = self.hold_own()
         {
-            say(actions, &format!("cannot make a folder of its own: {fault}"));
+            self.complain(actions, &format!("cannot make a folder of its own: {fault}"));
         }
         let choices = self.config.choices;
         let mut waiting = self.parts.disk.list(b"inbox").unwrap_or_default();
         waiting.retain(|entry| self.parts.ways.treats(entry, &choices) != Treat::Leave);
         waiting.sort_by(|one, other| one.name.cmp(&other.name));
         self.waiting = waiting.into();
-        self.known()
+        self.known(actions)
     }
 
-    fn known(&mut self) -> Option<Taken> {
+    /// Says something once for as long as nothing else is to be said.
+    fn complain(&mut self, actions: &mut Vec<Action>, what: &str) {
+        if self.complaint != what {
+            what.clone_into(&mut self.complaint);
+            say(actions, what);
+        }
+    }
+
+    fn known(&mut self, actions: &mut Vec<Action>) -> Option<Taken> {
         if let Some(taken) = self.left.pop_front() {
             return Some(taken);
         }
@@ -203,51 +245,61 @@ impl Worker {
             {
                 continue;
             }
-            // Where another worker was quicker, or anything else is amiss, it shows when the inbox is looked at again.
-            if let Ok(taken) = self.take(place, entry) {
+            if let Some(taken) = self.take(place, entry, actions) {
                 return Some(taken);
             }
         }
         None
     }
 
-    /// Makes what lies at a place this worker's.
-    fn take(&mut self, place: Place, entry: Entry) -> Result<Taken, Fault> {
+    /// Makes what lies at a place this worker's. Where that fails it shows again at the next look.
+    fn take(&mut self, place: Place, entry: Entry, actions: &mut Vec<Action>) -> Option<Taken> {
         let treat = self.parts.ways.treats(&entry, &self.config.choices);
-        let taken = self.move_to(place, &self.own.clone(), &entry.name)?;
-        Ok(Taken { folder: self.own.clone(), name: taken, treat })
+        match self.move_to(place, &self.own.clone(), &entry.name) {
+            Ok(file) => return Some(Taken { folder: self.own.clone(), file, starts: 0, treat }),
+            // Another worker was quicker.
+            Err(Fault::Missing) => {}
+            Err(fault) => {
+                self.complain(actions, &format!("{} cannot be taken: {fault}", entry.name.escape_ascii()));
+            }
+        }
+        None
     }
 
-    /// Takes the folders of dead workers, and what lies in `processing/` itself.
-    fn inherit(&mut self) -> Result<(), Fault> {
+    /// Takes the folders of dead workers, and what lies in `processing/` itself; true where others hold some of it.
+    fn inherit(&mut self, actions: &mut Vec<Action>) -> Result<bool, Fault> {
+        let mut held = false;
         for entry in self.parts.disk.list(PROCESSING)? {
             let folder = within(PROCESSING, &entry.name);
             if entry.kind != Kind::Folder {
                 if self.parts.ways.treats(&entry, &self.config.choices) != Treat::Leave
-                    && let Ok(taken) = self.take(folder, entry)
+                    && let Some(taken) = self.take(folder, entry, actions)
                 {
                     self.left.push_back(taken);
                 }
                 continue;
             }
-            if folder == self.own
-                || self.inherited.contains(&folder)
-                || self.act(Op::Hold(folder.clone())).is_err()
-            {
+            if folder == self.own || self.inherited.contains(&folder) {
+                continue;
+            }
+            if let Err(fault) = self.act(Op::Hold(folder.clone())) {
+                held |= fault == Fault::Held;
                 continue;
             }
             let jobs = self.parts.disk.list(&folder)?;
             let choices = self.config.choices;
             let ways = &self.parts.ways;
-            self.left.extend(jobs.iter().map(|entry| Taken {
-                folder: folder.clone(),
-                name: entry.name.clone(),
-                treat: if ways.treats(entry, &choices) == Treat::Fail { Treat::Fail } else { Treat::Run },
+            self.left.extend(jobs.iter().map(|entry| {
+                let (name, starts) = counted(&entry.name);
+                let is_failed =
+                    ways.treats(&Entry { name: name.to_vec(), kind: entry.kind }, &choices) == Treat::Fail;
+                let treat = if is_failed { Treat::Fail } else { Treat::Run };
+                Taken { folder: folder.clone(), file: entry.name.clone(), starts, treat }
             }));
             self.inherited.push(folder.clone());
             self.tidy(&folder);
         }
-        Ok(())
+        Ok(held)
     }
 
     /// Clears a dead worker's folder away once nothing is left in it.
@@ -258,16 +310,14 @@ impl Worker {
     }
 
     fn begin_job(&mut self, taken: Taken, now: Millis, actions: &mut Vec<Action>) {
-        let verdict = self.judge(&taken);
-        let job = Job { taken, starts: 0, phase: Phase::Due(now) };
-        match verdict {
+        self.held_looks = None;
+        match self.judge(&taken) {
+            // SIGTERM that came meanwhile is heard first.
             Ok(()) => {
-                self.job = Some(job);
-                self.go_on(now, actions);
+                self.job = Some(Job { taken, phase: Phase::Due(now) });
+                actions.push(Action::WakeAt(now));
             }
-            // Somebody took it away.
-            Err(Fault::Missing) => actions.push(Action::WakeAt(now)),
-            Err(fault) => self.leave(job, End::Failed(fault.to_string()), now, actions),
+            Err(fault) => self.leave(taken, End::Failed(fault.to_string()), now, actions),
         }
     }
 
@@ -275,9 +325,8 @@ impl Worker {
         if taken.treat == Treat::Fail {
             return Err(Fault::Other("what has this name or is of this kind is not run".to_owned()));
         }
-        let place = within(&taken.folder, &taken.name);
         let follows = self.config.choices.symlink == Treat::Run;
-        let text = self.parts.disk.read(place, self.config.limits.stdin_bytes_max, follows)?;
+        let text = self.parts.disk.read(taken.place(), self.config.limits.stdin_bytes_max, follows)?;
         let read = self.parts.ways.read(&text, &self.config);
         read.map(|_| ()).map_err(|why| Fault::Other(format!("it is malformed: {why}")))
     }
@@ -287,7 +336,7 @@ impl Worker {
         if !matches!(self.job, Some(Job { phase: Phase::Running, .. })) {
             return;
         }
-        let Some(mut job) = self.job.take() else { return };
+        let Some(Job { mut taken, .. }) = self.job.take() else { return };
         let end = match exit {
             Ok(exit) if self.parts.ways.succeeded(exit) => End::Done,
             _ if self.returns() => End::Returned,
@@ -297,15 +346,28 @@ impl Worker {
                     Ok(ChildExit::Signal(signal)) => format!("its program was ended by signal {signal}"),
                     Err(why) => format!("its program was not started: {why}"),
                 };
-                if job.starts < self.config.attempts && !self.stopping {
-                    job.phase = Phase::Due(now + self.config.retry_ms);
-                    self.job = Some(job);
-                    return self.go_on(now, actions);
+                taken.starts += 1;
+                if taken.starts < self.config.attempts {
+                    self.count(&mut taken);
+                    if !self.stopping {
+                        self.job = Some(Job { taken, phase: Phase::Due(now + self.config.retry_ms) });
+                        return self.go_on(now, actions);
+                    }
+                    End::Returned
+                } else {
+                    End::Failed(why)
                 }
-                End::Failed(why)
             }
         };
-        self.leave(job, end, now, actions);
+        self.leave(taken, end, now, actions);
+    }
+
+    /// Tells whoever takes a job over how often it failed; a name without room for that does without.
+    fn count(&mut self, taken: &mut Taken) {
+        let file = [taken.name(), format!(".{}", taken.starts).as_bytes()].concat();
+        if self.act(Op::Move(taken.place(), within(&taken.folder, &file))).is_ok() {
+            taken.file = file;
+        }
     }
 
     fn returns(&self) -> bool {
@@ -313,30 +375,31 @@ impl Worker {
     }
 
     /// Moves a job to where it ends, and goes on at once; where that fails it is tried again later, and not run again.
-    fn leave(&mut self, mut job: Job, end: End, now: Millis, actions: &mut Vec<Action>) {
+    fn leave(&mut self, taken: Taken, end: End, now: Millis, actions: &mut Vec<Action>) {
         let folder: &[u8] = match &end {
             End::Done => b"done",
             End::Failed(_) => b"failed",
+            // In the inbox its count would be lost.
+            End::Returned if taken.starts > 0 => return self.end(0, actions),
             End::Returned => b"inbox",
         };
-        let place = within(&job.taken.folder, &job.taken.name);
-        match self.move_to(place.clone(), folder, &job.taken.name) {
+        let (place, own_name) = (taken.place(), taken.name().to_vec());
+        match self.move_to(place.clone(), folder, &own_name) {
             Ok(name) => {
                 if let End::Failed(why) = end {
                     self.any_failed = true;
                     say(actions, &format!("{} failed: {why}", name.escape_ascii()));
                     self.tell(&name, &why, actions);
                 }
-                self.tidy(&job.taken.folder);
+                self.tidy(&taken.folder);
             }
             Err(Fault::Missing) if self.parts.disk.look(&place) == Kind::Missing => {
-                say(actions, &format!("{} was taken away", job.taken.name.escape_ascii()));
+                say(actions, &format!("{} was taken away", own_name.escape_ascii()));
             }
             Err(fault) => {
-                say(actions, &format!("{} cannot be moved: {fault}", job.taken.name.escape_ascii()));
+                self.complain(actions, &format!("{} cannot be moved: {fault}", own_name.escape_ascii()));
                 if !self.stopping {
-                    job.phase = Phase::Leaves(end);
-                    self.job = Some(job);
+                    self.job = Some(Job { taken, phase: Phase::Leaves(end) });
                     return actions.push(Action::WakeAt(now + self.config.poll_ms));
                 }
             }
@@ -396,9 +459,9 @@ impl Worker {
                     actions.push(Action::Kill);
                 }
             }
-            Some(Job { taken, starts, phase }) => {
+            Some(Job { taken, phase }) => {
                 let end = if let Phase::Leaves(end) = phase { end } else { End::Returned };
-                self.leave(Job { taken, starts, phase: Phase::Running }, end, now, actions);
+                self.leave(taken, end, now, actions);
             }
             None => self.end(0, actions),
         }

@@ -77,7 +77,7 @@ fn what_is_written_is_what_runs() {
         assert!(!session.ok("LOAD", json!({ "name": "other" })));
         assert!(session.ok(aid, json!({})));
         let entries = |folder: &str| fs::read_dir(queue.path(folder)).unwrap().count();
-        assert_eq!((entries("root/runtime_genesis"), entries("root/runtime_plugins")), (1, 1));
+        assert_eq!((entries("root/runtime_genesis"), entries("root/runtime_plugins")), (3, 1));
         assert_eq!(entries("."), 3, "the queue, the runner and the root");
     }
 }
@@ -122,6 +122,17 @@ fn paths_and_names_lead_nowhere_else() {
         assert!(!session.ok("LOAD", json!({ "name": name })), "{name}");
     }
     assert!(!queue.path("y").exists());
+    // What lies there otherwise, and a folder that leads elsewhere.
+    let script = queue.path("root/runtime_plugins/script");
+    fs::write(&script, "#!/bin/sh\necho AID.SCRIPT\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(!session.ok("LOAD", json!({ "name": "script" })));
+    fs::rename(queue.path("root/runtime_plugins"), queue.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(queue.path("elsewhere"), queue.path("root/runtime_plugins")).unwrap();
+    let before = fs::read_dir(queue.path("elsewhere")).unwrap().count();
+    assert!(!session.ok("COMPILE", json!({ "path": "a\\b.c", "name": "linked" })));
+    assert!(!session.ok("LOAD", json!({ "name": "script" })));
+    assert_eq!(fs::read_dir(queue.path("elsewhere")).unwrap().count(), before);
     let mut strict =
         Session::new(&queue, &["--choice", "write_overwrite=refuse", "--choice", "write_subfolder=refuse"]);
     assert!(!strict.ok("WRITE_FILE", json!({ "path": "@x.c", "content": "" })));
@@ -129,4 +140,36 @@ fn paths_and_names_lead_nowhere_else() {
     let mut loose = Session::new(&queue, &["--choice", "write_dotdot_inside=accept"]);
     assert!(loose.ok("WRITE_FILE", json!({ "path": "folder/../new.c", "content": "" })));
     assert!(queue.path("root/runtime_genesis/src/new.c").exists());
+}
+
+#[test]
+fn a_driver_makes_a_tool_in_a_run_that_replays() {
+    if !works("cc") && !works("rustc") || !works("python3") {
+        return;
+    }
+    let queue = Queue::new();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["driver.py", "toolhost", "request.json"] {
+        fs::copy(own.join("examples/genesis").join(file), queue.path(file)).unwrap();
+    }
+    for file in ["sample.c", "sample.rs.txt"] {
+        fs::copy(own.join("src/run_queue").join(file), queue.path(file)).unwrap();
+    }
+    let folder = Path::new(REFPEER).parent().unwrap().display().to_string();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let run = |words: &[&str]| {
+        let mut command = Command::new(REFPEER);
+        command.arg("run-log").args(words).arg("./toolhost").current_dir(queue.path("")).env("PATH", &path);
+        command.env("MACHINA_POLICY_CMD", format!("python3 {}", queue.path("driver.py").display()));
+        command.env("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", queue.path(""));
+        command.env("MACHINA_POLICY_TIMEOUT_MS", "60000").env("MACHINA_TOOLHOST_TIMEOUT", "60");
+        command.output().unwrap()
+    };
+    let ran = run(&["runner", "request.json", "log"]);
+    let log = fs::read_to_string(queue.path("log")).unwrap_or_default();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(log.matches("\"event\":\"tool_ok\"").count(), 4, "{log}");
+    assert!(log.contains("writtenbyadriver") && log.contains("\"slot\":0"), "{log}");
+    let replayed = run(&["replayer", "log"]);
+    assert_eq!(replayed.stdout, b"REPLAY_STRICT OK\n", "{replayed:?}");
 }

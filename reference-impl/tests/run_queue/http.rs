@@ -126,6 +126,37 @@ fn a_length_beside_chunks_is_passed_over_by_choice() {
 }
 
 #[test]
+fn a_reply_to_head_has_no_body() {
+    let queue = Queue::new();
+    let adapter = adapter(&queue, &[]);
+    let mut stream = adapter.connect();
+    stream.write_all(b"HEAD /enqueue HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 405 ") && reply.ends_with("\r\n\r\n"), "{reply}");
+    assert!(reply.contains("Content-Length: ") && !reply.contains("Content-Length: 0"), "{reply}");
+}
+
+#[test]
+fn mutants_take_lengths_and_clients_their_own_way() {
+    let queue = Queue::new();
+    let body = job(1);
+    let lengths = |adapter: &Adapter, one: &str, other: &str| {
+        adapter.send(format!("POST /enqueue HTTP/1.1\r\nHost: a\r\n{one}{other}\r\n{body}").as_bytes())
+    };
+    let lenient = adapter(&queue, &["--mutant", "http-first-length"]);
+    let right = format!("Content-Length: {}\r\n", body.len());
+    assert_eq!(lengths(&lenient, &right, "content-length: 1\r\n"), 202);
+    assert_eq!(lengths(&lenient, &right.replace(": ", ": -"), ""), 202);
+    let impatient = adapter(&queue, &["--mutant", "http-impatient"]);
+    assert_eq!(lengths(&impatient, &right, ""), 202);
+    let mut slow = impatient.connect();
+    slow.write_all(b"POST /enqueue HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n").unwrap();
+    assert_eq!(slow.read(&mut [0]).unwrap_or(0), 0);
+    assert_eq!(queue.names("inbox").len(), 3);
+}
+
+#[test]
 fn a_token_is_wanted_where_one_is_named() {
     let queue = Queue::new();
     let adapter = adapter(&queue, &["--token-env", "QUEUE_TOKEN"]);
@@ -167,12 +198,12 @@ fn many_clients_put_a_job_each_beside_some_that_stall() {
 #[test]
 fn the_tool_is_a_toolhost() {
     let queue = Queue::new();
-    let talk = |words: &[&str], input: &str| {
-        let mut command = queue.command(words);
+    let talk_to = |mut command: Command, input: &str| {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
+    let talk = |words: &[&str], input: &str| talk_to(queue.command(words), input);
     let aid = "AID.QUEUE.ENQUEUE.v1";
     let input = r#""input_json":"{\"request_json\":{\"goal_id\":\"g\"}}""#;
     let reply = talk(&["enqueue", "--run", "plugin", aid, "--queue", "q"], &format!("{{{input}}}"));
@@ -182,6 +213,10 @@ fn the_tool_is_a_toolhost() {
     assert_eq!(replies.lines().filter(|line| line.contains("\"ok\":true")).count(), 2);
     let names = queue.names("inbox");
     assert!(names.len() == 3 && names.iter().all(|name| name.ends_with(".json")), "{names:?}");
+    let mutant = ["enqueue", "--run", "plugin", aid, "--queue", "other", "--mutant", "enq-no-state"];
+    assert!(!talk(&mutant, &format!("{{{input}}}")).contains("\"ds_state\""));
+    let full = queue.without_room(&["enqueue", "--run", aid, "--queue", "q"]);
+    assert!(talk_to(full, &format!("{{{input}}}")).contains("\"ok\":false"));
     let refused = talk(&["enqueue", "--run", "plugin", aid, "--queue", "q"], "{\"input_json\":\"{}\"}");
     assert!(refused.contains("\"ok\":false") && queue.names("inbox").len() == 3);
 }

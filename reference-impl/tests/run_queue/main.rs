@@ -60,6 +60,14 @@ impl Queue {
         self.command(words).output().unwrap()
     }
 
+    /// The same where no file may have a byte.
+    fn without_room(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 0 && exec \"$0\" run_queue \"$@\"", REFPEER]).args(words);
+        command.current_dir(self.0.path()).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
     fn once(&self) -> Option<i32> {
         self.run(&["worker", "q", "--once", "--runner", "runner"]).status.code()
     }

@@ -29,6 +29,26 @@ fn jobs_end_in_done_or_in_failed_with_a_reason() {
 }
 
 #[test]
+fn links_that_lead_nowhere_fail_where_links_are_run() {
+    let queue = Queue::new();
+    std::os::unix::fs::symlink("nowhere", queue.path("q/inbox/link.json")).unwrap();
+    queue.put("a.json", &job(1));
+    let words = ["worker", "q", "--once", "--runner", "runner", "--choice", "symlink=run"];
+    assert_eq!(queue.run(&words).status.code(), Some(0));
+    assert_eq!(queue.names("failed"), ["link.json", "link.reason.txt"]);
+    assert_eq!((queue.names("done"), queue.names("processing").len()), (vec!["a.json".to_owned()], 0));
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_ends_no_worker() {
+    let queue = Queue::new();
+    queue.put("m.json", "{");
+    let mut command = queue.without_room(&["worker", "q", "--once", "--runner", "runner"]);
+    assert_eq!(command.status().unwrap().code(), Some(0));
+    assert_eq!(queue.names("failed"), ["m.json"]);
+}
+
+#[test]
 fn a_worker_that_is_killed_is_succeeded() {
     let queue = Queue::new();
     assert!(Command::new("mkfifo").arg(queue.path("gate")).status().unwrap().success());
@@ -163,6 +183,34 @@ fn without_a_runner_jobs_are_runs_of_the_policy_driver() {
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     assert_eq!((queue.names("done").len(), queue.names("out").len()), (2, 2));
     assert_eq!(fs::read_to_string(queue.path("drives")).unwrap(), "x\nx\n");
+}
+
+#[test]
+fn mutants_have_drivers_and_links_their_own_way() {
+    let drives = |mutant: &str| {
+        let queue = Queue::new();
+        queue.script("driver.sh", "#!/bin/sh\ncat >> \"$(dirname \"$0\")/input\"\necho '<NOOP><END>'\n");
+        queue.put("a.json", "{\"goal_id\":\"g\",\"control_mode\":\"POLICY_ONLY\"}");
+        let mut command = queue.command(&["worker", "q", "--once"]);
+        if !mutant.is_empty() {
+            command.args(["--mutant", mutant]);
+        }
+        command.env("MACHINA_POLICY_CMD", format!("sh {}", queue.path("driver.sh").display()));
+        command.env("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", queue.0.path());
+        command.env("MACHINA_POLICY_TIMEOUT_MS", "60000");
+        assert_eq!(command.output().unwrap().status.code(), Some(0));
+        assert_eq!(queue.names("done"), ["a.json"]);
+        fs::read_to_string(queue.path("input")).ok()
+    };
+    assert_eq!(drives("").as_deref(), Some(""));
+    assert!(drives("work-driver-input").unwrap().contains("POLICY_ONLY"));
+    assert_eq!(drives("work-no-driver"), None);
+    let queue = Queue::new();
+    fs::write(queue.path("target"), job(1)).unwrap();
+    std::os::unix::fs::symlink(queue.path("target"), queue.path("q/inbox/link.json")).unwrap();
+    let words = ["worker", "q", "--once", "--runner", "runner", "--mutant", "job-moves-target"];
+    assert_eq!(queue.run(&words).status.code(), Some(0));
+    assert!(!queue.path("target").exists() && queue.names("done") == ["link.json"]);
 }
 
 #[test]

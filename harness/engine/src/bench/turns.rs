@@ -322,7 +322,8 @@ fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, String> {
         }
     }
     let placeholder = format!("{{{{{FOLDER}}}}}");
-    for value in session.env.values_mut().chain(&mut session.folder) {
+    let Session { env, placeholders, folder: started_in, .. } = &mut session;
+    for value in env.values_mut().chain(placeholders.values_mut()).chain(started_in) {
         *value = value.replace(&placeholder, &folder.to_string_lossy());
     }
     Ok(session)

@@ -24,7 +24,8 @@ pub struct Workload {
     /// Variants of the request as they are written, line feed included where the transport needs one. All have the same
     /// length; they are sent in turn, so that a lost reply shows.
     pub requests: Vec<Vec<u8>>,
-    /// Files in the folder that `{{folder}}` stands for in the folder and the environment of the session, by their paths.
+    /// Files in the folder that `{{folder}}` stands for in the folder, the environment and the placeholders of the session,
+    /// by their paths.
     pub files: Vec<(&'static str, &'static str)>,
     /// A process answers one request, at the end of its input; else it answers line by line.
     pub one_shot: bool,

@@ -175,7 +175,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
         let mut kind = kind.split(' ');
         let (kind, placeholders) = (kind.next().unwrap_or_default(), kind.collect::<Vec<_>>());
         let fits = match kind {
-            "string" => value.as_str().is_some_and(|text| !text.is_empty()),
+            "string" | "file" => value.as_str().is_some_and(|text| !text.is_empty()),
             "object" => value.is_object(),
             "integer" => value.is_u64(),
             "empty" => value.as_object().is_some_and(serde_json::Map::is_empty),
@@ -225,6 +225,7 @@ fn check_template(template: &Value, known: &[&str]) -> Result<(), String> {
 fn described(kind: &str) -> &str {
     match kind {
         "string" => "a string that is not empty",
+        "file" => "the path of a file",
         "object" => "a table",
         "integer" => "a whole number",
         "empty" => "an empty table: checks call this method without params",

@@ -13,6 +13,22 @@ pub enum Effect {
         /// Its path there, as a glob; `*` matches no `/`.
         glob: String,
     },
+    /// Something is at each of these paths, or was for a moment while it was waited for.
+    Each {
+        /// The fixture below which it is.
+        folder: String,
+        /// Its paths there, each as [`Effect::Path`] has it.
+        globs: Vec<String>,
+    },
+    /// An actor has been given a file that holds this text, see [`ActorStep::Perform`](crate::plan::ActorStep::Perform).
+    Performs {
+        /// Fixture.
+        actor: String,
+        /// The text.
+        holds: String,
+        /// And has ended by itself then.
+        ended: bool,
+    },
     /// Nothing is in a folder.
     Empty {
         /// The fixture below which it is.

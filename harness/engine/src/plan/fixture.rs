@@ -182,6 +182,9 @@ pub enum ActorStep {
     ReadToEnd,
     /// Answer requests until the input ends, each recorded, as the boundary's program of this name says.
     Converse(String),
+    /// Do what the boundary's program of this name says of what is in the file that its last argument names; that is recorded
+    /// as received, and as nothing where there is no such file. What it says it writes is not recorded.
+    Perform(String),
     /// Write to standard output.
     Stdout(Payload),
     /// Write to standard error.

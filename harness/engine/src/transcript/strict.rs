@@ -12,9 +12,10 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::plan::Plan;
 
 /// Members that are stored only where they say something.
-const OPTIONAL: [&str; 31] = [
+const OPTIONAL: [&str; 32] = [
     "allow_ms",
     "after_ms",
+    "arguments",
     "await_answers",
     "body",
     "by_model",

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use self::link::{Ended, Exchange, Failure, Idle, Link, Then};
+use self::link::{Behind, Ended, Exchange, Failure, Idle, Link, Then};
 use self::reply::{Fault, Reply};
 use self::start::Place;
 pub use self::start::{
@@ -111,18 +111,19 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
-            Framing::Short(_) | Framing::OpenChunks(_) => Then::EndAndReply,
+            Framing::Short(_) | Framing::OpenChunks(_) | Framing::Verbatim => Then::EndAndReply,
             Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
             Framing::Held => Then::Hold,
             Framing::Cut => Then::Close,
         };
-        let (mut bytes, mut behind) = (body.to_vec(), Vec::new());
-        if !how.is_raw() {
+        let (mut bytes, mut behind) = (body.to_vec(), VecDeque::new());
+        if !how.is_verbatim() {
             let (head, body) = self.request(body, how);
             bytes = head;
-            match how.held_back {
-                true => behind = body,
-                false => bytes.extend(body),
+            match how.drawn_out_ms {
+                0 if how.held_back => behind.push_back(Behind::held_back(body)),
+                0 => bytes.extend(body),
+                ms => behind.extend(Behind::pieces(&body, Duration::from_millis(ms))),
             }
         }
         let exchange = Exchange {
@@ -135,6 +136,7 @@ impl HttpConnection {
             pipelined: how.pipelined,
             host: how.host,
             is_head: how.method == "HEAD",
+            is_counted: how.counted,
             then,
             is_last: how.headers.iter().any(|line| line.eq_ignore_ascii_case("Connection: close")),
             queued_at_us: self.now_us(),
@@ -317,7 +319,7 @@ impl HttpConnection {
                 };
                 log.record(at_us, kind);
                 self.body_bytes += body.len();
-                if let Some(line) = line_of(body) {
+                if let Some(line) = line_of(body).or_else(|| exchange.is_counted.then(|| b"\n".to_vec())) {
                     self.frames += 1;
                     log.record(at_us, Kind::Received { bytes: Bytes(line) });
                 }
@@ -335,6 +337,10 @@ impl HttpConnection {
                 };
                 let kind = Kind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
                 log.record(at_us, kind);
+                if !will_retry && exchange.is_counted {
+                    self.frames += 1;
+                    log.record(at_us, Kind::Received { bytes: Bytes(b"\n".to_vec()) });
+                }
                 if will_retry {
                     self.lane(connection).queue.push_front(Exchange { retried: true, ..exchange });
                 }
@@ -464,7 +470,7 @@ impl Connection for HttpConnection {
             None => self.queue_lines(step, &bytes, chunking),
             Some(how) => {
                 let body =
-                    if how.is_raw() { &bytes[..] } else { bytes.strip_suffix(b"\n").unwrap_or(&bytes) };
+                    if how.is_verbatim() { &bytes[..] } else { bytes.strip_suffix(b"\n").unwrap_or(&bytes) };
                 self.queue_body(step, 0, body, chunking, how);
             }
         }

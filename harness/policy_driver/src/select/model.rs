@@ -168,6 +168,7 @@ impl Run {
             | ActorStep::ReadRequest
             | ActorStep::ReadToEnd
             | ActorStep::Converse(_)
+            | ActorStep::Perform(_)
             | ActorStep::Quote(_)
             | ActorStep::Look(_)
             | ActorStep::IgnoreTerm => {}

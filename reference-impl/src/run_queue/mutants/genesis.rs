@@ -1,14 +1,13 @@
 //! Mutants of the tools of Genesis.
 
-use super::{Mutant, decides, disk, is_in};
+use super::{Carried, Mutant, decides, disk, is_in};
 use crate::json::Value;
-use crate::mutant::{Seam, config};
-use crate::run_log::choices::Verdict;
-use crate::run_queue::Careful;
-use crate::run_queue::Config;
+use crate::machine::Action;
+use crate::mutant::{Seam, wrap};
 use crate::run_queue::choices::Choices;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 use crate::run_queue::genesis::{NoWorkshop, Workshop};
+use crate::run_queue::{Careful, Ways};
 
 /// What becomes of a source.
 type Compile = fn(&mut dyn Workshop, &[u8], &[u8]) -> Result<(), String>;
@@ -30,6 +29,63 @@ impl Workshop for Careless {
     fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
         (self.run)(&mut *self.inner, program, arguments, stdin)
     }
+}
+
+/// One that leaves what it compiled before under the name of what it cannot compile.
+struct Stubborn {
+    inner: Box<dyn Workshop>,
+    last: Option<Vec<u8>>,
+}
+
+impl Workshop for Stubborn {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        let compiled = self.inner.compile(source, program);
+        match (&compiled, &self.last) {
+            (Ok(()), _) => self.last = Some(source.to_vec()),
+            (Err(_), Some(last)) => self.inner.compile(last, program)?,
+            (Err(_), None) => {}
+        }
+        compiled
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        self.inner.run(program, arguments, stdin)
+    }
+}
+
+/// Takes whatever lies in the folder of programs.
+#[derive(Debug)]
+struct Trusting;
+
+impl Ways for Trusting {
+    fn is_made(&self, _noted: Option<&str>, is: Option<&str>) -> bool {
+        is.is_some()
+    }
+}
+
+/// A mutant that says something else; `$edit` gets each of its replies, without the line feed.
+macro_rules! says {
+    ($id:literal, $clause:literal, $fault:literal, $edit:expr) => {
+        Mutant::new(
+            $id,
+            &[$clause],
+            $fault,
+            Seam::Machine(|inner| {
+                wrap(inner, |inner, event, now, actions| {
+                    let edit: fn(&str) -> String = $edit;
+                    let from = actions.len();
+                    inner.handle(event, now, actions);
+                    for action in &mut actions[from..] {
+                        if let Action::Stdout(bytes) = action {
+                            let text = String::from_utf8_lossy(bytes);
+                            *bytes =
+                                text.lines().map(|line| edit(line) + "\n").collect::<String>().into_bytes();
+                        }
+                    }
+                })
+            }),
+        )
+    };
 }
 
 const COMPILES: Compile = |bench, source, program| bench.compile(source, program);
@@ -175,15 +231,57 @@ pub(super) const MUTANTS: &[Mutant] = &[
             other => other,
         }
     ),
-    config(
-        "gen-other-overwrite",
-        &["QUE-GEN-06"],
-        "The other choice is made for a file that is there.",
-        |config: &mut Config| {
-            config.choices.write_overwrite = match config.choices.write_overwrite {
-                Verdict::Accept => Verdict::Fail,
-                Verdict::Fail => Verdict::Accept,
-            };
-        },
+    Mutant::new(
+        "gen-takes-anything",
+        &["QUE-GEN-13"],
+        "Whatever lies in the folder of programs is loaded.",
+        Seam::Parts(|_, parts| parts.ways = Box::new(Trusting)),
     ),
+    Mutant::new(
+        "gen-compiles-the-last",
+        &["QUE-GEN-09"],
+        "Where the compiler fails, what it made last is loaded.",
+        Seam::Parts(|_, parts| {
+            let inner = std::mem::replace(&mut parts.bench, Box::new(NoWorkshop));
+            parts.bench = Box::new(Stubborn { inner, last: None });
+            parts.ways = Box::new(Trusting);
+        }),
+    ),
+    works!(
+        "gen-needs-no-compiler",
+        "QUE-GEN-21",
+        "Without a compiler it says that it compiled.",
+        |_, _, _| Ok(()),
+        |bench, program, arguments, stdin| bench.run(program, arguments, stdin)
+    ),
+    Mutant::new(
+        "gen-in-a-shell",
+        &["QUE-GEN-07"],
+        "The compiler is started by a shell, with the name as it is.",
+        Seam::Carrier(Carried::Shell),
+    ),
+    Mutant::new(
+        "gen-own-stdin",
+        &["QUE-GEN-11"],
+        "The compiler has the standard input of the session.",
+        Seam::Carrier(Carried::OwnStdin),
+    ),
+    says!("gen-knows-anybody", "QUE-GEN-02", "A tool that is not known did nothing, and well.", |line| {
+        match line.contains("tool not found") {
+            true => r#"{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true}}"#
+                .to_owned(),
+            false => line.to_owned(),
+        }
+    }),
+    says!("gen-tells-the-state", "QUE-GEN-17", "A tool that fails leaves its error in a slot.", |line| {
+        let slots = r#""slots":{"7":{"type":"text","provenance":"error","content_json":"1","size_bytes":1}}"#;
+        match line.contains("\"TOOL_ERROR\"") {
+            true => line.replacen("\"slots\":{}", slots, 1),
+            false => line.to_owned(),
+        }
+    }),
+    says!("gen-says-more", "QUE-GEN-24", "Behind each reply is a line about it.", |line| format!(
+        "{line}\ndone: {} bytes",
+        line.len()
+    )),
 ];

@@ -1,12 +1,12 @@
 //! Mutants of a worker: what it takes for a job.
 
-use super::{Mutant, Rewrite, decides, disk, is_in, read};
+use super::{Carried, Mutant, Rewrite, decides, disk, is_in, read};
 use crate::json::{Policy, Value};
 use crate::machine::Action;
-use crate::mutant::{Seam, config};
+use crate::mutant::{Seam, carrier, config};
 use crate::run_log::RunRequest;
 use crate::run_queue::choices::Choices;
-use crate::run_queue::disk::{Entry, Kind, Op, Out};
+use crate::run_queue::disk::{Entry, Fault, Kind, Op, Out};
 use crate::run_queue::ways;
 use crate::run_queue::{Careful, Config, Treat};
 
@@ -39,6 +39,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
     config("job-large", &["QUE-JOB-18"], "A job may have 64 MiB.", |config: &mut Config| {
         config.limits.stdin_bytes_max = 64 << 20;
     }),
+    disk(
+        "job-holds-large",
+        &["QUE-JOB-19"],
+        "A job is read whole before its size is looked at.",
+        |disk, op| match op {
+            Op::Read { place, bytes_max, follows } => {
+                let bytes = disk.read(place, usize::MAX >> 1, follows)?;
+                if bytes.len() > bytes_max { Err(Fault::TooLarge) } else { Ok(Out::Bytes(bytes)) }
+            }
+            op => disk.act(op),
+        },
+    ),
+    carrier(
+        "job-moves-target",
+        &["QUE-JOB-11"],
+        "What a link leads to is taken in its place.",
+        Carried::MovesTargets,
+    ),
     config("job-shallow", &["QUE-JOB-21"], "A job is nested up to 16 levels.", |config: &mut Config| {
         config.limits.nesting_max = 16;
     }),

@@ -88,6 +88,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "What a program writes is never read.",
         Carried::UnreadOutput,
     ),
+    carrier(
+        "work-driver-input",
+        &["QUE-WORK-22"],
+        "A policy driver has the job as its standard input.",
+        Carried::DriverInput,
+    ),
+    carrier(
+        "work-no-driver",
+        &["QUE-WORK-24"],
+        "Without a runner a job is done and nothing is run.",
+        Carried::NoDriver,
+    ),
     runs_in!("work-in-inbox", "QUE-WORK-01", "A job lies in the inbox while it runs.", "inbox"),
     runs_in!("work-in-done", "QUE-WORK-02", "A job is moved to done before its program starts.", "done"),
     runs_in!("work-in-tmp", "QUE-WORK-03", "A job lies beside the four folders while it runs.", "tmp"),
@@ -137,13 +149,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
             disk.act(Op::Move(from, format!("done/{digest:016x}.json").into_bytes()))
         }
         op => disk.act(op),
-    }),
-    disk("work-loses-on-full-disk", &["QUE-WORK-08"], "What cannot be moved is removed.", |disk, op| {
-        let out = disk.act(op.clone());
-        match (op, &out) {
-            (Op::Move(from, _), Err(Fault::Other(_))) => disk.act(Op::Remove(from)),
-            _ => out,
-        }
     }),
     disk(
         "work-marks-done",
@@ -243,9 +248,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
             config.poll_ms = 60_000;
         },
     ),
-    config("work-spins", &["QUE-WORK-16"], "An idle worker looks all the time.", |config: &mut Config| {
-        config.poll_ms = 0;
-    }),
     config("work-ends-idle", &["QUE-WORK-17"], "An empty inbox ends the worker.", |config: &mut Config| {
         config.once = true;
     }),

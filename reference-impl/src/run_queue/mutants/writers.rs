@@ -2,8 +2,9 @@
 
 use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
 use crate::json::{Policy, Value, write_str, write_value};
+use crate::machine::Action;
 use crate::mutant::http::HttpFault;
-use crate::mutant::{Seam, carrier, config};
+use crate::mutant::{Seam, carrier, config, machine, wrap};
 use crate::run_log::RunRequest;
 use crate::run_log::choices::Verdict;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
@@ -125,6 +126,18 @@ pub(super) const ENQUEUE: &[Mutant] = &[
         op => disk.act(op),
     }),
     disk("enq-one-name", &["QUE-ENQ-11"], "All jobs have one name.", ONE_NAME),
+    machine("enq-no-state", &["QUE-ENQ-10"], "A reply has no ds_state.", |inner| {
+        wrap(inner, |inner, event, now, actions| {
+            inner.handle(event, now, actions);
+            for action in actions {
+                if let Action::Stdout(bytes) = action
+                    && let Some(at) = memchr::memmem::find(bytes, b"\"ds_state\":")
+                {
+                    bytes.splice(at + 1..at + 3, *b"no");
+                }
+            }
+        })
+    }),
 ];
 
 const OTHER_NAME: Rule = |disk, op| match op {
@@ -277,6 +290,24 @@ pub(super) const HTTP: &[Mutant] = &[
         &["QUE-HTTP-13"],
         "A body that ends early is taken for a whole one.",
         HttpFault::ServesCut,
+    ),
+    fault(
+        "http-first-length",
+        &["QUE-HTTP-14"],
+        "Of several lengths the first one counts, and no sign is looked at.",
+        HttpFault::FirstLength,
+    ),
+    fault(
+        "http-impatient",
+        &["QUE-HTTP-27"],
+        "A client that is silent for a quarter of a second is dropped.",
+        HttpFault::Impatient,
+    ),
+    fault(
+        "http-holds-bodies",
+        &["QUE-HTTP-38"],
+        "A body that is too large is held before it is refused.",
+        HttpFault::HoldsBodies,
     ),
     fault(
         "http-refuses-expect",

@@ -129,6 +129,89 @@ fn attempts_are_counted_and_waited_for() {
 }
 
 #[test]
+fn neither_sigterm_nor_a_death_loses_the_count_of_failed_starts() {
+    for (choice, dies) in [("finish", false), ("return", false), ("finish", true)] {
+        let world = World::default();
+        world.put("inbox/a.json", "{\"goal_id\":\"g\",\"exit\":1}");
+        let mut config = Config { attempts: 3, ..once() };
+        config.choices.set("sigterm", choice).unwrap();
+        let mut first = AtWork::new(&world, 1, config.clone());
+        first.end_program();
+        first.step();
+        assert_eq!((first.starts.len(), first.running.is_some()), (2, true));
+        if dies {
+            world.bury(1);
+        } else {
+            first.tell(Event::Terminate);
+            first.end_program();
+            assert_eq!(first.exit, Some(0), "{choice}");
+            world.bury(1);
+        }
+        assert_eq!((world.names("inbox").len(), world.names("processing").len()), (0, 1));
+        let mut second = AtWork::new(&world, 2, config);
+        second.drain();
+        // What a death or SIGTERM ended is no failure.
+        let left = if choice == "finish" && !dies { 1 } else { 2 };
+        assert_eq!((second.starts.len(), second.exit), (left, Some(0)), "{choice} {dies}");
+        assert_eq!(world.names("failed"), ["a.json", "a.reason.txt"]);
+        assert!(world.names("processing").is_empty());
+    }
+}
+
+/// What a worker asks for, told these events one after the other at these times.
+fn asked(world: &World, config: Config, events: &[(Millis, Event<'_>)]) -> Vec<Action> {
+    let mut worker = Worker::new(config, world.parts(1));
+    let mut actions = Vec::new();
+    worker.begin(0, &mut actions);
+    events.iter().for_each(|(at, event)| worker.handle(event.clone(), *at, &mut actions));
+    actions
+}
+
+#[test]
+fn sigterm_that_comes_while_a_job_is_read_lets_it_not_begin() {
+    let world = World::default();
+    world.put("inbox/a.json", &job(1));
+    let actions = asked(&world, Config::default(), &[(0, Event::Wake), (0, Event::Terminate)]);
+    assert!(!actions.iter().any(|action| matches!(action, Action::Job(_))));
+    assert_eq!((actions.last(), world.names("inbox")), (Some(&Action::Exit(0)), vec!["a.json".to_owned()]));
+}
+
+#[test]
+fn what_cannot_be_taken_is_told_once() {
+    let world = World::default();
+    world.put("inbox/a.json", &job(1));
+    world.files().full = Some("processing/");
+    let events = [(0, Event::Wake), (250, Event::Wake), (500, Event::Wake)];
+    let actions = asked(&world, Config::default(), &events);
+    let says = |action: &&Action| matches!(action, Action::Stderr(text) if text.ends_with(b"a.json cannot be taken: no space left\n"));
+    assert_eq!(actions.iter().filter(says).count(), 1, "{actions:?}");
+    assert_eq!(world.names("inbox"), ["a.json"]);
+}
+
+#[test]
+fn a_worker_that_is_to_end_looks_again_at_what_is_held() {
+    for dies in [true, false] {
+        let world = World::default();
+        world.put("inbox/a.json", &job(1));
+        let first = AtWork::new(&world, 1, Config::default());
+        assert!(first.running.is_some());
+        let mut second = AtWork::new(&world, 2, once());
+        assert_eq!((second.step(), second.exit), (false, None));
+        if dies {
+            world.bury(1);
+        }
+        let mut waits = 0;
+        while second.exit.is_none() && waits < 100 {
+            second.wait();
+            second.drain();
+            waits += 1;
+        }
+        assert_eq!((second.exit, second.starts.len()), (Some(0), usize::from(dies)));
+        assert!(waits < 20 && second.now < 1_000, "{waits}");
+    }
+}
+
+#[test]
 fn an_idle_worker_looks_again_and_makes_up_for_what_is_taken_away() {
     let world = World::default();
     let mut worker = AtWork::new(&world, 1, Config::default());

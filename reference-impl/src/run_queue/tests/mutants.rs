@@ -122,6 +122,10 @@ fn each_mutant_of_the_worker_shows() {
     assert_eq!(right, seen(&AtWork::new));
     let mut silent = BTreeSet::new();
     for mutant in mutants::of("worker").filter(|mutant| mutant.carrier_fault().is_none()) {
+        // What is held shows in memory alone.
+        if mutant.id == "job-holds-large" {
+            continue;
+        }
         let mutated = seen(&|world, who, config| {
             let config = Config { seed: who as u64, ..config };
             AtWork::with(world, who, mutants::worker(mutant, config, world.parts(who)))
@@ -252,7 +256,7 @@ fn seen_of_genesis(mutant: Option<&Mutant>) -> Vec<String> {
         mutants::change(mutant, &mut config, &mut parts);
     }
     let mut tools = ToolTable::default();
-    genesis::add(&mut tools, &config, parts);
+    genesis::add(&mut tools, &config, parts, None);
     let write = |path: &str, text: &str| {
         (genesis::WRITE_AID, format!("{{\"path\":\"{path}\",\"content\":\"{text}\"}}"))
     };
@@ -297,7 +301,7 @@ type Seen = fn(Option<&Mutant>) -> Vec<String>;
 #[test]
 fn each_mutant_of_those_who_write_shows() {
     // These show at the server around the adapter.
-    let around = ["http-large", "http-takes-both-lengths"];
+    let around = ["http-large", "http-takes-both-lengths", "enq-no-state"];
     let roles: [(&str, Seen); 3] =
         [("http", seen_of_adapter), ("enqueue", seen_of_tool), ("genesis", seen_of_genesis)];
     let mut silent = Vec::new();

@@ -120,6 +120,27 @@ fn the_adapter_answers_by_status() {
     assert_eq!((adapter.answer(&post(&job(3))).0, world.names("inbox").len()), (202, 5));
 }
 
+/// A disk that cannot tell whether names are on it.
+struct Unsure(Box<dyn Disk>);
+
+impl Disk for Unsure {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        match op {
+            Op::Sync(_) => Err(Fault::Other("an error".to_owned())),
+            op => self.0.act(op),
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_in_the_inbox_is_not_refused() {
+    let world = World::default();
+    let mut parts = world.parts(1);
+    parts.disk = Box::new(Unsure(parts.disk));
+    assert_eq!(Adapter::new(Config::default(), parts).answer(&post(&job(1))).0, 202);
+    assert_eq!(world.names("inbox").len(), 1);
+}
+
 #[test]
 fn the_adapter_wants_its_token_whole() {
     for health in ["200", "401"] {

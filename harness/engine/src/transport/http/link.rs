@@ -1,5 +1,6 @@
 //! One TCP connection to a peer: writes requests cut as their chunking says, reads replies.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,6 +22,8 @@ const READS_IN_A_ROW: u32 = 16;
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// How long a body is held back.
 const HELD_BACK: Duration = Duration::from_secs(1);
+/// Pieces of a body that is drawn out.
+const PIECES: u32 = 4;
 
 /// Something to be carried: a request with its place in the plan, or bytes that nobody answers for.
 #[derive(Debug, Clone)]
@@ -29,8 +32,8 @@ pub(super) struct Exchange {
     pub(super) of_step: usize,
     pub(super) connection: u32,
     pub(super) bytes: Vec<u8>,
-    /// Follows once the server says that it may, or after a while.
-    pub(super) behind: Vec<u8>,
+    /// What follows, in order.
+    pub(super) behind: VecDeque<Behind>,
     pub(super) chunking: Chunking,
     /// It may be written before the one in front of it is answered.
     pub(super) pipelined: bool,
@@ -40,11 +43,39 @@ pub(super) struct Exchange {
     pub(super) is_head: bool,
     /// Whether a reply is awaited; else: what becomes of the connection.
     pub(super) then: Then,
+    /// A line is received whatever becomes of it.
+    pub(super) is_counted: bool,
     /// It says that its connection ends behind the reply.
     pub(super) is_last: bool,
     pub(super) queued_at_us: u64,
     /// It was sent before, on a connection that was closed without a byte of reply.
     pub(super) retried: bool,
+}
+
+/// A part of an exchange that follows later.
+#[derive(Debug, Clone)]
+pub(super) struct Behind {
+    after: Duration,
+    /// It need not wait once the server says 100.
+    may_be_called: bool,
+    bytes: Vec<u8>,
+}
+
+impl Behind {
+    /// A body that is held back.
+    pub(super) fn held_back(bytes: Vec<u8>) -> Self {
+        Self { after: HELD_BACK, may_be_called: true, bytes }
+    }
+
+    /// A body in pieces, the last of which comes after this time.
+    pub(super) fn pieces(bytes: &[u8], time: Duration) -> Vec<Self> {
+        let piece = |(at, bytes): (u32, &[u8])| Self {
+            after: time * at / PIECES,
+            may_be_called: false,
+            bytes: bytes.to_vec(),
+        };
+        (1..).zip(bytes.chunks(bytes.len().div_ceil(PIECES as usize).max(1))).map(piece).collect()
+    }
 }
 
 /// What follows the last byte of an exchange.
@@ -319,13 +350,13 @@ impl Link {
         let Some(exchange) = self.exchange.as_mut().filter(|_| !self.wholly_sent && !self.is_over) else {
             return false;
         };
-        if !exchange.behind.is_empty() {
-            let may_follow = self.reader.says_continue() || self.begun.elapsed() >= HELD_BACK;
-            if may_follow {
-                let behind = std::mem::take(&mut exchange.behind);
+        if let Some(next) = exchange.behind.front() {
+            let is_called = next.may_be_called && self.reader.says_continue();
+            let may_follow = is_called || self.begun.elapsed() >= next.after;
+            if may_follow && let Some(next) = exchange.behind.pop_front() {
                 // Should it be sent again, then at once.
-                exchange.bytes.extend_from_slice(&behind);
-                self.outbox.push(behind, exchange.chunking);
+                exchange.bytes.extend_from_slice(&next.bytes);
+                self.outbox.push(next.bytes, exchange.chunking);
             }
             return may_follow;
         }

@@ -1,0 +1,176 @@
+//! Figures of the run_queue boundary.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use peerproof_benches::pair::{Pair, turns};
+use peerproof_benches::pipe::Pipe;
+use peerproof_benches::spread::Spread;
+use peerproof_benches::{pick, played};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Jobs of one turn.
+const TURN: u32 = 20;
+/// Jobs of one run of a worker.
+const RUN: u32 = 200;
+/// Jobs that wait.
+const WAITING: u32 = 100_000;
+
+const AID: &str = "AID.QUEUE.ENQUEUE.v1";
+const JOB: &[u8] = b"{\"goal_id\":\"g\",\"inputs\":{\"number\":12345}}";
+
+fn failed(error: io::Error) -> String {
+    error.to_string()
+}
+
+fn own(words: &[&str], queue: &Path, more: &[&str]) -> io::Result<Vec<OsString>> {
+    let mut argv = played(words)?;
+    argv.push(queue.into());
+    argv.extend(more.iter().map(OsString::from));
+    Ok(argv)
+}
+
+/// What the tool that enqueues takes for a job over the least that makes one durable, where that costs something and where
+/// it costs nothing, and what that is.
+pub fn enqueue() -> Result<(), String> {
+    for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
+        let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let argv = own(&["peer", "run_queue", "enqueue", "--serve", "--queue"], queue.path(), &[]);
+        let mut peer = argv.and_then(|argv| Pipe::start(&argv)).map_err(failed)?;
+        let job = String::from_utf8_lossy(JOB).replace('"', "\\\"");
+        let line = format!("{{\"aid\":\"{AID}\",\"input_json\":\"{{\\\"request_json\\\":{job}}}\"}}\n");
+        let bare = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let mut number = 0;
+        let (mut synced, mut lazy) = (Pair::default(), Spread::default());
+        for round in 0..200 {
+            let mut put = |syncs| put(bare.path(), &mut number, syncs);
+            synced.add(turns(round, || peer.exchange(line.as_bytes(), TURN), || put(true))?);
+            lazy.add(1.0 / put(false).map_err(failed)?.as_secs_f64());
+        }
+        println!(
+            "enqueue: a job put in {place}, over a bare write, fsync, rename and fsync of the folder: {}; undisturbed {:.3} \
+             ({:.0} over {:.0} us); bare without fsync: jobs/s {lazy}",
+            synced.ratio,
+            synced.best(),
+            synced.first.quantile(0.02),
+            synced.second.quantile(0.02)
+        );
+    }
+    Ok(())
+}
+
+/// Puts jobs; the time for one.
+fn put(folder: &Path, number: &mut u64, syncs: bool) -> io::Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..TURN {
+        *number += 1;
+        let written = folder.join(format!("{number}.tmp"));
+        let mut file = File::create_new(&written)?;
+        file.write_all(JOB)?;
+        if syncs {
+            file.sync_all()?;
+        }
+        fs::rename(&written, folder.join(format!("{number}.json")))?;
+        if syncs {
+            File::open(folder)?.sync_all()?;
+        }
+    }
+    Ok(start.elapsed() / TURN)
+}
+
+/// A queue with so many jobs.
+fn waiting(jobs: u32) -> io::Result<tempfile::TempDir> {
+    let queue = tempfile::tempdir()?;
+    fs::create_dir(queue.path().join("inbox"))?;
+    for number in 0..jobs {
+        fs::write(queue.path().join(format!("inbox/{number}.json")), JOB)?;
+    }
+    Ok(queue)
+}
+
+/// What the worker takes for a job over a bare start and wait of its program.
+pub fn jobs() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let runner = pick::noop(folder.path()).map_err(failed)?;
+    let runner = runner.to_str().ok_or("the folder for temporary files has no name in UTF-8")?;
+    let mut pair = Pair::default();
+    for round in 0..30 {
+        let queue = waiting(RUN).map_err(failed)?;
+        let worker = || {
+            let argv = own(&["peer", "run_queue", "worker"], queue.path(), &["--once", "--runner", runner])?;
+            time(|| run(&argv))
+        };
+        let bare = || time(|| (0..RUN).try_for_each(|_| run(&[runner.into(), "job".into()])));
+        pair.add(turns(round, worker, bare)?);
+        let done = fs::read_dir(queue.path().join("done")).map_err(failed)?.count();
+        if done != RUN as usize {
+            return Err(format!("{done} of {RUN} jobs are done"));
+        }
+    }
+    println!(
+        "jobs: {RUN} jobs of a worker over as many bare starts and waits, a static no-op: {}; undisturbed {:.3}; jobs/s {:.0}",
+        pair.ratio,
+        pair.best(),
+        f64::from(RUN) * 1e6 / pair.first.quantile(0.5)
+    );
+    Ok(())
+}
+
+fn time(mut what: impl FnMut() -> io::Result<()>) -> io::Result<Duration> {
+    let start = Instant::now();
+    what().map(|()| start.elapsed())
+}
+
+fn command(argv: &[OsString]) -> io::Result<Command> {
+    let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command)
+}
+
+fn run(argv: &[OsString]) -> io::Result<()> {
+    let status = command(argv)?.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("it ended with {status}"))) }
+}
+
+/// How long a worker takes from its start to that of its first program, by how many jobs wait.
+pub fn start() -> Result<(), String> {
+    for jobs in [1, WAITING] {
+        let queue = waiting(jobs).map_err(failed)?;
+        let (gate, runner) = (queue.path().join("gate"), queue.path().join("runner"));
+        let (mode, fifo) = (rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, rustix::fs::FileType::Fifo);
+        rustix::fs::mknodat(rustix::fs::CWD, &gate, fifo, mode, 0).map_err(|error| error.to_string())?;
+        fs::write(&runner, format!("#!/bin/sh\necho > '{}'\nexec sleep 60\n", gate.display()))
+            .map_err(failed)?;
+        fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+        let mut spread = Spread::default();
+        for _ in 0..10 {
+            spread.add(first_start(queue.path(), &runner, &gate).map_err(failed)?.as_secs_f64() * 1e3);
+        }
+        println!(
+            "start: ms from the start of a worker to that of its first program, {jobs} waiting: {spread}"
+        );
+    }
+    Ok(())
+}
+
+fn first_start(queue: &Path, runner: &Path, gate: &Path) -> io::Result<Duration> {
+    let mut argv = own(&["peer", "run_queue", "worker"], queue, &["--choice", "sigterm=return", "--runner"])?;
+    argv.push(runner.into());
+    let start = Instant::now();
+    let mut worker = command(&argv)?.spawn()?;
+    // It is opened when the first program does so.
+    let read = File::open(gate).and_then(|mut gate| gate.read_exact(&mut [0]));
+    let time = start.elapsed();
+    // The job goes back to where it was, and its program ends.
+    if let Some(pid) = i32::try_from(worker.id()).ok().and_then(Pid::from_raw) {
+        kill_process(pid, Signal::TERM)?;
+    }
+    let ended = worker.wait();
+    read.and(ended).map(|_| time)
+}

@@ -1,0 +1,137 @@
+//! The reference worker, HTTP adapter, enqueuing tool and Genesis toolhost as peers under test.
+
+use std::process::{Command, Stdio};
+
+use peerproof_reference::io;
+use peerproof_reference::io::run_queue as shell;
+use peerproof_reference::run_queue::genesis::{SAMPLE_AID, SAMPLE_C, SAMPLE_RUST};
+use peerproof_reference::run_queue::mutants;
+use serde_json::json;
+
+use super::arguments::{refuse, split_mutant};
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::machine::Machine;
+use peerproof_engine::played::{Mutant, Played, Reference};
+use peerproof_run_queue::config::{POLL_MS, RECOVER_MS};
+use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
+
+pub mod properties;
+
+struct RunQueue;
+
+/// The word for what a worker's selector starts drivers with.
+const SHIM: &str = "exec";
+
+/// The words by which this program is that.
+const OWN_SHIM: [&str; 3] = ["peer", "run_queue", SHIM];
+
+/// The words by which it is a peer of this boundary.
+const OWN: [&str; 2] = ["peer", "run_queue"];
+
+/// The roles, each by the word that the reference has for it.
+const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
+
+/// Mutants that show in a worker without a runner only.
+const DRIVEN: [&str; 2] = ["work-driver-input", "work-no-driver"];
+
+/// The reference peers.
+pub fn played() -> &'static dyn Played {
+    &RunQueue
+}
+
+impl Played for RunQueue {
+    fn boundary(&self) -> &'static dyn Boundary {
+        peerproof_run_queue::boundary()
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+        let commands = vec![
+            (WORKER, own(&["worker", "{queue}", "--runner", "{runner}"])),
+            (ONCE, own(&["worker", "{queue}", "--once", "--runner", "{runner}"])),
+            (ENQUEUE, own(&["enqueue", "--queue", "{queue}", "--run", "{aid}"])),
+            (HTTP, own(&["http", "--queue", "{queue}", "--port", "{port}", "--host", "{host}"])),
+            (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
+        ];
+        // Without a runner the policy driver that a variable names selects for each job.
+        let driven =
+            vec![(WORKER, own(&["worker", "{queue}"])), (ONCE, own(&["worker", "{queue}", "--once"]))];
+        [commands, driven].map(|commands| Reference { side: Side::Provider, commands, harmless: &[] }).into()
+    }
+
+    fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
+        DRIVEN.contains(&mutant.id) == (reference.commands.len() == 2)
+    }
+
+    fn facts_of(&self, reference: &Reference) -> Facts {
+        let mut facts = self.boundary().usual_facts(reference.side);
+        facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
+        facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
+        facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
+        let has = |compiler: &str| {
+            let mut command = Command::new(compiler);
+            let command = command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null());
+            command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+        };
+        let (source, text) = if has("cc") { ("sample.c", SAMPLE_C) } else { ("sample.rs", SAMPLE_RUST) };
+        let genesis = json!({ "source": source, "aid": SAMPLE_AID, "text": text });
+        facts.features.insert("genesis".to_owned(), genesis);
+        if has("cc") || has("rustc") {
+            facts.features.insert("compiler".to_owned(), true.into());
+        }
+        let env = json!({ "env": { "MACHINA_GENESIS_NO_COMPILER": "1" } });
+        facts.features.insert("no_compiler".to_owned(), env);
+        facts
+    }
+
+    fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
+        let Some((word, rest)) = args.split_first() else { return refuse("say which peer") };
+        if word == SHIM {
+            return io::policy_exec::run_policy_exec(rest);
+        }
+        // Where a mutant is one of another role, this one is played as it should be.
+        match split_mutant(args, |id| {
+            ROLES.iter().any(|role| mutants::find(role, id).is_some()).then_some(id.to_owned())
+        }) {
+            Ok((mutant, mut args)) => {
+                if let Some(id) = mutant.filter(|id| mutants::find(word, id).is_some()) {
+                    args.extend(["--mutant".to_owned(), id]);
+                }
+                shell::run_run_queue(&args, env, &OWN_SHIM, &OWN)
+            }
+            Err(error) => refuse(&error),
+        }
+    }
+
+    fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {
+        // They live among files.
+        None
+    }
+
+    fn reference_takes(&self, _side: Side, extra: &[String]) -> bool {
+        shell::takes(extra)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        let mut seen = Vec::new();
+        let mut all: Vec<Mutant> = Vec::new();
+        for it in ROLES.into_iter().flat_map(mutants::of) {
+            if seen.contains(&it.id) {
+                continue;
+            }
+            seen.push(it.id);
+            all.push(Mutant {
+                id: it.id,
+                clauses: it.clauses,
+                side: Side::Provider,
+                fault: it.fault,
+                needs_process: true,
+                unclaimed: None,
+            });
+        }
+        all
+    }
+}

@@ -1,0 +1,78 @@
+//! What a benchmark sends to the tool that enqueues: a process for each job, which is in the inbox when it answers. What a
+//! worker does, and what of an enqueuing is the disk's, the figures of `benches/` measure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::plan::Session;
+
+use super::ENQUEUE;
+
+/// Jobs: name and bytes of what is in them.
+const SIZES: [(&str, usize); 2] = [("100B", 100), ("1MB", 1_000_000)];
+
+/// The workloads for a tool of which this is known.
+///
+/// # Errors
+/// There is none.
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+    if !facts.commands.contains(ENQUEUE) {
+        return Err("the tool that enqueues is measured alone: configure `enqueue`".to_owned());
+    }
+    let aid = facts.roles.get("enqueue").and_then(|role| role.get("aid")?.as_str());
+    Ok(SIZES.map(|(name, bytes)| workload(name, bytes, aid.unwrap_or("AID.QUEUE.ENQUEUE.v1"))).into())
+}
+
+fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
+    let job =
+        format!("{{\"request_json\":{{\"goal_id\":\"g\",\"inputs\":{{\"d\":\"{}\"}}}}}}", "x".repeat(bytes));
+    let request = Json::object([("aid", Json::from(aid)), ("input_json", job.into())]);
+    let judge: Judge = Arc::new(|_, reply| {
+        let reply = json::decode(json::trim(reply), &DecodeLimits::default())
+            .map_err(|error| format!("the reply is no JSON ({error})"))?;
+        match reply.value.get("ok") {
+            Some(Json::Bool(true)) => Ok(()),
+            _ => Err("the job is refused".to_owned()),
+        }
+    });
+    let placeholders = [("queue", "{{folder}}"), ("aid", aid)];
+    let placeholders = placeholders.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Workload {
+        name: format!("enqueue/{name}"),
+        meaning: format!("one process a job of {bytes} bytes"),
+        session: Session {
+            command: ENQUEUE.to_owned(),
+            placeholders: BTreeMap::from(placeholders),
+            ..Session::default()
+        },
+        requests: vec![request.to_text().into_bytes()],
+        // The folders of a queue are made by its worker.
+        files: ["inbox/.a", "processing/.a", "done/.a", "failed/.a"].map(|path| (path, "")).into(),
+        one_shot: true,
+        echoes: false,
+        shapes: vec![Shape::Window(1)],
+        judge,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boundary;
+    use peerproof_engine::clause::Side;
+
+    #[test]
+    fn a_job_that_is_refused_is_no_job() {
+        let mut facts = boundary().usual_facts(Side::Provider);
+        let workloads = workloads(&facts).unwrap();
+        assert!((workloads[0].judge)(0, b"{\"ok\":true}\n").is_ok());
+        for reply in [&b"{\"ok\":false}"[..], b"", b"ok"] {
+            assert!((workloads[0].judge)(0, reply).is_err());
+        }
+        facts.commands.remove(ENQUEUE);
+        assert!(super::workloads(&facts).is_err());
+    }
+}

@@ -1,0 +1,502 @@
+//! The tool that enqueues, in a toolhost in run mode: each call is a process of its own.
+
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::face::{
+    Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, What,
+};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{self, Heard, Trace};
+use peerproof_engine::payload::{Payload, Vars, shorten};
+use peerproof_engine::plan::{Act, Chunking, Fixture, Placing, Plan, Session, Step};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
+
+use super::ENQUEUE;
+use crate::inbox::{self, Clauses, Job, Outcome, QUEUE};
+
+/// Aid of the tool where no other is configured.
+const AID: &str = "AID.QUEUE.ENQUEUE.v1";
+
+/// A toolhost that says of everything that it is in the inbox.
+pub const BY_ROTE: (&str, &str) = (
+    "says queued and puts nothing",
+    "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
+);
+
+/// A folder that is no queue.
+const OUTSIDE: &str = "outside";
+
+/// Most characters of an answer that is quoted.
+const QUOTED_CHARS: usize = 200;
+
+const SUCCESS: &str = "QUE-ENQ-03";
+const OBJECT: &str = "QUE-ENQ-01";
+const TEXT: &str = "QUE-ENQ-02";
+const NO_REQUEST: &str = "QUE-ENQ-06";
+const NO_OBJECT: &str = "QUE-ENQ-07";
+const NO_JOB: &str = "QUE-ENQ-08";
+const OTHERS: &str = "QUE-ENQ-09";
+const STATE: &str = "QUE-ENQ-10";
+const BAR: &str = "QUE-JOB-24";
+
+const CLAUSES: Clauses = Clauses {
+    named: OTHERS,
+    equal: SUCCESS,
+    whole: "QUE-ENQ-04",
+    own: OTHERS,
+    kept: OTHERS,
+    told: None,
+    queued: "QUE-ENQ-05",
+};
+
+/// The tool.
+struct Tool;
+
+/// What it answers.
+#[derive(Debug)]
+enum Message {
+    /// `ok` true, with the output, and whether the state has its form.
+    Done(Option<String>, bool),
+    /// `ok` false.
+    Refused(String),
+}
+
+/// What it may answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Done,
+    Refused,
+}
+
+/// What a call asks for.
+#[derive(Debug, Clone, Default)]
+struct Call {
+    /// The clause that is broken by anything else.
+    clause: &'static str,
+    may_put: bool,
+    may_refuse: bool,
+    job: Option<Json>,
+}
+
+impl Call {
+    /// Reads the input of a process.
+    fn of(bytes: &[u8]) -> Self {
+        let value = |text: &[u8]| json::decode(text, &DecodeLimits::default()).ok().map(|it| it.value);
+        let is_plain = |text: &[u8]| matches!(Job::read(text), Job::Unclear);
+        let refused = |clause| Self { clause, may_refuse: true, ..Self::default() };
+        let either = |job: Job| Self { clause: SUCCESS, may_put: true, may_refuse: true, job: job.value() };
+        let outer = value(bytes);
+        let text = outer.as_ref().and_then(|outer| outer.get("input_json")?.as_str());
+        let Some((text, input)) = text.and_then(|text| Some((text, value(text.as_bytes())?))) else {
+            // A toolhost has its own boundary.
+            return either(Job::Unclear);
+        };
+        if input.as_object().is_none() {
+            return either(Job::Unclear);
+        }
+        // What is doubled or too deep for some is so in all of it.
+        if is_plain(text.as_bytes())
+            && !matches!(input.get("request_json"), None | Some(Json::Object(_) | Json::String(_)))
+        {
+            return either(Job::Unclear);
+        }
+        let (clause, job) = match input.get("request_json") {
+            Some(request @ Json::Object(_)) => (OBJECT, Job::read(request.to_text().as_bytes())),
+            Some(Json::String(text)) => match value(text.as_bytes()) {
+                Some(request) if request.as_object().is_some() => (TEXT, Job::read(text.as_bytes())),
+                _ if text.starts_with('\u{feff}') => return either(Job::Unclear),
+                _ => return refused(NO_OBJECT),
+            },
+            _ => return refused(NO_REQUEST),
+        };
+        let has_others = input.as_object().is_some_and(|members| members.len() > 1);
+        match job {
+            Job::Malformed => refused(NO_JOB),
+            Job::Barred(_) => Self { clause: BAR, ..either(job) },
+            Job::Unclear => either(job),
+            // They are ignored or honoured, which may be refused.
+            Job::Right(_) if has_others => Self { clause: OTHERS, ..either(job) },
+            Job::Right(_) => Self { clause, may_put: true, may_refuse: false, job: job.value() },
+        }
+    }
+}
+
+impl Face for Tool {
+    type Message = Message;
+    type Way = Way;
+    type Extra = Call;
+    type State = ();
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == ENQUEUE).then_some(Framing::Whole)
+    }
+
+    fn manners(&self) -> &Manners {
+        const { &Manners::all(SUCCESS) }
+    }
+
+    fn begin(&self, _: &Transcript) {}
+
+    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
+        let What::Said(line) = stimulus.what else { return None };
+        let call = Call::of(&line.bytes);
+        let mut allowed = Vec::new();
+        allowed.extend(call.may_put.then(|| Allowed::answer(Way::Done).shows("accept")));
+        allowed.extend(call.may_refuse.then(|| Allowed::answer(Way::Refused).shows("refuse")));
+        let choice = (call.clause == BAR).then_some("goal_id_with_bar");
+        let (clause, effects) = (call.clause, Vec::new());
+        Some(Due::one(Expected { clause, subject: Subject::Turn, allowed, choice, effects, extra: call }))
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
+        let text = String::from_utf8_lossy(frame.bytes);
+        if text.trim().is_empty() {
+            return Reading::Blank;
+        }
+        let decoded = json::decode(json::trim(frame.bytes), &DecodeLimits::default()).ok();
+        let reply = decoded.map(|decoded| decoded.value);
+        let ok = reply.as_ref().and_then(|reply| reply.get("ok")?.as_bool());
+        match (reply, ok, frame.exit) {
+            (Some(reply), Some(true), Some(Exit::Code(0)) | None) => {
+                let output = reply.get("output_json").and_then(Json::as_str).map(str::to_owned);
+                let is_map = |value: &Json| value.as_object().is_some();
+                let state = reply.get("ds_state").filter(|state| is_map(state));
+                let is_full = state.is_some_and(|state| state.get("slots").is_none_or(is_map));
+                Reading::Message(Message::Done(output, is_full))
+            }
+            (Some(reply), Some(false), _) => Reading::Message(Message::Refused(reply.to_text())),
+            (.., exit) => {
+                let exit = exit.map(|exit| format!("{exit}, ")).unwrap_or_default();
+                let got = format!("{exit}{}", shorten(&text, QUOTED_CHARS));
+                Reading::Broken(Finding::new(SUCCESS, "no_reply_of_a_tool", "an object with `ok`", got))
+            }
+        }
+    }
+
+    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Message]) -> Result<(), Misfit> {
+        let set = |to: &str| Repair::Set { at: "/ok".to_owned(), to: Some(to.to_owned()) };
+        let misfit = |reason, to| Err(Misfit { rank: 0, clause: None, reason, repair: set(to) });
+        match (way, came.first()) {
+            (Way::Done, Some(Message::Refused(_))) => misfit("refused", "true"),
+            (Way::Refused, Some(Message::Done(..))) => misfit("accepted", "false"),
+            _ => Ok(()),
+        }
+    }
+
+    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+        match way {
+            Way::Done => "`ok` true".to_owned(),
+            Way::Refused => "`ok` false".to_owned(),
+        }
+    }
+
+    fn text(&self, message: &Message) -> String {
+        match message {
+            Message::Done(output, _) => format!("`ok` true, {output:?}"),
+            Message::Refused(reply) => reply.clone(),
+        }
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[states]
+    }
+}
+
+/// A success has the state of a run.
+fn states(_: &Trace<'_, Tool>, heard: &Heard<'_, Tool>) -> Vec<Finding> {
+    let wrong = heard.answers().find(|(.., answer)| matches!(answer.message, Message::Done(_, false)));
+    let finding = wrong.map(|(asked, ..)| {
+        let expected = "a full `ds_state` beside `ok` true";
+        Finding::new(STATE, "no_state", expected, "none, or one without its form").at(asked.step)
+    });
+    finding.into_iter().collect()
+}
+
+/// What became of each call.
+fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
+    let mut all: Vec<inbox::Request> = Vec::new();
+    for heard in &trace.sessions {
+        for (asked, came) in &heard.exchanges {
+            let Some(part) = asked.due.parts.first() else { continue };
+            let answer = came.answers.first().and_then(|answer| answer.as_ref()).map(|answer| answer.message);
+            let (outcome, told) = match answer {
+                Some(Message::Done(output, _)) if part.extra.may_put => {
+                    (Outcome::Put, Some(inbox::told(output.as_deref().unwrap_or_default().as_bytes())))
+                }
+                Some(_) => (Outcome::Not, None),
+                None if part.extra.may_put => (Outcome::Unknown, None),
+                None => (Outcome::Not, None),
+            };
+            let default = if part.extra.may_put { SUCCESS } else { part.extra.clause };
+            let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone());
+            let is_aimed = aim.is_some();
+            let clause = aim.unwrap_or_else(|| default.to_owned());
+            let job = part.extra.job.clone();
+            all.push(inbox::Request { step: asked.step, outcome, job, clause, is_aimed, told });
+        }
+    }
+    all
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge::judge(&Tool, transcript);
+    let requests = judge::listen(&Tool, transcript, requests);
+    inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
+    for event in &transcript.events {
+        let Kind::Looked { label, found, .. } = &event.kind else { continue };
+        let file = found.iter().find(|one| label == OUTSIDE && one.kind == FoundKind::File);
+        judgement.findings.extend(file.map(|file| {
+            let got = String::from_utf8_lossy(&file.path.0).into_owned();
+            Finding::new(OTHERS, "outside", "no file outside the inbox", got).repaired_by(Repair::Undo)
+        }));
+    }
+    judgement
+}
+
+/// Refuses a plan that is not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(transcript: &Transcript) -> Result<(), String> {
+    strict::expectations::<Aim>(&transcript.plan)
+}
+
+/// Makes calls.
+struct Talk {
+    plan: Plan,
+    aid: String,
+    word: String,
+    count: usize,
+}
+
+impl Talk {
+    fn new(facts: &Facts, rng: &mut Rng) -> Self {
+        let aid = facts.roles.get("enqueue").and_then(|role| role.get("aid")?.as_str()).unwrap_or(AID);
+        let outside = Fixture::Folder { name: OUTSIDE.to_owned(), folders: Vec::new(), watched: false };
+        let plan = Plan { fixtures: vec![inbox::fixture(), outside], ..Plan::default() };
+        let word = format!("{:016x}", rng.next_u64());
+        let mut talk = Self { plan, aid: aid.to_owned(), word, count: 0 };
+        talk.canary();
+        talk
+    }
+
+    fn job(&mut self) -> String {
+        self.count += 1;
+        inbox::job(&format!("{}-{}", self.word, self.count))
+    }
+
+    /// A process with this input of the tool.
+    fn call(&mut self, aim: &str, input: &Payload, is_canary: bool) {
+        let session = self.plan.sessions.len();
+        let told = [("aid", self.aid.as_str()), (QUEUE, "{{queue.path}}")];
+        let placeholders = told.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        self.plan.sessions.push(Session { command: ENQUEUE.to_owned(), placeholders, ..Session::default() });
+        let text = input.expand(&Vars::new()).map_or_else(
+            |_| input.clone(),
+            |text| {
+                let text = Json::from(String::from_utf8_lossy(&text).into_owned()).to_text();
+                Payload::from_bytes(format!("{{\"input_json\":{text}}}").as_bytes())
+            },
+        );
+        let send = Act::Send { payload: text, chunking: Chunking::Whole, await_frames: 0 };
+        let expect = match aim {
+            "" => serde_json::Value::Null,
+            aim => serde_json::to_value(Aim { clause: aim.into(), reason: None }).unwrap_or_default(),
+        };
+        let step = |act| Step { session, canary: is_canary, ..Step::new(act) };
+        self.plan.steps.push(Step { expect, ..step(send) });
+        self.plan.steps.push(step(Act::Finish));
+    }
+
+    /// A request, as an object or as JSON text of whatever it is.
+    fn ask(&mut self, aim: &str, request: &str) {
+        self.call(aim, &Payload::text(format!("{{\"request_json\":{request}}}")), false);
+    }
+
+    /// The same as a string.
+    fn ask_text(&mut self, aim: &str, request: &str) {
+        self.ask(aim, &Json::from(request).to_text());
+    }
+
+    fn canary(&mut self) {
+        let job = self.job();
+        self.call("", &Payload::text(format!("{{\"request_json\":{job}}}")), true);
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let session = self.plan.sessions.len() - 1;
+        let outside = Payload::default().var(format!("{OUTSIDE}.path"));
+        let outside = Act::Look { label: OUTSIDE.to_owned(), path: outside, after_ms: 0 };
+        self.plan.steps.extend([inbox::look(), outside].map(|act| Step { session, ..Step::new(act) }));
+    }
+}
+
+fn check(
+    id: &str,
+    title: &str,
+    clauses: &[&str],
+    build: impl Fn(&mut Talk) + Send + Sync + 'static,
+) -> Check {
+    let planner = move |facts: &Facts, rng: &mut Rng| -> Result<Plan, Untestable> {
+        let mut talk = Talk::new(facts, rng);
+        build(&mut talk);
+        talk.canary();
+        Ok(talk.plan)
+    };
+    let id = format!("run_queue/enqueue/{id}");
+    Check::new(id, title, clauses.iter().copied(), ENQUEUE, planner).on_process()
+}
+
+/// All checks of the tool.
+pub fn checks() -> Vec<Check> {
+    let refused = |id: &str, title: &str, clause: &'static str, requests: &'static [&str]| {
+        check(&format!("refused/{id}"), title, &[clause], move |talk| {
+            for request in requests {
+                talk.ask(clause, request);
+                talk.look();
+            }
+        })
+    };
+    vec![
+        check(
+            "put/object",
+            "A request that is an object is stored as it was sent, under the name that is told.",
+            &[OBJECT, SUCCESS, "QUE-ENQ-04", "QUE-ENQ-05", "QUE-JOB-04", STATE],
+            |talk| {
+                let (job, word) = (talk.job(), talk.word.clone());
+                talk.ask(OBJECT, &job);
+                talk.ask(OBJECT, &format!("{{\"goal_id\":\"../{word}\"}}"));
+                talk.look();
+            },
+        ),
+        check(
+            "put/text",
+            "A request that is a string which holds an object is stored as that object.",
+            &[TEXT],
+            |talk| {
+                let (job, word) = (talk.job(), talk.word.clone());
+                talk.ask_text(TEXT, &job);
+                talk.ask_text(TEXT, &format!(" \n{{ \"goal_id\" : \"g\\u00e9-{word}\" }}\r\n"));
+                talk.look();
+            },
+        ),
+        check("put/the-same-twice", "Two calls make two jobs.", &["QUE-ENQ-11"], |talk| {
+            let job = format!("{{\"goal_id\":\"{}\",\"inputs\":{{}}}}", talk.word);
+            talk.ask("QUE-ENQ-11", &job);
+            talk.ask("QUE-ENQ-11", &job);
+            talk.look();
+        }),
+        check(
+            "put/same-request-id",
+            "Two calls with one `request_id` make one job or two.",
+            &["QUE-ENQ-12"],
+            |talk| {
+                let job = talk.job();
+                talk.ask("QUE-ENQ-12", &job);
+                talk.ask("QUE-ENQ-12", &job);
+                talk.look();
+            },
+        ),
+        check("put/goal-id-with-bar", "A `goal_id` with `|` is accepted or refused.", &[BAR], |talk| {
+            let job = talk.job().replace("\"g-", "\"g|");
+            talk.ask(BAR, &job);
+            talk.look();
+        }),
+        check("refused/absent", "Without a request nothing is put.", &[NO_REQUEST], |talk| {
+            let job = talk.job();
+            for input in ["{}".to_owned(), format!("{{\"request\":{job}}}"), job] {
+                talk.call(NO_REQUEST, &Payload::text(input), false);
+                talk.look();
+            }
+        }),
+        refused(
+            "type",
+            "A request of another type is refused.",
+            NO_REQUEST,
+            &["7", "true", "[]", "[{\"goal_id\":\"g\"}]"],
+        ),
+        refused(
+            "text",
+            "A string that holds no strict JSON, or no object, is refused.",
+            NO_OBJECT,
+            &[
+                "\"\"",
+                "\"{\"",
+                "\"{'goal_id':'g'}\"",
+                "\"{\\\"goal_id\\\":\\\"g\\\"} x\"",
+                "\"{\\\"goal_id\\\":\\\"g\\\",}\"",
+                "\"[{\\\"goal_id\\\":\\\"g\\\"}]\"",
+                "\"7\"",
+                "\"null\"",
+            ],
+        ),
+        refused(
+            "malformed-job",
+            "A malformed job is refused, as an object and as a string.",
+            NO_JOB,
+            &[
+                "{}",
+                "{\"goal_id\":\"\"}",
+                "{\"goal_id\":7}",
+                "{\"goal_id\":\"g\",\"inputs\":[]}",
+                "{\"goal_id\":\"g\",\"inputs\":\"{}\"}",
+                "\"{}\"",
+                "\"{\\\"goal_id\\\":\\\"\\\",\\\"inputs\\\":{}}\"",
+                "\"{\\\"goal_id\\\":\\\"g\\\",\\\"inputs\\\":1}\"",
+            ],
+        ),
+        check(
+            "members/names-and-places",
+            "Whatever other members say, no file is made outside the inbox, and none is overwritten.",
+            &[OTHERS],
+            |talk| {
+                let session = talk.plan.sessions.len() - 1;
+                let content = Payload::text(talk.job());
+                let put = Act::Put { path: inbox::place("/inbox/own.json"), content, by: Placing::Rename };
+                talk.plan.steps.push(Step { session, ..Step::new(put) });
+                let texts =
+                    ["own.json", "own", "x.txt", ".hidden.json", "../above.json", "../../outside/x.json"];
+                let texts = texts.into_iter().chain(["../processing/x.json", "a/b.json", "", "x\u{0}.json"]);
+                for text in texts {
+                    let text = Json::from(text).to_text();
+                    let job = talk.job();
+                    let members = ["filename", "name", "path", "queue", "job_id", "id"];
+                    let members: String = members.map(|name| format!(",\"{name}\":{text}")).concat();
+                    let input = format!("{{\"request_json\":{job}{members},\"priority\":9}}");
+                    talk.call(OTHERS, &Payload::text(input), false);
+                    talk.look();
+                }
+            },
+        ),
+    ]
+}
+
+/// A conversation as drawn.
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let mut talk = Talk::new(facts, rng);
+    for _ in 0..=rng.below(3) {
+        let job = talk.job();
+        match rng.below(4) {
+            0 => talk.ask("", &job),
+            1 => talk.ask_text("", &job),
+            2 => {
+                let job = String::from_utf8_lossy(&inbox::near_miss(job.into_bytes(), rng)).into_owned();
+                talk.ask_text("", &job);
+            }
+            _ => {
+                let input = format!("{{\"request_json\":{job}}}").into_bytes();
+                let input = String::from_utf8_lossy(&inbox::near_miss(input, rng)).into_owned();
+                talk.call("", &Payload::text(input), false);
+            }
+        }
+        talk.look();
+    }
+    talk.canary();
+    talk.plan.by_model = true;
+    talk.plan
+}

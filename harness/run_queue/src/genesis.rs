@@ -1,0 +1,587 @@
+//! The toolhost with the Genesis tools: what is written is compiled, loaded and called, and nothing lies elsewhere.
+
+use peerproof_engine::check::{Check, Untestable};
+use peerproof_engine::face::Aim;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{Judgement, Nature};
+use peerproof_engine::json::Json;
+use peerproof_engine::judge as engine;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::{Act, Fixture, PathKind, Placing, Plan};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Exit, Kind, Transcript, strict};
+
+use crate::SERVE;
+
+mod face;
+pub mod kit;
+mod model;
+mod talk;
+
+use kit::{COMPILER, End, GARBAGE, GENESIS, NO_COMPILER};
+use model::{GENERAL, MARK, OUTER, ROOT, SOURCES};
+use talk::{COMPILE_MS, Talk, letters};
+
+pub use kit::complete;
+
+/// A peer that answers whatever comes with the same good reply.
+pub const BY_ROTE: (&str, &str) = (
+    "constant good reply",
+    "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
+     \"ds_state\":{\"delta\":true}}'; done",
+);
+
+/// Checks that notice no mutant.
+pub const REDUNDANT: &[(&str, &str)] = &[(
+    "run_queue/genesis/load/built-in",
+    "the table of the reference's tools takes no aid twice, and has no seam for it",
+)];
+
+/// What a conversation is made of.
+type Tell = fn(&mut Talk, &mut Rng) -> Result<(), Untestable>;
+
+/// A folder beside the root, with a file in it.
+const ASIDE: &str = "outer/aside";
+
+/// Where a plugin is told to end, and tells that it does.
+const TOLD: &str = "told";
+
+fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
+    let plan = move |facts: &Facts, rng: &mut Rng| {
+        let mut talk = Talk::new(facts);
+        talk.canary();
+        tell(&mut talk, rng)?;
+        Ok(talk.plan())
+    };
+    let clauses = clauses.iter().copied();
+    Check::new(format!("run_queue/genesis/{name}"), title, clauses, SERVE, plan).feature(GENESIS).on_process()
+}
+
+fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
+    check(name, clauses, title, tell).also_feature(COMPILER)
+}
+
+/// All checks of it.
+pub fn checks() -> Vec<Check> {
+    let without = |facts: &Facts, rng: &mut Rng| {
+        let mut talk = Talk::new(facts);
+        talk.env(kit::without_compiler(facts)).canary();
+        let (path, text) = (talk.kit.file("sample"), talk.kit.sample(&letters(rng)));
+        talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-21", &path, "made").canary();
+        Ok(talk.plan())
+    };
+    vec![
+        check("canary/plain-request", &[GENERAL, "QUE-GEN-04"], "A small file is written.", |_, _| Ok(())),
+        check(
+            "manners",
+            &[GENERAL],
+            "There is one reply for each request and nothing else, and it ends with its input.",
+            |talk, _| {
+                talk.call("QUE-GEN-02", "AID.PEERPROOF.NOBODY.v1", 0).canary();
+                Ok(())
+            },
+        )
+        .ambient(),
+        compiled("flow/letters", &["QUE-GEN-01"], "The text that was written is what runs.", |talk, rng| {
+            let path = made(talk, &letters(rng));
+            talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
+            talk.compile("QUE-GEN-01", &path, "other").canary();
+            Ok(())
+        }),
+        compiled(
+            "flow/before-load",
+            &["QUE-GEN-02"],
+            "A tool is unknown before it is loaded.",
+            |talk, rng| {
+                talk.call_sample("QUE-GEN-02");
+                made(talk, &letters(rng));
+                talk.call_sample("QUE-GEN-02").load("QUE-GEN-01", "made").call_sample("QUE-GEN-01").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "flow/written-again",
+            &["QUE-GEN-12"],
+            "What is written and compiled again is the new text.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                let path = talk.kit.file("sample");
+                let text = talk.kit.sample(&letters(rng));
+                talk.write("QUE-GEN-06", &path, &text).compile("QUE-GEN-12", &path, "made");
+                talk.load("QUE-GEN-12", "made").call_sample("QUE-GEN-12").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "flow/loaded-again",
+            &["QUE-GEN-16"],
+            "A name that is loaded is loaded again.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                talk.load("QUE-GEN-01", "made").load("QUE-GEN-16", "made").call_sample("QUE-GEN-16").canary();
+                Ok(())
+            },
+        ),
+        check("write/content", &["QUE-GEN-04"], "A file holds the very bytes that were given.", |talk, _| {
+            let texts = [
+                "",
+                "a",
+                "\n",
+                "no line feed",
+                "two\r\nlines\n",
+                "\u{feff}mark",
+                "n\u{0}l",
+                "é 漢 😀 \u{2028}",
+                "\t\\\"'$%",
+            ];
+            for (at, text) in texts.iter().enumerate() {
+                let path = talk.kit.file(&format!("content_{at}"));
+                talk.write("QUE-GEN-04", &path, text);
+            }
+            let path = talk.kit.file("long");
+            talk.write("QUE-GEN-04", &path, &"line of text\n".repeat(8_000)).canary();
+            Ok(())
+        }),
+        check("write/no-content", &["QUE-GEN-05"], "Without a text there is no file.", |talk, _| {
+            let values = [
+                None,
+                Some(Json::Null),
+                Some(1.into()),
+                Some(true.into()),
+                Some(Json::array(["x"])),
+                Some(Json::Object(Vec::new())),
+            ];
+            for (at, value) in values.into_iter().enumerate() {
+                let path = talk.kit.file(&format!("nothing_{at}"));
+                talk.write_values("QUE-GEN-05", Some(path.into()), value);
+            }
+            talk.canary();
+            Ok(())
+        }),
+        check("write/overwrite", &["QUE-GEN-06"], "A file that is there is written again.", |talk, _| {
+            let path = talk.kit.file("twice");
+            talk.write("QUE-GEN-04", &path, "the first text")
+                .write("QUE-GEN-06", &path, "the second text")
+                .canary();
+            Ok(())
+        }),
+        check("write/subfolder", &["QUE-GEN-18"], "A file is written into a folder.", |talk, _| {
+            let path = talk.kit.file("folder/file");
+            talk.write("QUE-GEN-18", &path, "text of a file in a folder").canary();
+            Ok(())
+        }),
+        check("write/dotdot-inside", &["QUE-GEN-19"], "A path goes up and stays inside.", |talk, _| {
+            fixtures(talk);
+            let path = talk.kit.file("folder/../inside");
+            talk.write("QUE-GEN-19", &path, "text of a file that is inside").canary();
+            Ok(())
+        }),
+        check("write/absolute", &["QUE-GEN-03"], "Nothing is written at an absolute path.", |talk, _| {
+            refused(
+                talk,
+                &[
+                    "%%outer.path%%/absolute",
+                    "%%outer/root.path%%/runtime_genesis/src/absolute",
+                    "//absolute",
+                ],
+            );
+            Ok(())
+        }),
+        check("write/leaves", &["QUE-GEN-03"], "Nothing is written where `..` leaves.", |talk, _| {
+            refused(
+                talk,
+                &["../up", "../../up", "../../../up", "folder/../../up", "./../up", "../../../aside/up"],
+            );
+            Ok(())
+        }),
+        check("write/link", &["QUE-GEN-03"], "Nothing is written through a symbolic link.", |talk, _| {
+            refused(talk, &["link/new", "link/kept", "filelink", "newlink", "inner/new"]);
+            Ok(())
+        }),
+        check(
+            "write/folder",
+            &["QUE-GEN-03"],
+            "Nothing is written onto a folder, or without a name.",
+            |talk, _| {
+                refused(talk, &["*folder", "*", "*.", "*./", "*folder/.", "*folder/.."]);
+                talk.write_values("QUE-GEN-03", None, Some("text without a path".into()));
+                talk.write_values("QUE-GEN-03", Some(1.into()), Some("text at a number".into())).canary();
+                Ok(())
+            },
+        ),
+        check("write/nul", &["QUE-GEN-03"], "Nothing is written where a path holds U+0000.", |talk, _| {
+            refused(talk, &["n\u{0}l", "*\u{0}", "*whole.c\u{0}", "*../up.c\u{0}.c"]);
+            Ok(())
+        }),
+        compiled("names/shell", &["QUE-GEN-07"], "A name is never part of a shell command.", |talk, rng| {
+            talk.env([("PEERPROOF_AT".to_owned(), format!("{{{{{OUTER}.path}}}}"))]);
+            let command = format!("cd $PEERPROOF_AT;touch {}", face::INJECTED);
+            for around in ["$(@)", "`@`", ";@;", "';@;'", "\";@;\"", "x\n@\n", "|@;"] {
+                named(talk, rng, &around.replace('@', &command));
+            }
+            talk.canary();
+            Ok(())
+        }),
+        compiled("names/options", &["QUE-GEN-07"], "A name is never an option.", |talk, rng| {
+            made(talk, &letters(rng));
+            let (source, to) = (
+                format!("%%{ROOT}.path%%/runtime_genesis/src/{}", talk.kit.file("sample")),
+                format!("%%{OUTER}.path%%/{}", face::INJECTED),
+            );
+            if let Some(options) = talk.kit.options(&to, &source) {
+                let path = talk.kit.file("x");
+                talk.write("QUE-GEN-04", &path, &options);
+            }
+            for stem in ["@x", "-oinjected", "--version", "-"] {
+                named(talk, rng, stem);
+            }
+            talk.canary();
+            Ok(())
+        }),
+        compiled("compile/path", &["QUE-GEN-08"], "What lies elsewhere is not compiled.", |talk, rng| {
+            fixtures(talk);
+            let file = Fixture::File {
+                name: format!("{ASIDE}/kept"),
+                content: Payload::text(talk.kit.sample(&letters(rng))),
+                mode: None,
+                kept: false,
+            };
+            talk.fixture(file);
+            let suffix = talk.kit.suffix.clone();
+            for path in ["link/kept", "../../../aside/kept", "%%outer/aside.path%%/kept", "filelink"] {
+                talk.compile(
+                    "QUE-GEN-08",
+                    &if path == "filelink" { format!("{path}.{suffix}") } else { path.to_owned() },
+                    "elsewhere",
+                );
+            }
+            for path in ["", ".", "folder", "n\u{0}l"] {
+                talk.compile("QUE-GEN-08", path, "nothing");
+            }
+            made(talk, &letters(rng));
+            talk.canary();
+            Ok(())
+        }),
+        compiled("compile/missing", &["QUE-GEN-08"], "A file that is missing is not compiled.", |talk, _| {
+            let path = talk.kit.file("missing");
+            talk.compile("QUE-GEN-08", &path, "missing").canary();
+            Ok(())
+        }),
+        compiled(
+            "compile/error",
+            &["QUE-GEN-08"],
+            "An error of the compiler is one of the tool.",
+            |talk, rng| {
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
+                made(talk, &letters(rng));
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/flood",
+            &["QUE-GEN-08"],
+            "A compiler that floods is an error of the tool.",
+            |talk, rng| {
+                garbage(talk, rng, 4_000);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage").canary();
+                made(talk, &letters(rng));
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/hang",
+            &["QUE-GEN-20", "QUE-GEN-08"],
+            "A compiler that hangs ends within 30 s, and the session goes on.",
+            |talk, _| {
+                talk.fixture(Fixture::Path { name: format!("{OUTER}/fifo"), what: PathKind::Fifo });
+                let text = talk.kit.including("%%outer/fifo.path%%").ok_or_else(|| unknown(talk))?;
+                let path = talk.kit.file("hangs");
+                talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-20", &path, "hangs");
+                let next = talk.kit.file("behind");
+                talk.write("QUE-GEN-08", &next, "text behind it").canary();
+                Ok(())
+            },
+        )
+        .slow(),
+        compiled(
+            "compile/failed-then-load",
+            &["QUE-GEN-09"],
+            "What could not be compiled is not loaded.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-08", &talk.kit.file("garbage"), "garbage")
+                    .load("QUE-GEN-09", "garbage");
+                talk.compile("QUE-GEN-08", &talk.kit.file("absent"), "absent")
+                    .load("QUE-GEN-09", "absent")
+                    .canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "compile/stdin",
+            &["QUE-GEN-11"],
+            "The compiler leaves the session's input alone.",
+            |talk, _| {
+                let text = talk.kit.including("/dev/stdin").ok_or_else(|| unknown(talk))?;
+                let path = talk.kit.file("reads");
+                talk.write("QUE-GEN-04", &path, &text).compile_before(
+                    "QUE-GEN-11",
+                    &path,
+                    "reads",
+                    10,
+                    40_000,
+                );
+                Ok(())
+            },
+        ),
+        compiled(
+            "left",
+            &["QUE-GEN-10"],
+            "Nothing lies around the root, and nothing is left behind.",
+            |talk, rng| {
+                made(talk, &letters(rng));
+                garbage(talk, rng, 1);
+                talk.compile("QUE-GEN-10", &talk.kit.file("garbage"), "garbage");
+                talk.load("QUE-GEN-10", "made").call_sample("QUE-GEN-10").canary();
+                Ok(())
+            },
+        )
+        .ambient(),
+        compiled(
+            "load/names",
+            &["QUE-GEN-13"],
+            "Only what was made under a plain name is loaded.",
+            |talk, rng| {
+                let path = made(talk, &letters(rng));
+                talk.compile("QUE-GEN-13", &path, "../up");
+                for name in [
+                    "../up",
+                    "./made",
+                    "../runtime_plugins/made",
+                    "%%outer/root.path%%/runtime_plugins/made",
+                    "..",
+                    "",
+                    "missing",
+                    "made/",
+                ] {
+                    talk.load("QUE-GEN-13", name);
+                }
+                talk.load("QUE-GEN-01", "made").canary();
+                Ok(())
+            },
+        ),
+        compiled(
+            "load/never-made",
+            &["QUE-GEN-13"],
+            "What COMPILE never made is not loaded.",
+            |talk, rng| {
+                let script = "#!/bin/sh\necho AID.PEERPROOF.PLANTED.v1\n";
+                for (name, mode) in [("planted", 0o755), ("planted.so", 0o755), ("text", 0o644)] {
+                    let (name, content) = (format!("{ROOT}/runtime_plugins/{name}"), Payload::text(script));
+                    talk.fixture(Fixture::File { name, content, mode: Some(mode), kept: false });
+                }
+                made(talk, &letters(rng));
+                talk.load("QUE-GEN-13", "planted").load("QUE-GEN-13", "text");
+                talk.call("QUE-GEN-02", "AID.PEERPROOF.PLANTED.v1", 0).load("QUE-GEN-01", "made").canary();
+                Ok(())
+            },
+        ),
+        compiled("load/no-plugin", &["QUE-GEN-13"], "What is no plugin is not loaded.", |talk, rng| {
+            let text = talk.kit.no_plugin().ok_or_else(|| unknown(talk))?;
+            let path = talk.kit.file("none");
+            talk.write("QUE-GEN-04", &path, text)
+                .compile("QUE-GEN-13", &path, "none")
+                .load("QUE-GEN-13", "none");
+            made(talk, &letters(rng));
+            talk.load("QUE-GEN-01", "made").canary();
+            Ok(())
+        }),
+        compiled(
+            "load/built-in",
+            &["QUE-GEN-15"],
+            "A plugin replaces no tool that is built in.",
+            |talk, rng| {
+                let (aid, own) = (talk.kit.aid.clone(), talk.kit.write.aid.clone());
+                let text = talk.kit.sample(&letters(rng)).replace(&aid, &own);
+                if !talk.kit.sample.contains(&aid) {
+                    return Err("no_aid: the sample does not hold its aid as it is".to_owned());
+                }
+                let path = talk.kit.file("replaces");
+                talk.write("QUE-GEN-04", &path, &text)
+                    .compile("QUE-GEN-15", &path, "replaces")
+                    .load("QUE-GEN-15", "replaces");
+                let next = talk.kit.file("behind");
+                talk.write("QUE-GEN-15", &next, "text that is written all the same");
+                Ok(())
+            },
+        ),
+        compiled("plugin/exits", &["QUE-GEN-14"], "A plugin that exits does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Exit)
+        }),
+        compiled("plugin/aborts", &["QUE-GEN-14"], "A plugin that aborts does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Abort)
+        }),
+        compiled("plugin/hangs", &["QUE-GEN-14"], "A plugin that hangs does not succeed.", |talk, rng| {
+            ends(talk, rng, End::Hang)
+        })
+        .slow(),
+        compiled("state", &["QUE-GEN-17"], "What fails changes no slot.", |talk, rng| {
+            made(talk, &letters(rng));
+            talk.load("QUE-GEN-01", "made").call_sample("QUE-GEN-01");
+            garbage(talk, rng, 1);
+            talk.compile("QUE-GEN-17", &talk.kit.file("garbage"), "garbage").load("QUE-GEN-17", "garbage");
+            talk.write("QUE-GEN-17", "", "text without a path")
+                .call("QUE-GEN-17", "AID.PEERPROOF.NOBODY.v1", 0)
+                .canary();
+            Ok(())
+        }),
+        Check::new(
+            "run_queue/genesis/no-compiler",
+            "Without a compiler COMPILE is an error of the tool.",
+            ["QUE-GEN-21"],
+            SERVE,
+            without,
+        )
+        .feature(GENESIS)
+        .also_feature(NO_COMPILER)
+        .on_process(),
+    ]
+}
+
+fn unknown(talk: &Talk) -> Untestable {
+    format!("no_source: no such source is known that is called .{}", talk.kit.suffix)
+}
+
+/// Writes the sample and compiles it as `made`.
+fn made(talk: &mut Talk, letters: &str) -> String {
+    let (path, text) = (talk.kit.file("sample"), talk.kit.sample(letters));
+    talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-01", &path, "made");
+    path
+}
+
+/// Writes what no compiler takes.
+fn garbage(talk: &mut Talk, rng: &mut Rng, lines: usize) {
+    let (path, text) = (talk.kit.file("garbage"), GARBAGE.repeat(lines) + &talk.kit.sample(&letters(rng)));
+    talk.write("QUE-GEN-04", &path, &text);
+}
+
+/// Writes the sample under an odd name and compiles it.
+fn named(talk: &mut Talk, rng: &mut Rng, stem: &str) {
+    let (path, text) = (talk.kit.file(stem), talk.kit.sample(&letters(rng)));
+    talk.write("QUE-GEN-07", &path, &text).compile("QUE-GEN-07", &path, "odd");
+}
+
+/// Puts links and folders into the folder of the sources.
+fn fixtures(talk: &mut Talk) {
+    let folder = |name: String| Fixture::Folder { name, folders: Vec::new(), watched: false };
+    let inner = format!("{SOURCES}/folder");
+    talk.fixture(folder(ASIDE.to_owned())).fixture(folder(SOURCES.to_owned())).fixture(folder(inner.clone()));
+    let suffix = talk.kit.suffix.clone();
+    let links = [
+        ("link".to_owned(), format!("{{{{{ASIDE}.path}}}}")),
+        ("inner".to_owned(), format!("{{{{{inner}.path}}}}")),
+        (format!("filelink.{suffix}"), format!("{{{{{ASIDE}.path}}}}/kept")),
+        (format!("newlink.{suffix}"), format!("{{{{{ASIDE}.path}}}}/new.{suffix}")),
+    ];
+    for (name, to) in links {
+        talk.fixture(Fixture::Path { name: format!("{SOURCES}/{name}"), what: PathKind::Link { to } });
+    }
+}
+
+/// Writes to paths that are refused, each behind a twin that is not; a path behind `*` has no suffix put to it.
+fn refused(talk: &mut Talk, paths: &[&str]) {
+    fixtures(talk);
+    for (at, path) in paths.iter().enumerate() {
+        let path = path.strip_prefix('*').map_or_else(|| talk.kit.file(path), str::to_owned);
+        talk.write("QUE-GEN-03", &path, &format!("text number {at} that is refused"));
+        let twin = talk.kit.file(&format!("twin_{at}"));
+        talk.write("QUE-GEN-04", &twin, &format!("text number {at} that is written"));
+    }
+    talk.canary();
+}
+
+/// Has a plugin end while it is called.
+fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
+    talk.fixture(Fixture::Folder { name: TOLD.to_owned(), folders: Vec::new(), watched: false });
+    let [flag, mark] = ["flag", "mark"].map(|name| format!("%%{TOLD}.path%%/{name}"));
+    let text = talk.kit.ending(&letters(rng), how, &flag, &mark).ok_or_else(|| unknown(talk))?;
+    let path = talk.kit.file("ends");
+    talk.write("QUE-GEN-04", &path, &text).compile("QUE-GEN-14", &path, "ends").load("QUE-GEN-14", "ends");
+    let (path, content) = (Payload::text(format!("{TOLD}/flag")), Payload::text("now"));
+    talk.act(Act::Put { path, content, by: Placing::Write });
+    let aid = talk.kit.aid.clone();
+    let time = if matches!(how, End::Hang) { COMPILE_MS } else { 0 };
+    talk.call("QUE-GEN-14", &aid, time).look(MARK, &format!("{TOLD}/mark"));
+    Ok(())
+}
+
+/// A conversation as drawn.
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let mut talk = Talk::new(facts);
+    talk.canary();
+    fixtures(&mut talk);
+    let stems = [
+        "a",
+        "b",
+        "folder",
+        "folder/a",
+        "../a",
+        "link/a",
+        "%%outer.path%%/a",
+        "",
+        ".",
+        "a/b",
+        "n\u{0}l",
+        "-a",
+        "$(a)",
+        "a b",
+        "..",
+        "folder/../a",
+    ];
+    let names = ["made", "other", "../up", "", "x.y", "missing"];
+    for at in 0..rng.range(1..=8) {
+        let stem = *rng.pick(&stems);
+        let path = if rng.chance(3, 4) { talk.kit.file(stem) } else { stem.to_owned() };
+        let (text, name) = (format!("text number {at} of this conversation"), *rng.pick(&names));
+        match rng.below(10) {
+            0 => talk.compile(GENERAL, &path, name),
+            1 => talk.load(GENERAL, name),
+            2 => talk.call_sample(GENERAL),
+            3 => talk.write_values(GENERAL, Some(path.into()), rng.chance(1, 2).then(|| Json::from(at))),
+            4 => talk.write(GENERAL, &path, &format!("{GARBAGE}{text}")),
+            5 if facts.claims(COMPILER) && rng.chance(1, 4) => {
+                made(&mut talk, &letters(rng));
+                talk.load(GENERAL, name)
+            }
+            _ => talk.write(GENERAL, &path, &text),
+        };
+    }
+    talk.canary();
+    talk.plan()
+}
+
+/// Refuses a plan that is not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(transcript: &Transcript) -> Result<(), String> {
+    strict::expectations::<Aim>(&transcript.plan)
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = engine::judge(&face::Genesis, transcript);
+    // What becomes of a process in which a plugin ends is open.
+    let has_ended =
+        |kind: &Kind| matches!(kind, Kind::Looked { label, found, .. } if label == MARK && !found.is_empty());
+    if transcript.events.iter().any(|event| has_ended(&event.kind)) {
+        let is_whole = transcript.exit(0) == Some(Exit::Code(0));
+        judgement.findings.retain(|it| {
+            it.clause.0 != GENERAL
+                || (is_whole && it.nature == Nature::Violation && it.reason != "ended_early")
+        });
+    }
+    judgement
+}

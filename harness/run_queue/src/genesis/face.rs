@@ -1,0 +1,231 @@
+//! The face of a toolhost with the Genesis tools: what it answers, and what may lie where afterwards.
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::face::{
+    Aim, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus, Subject, What,
+};
+use peerproof_engine::finding::{Finding, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::payload::shorten;
+use peerproof_engine::transcript::{Found, FoundKind, Kind, Transcript};
+
+use super::model::{Call, GENERAL, OUTER, ROOT, SOURCES, Spot, State, Way};
+use crate::SERVE;
+
+/// Nothing is written or left elsewhere.
+const LEFT: &str = "QUE-GEN-10";
+
+/// Tools that are built in stay.
+const BUILT_IN: &str = "QUE-GEN-15";
+
+/// How what an injected command makes begins.
+pub const INJECTED: &str = "injected";
+
+/// Shorter texts are found by chance.
+const TOKEN_BYTES: usize = 8;
+
+/// The toolhost.
+pub struct Genesis;
+
+impl Face for Genesis {
+    type Message = Json;
+    type Way = Way;
+    type Extra = Option<Call>;
+    type State = State;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == SERVE).then_some(Framing::Lines)
+    }
+
+    fn manners(&self) -> &Manners {
+        const MANNERS: Manners = Manners { no_file_left: LEFT, ..Manners::all(GENERAL) };
+        &MANNERS
+    }
+
+    fn begin(&self, transcript: &Transcript) -> State {
+        State::new(transcript)
+    }
+
+    fn expect(&self, state: &mut State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Option<Call>>> {
+        let What::Said(line) = stimulus.what else { return None };
+        let (call, (clause, choice, allowed)) = state.expect(&line.bytes);
+        let (effects, extra) = (Vec::new(), Some(call));
+        Some(Due::one(Expected { clause, subject: Subject::Turn, allowed, choice, effects, extra }))
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Json> {
+        let decoded = json::decode(json::trim(frame.bytes), &DecodeLimits::default());
+        match decoded.map(|decoded| decoded.value) {
+            Ok(value) if is_ok(&value).is_some() => Reading::Message(value),
+            _ => {
+                let got = shorten(&String::from_utf8_lossy(frame.bytes), 200).into_owned();
+                Reading::Broken(Finding::new(GENERAL, "other_output", "each line is a reply", got))
+            }
+        }
+    }
+
+    fn fit(&self, _: &Part<Self>, way: &Way, came: &[&Json]) -> Result<(), Misfit> {
+        let Some(reply) = came.first() else { return Ok(()) };
+        let misfit = |rank, reason, at: &str, to: &str| {
+            let repair = Repair::Set { at: at.to_owned(), to: (!to.is_empty()).then(|| to.to_owned()) };
+            Err(Misfit { rank, clause: None, reason, repair })
+        };
+        let has_error = reply.get("error").and_then(Json::as_str).is_some_and(|error| !error.is_empty());
+        match (way, is_ok(reply)) {
+            (Way::Reply, _) | (Way::Ok, Some(true)) => Ok(()),
+            (Way::Ok | Way::Told(_), Some(false)) => misfit(1, "refused", "/ok", "true"),
+            (Way::Told(letters), _) => {
+                let slots = reply.pointer("/ds_state/slots").and_then(Json::as_object).unwrap_or_default();
+                let holds = |slot: &Json| {
+                    let content = slot.get("content_json").and_then(Json::as_str).unwrap_or_default();
+                    letters.iter().any(|letters| content.contains(letters.as_str()))
+                };
+                match slots.iter().any(|(_, slot)| holds(slot)) {
+                    true => Ok(()),
+                    false => misfit(0, "wrong_slot", "/ds_state/slots", ""),
+                }
+            }
+            (_, Some(true)) => misfit(1, "accepted", "/ok", "false"),
+            _ if !has_error => misfit(0, "no_error", "/error", ""),
+            (Way::ToolError, _) if reply.get("status").and_then(Json::as_str) != Some("TOOL_ERROR") => {
+                misfit(0, "no_tool_error", "/status", "\"TOOL_ERROR\"")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Json]) -> Option<String> {
+        let is_open = matches!(part.extra, Some(Call::Ending(false)));
+        is_open.then(|| "no_end: the plugin was not seen to come to its end".to_owned())
+    }
+
+    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+        match way {
+            Way::Ok => "ok:true".to_owned(),
+            Way::Told(letters) => {
+                format!("ok:true and a slot whose content_json holds {}", letters.join(" or "))
+            }
+            Way::Refused => "ok:false with an error".to_owned(),
+            Way::ToolError => "ok:false with the status TOOL_ERROR and an error".to_owned(),
+            Way::Reply => "a reply".to_owned(),
+        }
+    }
+
+    fn text(&self, message: &Json) -> String {
+        message.to_text()
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[what_is_written, what_lies_elsewhere, what_the_state_is]
+    }
+}
+
+fn is_ok(reply: &Json) -> Option<bool> {
+    reply.get("ok")?.as_bool()
+}
+
+/// What the last look at everything found, by path below the folder of the fixtures; `None` where nobody looked.
+fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
+    let looks = transcript.events.iter().rev().find_map(|event| match &event.kind {
+        Kind::Looked { label, found, .. } if label == OUTER => Some(found),
+        _ => None,
+    });
+    let named = |one: &'_ Found| format!("{OUTER}/{}", String::from_utf8_lossy(&one.path.0));
+    Some(looks?.iter().map(|one| (named(one), one)).collect())
+}
+
+/// Files hold what was written, and nothing is written that was refused.
+fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+    let Some(found) = looked(trace.transcript) else { return Vec::new() };
+    let bytes = |one: &Found| one.bytes.as_ref().map_or(Vec::new(), |bytes| bytes.0.clone());
+    let is_file = |one: &Found| one.kind == FoundKind::File;
+    let mut findings = Vec::new();
+    let mut last = BTreeMap::new();
+    for (asked, part, answer) in heard.answers() {
+        let Some(Call::Write { path, content, spot }) = &part.extra else { continue };
+        let is_done = is_ok(answer.message) == Some(true);
+        match (spot, content) {
+            (Spot::At(place, _), Some(content)) if is_done => {
+                let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == BUILT_IN).map(|_| BUILT_IN);
+                last.insert(place.clone(), (asked.step, aim.unwrap_or("QUE-GEN-04"), content));
+            }
+            (Spot::At(place, _), None) if !last.contains_key(place) => {
+                let at = format!("{SOURCES}/{place}");
+                if found.iter().any(|(path, _)| *path == at) {
+                    let expected = "no file where there is no content";
+                    findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(asked.step));
+                }
+            }
+            (Spot::Bad | Spot::Open, Some(content)) if content.len() >= TOKEN_BYTES => {
+                let holds = |one: &Found| {
+                    is_file(one) && bytes(one).windows(content.len()).any(|part| part == content.as_bytes())
+                };
+                let is_allowed =
+                    |at: &str| *spot == Spot::Open && is_done && at.starts_with(&format!("{ROOT}/"));
+                if let Some((at, _)) = found.iter().find(|(at, one)| holds(one) && !is_allowed(at)) {
+                    let expected =
+                        format!("nothing is written for the path {:?}", path.as_deref().unwrap_or_default());
+                    findings.push(Finding::new("QUE-GEN-03", "written", expected, at.clone()).at(asked.step));
+                }
+            }
+            _ => {}
+        }
+    }
+    for (place, (step, clause, content)) in last {
+        let at = format!("{SOURCES}/{place}");
+        let there = found.iter().find(|(path, one)| *path == at && is_file(one));
+        let is_cut = |one: &Found| one.bytes.is_none() || bytes(one).len() as u64 != one.total_bytes;
+        let finding = match there {
+            None => ("no_file", "nothing is there".to_owned()),
+            Some((_, one)) if is_cut(one) || bytes(one) == content.as_bytes() => continue,
+            Some((_, one)) => ("other_content", String::from_utf8_lossy(&bytes(one)).into_owned()),
+        };
+        let expected = format!("{at} holds {content}");
+        findings.push(Finding::new(clause, finding.0, expected, finding.1).at(step));
+    }
+    findings
+}
+
+/// Nothing lies around the root that the harness has not put there, and that is as it was.
+fn what_lies_elsewhere(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+    let Some(found) = looked(trace.transcript).filter(|_| heard.session == 0) else { return Vec::new() };
+    let own: Vec<&str> = trace.transcript.plan.fixtures.iter().map(|fixture| fixture.name()).collect();
+    let is_own = |at: &str| {
+        let below = |name: &str, other: &str| name == other || name.starts_with(&format!("{other}/"));
+        own.iter().any(|name| below(name, at.trim_end_matches('/'))) || below(at, ROOT)
+    };
+    let stray = |(at, _): &(String, &Found)| {
+        let clause = if at.contains(INJECTED) { "QUE-GEN-07" } else { LEFT };
+        (!is_own(at))
+            .then(|| Finding::new(clause, "file_left", "nothing is written outside of the root", at.clone()))
+    };
+    found.iter().filter_map(stray).collect()
+}
+
+/// What fails changes no slot.
+fn what_the_state_is(_: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+    let mut known: Vec<(String, Json)> = Vec::new();
+    let mut findings = Vec::new();
+    for (asked, _, answer) in heard.answers() {
+        let Some(state) = answer.message.get("ds_state") else { continue };
+        let slots = state.get("slots").and_then(Json::as_object).unwrap_or_default();
+        let removed = state.get("removed_slots").and_then(Json::as_array).unwrap_or_default();
+        let names = removed.iter().filter_map(|slot| Some(slot.as_u64()?.to_string()));
+        let names: Vec<String> = names.collect();
+        if is_ok(answer.message) == Some(true) {
+            known.retain(|(name, _)| !names.contains(name) && slots.iter().all(|(slot, _)| slot != name));
+            known.extend(slots.iter().cloned());
+            continue;
+        }
+        let is_new = slots.iter().any(|slot| !known.contains(slot));
+        let is_gone = known.iter().any(|(name, _)| names.contains(name));
+        if is_new || is_gone {
+            let expected = "a call that fails leaves the state as it was";
+            let finding = Finding::new("QUE-GEN-17", "state_changed", expected, state.to_text());
+            findings.push(finding.at(asked.step));
+        }
+    }
+    findings
+}

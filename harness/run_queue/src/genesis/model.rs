@@ -1,0 +1,496 @@
+//! What may come of a call of the Genesis tools, by what was written before.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use peerproof_engine::face::Allowed;
+use peerproof_engine::json::Json;
+use peerproof_engine::plan::{Fixture, PathKind, Plan};
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
+
+use super::kit::{ENDS, GARBAGE, Kit, without_compiler};
+
+/// Folder around the root, all of which is looked at.
+pub const OUTER: &str = "outer";
+
+/// The root.
+pub const ROOT: &str = "outer/root";
+
+/// The folder of the sources.
+pub const SOURCES: &str = "outer/root/runtime_genesis/src";
+
+/// Label of the look at the file that a plugin leaves before it ends.
+pub const MARK: &str = "mark";
+
+/// One of the tools, or one that was made, with what the model wants to know later.
+#[derive(Debug, Clone)]
+pub enum Call {
+    /// A source was to be written.
+    Write {
+        /// Its path; `None` where none is named.
+        path: Option<String>,
+        /// What it is to hold.
+        content: Option<String>,
+        /// The path that it comes to, with what is open about it.
+        spot: Spot,
+    },
+    /// The tool of a plugin was called that does not come to its end as it ought to; whether that was seen.
+    Ending(bool),
+    /// Anything else.
+    Other,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spot {
+    /// Nowhere that is allowed.
+    Bad,
+    /// To this place below the folder of sources, with the choices that it depends on.
+    At(String, Vec<&'static str>),
+    /// What becomes of it is open.
+    Open,
+}
+
+/// How a call is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// `ok:true`.
+    Ok,
+    /// The same, and a slot holds one of these.
+    Told(Vec<String>),
+    /// `ok:false`.
+    Refused,
+    /// The same with the status `TOOL_ERROR`.
+    ToolError,
+    /// Any reply.
+    Reply,
+}
+
+/// What a source, or what was made of it, is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Good(String),
+    Garbage,
+    Ending,
+    NoPlugin,
+    Hanging,
+    Unknown,
+}
+
+/// What is expected of a call: the clause, the choice, and what may come.
+pub type Expectation = (&'static str, Option<&'static str>, Vec<Allowed<Way>>);
+
+/// What the model remembers of a conversation.
+pub struct State {
+    kit: Kit,
+    /// Choices of the configuration.
+    choices: BTreeMap<String, String>,
+    /// Paths of links and of folders below the folder of sources.
+    links: BTreeSet<String>,
+    folders: BTreeSet<String>,
+    /// A pipe that nobody writes into.
+    fifo: Option<String>,
+    /// Files, each with what it may hold.
+    files: BTreeMap<String, BTreeSet<Source>>,
+    /// What was made, by name; none: it failed.
+    made: BTreeMap<String, BTreeSet<Source>>,
+    /// What the tool of the sample may be by now; nothing before it is loaded.
+    loaded: BTreeSet<Source>,
+    /// It is not known whether something else was loaded.
+    is_doubtful: bool,
+    /// A plugin was seen to come to its end.
+    ended: bool,
+    /// The process did not end in order.
+    died: bool,
+    /// What the replies say, in order: what becomes of a call that may go either way.
+    replies: VecDeque<bool>,
+}
+
+impl State {
+    /// Before anything has happened.
+    pub fn new(transcript: &Transcript) -> Self {
+        let plan = &transcript.plan;
+        let mut kit = Kit::of(&transcript.facts);
+        let without = without_compiler(&transcript.facts);
+        kit.compiles &=
+            plan.sessions.first().is_none_or(|it| !without.keys().any(|name| it.env.contains_key(name)));
+        let below = |name: &str| Some(name.strip_prefix(SOURCES)?.strip_prefix('/')?.to_owned());
+        let named = |is: &dyn Fn(&Fixture) -> bool| -> BTreeSet<String> {
+            plan.fixtures.iter().filter(|it| is(it)).filter_map(|it| below(it.name())).collect()
+        };
+        let ended = transcript.events.iter().any(
+            |event| matches!(&event.kind, Kind::Looked { label, found, .. } if label == MARK && !found.is_empty()),
+        );
+        Self {
+            kit,
+            choices: transcript.facts.choices.clone(),
+            links: named(&|it| matches!(it, Fixture::Path { what: PathKind::Link { .. }, .. })),
+            folders: named(&|it| matches!(it, Fixture::Folder { .. })),
+            fifo: fifo(plan),
+            files: BTreeMap::new(),
+            made: BTreeMap::new(),
+            loaded: BTreeSet::new(),
+            is_doubtful: false,
+            ended,
+            died: transcript.exit(0) != Some(Exit::Code(0)),
+            replies: replies(&transcript.stdout(0)),
+        }
+    }
+
+    /// Where a path leads.
+    fn spot(&self, path: &str) -> Spot {
+        if path.is_empty() || path.starts_with('/') || path.contains('\0') {
+            return Spot::Bad;
+        }
+        let mut names: Vec<&str> = Vec::new();
+        let (mut is_odd, mut has_dots, mut is_deep) = (false, false, false);
+        for name in path.split('/') {
+            match name {
+                "" | "." => is_odd = true,
+                ".." if names.pop().is_none() => return Spot::Bad,
+                ".." => has_dots = true,
+                name => names.push(name),
+            }
+            if self.links.contains(&names.join("/")) {
+                return Spot::Bad;
+            }
+            is_deep |= names.len() > 1;
+        }
+        let place = names.join("/");
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./".contains(&byte);
+        match () {
+            () if place.is_empty() || self.folders.contains(&place) => Spot::Bad,
+            () if is_odd || path.len() > 100 || !path.bytes().all(is_plain) => Spot::Open,
+            // What is a file cannot be a folder.
+            () if self.files.keys().any(|file| place.starts_with(&format!("{file}/"))) => Spot::Open,
+            () => {
+                let asked = [("write_dotdot_inside", has_dots), ("write_subfolder", is_deep)];
+                let is_there = self.files.contains_key(&place);
+                let asked = asked.into_iter().chain([("write_overwrite", is_there)]);
+                Spot::At(place, asked.filter(|(_, is)| *is).map(|(key, _)| key).collect())
+            }
+        }
+    }
+
+    fn source(&self, content: &str) -> Source {
+        match self.kit.letters(content) {
+            Some(letters) => Source::Good(letters),
+            None if content.starts_with(GARBAGE) => Source::Garbage,
+            None if content.contains(ENDS) => Source::Ending,
+            None if Some(content) == self.kit.no_plugin() => Source::NoPlugin,
+            None if self.fifo.as_ref().is_some_and(|fifo| content.contains(fifo.as_str())) => Source::Hanging,
+            None => Source::Unknown,
+        }
+    }
+
+    /// What a line asks for and what may come of it.
+    pub fn expect(&mut self, line: &[u8]) -> (Call, Expectation) {
+        let came = self.replies.pop_front();
+        let text = |value: Option<&Json>| value.and_then(Json::as_str).map(str::to_owned);
+        let request: Option<Json> = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok());
+        let input: Option<Json> =
+            request.as_ref().and_then(|request| request.get("input_json")?.as_str()?.parse().ok());
+        let aid = request.as_ref().and_then(|request| text(request.get("aid")));
+        let anything = || (GENERAL, None, vec![Allowed::answer(Way::Reply), Allowed::silence()]);
+        let (Some(aid), Some(input)) = (aid, input) else {
+            self.is_doubtful = true;
+            return (Call::Other, anything());
+        };
+        let kit = self.kit.clone();
+        let get = |tool: &super::kit::Tool, name| text(tool.value(&input, name));
+        if aid == kit.write.aid {
+            return self.write(get(&kit.write, "path"), get(&kit.write, "content"), came);
+        }
+        if aid == kit.compile.aid {
+            let expected = self.compile(get(&kit.compile, "path"), get(&kit.compile, "name"));
+            return (Call::Other, expected);
+        }
+        if aid == kit.load.aid {
+            return (Call::Other, self.load(get(&kit.load, "name"), came));
+        }
+        self.call(aid == kit.aid)
+    }
+
+    fn write(
+        &mut self,
+        path: Option<String>,
+        content: Option<String>,
+        came: Option<bool>,
+    ) -> (Call, Expectation) {
+        let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
+        let expected = match (&spot, &content) {
+            (_, None) => one("QUE-GEN-05", Way::Refused),
+            (Spot::Bad, _) => one("QUE-GEN-03", Way::Refused),
+            (Spot::Open, _) => either(GENERAL, None, ["accept", "refuse"]),
+            (Spot::At(place, asked), Some(content)) => {
+                let source = self.source(content);
+                let held = self.files.entry(place.clone()).or_default();
+                let choice = |key: &str| self.choices.get(key).map(String::as_str);
+                let is_refused = asked.iter().any(|key| choice(key) == Some("refuse"));
+                let is_sure = asked.iter().all(|key| choice(key) == Some("accept"));
+                if is_sure || came == Some(true) {
+                    held.clear();
+                }
+                if is_sure || !is_refused && came != Some(false) {
+                    held.insert(source);
+                }
+                let clause = match asked.first() {
+                    Some(&"write_overwrite") => "QUE-GEN-06",
+                    Some(&"write_subfolder") => "QUE-GEN-18",
+                    Some(_) => "QUE-GEN-19",
+                    None => "QUE-GEN-04",
+                };
+                match (is_sure, is_refused) {
+                    (_, true) => one(clause, Way::Refused),
+                    (true, _) => one(clause, Way::Ok),
+                    _ => either(
+                        clause,
+                        asked.first().copied().filter(|_| asked.len() == 1),
+                        ["accept", "refuse"],
+                    ),
+                }
+            }
+        };
+        (Call::Write { path, content, spot }, expected)
+    }
+
+    fn compile(&mut self, path: Option<String>, name: Option<String>) -> Expectation {
+        if !self.kit.compiles {
+            return one("QUE-GEN-21", Way::ToolError);
+        }
+        let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
+        let name = name.unwrap_or_default();
+        let place = match spot {
+            Spot::Bad => return one("QUE-GEN-08", Way::Refused),
+            Spot::Open => None,
+            Spot::At(place, _) => Some(place),
+        };
+        let sources = match place {
+            Some(place) => match self.files.get(&place) {
+                Some(sources) => sources.clone(),
+                // It was never written.
+                None => BTreeSet::new(),
+            },
+            None => BTreeSet::from([Source::Unknown]),
+        };
+        if !is_plain(&name) {
+            self.is_doubtful |= !is_bad(&name);
+            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
+        }
+        let made = self.made.entry(name).or_default();
+        let had_one = !made.is_empty();
+        let fails = |source: &Source| matches!(source, Source::Garbage | Source::Hanging);
+        let is_good = |source: &Source| matches!(source, Source::Good(_));
+        if sources.iter().all(fails) {
+            // Without an earlier build there is none; with one it may have gone.
+            if had_one {
+                made.insert(Source::Unknown);
+            }
+            return one("QUE-GEN-08", Way::ToolError);
+        }
+        let is_certain = sources.iter().all(is_good);
+        if is_certain {
+            made.clear();
+        }
+        made.extend(sources.into_iter().filter(|source| !fails(source)));
+        if !is_certain {
+            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
+        }
+        one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok)
+    }
+
+    fn load(&mut self, name: Option<String>, came: Option<bool>) -> Expectation {
+        let name = name.unwrap_or_default();
+        if is_bad(&name) {
+            return one("QUE-GEN-13", Way::Refused);
+        }
+        let Some(made) = self.made.get(&name) else {
+            return match is_plain(&name) {
+                true => one("QUE-GEN-13", Way::Refused),
+                false => (GENERAL, None, vec![Allowed::answer(Way::Reply)]),
+            };
+        };
+        if made.is_empty() {
+            return one("QUE-GEN-09", Way::Refused);
+        }
+        if made.iter().all(|source| *source == Source::NoPlugin) {
+            return one("QUE-GEN-13", Way::Refused);
+        }
+        if made.iter().all(|source| *source == Source::Ending) {
+            // Not every compiler takes what is added to the sample.
+            self.loaded.insert(Source::Ending);
+            return ("QUE-GEN-14", None, vec![Allowed::answer(Way::Reply)]);
+        }
+        if !made.iter().all(|source| matches!(source, Source::Good(_))) {
+            self.is_doubtful = true;
+            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
+        }
+        if !self.loaded.is_empty() {
+            let chosen = self.choices.get("load_again").map(String::as_str);
+            match chosen {
+                Some("refuse") => return one("QUE-GEN-16", Way::Refused),
+                Some(_) => self.loaded.clone_from(made),
+                None if came == Some(true) => self.loaded.clone_from(made),
+                None if came == Some(false) => {}
+                None => self.loaded.extend(made.iter().cloned()),
+            }
+            return match chosen {
+                Some(_) => one("QUE-GEN-16", Way::Ok),
+                None => either("QUE-GEN-16", Some("load_again"), ["replace", "refuse"]),
+            };
+        }
+        self.loaded.extend(made.iter().cloned());
+        one("QUE-GEN-01", Way::Ok)
+    }
+
+    fn call(&self, is_sample: bool) -> (Call, Expectation) {
+        if self.is_doubtful {
+            return (Call::Other, (GENERAL, None, vec![Allowed::answer(Way::Reply)]));
+        }
+        if !is_sample || self.loaded.is_empty() {
+            return (Call::Other, one("QUE-GEN-02", Way::Refused));
+        }
+        if self.loaded.contains(&Source::Ending) {
+            let way = if self.ended { Way::Refused } else { Way::Reply };
+            // One within the toolhost takes it along.
+            let silence = self.died.then(Allowed::silence);
+            let allowed = silence.into_iter().chain([Allowed::answer(way)]).collect();
+            return (Call::Ending(self.ended), ("QUE-GEN-14", None, allowed));
+        }
+        let letters = self.loaded.iter().filter_map(|source| match source {
+            Source::Good(letters) => Some(letters.clone()),
+            _ => None,
+        });
+        (Call::Other, one("QUE-GEN-01", Way::Told(letters.collect())))
+    }
+}
+
+/// What is one of the rules of a toolhost.
+pub const GENERAL: &str = "QUE-GEN-24";
+
+fn one(clause: &'static str, way: Way) -> Expectation {
+    (clause, None, vec![Allowed::answer(way)])
+}
+
+fn either(clause: &'static str, choice: Option<&'static str>, values: [&'static str; 2]) -> Expectation {
+    let ways = [Way::Ok, Way::Refused].into_iter().zip(values);
+    (clause, choice, ways.map(|(way, value)| Allowed::answer(way).shows(value)).collect())
+}
+
+/// A name that every toolhost takes.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+/// A name that nothing may have.
+fn is_bad(name: &str) -> bool {
+    name.is_empty() || name.contains('/') || name == ".."
+}
+
+fn replies(stdout: &[u8]) -> VecDeque<bool> {
+    let ok = |line: &[u8]| std::str::from_utf8(line).ok()?.trim().parse::<Json>().ok()?.get("ok")?.as_bool();
+    stdout.split(|byte| *byte == b'\n').filter_map(ok).collect()
+}
+
+fn fifo(plan: &Plan) -> Option<String> {
+    let is_fifo = |it: &&Fixture| matches!(it, Fixture::Path { what: PathKind::Fifo, .. });
+    plan.fixtures.iter().find(is_fifo).map(|it| it.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::face::Outcome;
+    use peerproof_engine::facts::Facts;
+    use serde_json::json;
+
+    use super::*;
+
+    fn state() -> State {
+        let mut facts = Facts::new(Side::Provider);
+        let genesis =
+            json!({ "source": "x/sample.c", "aid": "AID.X", "text": "int a; // @NONCE@ and @NONCE@" });
+        facts.features.insert("genesis".to_owned(), genesis);
+        facts
+            .roles
+            .insert("load".to_owned(), json!({ "aid": "AID.L", "input": { "a": [1, { "b": "{name}" }] } }));
+        super::super::complete(&mut facts);
+        let fixtures = vec![
+            Fixture::Folder { name: format!("{SOURCES}/folder"), folders: Vec::new(), watched: false },
+            Fixture::Path { name: format!("{SOURCES}/link"), what: PathKind::Link { to: "x".to_owned() } },
+        ];
+        let plan = Plan { fixtures, ..Plan::default() };
+        State::new(&Transcript {
+            boundary: "run_queue".to_owned(),
+            check: "x".to_owned(),
+            facts: facts.into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_path_leads_where_it_says() {
+        let state = state();
+        for path in [
+            "",
+            "/a.c",
+            "a\0.c",
+            "../a.c",
+            "a/../../a.c",
+            "link/a.c",
+            "link",
+            "folder",
+            "folder/",
+            ".",
+            "a/..",
+        ] {
+            assert_eq!(state.spot(path), Spot::Bad, "{path:?}");
+        }
+        for path in ["./a.c", "a//b.c", "%2e.c", "a\\b.c", "a b.c", "-a.c"] {
+            assert_eq!(state.spot(path), Spot::Open, "{path:?}");
+        }
+        assert_eq!(state.spot("a.c"), Spot::At("a.c".to_owned(), vec![]));
+        let asked = vec!["write_dotdot_inside", "write_subfolder"];
+        assert_eq!(state.spot("folder/../a.c"), Spot::At("a.c".to_owned(), asked));
+    }
+
+    #[test]
+    fn what_a_call_comes_to_follows_from_those_before() {
+        let mut state = state();
+        let mut ask = |aid: &str, input: serde_json::Value| {
+            let line = json!({ "aid": aid, "input_json": input.to_string() }).to_string();
+            let (_, (clause, _, allowed)) = state.expect(line.as_bytes());
+            let ways = allowed.into_iter().filter_map(|allowed| match allowed.outcome {
+                Outcome::Answer(way) => Some(way),
+                Outcome::Silence => None,
+            });
+            (clause, ways.collect::<Vec<_>>())
+        };
+        let write = |letters: &str| {
+            let content = format!("int a; // {letters} and {letters}");
+            ("AID.GENESIS.WRITE_FILE.v1", json!({ "path": "a.c", "content": content }))
+        };
+        let compile = |path: &str| ("AID.GENESIS.COMPILE.v1", json!({ "path": path, "name": "made" }));
+        let load = || ("AID.L", json!({ "a": [1, { "b": "made" }] }));
+        let (one, other) = ("abcdefghijklmnop", "ponmlkjihgfedcba");
+        for ((aid, input), clause, way) in [
+            (("AID.X", json!({})), "QUE-GEN-02", Way::Refused),
+            (load(), "QUE-GEN-13", Way::Refused),
+            (compile("a.c"), "QUE-GEN-08", Way::ToolError),
+            (load(), "QUE-GEN-09", Way::Refused),
+            (write(one), "QUE-GEN-04", Way::Ok),
+            (compile("a.c"), "QUE-GEN-01", Way::Ok),
+            (compile("link/a.c"), "QUE-GEN-08", Way::Refused),
+            (load(), "QUE-GEN-01", Way::Ok),
+            (("AID.X", json!({})), "QUE-GEN-01", Way::Told(vec![one.to_owned()])),
+        ] {
+            assert_eq!(ask(aid, input.clone()), (clause, vec![way]), "{aid} {input}");
+        }
+        // Whether the second text is there is open, so that either may be what runs.
+        for (aid, input) in [write(other), compile("a.c"), load()] {
+            ask(aid, input);
+        }
+        assert_eq!(ask("AID.X", json!({})).1, [Way::Told(vec![one.to_owned(), other.to_owned()])]);
+    }
+}

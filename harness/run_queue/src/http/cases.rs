@@ -1,0 +1,623 @@
+//! The checks of the adapter.
+
+use peerproof_engine::carriage::{Carriage, Framing};
+use peerproof_engine::check::Check;
+use peerproof_engine::memory;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::FREE_PORT;
+use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, Step};
+use peerproof_engine::transport::child::shim::Limits;
+
+use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
+use crate::inbox::{self, BYTES_MAX};
+
+/// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
+const DISK_BYTES: u64 = 512 << 10;
+
+/// Time beyond the usual in which a start that must fail has failed, milliseconds.
+const START_MS: u64 = 3_000;
+
+/// Time that a slow client needs for its body, milliseconds.
+const SLOW_MS: u64 = 3_000;
+
+/// Concurrent requests.
+const MANY: u32 = 200;
+
+/// All checks of the adapter.
+pub fn checks() -> Vec<Check> {
+    [puts(), malformed(), framings(), sizes(), around(), processes(), super::tokens::checks()].concat()
+}
+
+fn post() -> Carriage {
+    Carriage::post()
+}
+
+/// A job with a member more.
+fn with(job: &str, member: &str) -> String {
+    format!("{},{member}}}", job.strip_suffix('}').unwrap_or(job))
+}
+
+/// A job of so many bytes, made longer by this unit.
+fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
+    let (before, behind) = (format!("{},\"pad\":\"", job.strip_suffix('}').unwrap_or(job)), "\"}");
+    let room = bytes.saturating_sub(before.len() + behind.len());
+    let rest = " ".repeat(room % unit.len());
+    Payload::text(before).repeat(unit, (room / unit.len()) as u64).then(Payload::text(rest + behind))
+}
+
+fn puts() -> Vec<Check> {
+    vec![
+        check(
+            "put/kinds-of-jobs",
+            "Jobs of every sort are stored as they were sent, under the name that is told.",
+            &["QUE-HTTP-01", "QUE-HTTP-02", "QUE-HTTP-06", "QUE-HTTP-18", "QUE-JOB-04"],
+            |talk| {
+                let job = talk.job();
+                let nested = format!("\"deep\":{}{}", "[".repeat(63), "]".repeat(63));
+                let word = format!("{}-plain", talk.word);
+                let texts = [
+                    format!("{{\"goal_id\":\"{word}\"}}"),
+                    format!(" \r\n\t{{ \"goal_id\" : \"g\\u00e9-{word}\", \"inputs\" : {{}} }} \n"),
+                    with(&job, &nested),
+                    format!("{{\"inputs\":{{\"goal_id\":1,\"inputs\":[]}},\"goal_id\":\"../{word}\"}}"),
+                ];
+                for text in texts {
+                    talk.put("", post(), &text);
+                    talk.look();
+                }
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+        check(
+            "put/the-same-twice",
+            "Two requests make two jobs, also where both say the same.",
+            &["QUE-HTTP-04"],
+            |talk| {
+                let job = format!("{{\"goal_id\":\"{}\",\"inputs\":{{}}}}", talk.word);
+                for connection in [0, 1] {
+                    talk.put("QUE-HTTP-04", post().on(connection), &job);
+                }
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+        check(
+            "put/same-request-id",
+            "Two jobs with one `request_id` make one job or two.",
+            &["QUE-ENQ-12"],
+            |talk| {
+                let job = talk.job();
+                talk.put("QUE-ENQ-12", post(), &job);
+                talk.ask("QUE-ENQ-12", post(), Payload::text(job));
+                Ok(())
+            },
+        ),
+        check(
+            "put/goal-id-with-bar",
+            "A `goal_id` with `|` is accepted or refused.",
+            &["QUE-JOB-24"],
+            |talk| {
+                let job = talk.job().replace("\"g-", "\"g|");
+                talk.ask("QUE-JOB-24", post(), Payload::text(job));
+                Ok(())
+            },
+        ),
+        check(
+            "put/killed-behind-the-reply",
+            "A job is in the inbox from the first byte of its reply on, though the adapter is killed at once.",
+            &["QUE-HTTP-03"],
+            |talk| {
+                for bytes in [0, 3_000, 1 << 20] {
+                    talk.open(Session::default());
+                    talk.canary();
+                    let job = talk.job();
+                    let payload = if bytes == 0 { Payload::text(job) } else { sized(&job, bytes, "x") };
+                    talk.send("QUE-HTTP-03", post(), payload, 1);
+                    talk.step(Act::Signal("KILL".to_owned()));
+                    talk.look();
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "put/among-other-files",
+            "The adapter leaves jobs and other files alone, also at its start, and needs no worker.",
+            &["QUE-HTTP-33"],
+            |talk| {
+                for name in ["own.json", "0.json"] {
+                    let content = Payload::text(talk.job());
+                    let path = inbox::place(&format!("/inbox/{name}"));
+                    talk.step(Act::Put { path, content, by: Placing::Rename });
+                }
+                for place in ["/processing/held.json", "/done/done.json", "/inbox/note.txt"] {
+                    let content = Payload::text(talk.job());
+                    talk.step(Act::Put { path: inbox::place(place), content, by: Placing::Write });
+                }
+                talk.canary();
+                talk.look();
+                talk.open(Session::default());
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+    ]
+}
+
+fn malformed() -> Vec<Check> {
+    let refused = |id: &str, title: &str, change: fn(&str) -> Vec<Vec<u8>>| {
+        check(
+            &format!("malformed/{id}"),
+            title,
+            &["QUE-HTTP-07", "QUE-HTTP-08", "QUE-HTTP-09"],
+            move |talk| {
+                let job = talk.job();
+                for body in change(&job) {
+                    talk.ask("", post(), Payload::from_bytes(&body));
+                }
+                Ok(())
+            },
+        )
+    };
+    vec![
+        refused("syntax", "What is not strict JSON is refused, and enqueues nothing.", |job| {
+            let more = |member: &str| with(job, member);
+            let texts = [
+                job.replace('"', "'"),
+                job.replacen('}', ",}", 1),
+                job.replacen(',', ",/* more */", 1),
+                more("\"x\":NaN"),
+                more("\"x\":-Infinity"),
+                more("\"x\":01"),
+                more("\"x\":\"\u{1}\""),
+                more("\"x\":.5"),
+                more("x:1"),
+                job[..job.len() - 1].to_owned(),
+                "{".to_owned(),
+            ];
+            texts.map(String::into_bytes).to_vec()
+        }),
+        refused("behind-the-value", "Bytes behind a job are refused, and enqueue nothing.", |job| {
+            let texts = [format!("{job}x"), format!("{job}\n{job}"), format!("{job},"), format!("{job}\0")];
+            texts.map(String::into_bytes).to_vec()
+        }),
+        refused("empty", "An empty body and one of white space are refused, and enqueue nothing.", |_| {
+            vec![Vec::new(), b" \r\n\t".to_vec()]
+        }),
+        refused("encoding", "What is not UTF-8 is refused, and enqueues nothing.", |job| {
+            let bytes = |wrong: &[u8]| [&job.as_bytes()[..12], wrong, &job.as_bytes()[12..]].concat();
+            let wide: Vec<u8> = job.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            vec![bytes(b"\xff"), bytes(b"\xc0\xaf"), bytes(b"\xed\xa0\x80"), bytes(b"\xe2\x82"), wide]
+        }),
+        refused("no-job", "JSON that is no object is refused, and enqueues nothing.", |job| {
+            let texts = [format!("[{job}]"), "\"goal_id\"".to_owned(), "7".to_owned(), "null".to_owned()];
+            texts.map(String::into_bytes).to_vec()
+        }),
+        refused("goal-id", "A job without a `goal_id` that is a string and not empty is refused.", |job| {
+            let goal = |text: &str| {
+                let at = job.find(",\"inputs\"").unwrap_or(0);
+                format!("{{{text}{}", &job[at + usize::from(text.is_empty())..])
+            };
+            let texts = ["", "\"goal_id\":\"\"", "\"goal_id\":7", "\"goal_id\":[\"g\"]", "\"Goal_Id\":\"g\""];
+            texts.map(|text| goal(text).into_bytes()).to_vec()
+        }),
+        refused("inputs", "A job whose `inputs` are no object is refused, and enqueues nothing.", |_| {
+            let texts = ["[]", "\"{}\"", "1", "true"];
+            texts.map(|text| format!("{{\"goal_id\":\"g\",\"inputs\":{text}}}").into_bytes()).to_vec()
+        }),
+    ]
+}
+
+/// Head and body of a request with these lines in its head.
+fn head(lines: &str, body: &str) -> String {
+    format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
+}
+
+fn framings() -> Vec<Check> {
+    vec![
+        check(
+            "cut/length-too-long",
+            "A body that ends before its length is reached enqueues nothing, though it is a job so far.",
+            &["QUE-HTTP-13"],
+            |talk| {
+                for missing in [1, 2, 1_000] {
+                    let job = talk.job();
+                    talk.ask(
+                        "QUE-HTTP-13",
+                        post().framing(Framing::Short(missing)).on(1),
+                        Payload::text(job),
+                    );
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "cut/last-chunk-missing",
+            "A body without its last chunk enqueues nothing, though it is a job so far.",
+            &["QUE-HTTP-13"],
+            |talk| {
+                for size in [1 << 20, 7] {
+                    let job = talk.job();
+                    talk.ask(
+                        "QUE-HTTP-13",
+                        post().framing(Framing::OpenChunks(size)).on(1),
+                        Payload::text(job),
+                    );
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "cut/closed",
+            "A connection that is closed before its body is complete enqueues nothing.",
+            &["QUE-HTTP-13", "QUE-HTTP-31"],
+            |talk| {
+                for rest in [0, 5] {
+                    let job = talk.job();
+                    let lines = format!("Content-Length: {}\r\n", job.len() + 9);
+                    let text = head(&lines, &job[..job.len() - rest]);
+                    talk.ask("QUE-HTTP-13", post().framing(Framing::Cut).on(1), Payload::text(text));
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "length/two-that-differ",
+            "Two lengths that differ are refused, and enqueue nothing.",
+            &["QUE-HTTP-14"],
+            |talk| {
+                for more in [1, 1_000] {
+                    let job = talk.job();
+                    let lines =
+                        format!("Content-Length: {}\r\nContent-Length: {}\r\n", job.len(), job.len() + more);
+                    talk.say("QUE-HTTP-14", &head(&lines, &job));
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "length/no-number",
+            "A length that is negative or not decimal is refused, and enqueues nothing.",
+            &["QUE-HTTP-14"],
+            |talk| {
+                let job = talk.job();
+                let length = job.len();
+                for text in
+                    [format!("-{length}"), format!("0x{length:x}"), format!("{length}.0"), String::new()]
+                {
+                    let job = talk.job();
+                    talk.say("QUE-HTTP-14", &head(&format!("Content-Length: {text}\r\n"), &job));
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "length/none",
+            "A body without a length is refused, and enqueues nothing.",
+            &["QUE-HTTP-14"],
+            |talk| {
+                let job = talk.job();
+                talk.say("QUE-HTTP-14", &head("", &job));
+                Ok(())
+            },
+        ),
+        check(
+            "length/beside-chunks",
+            "Of a length beside chunks only the chunks are taken, or it is refused.",
+            &["QUE-HTTP-15"],
+            |talk| {
+                let (job, shorter) = (talk.job(), format!("{{\"goal_id\":\"{}\"}}", talk.word));
+                for (body, length) in [(job, 5), (shorter, 100)] {
+                    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+                    let lines = format!("Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n");
+                    talk.say("QUE-HTTP-15", &head(&lines, &chunk));
+                }
+                Ok(())
+            },
+        ),
+        check("chunks/of-any-size", "A body in chunks is accepted, or refused.", &["QUE-HTTP-16"], |talk| {
+            for size in [1 << 20, 1, 17] {
+                let job = talk.job();
+                talk.ask("QUE-HTTP-16", post().framing(Framing::Chunked(size)), Payload::text(job));
+            }
+            Ok(())
+        }),
+        check(
+            "expect/100-continue",
+            "A client that waits for 100 before its body is served.",
+            &["QUE-HTTP-17"],
+            |talk| {
+                let headers = vec!["Expect: 100-continue".to_owned()];
+                let how = Carriage { headers, held_back: true, ..post() };
+                let job = talk.job();
+                talk.put("QUE-HTTP-17", how.on(1), &job).allow_ms = 1_000;
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+    ]
+}
+
+fn sizes() -> Vec<Check> {
+    let over = |id: &str, title: &str, bytes: usize, framing: Framing| {
+        let clauses = ["QUE-HTTP-11", "QUE-HTTP-10"];
+        let clauses = if framing == Framing::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
+        check(&format!("size/{id}"), title, &clauses, move |talk| {
+            let job = talk.job();
+            talk.ask("", post().framing(framing).on(1), sized(&job, bytes, "x"));
+            Ok(())
+        })
+    };
+    let within = |id: &str, title: &str, bytes: usize, unit: &'static str, how: (Framing, Chunking)| {
+        check(&format!("size/{id}"), title, &["QUE-HTTP-12"], move |talk| {
+            let job = talk.job();
+            let step = talk.send("QUE-HTTP-12", post().framing(how.0), sized(&job, bytes, unit), 1);
+            if let Act::Send { chunking, .. } = &mut step.act {
+                *chunking = how.1;
+            }
+            talk.look();
+            talk.canary();
+            Ok(())
+        })
+    };
+    let (whole, length) = (Chunking::Whole, Framing::Length);
+    let mut memory = check(
+        "size/memory",
+        "Bodies of twice and ten times the limit are refused, and memory does not grow with them.",
+        &["QUE-HTTP-38"],
+        |talk| {
+            talk.step(memory::sample(memory::IDLE));
+            for (pieces, label) in memory::INPUTS {
+                let bytes = pieces as usize * memory::PIECE_BYTES as usize + 1_000_000;
+                let job = talk.job();
+                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 1);
+                talk.canary();
+                talk.step(memory::sample(label));
+            }
+            talk.look();
+            Ok(())
+        },
+    );
+    memory = memory.exclusive();
+    vec![
+        within("limit", "A job of exactly 10 MB is enqueued.", BYTES_MAX, "x", (length, whole)),
+        within("below-limit", "A job of one byte less is enqueued.", BYTES_MAX - 1, "x", (length, whole)),
+        within(
+            "limit-dribbled",
+            "A job of 10 MB in several bytes a character, in small pieces, is enqueued.",
+            BYTES_MAX,
+            "ü✓",
+            (length, Chunking::Dribble),
+        ),
+        within(
+            "limit-of-escapes",
+            "A job of 10 MB of escapes is enqueued.",
+            BYTES_MAX,
+            "\\u00e9",
+            (length, whole),
+        ),
+        within(
+            "byte-by-byte",
+            "A job that comes byte by byte is enqueued.",
+            9_000,
+            "ü",
+            (length, Chunking::Dribble),
+        ),
+        over("over-limit", "A job of one byte over 10 MB is refused.", BYTES_MAX + 1, length),
+        over("over-limit-in-chunks", "So it is in chunks.", BYTES_MAX + 1, Framing::Chunked(64 << 10)),
+        over("twice-the-limit", "A job of 20 MB is refused.", 2 * BYTES_MAX, length),
+        memory,
+    ]
+}
+
+fn around() -> Vec<Check> {
+    vec![
+        check(
+            "path/other",
+            "Another path is answered by 404, and enqueues nothing.",
+            &["QUE-HTTP-19"],
+            |talk| {
+                for path in ["/", "/queue", "/enqueued", "/enqueue/x", "/v1/enqueue", "/inbox/x.json"] {
+                    let job = talk.job();
+                    talk.ask(
+                        "QUE-HTTP-19",
+                        Carriage { path: Some(path.to_owned()), ..post() },
+                        Payload::text(job),
+                    );
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "path/query",
+            "A query behind the path is accepted, or answered by 404.",
+            &["QUE-HTTP-21"],
+            |talk| {
+                let job = talk.job();
+                let path = Some(format!("{PATH}?priority=1"));
+                talk.ask("QUE-HTTP-21", Carriage { path, ..post() }, Payload::text(job));
+                Ok(())
+            },
+        ),
+        check(
+            "method/other",
+            "Another method is answered by 405 or 404, and enqueues nothing.",
+            &["QUE-HTTP-20"],
+            |talk| {
+                for method in ["GET", "PUT", "DELETE", "PATCH", "JOB"] {
+                    let text = if method == "GET" { String::new() } else { talk.job() };
+                    talk.ask("QUE-HTTP-20", post().method(method).on(1), Payload::text(text));
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "content-type/other",
+            "Another content type, or none, is accepted, or answered by 415.",
+            &["QUE-HTTP-22"],
+            |talk| {
+                // Whoever refuses another type may take none for JSON.
+                for (aim, content_type) in [("QUE-HTTP-22", Some("text/plain")), ("", None)] {
+                    let job = talk.job();
+                    talk.ask(aim, post().content_type(content_type), Payload::text(job));
+                }
+                Ok(())
+            },
+        ),
+        check("health", "Its health is answered by 200.", &["QUE-HTTP-23"], |talk| {
+            health(talk, "QUE-HTTP-23");
+            Ok(())
+        }),
+        check(
+            "stalled/four",
+            "Beside four clients that stall a job is answered within 2 s.",
+            &["QUE-HTTP-25"],
+            |talk| stalled(talk, "QUE-HTTP-25", 4),
+        ),
+        check(
+            "stalled/hundred",
+            "Beside a hundred clients that stall a job is answered within 2 s.",
+            &["QUE-HTTP-26"],
+            |talk| stalled(talk, "QUE-HTTP-26", 100),
+        ),
+        check("slow/body", "A client that needs 3 s for its body is served.", &["QUE-HTTP-27"], |talk| {
+            let job = talk.job();
+            let how = Carriage { drawn_out_ms: SLOW_MS, ..post() };
+            talk.put("QUE-HTTP-27", how.on(1), &job).allow_ms = SLOW_MS;
+            talk.look();
+            talk.canary();
+            Ok(())
+        })
+        .waits(),
+        check(
+            "many/at-once",
+            "Of 200 concurrent requests each that is accepted is one job, and the others none.",
+            &["QUE-HTTP-28"],
+            |talk| {
+                for connection in 1..=MANY {
+                    let job = talk.job();
+                    let step = talk.put("QUE-HTTP-28", post().on(connection), &job);
+                    let is_last = connection == MANY;
+                    if let Act::Send { await_frames, .. } = &mut step.act {
+                        *await_frames = if is_last { MANY } else { 0 };
+                    }
+                    step.allow_ms = if is_last { 10_000 } else { 0 };
+                }
+                talk.look();
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+        check("garbage", "What is no request, or no end of one, ends nothing.", &["QUE-HTTP-31"], |talk| {
+            let huge = format!("Content-Length: {}\r\n", "9".repeat(30));
+            let texts = [
+                "\r\n\r\n".to_owned(),
+                "garbage\r\n\r\n".to_owned(),
+                format!("POST {PATH}\r\n\r\n"),
+                format!("POST {PATH} HTTP/1.1\r\nno colon\r\n\r\n"),
+                format!("POST {PATH} HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(200_000)),
+                format!("{} {PATH} HTTP/1.1\r\n\r\n", "P".repeat(100_000)),
+                head(&huge, "{}"),
+                head("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"),
+                head("Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
+                "\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03".to_owned(),
+            ];
+            for text in texts {
+                talk.say("QUE-HTTP-31", &text);
+            }
+            let deep = format!("{{\"goal_id\":\"g\",\"deep\":{}", "[".repeat(100_000));
+            talk.ask("", post(), Payload::text(deep));
+            for text in ["", "PO", "POST /enqueue HTTP/1.1\r\nHost"] {
+                let how = post().framing(Framing::Cut).on(1);
+                talk.ask("QUE-HTTP-31", how, Payload::text(text));
+            }
+            Ok(())
+        }),
+    ]
+}
+
+pub(super) fn health(talk: &mut Talk<'_>, aim: &str) {
+    let how = Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
+    talk.ask(aim, how, Payload::default());
+}
+
+/// Clients that stop within a request, each at another place, and a job beside them.
+fn stalled(talk: &mut Talk<'_>, aim: &str, clients: u32) -> Result<(), String> {
+    for client in 1..=clients {
+        let job = talk.job();
+        let whole = head(&format!("Content-Length: {}\r\n", job.len()), &job);
+        let body = whole.len() - job.len();
+        let ends = [body, body + 3, 20, whole.len() - 1];
+        let text = &whole[..ends[client as usize % ends.len()]];
+        let how = post().framing(Framing::Held).on(client);
+        let payload = Payload::from_bytes(text.as_bytes());
+        talk.send("QUE-HTTP-13", how, payload, 0);
+    }
+    talk.step(Act::Flush);
+    let job = talk.job();
+    talk.put(aim, post().on(clients + 1), &job).canary = true;
+    talk.look();
+    Ok(())
+}
+
+fn processes() -> Vec<Check> {
+    vec![
+        check(
+            "disk/full",
+            "On a full disk, which a limit on files stands for, no job is accepted, and none is half there.",
+            &["QUE-HTTP-29", "QUE-HTTP-30"],
+            |talk| {
+                let limits = Limits { file_bytes: Some(DISK_BYTES), ..Limits::default() };
+                talk.plan.sessions[0].limits = limits;
+                for aim in ["QUE-HTTP-29", "QUE-HTTP-30"] {
+                    let job = talk.job();
+                    let bytes = 2 * usize::try_from(DISK_BYTES).unwrap_or_default();
+                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 1);
+                    talk.canary();
+                    talk.look();
+                }
+                Ok(())
+            },
+        ),
+        check("process/sigterm", "SIGTERM ends it within 2 s.", &["QUE-HTTP-32"], |talk| {
+            talk.step(Act::Signal("TERM".to_owned()));
+            talk.look();
+            Ok(())
+        }),
+        check(
+            "process/reached-from-everywhere",
+            "Told another host than a loopback address, without a token, it ends.",
+            &["QUE-HTTP-34"],
+            |talk| {
+                ends(talk, ANYWHERE, FREE_PORT);
+                Ok(())
+            },
+        ),
+        check("process/port-in-use", "With a port that is in use it ends.", &["QUE-HTTP-35"], |talk| {
+            talk.plan.fixtures.push(Fixture::Listener {
+                name: "holder".to_owned(),
+                status: 200,
+                location: None,
+                body: Payload::default(),
+                manner: Manner::default(),
+            });
+            ends(talk, LOOPBACK, "{{holder.port}}");
+            Ok(())
+        }),
+    ]
+}
+
+/// A start that has to end by itself.
+fn ends(talk: &mut Talk<'_>, host: &str, port: &str) {
+    talk.open(beside(host, port));
+    let session = talk.session;
+    talk.plan.steps.push(Step { session, allow_ms: START_MS, ..Step::new(Act::Finish) });
+    talk.session = 0;
+    talk.canary();
+    talk.look();
+}

@@ -1,0 +1,425 @@
+//! The face of the adapter: what may come of each request, by status, and what is in the inbox then.
+
+use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::face::{
+    Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
+    Subject, What,
+};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
+use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
+use peerproof_engine::lines::Line;
+use peerproof_engine::memory;
+use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::Act;
+use peerproof_engine::transcript::{Awaited, Event, Exit, Kind, Transcript};
+
+use super::request::{Request, Stand, Token};
+use crate::inbox::{self, Clauses, Outcome};
+
+/// Number of the signal for files that are too large.
+const XFSZ: i32 = 25;
+
+/// Time in which a job is answered beside clients that stall, milliseconds.
+const BESIDE_MS: u64 = 2_000;
+
+const DURABLE: &str = "QUE-HTTP-03";
+const ELSEWHERE: &str = "QUE-HTTP-34";
+const IN_USE: &str = "QUE-HTTP-35";
+const STALLED: [&str; 2] = ["QUE-HTTP-25", "QUE-HTTP-26"];
+const MANY: &str = "QUE-HTTP-28";
+const FULL: &str = "QUE-HTTP-29";
+const FULL_IS_TOLD: &str = "QUE-HTTP-30";
+const LIVES: &str = "QUE-HTTP-31";
+const TERM: &str = "QUE-HTTP-32";
+const SECRET: &str = "QUE-TOK-02";
+const MEMORY: &str = "QUE-HTTP-38";
+
+const CLAUSES: Clauses = Clauses {
+    named: "QUE-HTTP-18",
+    equal: "QUE-HTTP-06",
+    whole: DURABLE,
+    own: "QUE-HTTP-04",
+    kept: "QUE-HTTP-33",
+    told: Some("QUE-HTTP-01"),
+    queued: "QUE-HTTP-02",
+};
+
+/// The adapter.
+struct Adapter;
+
+/// A reply: its status and its body.
+struct Message(u16, Vec<u8>);
+
+/// What may come of a request, as a phrase.
+#[derive(Debug, Clone)]
+struct Way(String);
+
+impl Face for Adapter {
+    type Message = Message;
+    type Way = Way;
+    type Extra = Stand;
+    type State = Vec<Option<Token>>;
+
+    fn framing(&self, command: &str) -> Option<Framing> {
+        (command == HTTP).then_some(Framing::Bodies)
+    }
+
+    fn manners(&self) -> &Manners {
+        const {
+            &Manners {
+                ends_at_term: TERM,
+                lives_on: LIVES,
+                no_process_left: TERM,
+                no_file_left: TERM,
+                ..Manners::all("QUE-HTTP-01")
+            }
+        }
+    }
+
+    fn begin(&self, transcript: &Transcript) -> Self::State {
+        (0..transcript.plan.sessions.len()).map(|session| Token::of(transcript, session)).collect()
+    }
+
+    fn expect(&self, tokens: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Stand>> {
+        let What::Said(line) = stimulus.what else { return None };
+        let plain = Carriage::post();
+        let how = stimulus.how.unwrap_or(&plain);
+        let token = tokens.get(stimulus.session).and_then(Option::as_ref);
+        let stand = Request::of(how, &line.bytes).stand(token);
+        let allowed = vec![Allowed::answer(Way(phrase(&stand)))];
+        Some(Due::one(Expected {
+            clause: stand.clause,
+            subject: Subject::Turn,
+            allowed,
+            choice: None,
+            effects: Vec::new(),
+            extra: stand,
+        }))
+    }
+
+    fn carried(&self, asked: &mut Asked<Self>, _: &Line, _: Option<&Carriage>, exchange: &Exchange<'_>) {
+        let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone()).unwrap_or_default();
+        let Some(part) = asked.due.parts.first_mut() else { return };
+        let stand = &mut part.extra;
+        if aim == MANY {
+            stand.may_refuse = &[429..=429, 503..=503];
+        } else if [FULL, FULL_IS_TOLD].contains(&aim.as_str()) {
+            (stand.may_refuse, stand.may_close) = (&[300..=599], true);
+        }
+        if stand.may_close && exchange.failure.is_some() {
+            part.allowed.push(Allowed::silence());
+        }
+    }
+
+    fn status(&self, carried: &Carried<'_, Self>) -> Judgement {
+        let Carried { asked, exchange, .. } = carried;
+        let mut own = Judgement::default();
+        let Some(part) = asked.due.parts.first() else { return own };
+        let (stand, aim) = (&part.extra, asked.aim.as_ref().map(|aim| aim.clause.0.as_str()));
+        let put = exchange.status().is_some_and(is_put);
+        if let Some((key, accepts, refuses)) = stand.choice
+            && aim == Some(stand.clause)
+            && (exchange.reply.is_some() || exchange.failure.is_some())
+        {
+            let value = if put { accepts } else { refuses };
+            own.choice = Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
+        }
+        let Some(status) = exchange.status() else { return own };
+        let mut add = |clause: &str, expected: String| {
+            let finding = Finding::new(clause, "http_status", expected, format!("status {status}"));
+            own.findings.push(finding.at(asked.step));
+        };
+        let is_allowed = match stand {
+            _ if aim == Some(FULL) || aim == Some(FULL_IS_TOLD) => true,
+            Stand { is_health: true, .. } => status == 200 || stand.refuses(status),
+            _ => {
+                put && stand.may_put
+                    || stand.may_be_fine && (200..=299).contains(&status)
+                    || stand.refuses(status)
+            }
+        };
+        match stand.careful {
+            // The step says what it is about: the clause of what is malformed is the lesser one.
+            _ if !is_allowed => {
+                add(aim.filter(|_| stand.careful.is_none()).unwrap_or(stand.clause), phrase(stand))
+            }
+            Some((clause, codes)) if !codes.contains(&status) => {
+                add(clause, format!("one of {codes:?}"));
+            }
+            _ => {}
+        }
+        own
+    }
+
+    fn read(&self, frame: &Frame<'_>) -> Reading<Message> {
+        Reading::Message(Message(frame.status.unwrap_or_default(), frame.bytes.to_vec()))
+    }
+
+    fn fit(&self, _: &Part<Self>, _: &Way, _: &[&Message]) -> Result<(), Misfit> {
+        // Its status tells.
+        Ok(())
+    }
+
+    fn is_canary(&self, asked: &Asked<Self>, part: &Part<Self>) -> bool {
+        asked.canary && (part.extra.is_put() || part.extra.is_health)
+    }
+
+    fn phrase(&self, _: &Part<Self>, way: &Way) -> String {
+        way.0.clone()
+    }
+
+    fn text(&self, Message(status, body): &Message) -> String {
+        format!("status {status}, {}", String::from_utf8_lossy(body))
+    }
+
+    fn rules(&self) -> &[Rule<Self>] {
+        &[beside, secret]
+    }
+}
+
+fn is_put(status: u16) -> bool {
+    (200..=202).contains(&status)
+}
+
+fn phrase(stand: &Stand) -> String {
+    let mut ways: Vec<String> = Vec::new();
+    if stand.is_health {
+        ways.push("200".to_owned());
+    }
+    if stand.may_put {
+        ways.push("200, 201 or 202 with the name of the file".to_owned());
+    }
+    if stand.may_be_fine {
+        ways.push("2xx".to_owned());
+    }
+    ways.extend(stand.may_refuse.iter().map(|range| match range.start() == range.end() {
+        true => range.start().to_string(),
+        false => format!("{} to {}", range.start(), range.end()),
+    }));
+    if stand.may_close {
+        ways.push("the end of the connection".to_owned());
+    }
+    ways.join(", or ")
+}
+
+/// Beside clients that stall a job is answered in time: 2 s, and what the first one took.
+fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
+    let took = |asked: &Asked<Adapter>| {
+        let exchange = &heard.carriages[asked.line?];
+        exchange.reply.map(|_| exchange.at_us.saturating_sub(asked.at_us) / 1_000)
+    };
+    let first_ms = heard.exchanges.first().and_then(|(asked, _)| took(asked)).unwrap_or_default();
+    let most_ms = trace.transcript.stretched_ms(BESIDE_MS) + first_ms;
+    let late = heard.exchanges.iter().filter_map(|(asked, _)| {
+        let clause = asked.aim.as_ref().map(|aim| &aim.clause.0)?;
+        let took_ms = took(asked).filter(|took_ms| *took_ms > most_ms)?;
+        let expected = format!("a reply within {most_ms} ms beside clients that stall");
+        let finding = Finding::new(clause.as_str(), "late", expected, format!("a reply after {took_ms} ms"));
+        STALLED.contains(&clause.as_str()).then(|| finding.repaired_by(Repair::Sooner).timed().at(asked.step))
+    });
+    late.collect()
+}
+
+/// The token is in no reply and in no file of the queue.
+fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
+    let Some(Token { token, .. }) = &trace.state[heard.session] else { return Vec::new() };
+    let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
+    let told =
+        heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
+            exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
+        });
+    let stored = || {
+        trace.transcript.of(heard.session).find_map(|event| match &event.kind {
+            Kind::Looked { found, .. } => {
+                let mut files = found.iter().filter_map(|one| one.bytes.as_ref());
+                files.any(|bytes| holds(&bytes.0)).then_some(("a file of the queue", None))
+            }
+            _ => None,
+        })
+    };
+    let finding = told.or_else(stored).map(|(place, step)| {
+        let finding = Finding::new(SECRET, "token_told", "the token is in no reply and no job", place);
+        Finding { step, ..finding.repaired_by(Repair::Undo) }
+    });
+    finding.into_iter().collect()
+}
+
+/// What became of each request of all sessions.
+fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::Request> {
+    let mut all: Vec<inbox::Request> = Vec::new();
+    for heard in &trace.sessions {
+        for (asked, _) in &heard.exchanges {
+            let (Some(part), Some(line)) = (asked.due.parts.first(), asked.line) else { continue };
+            let (stand, exchange) = (&part.extra, &heard.carriages[line]);
+            let outcome = match exchange.status() {
+                Some(200..=202) if stand.may_put && !stand.may_be_fine => Outcome::Put,
+                Some(200..=299) if stand.may_put => Outcome::Unknown,
+                Some(_) => Outcome::Not,
+                None if stand.is_put() || stand.may_put => Outcome::Unknown,
+                None => Outcome::Not,
+            };
+            let told = exchange.body.filter(|_| outcome == Outcome::Put).map(inbox::told);
+            let default = if stand.may_put { DURABLE } else { stand.nothing };
+            let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
+            // What is asked is to be refused, or about the job: then the step says which clause it is.
+            let clause = match aim {
+                Some("QUE-HTTP-08" | "QUE-HTTP-09" | "QUE-HTTP-10") | None => default,
+                Some(aim) => aim,
+            };
+            all.push(inbox::Request {
+                step: asked.step,
+                outcome,
+                job: stand.job.clone().or_else(|| refused_job(stand, &heard.lines[line])),
+                clause: clause.to_owned(),
+                is_aimed: aim.is_some(),
+                told,
+            });
+        }
+    }
+    // What is carried raw has no reply: it is held open, or cut off.
+    for (step, spec) in transcript.plan.steps.iter().enumerate() {
+        if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
+            let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
+            all.push(inbox::Request {
+                step,
+                outcome: Outcome::Not,
+                job: None,
+                clause,
+                is_aimed: true,
+                told: None,
+            });
+        }
+    }
+    all.sort_by_key(|request| request.step);
+    all
+}
+
+/// The job in a request that is refused whatever it holds.
+fn refused_job(stand: &Stand, line: &Line) -> Option<peerproof_engine::json::Json> {
+    if stand.may_put || line.bytes.len() > inbox::BYTES_MAX {
+        return None;
+    }
+    inbox::Job::read(&line.bytes).value()
+}
+
+/// A start at a place where it must not, or cannot, listen: it ends by itself, with a status other than 0.
+fn starts(transcript: &Transcript, judgement: &mut Judgement) {
+    for (session, spec) in transcript.plan.sessions.iter().enumerate() {
+        if !spec.placeholders.contains_key("port") {
+            continue;
+        }
+        let is_its = |finding: &Finding| {
+            let step = finding.step.and_then(|step| transcript.plan.steps.get(step));
+            step.is_some_and(|step| step.session == session)
+        };
+        judgement.findings.retain(|finding| !is_its(finding));
+        let is_local = spec.placeholders.get("host").is_some_and(|host| host == super::LOOPBACK);
+        let clause = if is_local { IN_USE } else { ELSEWHERE };
+        let step = transcript.plan.steps.iter().position(|step| step.session == session);
+        // Where the command does not take what it is told, it listens elsewhere by right.
+        let argv = |session: usize| {
+            transcript.of(session).find_map(|event| match &event.kind {
+                Kind::Started { argv } => Some(argv.clone()),
+                _ => None,
+            })
+        };
+        let first = argv(0).unwrap_or_default();
+        let is_told = argv(session).is_some_and(|argv| match is_local {
+            true => argv.iter().any(|word| !first.contains(word)),
+            false => argv.iter().any(|word| word.contains(super::ANYWHERE)),
+        });
+        let lives = transcript
+            .of(session)
+            .any(|event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit, .. }));
+        let got = match transcript.exit(session) {
+            _ if !is_told => {
+                let why = "not_told: the command has neither {host} nor {port} in its arguments";
+                judgement.untestable = Some(why.to_owned());
+                continue;
+            }
+            None if lives => "it runs on".to_owned(),
+            Some(Exit::Code(0)) => "exit status 0".to_owned(),
+            Some(Exit::Signal(signal)) => format!("signal {signal}"),
+            None => {
+                judgement.untestable = Some("not_started: the adapter could not be started".to_owned());
+                continue;
+            }
+            Some(_) => continue,
+        };
+        let finding = Finding::new(clause, "does_not_end", "an exit status other than 0 within 5 s", got);
+        let finding = Finding { step, ..finding.repaired_by(Repair::Exit(Exit::Code(1))) };
+        judgement.findings.push(if lives { finding.of_nature(Nature::Hang) } else { finding });
+    }
+}
+
+/// A file that is too large: no success, and nothing under the name of a job.
+fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Judgement) {
+    let steps = &transcript.plan.steps;
+    let aim = |step: usize| steps.get(step).and_then(Aim::of).map(|aim| aim.clause.0).unwrap_or_default();
+    let Some(session) = transcript.plan.sessions.iter().position(|spec| spec.limits.file_bytes.is_some())
+    else {
+        return;
+    };
+    let is_ended = transcript.exit(session) == Some(Exit::Signal(XFSZ));
+    let of_session = |finding: &Finding| {
+        finding.step.and_then(|step| steps.get(step)).is_none_or(|it| it.session == session)
+    };
+    if is_ended {
+        // The signal may end it: then nothing follows.
+        let is_of_end = |finding: &Finding| finding.nature == Nature::Crash || finding.reason == "no_reply";
+        judgement.findings.retain(|finding| !(of_session(finding) && is_of_end(finding)));
+    }
+    let is_about = |request: &&inbox::Request| [FULL, FULL_IS_TOLD].contains(&aim(request.step).as_str());
+    for request in requests.iter().filter(is_about) {
+        let status = transcript.events.iter().find_map(|event| match event.kind {
+            Kind::HttpReply { step, status, .. } if step == request.step => Some(status),
+            _ => None,
+        });
+        let is_whole = judgement.findings.iter().all(|it| it.step != Some(request.step));
+        let mut add = |clause: &str, expected: &str, got: String| {
+            judgement.findings.push(Finding::new(clause, "http_status", expected, got).at(request.step));
+        };
+        match status {
+            Some(status @ 200..=299) if !is_whole || !is_put(status) => {
+                add(FULL, "no 2xx where the disk is full", format!("status {status}"));
+            }
+            // All of it is there.
+            Some(200..=299) => {
+                judgement.untestable =
+                    Some("disk_not_full: a job larger than files may be was stored all the same".to_owned());
+            }
+            Some(500..=599) => {}
+            None if is_ended => {}
+            Some(status) => {
+                add(FULL_IS_TOLD, "500 to 599 where the disk is full", format!("status {status}"))
+            }
+            None => add(FULL_IS_TOLD, "500 to 599 where the disk is full", "no reply".to_owned()),
+        }
+    }
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let mut judgement = judge::judge(&Adapter, transcript);
+    let requests = judge::listen(&Adapter, transcript, |trace| requests(transcript, trace));
+    inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
+    starts(transcript, &mut judgement);
+    full(transcript, &requests, &mut judgement);
+    memory::judge(transcript, MEMORY, &mut judgement);
+    // A canary behind others that is not answered shows what they did to the server.
+    for finding in &mut judgement.findings {
+        let is_behind = finding.step.is_some_and(|step| step > 0) && finding.clause.0 == "QUE-HTTP-01";
+        if is_behind && matches!(finding.nature, Nature::Crash | Nature::Hang) {
+            finding.clause = LIVES.into();
+        }
+    }
+    // Whoever is killed has no time to clean up.
+    let is_killed = |event: &Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
+    if transcript.events.iter().any(is_killed) {
+        judgement.findings.retain(|finding| finding.nature != Nature::Leak);
+    }
+    for finding in &mut judgement.findings {
+        finding.got = shorten(&finding.got, 400).into_owned();
+    }
+    judgement
+}

@@ -1,0 +1,56 @@
+//! Random conversations with the adapter.
+
+use peerproof_engine::carriage::{Carriage, Framing};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+
+use crate::inbox;
+
+use super::{HEALTH, PATH, TOKEN, Talk};
+
+/// Most requests of a conversation beside canaries.
+const REQUESTS_MAX: u64 = 6;
+
+/// A conversation as drawn: requests that are right, nearly right and wrong, a canary behind each.
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let has_token = facts.claims(TOKEN) && rng.below(3) == 0;
+    let Ok(mut talk) = Talk::new(facts, rng, has_token) else { return Plan::default() };
+    for _ in 0..=rng.below(REQUESTS_MAX) {
+        let job = talk.job();
+        let how = way(rng);
+        let body = match rng.below(3) {
+            0 => job.into_bytes(),
+            _ => inbox::near_miss(job.into_bytes(), rng),
+        };
+        talk.ask("", how, Payload::from_bytes(&body));
+    }
+    talk.plan.by_model = true;
+    talk.plan
+}
+
+/// How a request is carried.
+fn way(rng: &mut Rng) -> Carriage {
+    let mut how = Carriage::post();
+    match rng.below(12) {
+        0 => how.framing = Framing::Chunked(1 + small(rng)),
+        1 => how.framing = Framing::Short(1 + small(rng)),
+        2 => how.framing = Framing::OpenChunks(1 + small(rng)),
+        3 => how.method = (*rng.pick(&["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])).to_owned(),
+        4 => how.path = Some((*rng.pick(&["/", "/other", "/enqueue/", "/Enqueue", HEALTH])).to_owned()),
+        5 => how.path = Some(format!("{PATH}?x=1")),
+        6 => how.content_type = rng.pick(&[None, Some("text/plain")]).map(str::to_owned),
+        7 => how.headers.push("Expect: 100-continue".to_owned()),
+        8 => how.headers.push("Content-Length: 3".to_owned()),
+        9 => how.headers.push("Authorization: Bearer x".to_owned()),
+        _ => {}
+    }
+    // What may end its connection has one of its own.
+    let connection = u32::from(how.is_cut() || !how.headers.is_empty());
+    how.on(connection)
+}
+
+fn small(rng: &mut Rng) -> u32 {
+    u32::try_from(rng.below(40)).unwrap_or_default()
+}

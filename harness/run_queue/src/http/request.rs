@@ -1,0 +1,351 @@
+//! Requests to the adapter, as they were written, and what may come of each.
+
+use std::ops::RangeInclusive;
+
+use peerproof_engine::carriage::{Carriage, Framing};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::json::Json;
+use peerproof_engine::transcript::Transcript;
+
+use super::TOKEN;
+use crate::inbox::{BYTES_MAX, Job};
+
+/// Refusals of what is wrong with a request.
+const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
+/// The same, where what is asked for may be nothing that the adapter knows.
+const UNKNOWN: &[RangeInclusive<u16>] = &[400..=499, 501..=501];
+/// Any refusal: nothing says which.
+const ANY: &[RangeInclusive<u16>] = &[300..=599];
+
+/// A request.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    method: String,
+    target: String,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    lengths: Vec<String>,
+    is_chunked: bool,
+    is_cut: bool,
+    /// What lies beside the contract: another version, bytes behind the body.
+    is_odd: bool,
+    /// It is no request of HTTP.
+    is_garbage: bool,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// Reads one: `bytes` is the body, or all of it where it is carried verbatim.
+    pub fn of(how: &Carriage, bytes: &[u8]) -> Self {
+        if how.is_verbatim() {
+            return Self::verbatim(bytes);
+        }
+        let mut request = Self {
+            method: how.method.clone(),
+            target: how.path.clone().unwrap_or_else(|| super::PATH.to_owned()),
+            is_odd: how.http_1_0 || how.gzip.is_some(),
+            is_cut: how.is_cut(),
+            body: bytes.to_vec(),
+            ..Self::default()
+        };
+        request.add_headers(how.headers.iter().map(String::as_str));
+        let content_type = how.content_type.clone();
+        request.headers.extend(content_type.map(|value| ("content-type".to_owned(), value)));
+        match how.framing {
+            Framing::Chunked(_) | Framing::ExtendedChunks(_) | Framing::OpenChunks(_) => {
+                request.is_chunked = true;
+            }
+            _ if bytes.is_empty() && how.method != "POST" => {}
+            Framing::Short(missing) => request.lengths.push((bytes.len() + missing as usize).to_string()),
+            _ => request.lengths.push(bytes.len().to_string()),
+        }
+        request
+    }
+
+    fn verbatim(bytes: &[u8]) -> Self {
+        let garbage = || Self { is_garbage: true, ..Self::default() };
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return garbage() };
+        let (head, body) = (&bytes[..end], &bytes[end + 4..]);
+        let Ok(head) = std::str::from_utf8(head) else { return garbage() };
+        let mut lines = head.split("\r\n");
+        let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+        let [method, target, version] = words[..] else { return garbage() };
+        if !version.starts_with("HTTP/1.") || method.is_empty() || lines.clone().any(|it| !it.contains(':')) {
+            return garbage();
+        }
+        let mut request = Self {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            is_odd: version != "HTTP/1.1",
+            ..Self::default()
+        };
+        request.add_headers(lines);
+        let length = match &request.lengths[..] {
+            [length] => length.parse::<usize>().ok(),
+            _ => None,
+        };
+        match (request.is_chunked, length) {
+            (true, _) => match chunks(body) {
+                Some(body) => request.body = body,
+                None => request.is_cut = true,
+            },
+            (false, Some(length)) => {
+                request.is_cut = body.len() < length;
+                request.is_odd |= body.len() > length;
+                request.body = body[..length.min(body.len())].to_vec();
+            }
+            (false, None) => request.body = body.to_vec(),
+        }
+        request
+    }
+
+    fn add_headers<'a>(&mut self, lines: impl Iterator<Item = &'a str>) {
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
+            match name.as_str() {
+                "content-length" => self.lengths.push(value),
+                "transfer-encoding" => {
+                    self.is_chunked |= value.eq_ignore_ascii_case("chunked");
+                    self.is_odd |= !value.eq_ignore_ascii_case("chunked");
+                }
+                _ => self.headers.push((name, value)),
+            }
+        }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut own = self.headers.iter().filter(|(known, _)| known == name);
+        own.next().map(|(_, value)| value.as_str())
+    }
+
+    /// What may come of it, where the adapter asks for `token` in the header and the form given.
+    pub fn stand(&self, token: Option<&Token>) -> Stand {
+        if self.is_garbage {
+            return Stand::refused("QUE-HTTP-31", ANY).or_closed();
+        }
+        let stand = self.authorized();
+        let Some(token) = token.filter(|token| self.header(&token.header) != Some(&token.value)) else {
+            return stand;
+        };
+        // The scheme is in any case, and spaces are not counted.
+        if self.header(&token.header).is_some_and(|given| token.may_be(given)) {
+            return Stand { may_refuse: ANY, ..stand };
+        }
+        match () {
+            () if stand.is_health => Stand {
+                choice: Some(("health_without_token", "200", "401")),
+                clause: "QUE-HTTP-24",
+                may_refuse: &[401..=401],
+                ..stand
+            },
+            () if stand.may_put && stand.may_refuse.is_empty() => Stand::refused("QUE-TOK-01", &[401..=401]),
+            () => Stand { may_close: stand.may_close, ..Stand::refused("QUE-TOK-01", UNKNOWN) },
+        }
+    }
+
+    /// The same with a token, or without need for one.
+    fn authorized(&self) -> Stand {
+        let (path, query) = match self.target.split_once('?') {
+            Some((path, _)) => (path, true),
+            None => (self.target.as_str(), false),
+        };
+        let plain = path.trim_matches('/').to_ascii_lowercase();
+        let is_near = plain == "enqueue" && path != super::PATH || path.contains("//") || path.contains('%');
+        if is_near || self.method == "HEAD" || self.method == "OPTIONS" {
+            return Stand { may_put: self.method == "POST", ..Stand::refused("QUE-HTTP-36", ANY) }.or_fine();
+        }
+        if path == super::HEALTH {
+            return match self.method.as_str() {
+                "GET" => Stand { is_health: true, ..Stand::refused("QUE-HTTP-23", &[]) },
+                _ => Stand::refused("QUE-HTTP-36", ANY).or_fine(),
+            };
+        }
+        if path != super::PATH {
+            return match self.method.as_str() {
+                "GET" | "POST" => Stand::refused("QUE-HTTP-19", &[404..=404]),
+                _ => Stand::refused("QUE-HTTP-19", UNKNOWN),
+            };
+        }
+        match self.method.as_str() {
+            "POST" => self.posted(query),
+            "GET" | "PUT" | "DELETE" => Stand::refused("QUE-HTTP-20", &[404..=405]),
+            _ => Stand::refused("QUE-HTTP-20", UNKNOWN),
+        }
+    }
+
+    fn posted(&self, query: bool) -> Stand {
+        let job = || Job::read(&self.body);
+        let first = self.lengths.first();
+        let is_decimal = |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_wrong =
+            !self.lengths.iter().all(is_decimal) || self.lengths.iter().any(|it| Some(it) != first);
+        if self.is_odd {
+            return Stand::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
+        }
+        if is_wrong || first.is_none() && !self.is_chunked {
+            return Stand::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT }).or_closed();
+        }
+        if self.is_cut {
+            return Stand::refused("QUE-HTTP-13", ANY).or_closed();
+        }
+        if self.body.len() > BYTES_MAX {
+            // Whoever takes no chunks need not say how many there are too many of.
+            let careful = (!self.is_chunked).then_some(("QUE-HTTP-10", &[413_u16][..]));
+            let refusals = if self.is_chunked { UNKNOWN } else { CLIENT };
+            return Stand { careful, ..Stand::refused("QUE-HTTP-11", refusals) }.or_closed();
+        }
+        let expects = self.header("expect");
+        let is_other_expectation = expects.is_some_and(|it| !it.eq_ignore_ascii_case("100-continue"));
+        if self.lengths.len() > 1 || is_other_expectation || self.header("content-encoding").is_some() {
+            return Stand::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
+        }
+        let content_type = self.header("content-type").unwrap_or_default();
+        let name = content_type.split(';').next().unwrap_or_default().trim();
+        let is_json = name.eq_ignore_ascii_case("application/json");
+        let mut open: Vec<(&'static str, &'static str, &'static [RangeInclusive<u16>])> = Vec::new();
+        if self.is_chunked && first.is_some() {
+            open.push(("QUE-HTTP-15", "length_and_chunked", UNKNOWN));
+        } else if self.is_chunked {
+            open.push(("QUE-HTTP-16", "chunked", UNKNOWN));
+        }
+        if query {
+            open.push(("QUE-HTTP-21", "query_string", &[404..=404]));
+        }
+        if !is_json {
+            open.push(("QUE-HTTP-22", "content_type_other", &[415..=415]));
+        }
+        let job = job();
+        match &job {
+            Job::Malformed if open.is_empty() => {
+                let careful = Some(("QUE-HTTP-08", &[400_u16, 422][..]));
+                return Stand { careful, nothing: "QUE-HTTP-07", ..Stand::refused("QUE-HTTP-09", CLIENT) };
+            }
+            Job::Malformed => return Stand::refused("QUE-HTTP-07", UNKNOWN),
+            Job::Barred(_) => open.push(("QUE-JOB-24", "goal_id_with_bar", CLIENT)),
+            Job::Unclear => return Stand::put("QUE-HTTP-09", job).or_refused(UNKNOWN),
+            Job::Right(_) => {}
+        }
+        let may_close = self.is_chunked && first.is_some();
+        let stand = match open[..] {
+            [] if expects.is_some() => Stand::put("QUE-HTTP-17", job),
+            [] => Stand::put("QUE-HTTP-01", job),
+            [(clause, key, refusals)] => Stand {
+                choice: Some((key, "accept", "refuse")),
+                may_refuse: refusals,
+                ..Stand::put(clause, job)
+            },
+            _ => Stand::put("QUE-HTTP-36", job).or_refused(UNKNOWN),
+        };
+        Stand { may_close, ..stand }
+    }
+}
+
+/// A body in chunks, without what frames it; nothing where it is cut.
+fn chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|two| two == b"\r\n")?;
+        let size = std::str::from_utf8(&rest[..end]).ok()?.split(';').next()?;
+        let size = usize::from_str_radix(size.trim(), 16).ok()?;
+        rest = &rest[end + 2..];
+        if size == 0 {
+            return (rest.starts_with(b"\r\n") || rest == b"\r").then_some(body);
+        }
+        body.extend_from_slice(rest.get(..size)?);
+        rest = rest.get(size..)?.strip_prefix(b"\r\n")?;
+    }
+}
+
+/// What may come of a request.
+#[derive(Debug, Clone, Default)]
+pub struct Stand {
+    /// The clause that is broken by anything else.
+    pub clause: &'static str,
+    /// The clause that a job breaks that is enqueued all the same.
+    pub nothing: &'static str,
+    /// It may be answered by 200, 201 or 202 and enqueued.
+    pub may_put: bool,
+    /// It may be answered by any 2xx, and enqueue nothing.
+    pub may_be_fine: bool,
+    /// Refusals.
+    pub may_refuse: &'static [RangeInclusive<u16>],
+    /// The connection may end instead.
+    pub may_close: bool,
+    /// What a careful adapter answers.
+    pub careful: Option<(&'static str, &'static [u16])>,
+    /// The open choice, and its values where it is accepted and where it is refused.
+    pub choice: Option<(&'static str, &'static str, &'static str)>,
+    /// It asks after the health.
+    pub is_health: bool,
+    /// The job, where it is known what is stored of it.
+    pub job: Option<Json>,
+}
+
+impl Stand {
+    fn put(clause: &'static str, job: Job) -> Self {
+        Self { clause, nothing: clause, may_put: true, job: job.value(), ..Self::default() }
+    }
+
+    fn refused(clause: &'static str, may_refuse: &'static [RangeInclusive<u16>]) -> Self {
+        Self { clause, nothing: clause, may_refuse, ..Self::default() }
+    }
+
+    fn or_refused(self, may_refuse: &'static [RangeInclusive<u16>]) -> Self {
+        Self { may_refuse, ..self }
+    }
+
+    fn or_closed(self) -> Self {
+        Self { may_close: true, ..self }
+    }
+
+    fn or_fine(self) -> Self {
+        Self { may_be_fine: true, ..self }
+    }
+
+    /// Whether it is a job that must be enqueued.
+    pub fn is_put(&self) -> bool {
+        self.may_put && self.may_refuse.is_empty()
+    }
+
+    /// Whether it may be refused by this status.
+    pub fn refuses(&self, status: u16) -> bool {
+        self.may_refuse.iter().any(|range| range.contains(&status))
+    }
+}
+
+/// The token of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// The token.
+    pub token: String,
+    /// Name of its header, in lower case.
+    pub header: String,
+    /// Value of that.
+    pub value: String,
+}
+
+impl Token {
+    /// This token, in the form that the configuration says.
+    pub fn new(facts: &Facts, token: &str) -> Self {
+        let setting = |name: &str| facts.features.get(TOKEN).and_then(|it| it.get(name)?.as_str());
+        let value = setting("value").unwrap_or("Bearer {token}").replace("{token}", token);
+        let header = setting("header").unwrap_or("Authorization").to_ascii_lowercase();
+        Self { token: token.to_owned(), header, value }
+    }
+
+    /// That of a session.
+    pub fn of(transcript: &Transcript, session: usize) -> Option<Self> {
+        let spec = transcript.plan.sessions.get(session)?;
+        let token = spec.placeholders.get(TOKEN)?;
+        Some(Self::new(&transcript.facts, token))
+    }
+
+    /// Whether some take it for the right one: it differs in the case of the scheme or in blanks.
+    fn may_be(&self, given: &str) -> bool {
+        let parts = |text: &str| {
+            let (scheme, rest) = text.trim().split_once(' ').unwrap_or(("", text));
+            (scheme.to_ascii_lowercase(), rest.trim().to_owned())
+        };
+        parts(given) == parts(&self.value)
+    }
+}

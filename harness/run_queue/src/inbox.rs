@@ -1,0 +1,476 @@
+//! What writers put into the inbox: each job that was accepted is there whole and once, and nothing else is.
+//!
+//! The queue is a watched folder, so that a name that is written to is noticed however short that is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::{Payload, Vars, shorten};
+use peerproof_engine::plan::{Act, Fixture};
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
+
+use super::FOLDERS;
+
+/// The fixture that is the queue, and the label of looks at it.
+pub const QUEUE: &str = "queue";
+
+/// Most bytes of a job.
+pub const BYTES_MAX: usize = 10 << 20;
+
+/// Levels of nesting that always work.
+const DEPTH_MAX: usize = 64;
+
+/// Most characters of a text that is quoted.
+const QUOTED_CHARS: usize = 200;
+
+/// What a text is as a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Job {
+    /// A job.
+    Right(Json),
+    /// A job whose `goal_id` holds `|`, which may be refused.
+    Barred(Json),
+    /// What readers may take or refuse, and may store in several ways.
+    Unclear,
+    /// None.
+    Malformed,
+}
+
+impl Job {
+    /// Reads one, whatever its size.
+    pub fn read(text: &[u8]) -> Self {
+        if text.starts_with("\u{feff}".as_bytes()) {
+            return Self::Unclear;
+        }
+        let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else { return Self::Malformed };
+        let (value, facts) = (decoded.value, decoded.facts);
+        let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
+        let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
+        let is_open = facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX;
+        if is_open || value.has_number(|number| number.is_big() || number.is_beyond_double()) {
+            return Self::Unclear;
+        }
+        if value.as_object().is_none() || goal.is_empty() || !has_inputs {
+            return Self::Malformed;
+        }
+        let is = |name: &str, is_right: fn(&Json) -> bool| value.get(name).is_none_or(is_right);
+        let is_text = |value: &Json| value.as_str().is_some();
+        if !is("request_id", is_text)
+            || !is("control_mode", is_text)
+            || !is("tools", |tools| tools.as_array().is_some_and(<[Json]>::is_empty))
+            || !is("max_steps", |most| most.as_u64().is_some_and(|most| most > 0))
+        {
+            return Self::Unclear;
+        }
+        match goal.contains('|') {
+            true => Self::Barred(value),
+            false => Self::Right(value),
+        }
+    }
+
+    /// What is stored of it, where the contract says so.
+    pub fn value(self) -> Option<Json> {
+        match self {
+            Self::Right(value) | Self::Barred(value) => Some(value),
+            Self::Unclear | Self::Malformed => None,
+        }
+    }
+}
+
+/// What a writer said about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A job is in the inbox.
+    Put,
+    /// None is.
+    Not,
+    /// Nothing that could be relied on.
+    Unknown,
+}
+
+/// A request, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Step that sent it.
+    pub step: usize,
+    /// What the writer said.
+    pub outcome: Outcome,
+    /// The job, where it is known what is to be stored.
+    pub job: Option<Json>,
+    /// The clause that a job breaks that is missing, or one that should not be there; that of the step where it has one.
+    pub clause: String,
+    /// The step says so itself.
+    pub is_aimed: bool,
+    /// What was said of the name: a text, and the member `queued` of an object.
+    pub told: Option<(String, Option<String>)>,
+}
+
+/// The clauses of a writer.
+#[derive(Debug)]
+pub struct Clauses {
+    /// Jobs get names that workers take.
+    pub named: &'static str,
+    /// What is stored is what was sent.
+    pub equal: &'static str,
+    /// It is whole.
+    pub whole: &'static str,
+    /// Each request makes a job of its own.
+    pub own: &'static str,
+    /// Jobs are let alone.
+    pub kept: &'static str,
+    /// The name is told.
+    pub told: Option<&'static str>,
+    /// It is told as `queued`.
+    pub queued: &'static str,
+}
+
+/// A `request_id` that comes again makes one job or two.
+const TWICE: &str = "QUE-ENQ-12";
+
+/// Names are complete from their first moment.
+const COMPLETE: &str = "QUE-JOB-04";
+
+/// The queue as a fixture.
+pub fn fixture() -> Fixture {
+    let folders = FOLDERS.map(str::to_owned).to_vec();
+    Fixture::Folder { name: QUEUE.to_owned(), folders, watched: true }
+}
+
+/// A look at it.
+pub fn look() -> Act {
+    Act::Look { label: QUEUE.to_owned(), path: place(""), after_ms: 0 }
+}
+
+/// A place below it.
+pub fn place(below: &str) -> Payload {
+    Payload::default().var(format!("{QUEUE}.path")).then(Payload::text(below))
+}
+
+/// A file of the inbox with the name of a job.
+struct File<'a> {
+    name: String,
+    bytes: &'a [u8],
+    value: Option<Json>,
+}
+
+/// What is below the queue at one look.
+struct Seen<'a> {
+    jobs: Vec<File<'a>>,
+    others: Vec<File<'a>>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(found: &'a [Found]) -> Self {
+        let files = found.iter().filter(|one| one.kind == FoundKind::File);
+        let files = files.map(|one| {
+            let bytes = one.bytes.as_ref().map_or(&[][..], |bytes| &bytes.0);
+            let decoded = json::decode(bytes, &DecodeLimits::default()).ok();
+            let name = String::from_utf8_lossy(&one.path.0).into_owned();
+            File { name, bytes, value: decoded.map(|decoded| decoded.value) }
+        });
+        let is_job = |file: &File<'_>| file.name.strip_prefix("inbox/").is_some_and(is_taken);
+        let (mut jobs, others): (Vec<_>, Vec<_>) = files.partition(is_job);
+        jobs.iter_mut().for_each(|file| file.name = file.name.split_off("inbox/".len()));
+        Self { jobs, others }
+    }
+}
+
+/// Whether every worker takes a name.
+fn is_taken(name: &str) -> bool {
+    name.len() > ".json".len() && name.ends_with(".json") && !name.starts_with('.') && !name.contains('/')
+}
+
+/// Whether what is stored is what was sent: members that the writer adds begin with `_`.
+fn is_stored(sent: &Json, stored: &Json) -> bool {
+    let mut stored = stored.clone();
+    if let Some(members) = stored.as_object_mut() {
+        members.retain(|(name, _)| !name.starts_with('_') || sent.get(name).is_some());
+    }
+    stored == *sent
+}
+
+/// Adds what the inbox says about requests, those of all sessions in the order of sending.
+pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, judgement: &mut Judgement) {
+    let mut ledger = Ledger {
+        requests,
+        clauses,
+        owned: BTreeMap::new(),
+        blamed: BTreeSet::new(),
+        findings: Vec::new(),
+        of_one_id: None,
+    };
+    // What a session did and what was seen beside it have clocks of their own: the plan says what came first.
+    let steps = transcript.plan.steps.iter().enumerate();
+    let mut looks = steps.filter(|(_, step)| matches!(&step.act, Act::Look { label, .. } if label == QUEUE));
+    for event in &transcript.events {
+        let sent = match &event.kind {
+            Kind::Looked { label, .. } if label == QUEUE => looks.next().map_or(usize::MAX, |(step, _)| step),
+            _ => 0,
+        };
+        match &event.kind {
+            Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
+            Kind::Looked { label, cut: true, .. } if label == QUEUE => {
+                judgement.untestable =
+                    Some("look_cut: there is more in the queue than is looked at".to_owned());
+            }
+            Kind::Looked { label, found, .. } if label == QUEUE => ledger.look(&Seen::of(found), sent),
+            Kind::WatchOverflow => {
+                judgement.untestable =
+                    Some("watch_overflow: changes of the queue were lost on this machine".to_owned());
+            }
+            _ => {}
+        }
+    }
+    if let Some(value) = ledger.of_one_id {
+        let (key, value) = ("same_request_id".to_owned(), value.to_owned());
+        judgement.choice = Some(ChoiceSeen { pinned: false, key, value });
+    }
+    // What is answered too late is told of as that, and may come to the inbox behind a look.
+    let is_late = |event: &Event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames, .. });
+    if !transcript.events.iter().any(is_late) {
+        judgement.findings.extend(ledger.findings);
+    } else if judgement.findings.is_empty() {
+        judgement.untestable = Some("late: not all was answered in time".to_owned());
+    }
+    written(transcript, judgement);
+}
+
+struct Ledger<'a> {
+    requests: &'a [Request],
+    clauses: &'a Clauses,
+    /// The file of each request, by step; those of the harness count down from the last number.
+    owned: BTreeMap<String, (usize, Json)>,
+    /// Requests and files of which something was said.
+    blamed: BTreeSet<String>,
+    findings: Vec<Finding>,
+    /// Jobs that one `request_id` made.
+    of_one_id: Option<&'static str>,
+}
+
+/// The step of what the harness put itself.
+const OWN: usize = usize::MAX;
+
+impl Ledger<'_> {
+    /// Notes a job that the harness put.
+    fn put(&mut self, path: &[u8], bytes: &Payload) {
+        let path = String::from_utf8_lossy(path);
+        let value = bytes.expand(&Vars::new()).ok().and_then(|text| Job::read(&text).value());
+        let name = path.strip_prefix("queue/inbox/").filter(|name| is_taken(name));
+        if let (Some(name), Some(value)) = (name, value) {
+            self.owned.insert(name.to_owned(), (OWN, value));
+        }
+    }
+
+    fn blame(&mut self, about: String, finding: Finding, step: usize) {
+        if self.blamed.insert(about) {
+            self.findings.push(if step == OWN { finding } else { finding.at(step) });
+        }
+    }
+
+    fn look(&mut self, seen: &Seen<'_>, sent: usize) {
+        self.gone(seen);
+        let requests: Vec<&Request> = self.requests.iter().filter(|request| request.step < sent).collect();
+        let is_known = |ledger: &Self, step| ledger.owned.values().any(|(owner, _)| *owner == step);
+        let mut ids: BTreeSet<&str> = BTreeSet::new();
+        for request in &requests {
+            let Some(job) = &request.job else { continue };
+            let id = job.get("request_id").and_then(Json::as_str);
+            let is_again = id.is_some_and(|id| !ids.insert(id));
+            if request.outcome == Outcome::Not || is_known(self, request.step) {
+                continue;
+            }
+            let told = request.told.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
+            let is_own = |file: &&File<'_>| {
+                !self.owned.contains_key(&file.name)
+                    && file.value.as_ref().is_some_and(|value| is_stored(job, value))
+            };
+            let mut own: Vec<&File<'_>> = seen.jobs.iter().filter(is_own).collect();
+            own.sort_by_key(|file| !told.contains(&file.name));
+            if is_again && request.clause == TWICE {
+                self.of_one_id = Some(if own.is_empty() { "one" } else { "two" });
+            }
+            match own.first() {
+                Some(file) => {
+                    self.owned.insert(file.name.clone(), (request.step, job.clone()));
+                    if request.outcome == Outcome::Put {
+                        self.named(request, &file.name);
+                    }
+                }
+                // One job for both.
+                None if is_again => {}
+                None if request.outcome == Outcome::Put => self.missing(request, job, seen),
+                None => {}
+            }
+        }
+        let extra = seen.jobs.iter().filter(|file| !self.owned.contains_key(&file.name));
+        let extra: Vec<&File<'_>> = extra.collect();
+        for file in extra {
+            // What may be stored in several ways is known by its coming alone.
+            let open = requests
+                .iter()
+                .find(|it| it.job.is_none() && it.outcome != Outcome::Not && !is_known(self, it.step));
+            if let (Some(open), Some(value)) = (open, &file.value) {
+                self.owned.insert(file.name.clone(), (open.step, value.clone()));
+                continue;
+            }
+            self.extra(&requests, file);
+        }
+    }
+
+    /// Jobs that were there before.
+    fn gone(&mut self, seen: &Seen<'_>) {
+        for (name, (step, job)) in self.owned.clone() {
+            let file = seen.jobs.iter().find(|file| file.name == name);
+            let same = |value: &Json| {
+                if step == OWN { *value == job } else { is_stored(&job, value) || *value == job }
+            };
+            if file.is_some_and(|file| file.value.as_ref().is_some_and(same)) {
+                continue;
+            }
+            let clauses = self.clauses;
+            let (clause, reason, got) = match file {
+                Some(file) => (clauses.own, "overwritten", format!("{name} holds {}", quoted(file.bytes))),
+                None => (clauses.kept, "gone", format!("{name} is gone from the inbox")),
+            };
+            let finding = Finding::new(clause, reason, "a job stays in the inbox as it was put", got);
+            self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), step);
+        }
+    }
+
+    /// An accepted job that is not in the inbox as it was sent.
+    fn missing(&mut self, request: &Request, job: &Json, seen: &Seen<'_>) {
+        let clauses = self.clauses;
+        let expected = "a job in the inbox that equals what was sent";
+        // What lies beside the four folders under another name may be on its way.
+        let is_named = |it: &&File<'_>| {
+            it.name.ends_with(".json") || FOLDERS.iter().any(|folder| it.name.starts_with(folder))
+        };
+        let is_same = |it: &&File<'_>| it.value.as_ref().is_some_and(|it| is_stored(job, it));
+        let elsewhere = seen.others.iter().filter(is_named).find(is_same);
+        let goal = job.get("goal_id").and_then(Json::as_str).unwrap_or_default().to_owned();
+        let told = request.told.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
+        let is_like = |file: &&File<'_>| {
+            !self.owned.contains_key(&file.name)
+                && (told.contains(&file.name)
+                    || !goal.is_empty() && String::from_utf8_lossy(file.bytes).contains(&goal))
+        };
+        let differs = seen.jobs.iter().find(is_like);
+        let (clause, reason, got) = match (elsewhere, differs) {
+            (Some(file), _) => {
+                let is_moved =
+                    ["processing/", "done/", "failed/"].iter().any(|folder| file.name.starts_with(folder));
+                match is_moved {
+                    true => (clauses.kept.to_owned(), "moved", file.name.clone()),
+                    false => (clauses.named.to_owned(), "other_name", file.name.clone()),
+                }
+            }
+            (None, Some(file)) => {
+                let got = format!("{}: {}", file.name, quoted(file.bytes));
+                match file.value {
+                    Some(_) => (clauses.equal.to_owned(), "differs", got),
+                    None => (clauses.whole.to_owned(), "not_whole", got),
+                }
+            }
+            (None, None) => (request.clause.clone(), "missing", "there is none".to_owned()),
+        };
+        if let Some(file) = differs {
+            self.owned.insert(file.name.clone(), (request.step, file.value.clone().unwrap_or_default()));
+            self.blamed.insert(format!("gone {}", file.name));
+        }
+        let finding = Finding::new(clause.as_str(), reason, expected, got).repaired_by(Repair::Do);
+        self.blame(format!("step {}", request.step), finding, request.step);
+    }
+
+    /// A job that nobody asked for.
+    fn extra(&mut self, requests: &[&Request], file: &File<'_>) {
+        let is_its = |it: &&&Request| {
+            let job = it.job.as_ref().zip(file.value.as_ref());
+            job.is_some_and(|(job, value)| is_stored(job, value))
+        };
+        let refused = |it: &&&Request| it.outcome == Outcome::Not;
+        let own = requests.iter().rev().find(is_its).or_else(|| requests.iter().rev().find(refused));
+        let (clause, step) = match own {
+            Some(request) if request.outcome == Outcome::Not => (request.clause.as_str(), request.step),
+            Some(request) => (self.clauses.own, request.step),
+            None => (self.clauses.kept, OWN),
+        };
+        let got = format!("{}: {}", file.name, quoted(file.bytes));
+        let finding = Finding::new(clause, "enqueued", "no further job in the inbox", got);
+        self.blame(format!("extra {}", file.name), finding.repaired_by(Repair::Undo), step);
+    }
+
+    /// What was said of the name of a job.
+    fn named(&mut self, request: &Request, name: &str) {
+        let Some((text, queued)) = &request.told else { return };
+        let stem = name.strip_suffix(".json").unwrap_or(name);
+        let (clause, expected) = match queued {
+            Some(queued) if queued == name => return,
+            _ if self.clauses.told.is_some_and(|_| !text.contains(stem)) => {
+                let told = if request.is_aimed { Some(request.clause.as_str()) } else { self.clauses.told };
+                (told.unwrap_or_default(), format!("a body that names {name}"))
+            }
+            _ => (self.clauses.queued, format!("an object whose `queued` is {name:?}")),
+        };
+        let got = shorten(text, QUOTED_CHARS).into_owned();
+        self.blame(
+            format!("told {clause}"),
+            Finding::new(clause, "name_not_told", expected, got),
+            request.step,
+        );
+    }
+}
+
+fn quoted(bytes: &[u8]) -> String {
+    shorten(&String::from_utf8_lossy(bytes), QUOTED_CHARS).into_owned()
+}
+
+/// A file of the inbox whose name ends in `.json` was written to, or was a stage on the way to another one.
+fn written(transcript: &Transcript, judgement: &mut Judgement) {
+    let wrong = transcript.events.iter().find_map(|event| match &event.kind {
+        Kind::FolderChanged { folder, path, change: FolderChange::Written, is_folder: false, .. } => {
+            let path = String::from_utf8_lossy(&path.0).into_owned();
+            (folder == QUEUE && path.starts_with("inbox/") && path.ends_with(".json")).then_some(path)
+        }
+        _ => None,
+    });
+    if let Some(path) = wrong {
+        let expected = "a `*.json` name in the inbox is complete from its first moment";
+        let got = format!("{path} was written to");
+        judgement
+            .findings
+            .push(Finding::new(COMPLETE, "written_in_place", expected, got).repaired_by(Repair::Undo));
+    }
+}
+
+/// What a text says of a name, for [`Request::told`].
+pub fn told(text: &[u8]) -> (String, Option<String>) {
+    let value = json::decode(json::trim(text), &DecodeLimits::default()).ok().map(|decoded| decoded.value);
+    let queued = value.as_ref().and_then(|value| Some(value.get("queued")?.as_str()?.to_owned()));
+    // Escapes in it mean what they stand for.
+    let plain = value.map(|value| value.to_text()).unwrap_or_default();
+    (format!("{}\n{plain}", String::from_utf8_lossy(text)), queued)
+}
+
+/// A job that is told from all others by this word, with members of every sort.
+pub fn job(word: &str) -> String {
+    format!(
+        r#"{{"goal_id":"g-{word}","inputs":{{"job":"{word}","play":"ok","note":"gr\u00fc\u00df ✓"}},"request_id":"r-{word}","x_more":{{"list":[1,-2.5,1e3,true,null,"\u0001 \" \\ /"],"most":9007199254740991}}}}"#
+    )
+}
+
+/// A text with a few bytes changed, left out, or put in.
+pub fn near_miss(mut text: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
+    for _ in 0..=rng.below(2) {
+        let at = rng.index(text.len().max(1));
+        let byte = *rng.pick(b"{}[]\":,\\ 0x\xff\x01e-");
+        match rng.below(4) {
+            0 if at < text.len() => text[at] = byte,
+            1 if at < text.len() => drop(text.remove(at)),
+            2 => text.truncate(at),
+            _ => text.insert(at.min(text.len()), byte),
+        }
+    }
+    text
+}

@@ -1,0 +1,184 @@
+//! Jobs: what one is, what its program does, and contents that differ.
+
+use std::collections::BTreeSet;
+
+use peerproof_engine::fixture::actor::Program;
+use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::ActorStep;
+
+/// Most bytes of a job.
+pub const BYTES_MAX: usize = 10 << 20;
+
+/// The name of the program that does what a job says.
+pub const PROGRAM: &str = "run_queue/job";
+
+/// What a driver says at the end.
+const NOOP: &str = "<NOOP><END>\n";
+
+/// What the bytes of a file in the inbox are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A job, with what its program does.
+    Job(Vec<ActorStep>),
+    /// A malformed one, by this clause.
+    Malformed(&'static str),
+    /// One that may be refused, by this choice.
+    Open(&'static str),
+}
+
+/// Reads the bytes of a file in the inbox.
+pub fn read(bytes: &[u8]) -> What {
+    if bytes.len() > BYTES_MAX {
+        return What::Malformed("QUE-JOB-18");
+    }
+    let Some(value) = decode(bytes) else { return What::Malformed("QUE-JOB-13") };
+    let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
+    let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
+    match () {
+        () if value.as_object().is_none() || goal.is_empty() || !has_inputs => What::Malformed("QUE-JOB-14"),
+        () if goal.contains('|') => What::Open("goal_id_with_bar"),
+        () => What::Job(play(&value)),
+    }
+}
+
+/// The word by which a job, or the payload of a driver, names itself.
+pub fn token(bytes: &[u8]) -> Option<String> {
+    Some(decode(bytes)?.pointer("/inputs/job")?.as_str()?.to_owned())
+}
+
+/// Levels of nesting.
+pub fn depth(bytes: &[u8]) -> usize {
+    json::decode(bytes, &DecodeLimits::default()).map_or(0, |decoded| decoded.facts.depth)
+}
+
+fn decode(bytes: &[u8]) -> Option<Json> {
+    json::decode(bytes, &DecodeLimits::default()).ok().map(|decoded| decoded.value)
+}
+
+fn play(value: &Json) -> Vec<ActorStep> {
+    let told = value.pointer("/inputs/play").map(Json::to_text).unwrap_or_default();
+    serde_json::from_str(&told).unwrap_or_default()
+}
+
+/// Whether a program that plays this ends with status 0.
+pub fn succeeds(play: &[ActorStep]) -> bool {
+    !play.iter().any(|step| matches!(step, ActorStep::Exit(1..) | ActorStep::Die(_)))
+}
+
+/// How long it takes at least, milliseconds.
+pub fn lasts_ms(play: &[ActorStep]) -> u64 {
+    play.iter().map(|step| if let ActorStep::Sleep { ms } = step { *ms } else { 0 }).sum()
+}
+
+/// The program of every job: it does what `inputs.play` of its file says, and picks nothing.
+pub struct Player;
+
+impl Program for Player {
+    fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
+        let mut steps = decode(request).map(|value| play(&value)).unwrap_or_default();
+        let is_end = |step: &ActorStep| matches!(step, ActorStep::Exit(_) | ActorStep::Die(_));
+        let at = steps.iter().position(is_end).unwrap_or(steps.len());
+        steps.insert(at, ActorStep::Stdout(Payload::text(NOOP)));
+        steps
+    }
+}
+
+/// A job that is being made.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// A word that its content and its name hold, and no other.
+    pub tag: String,
+    /// Its name in the inbox, with the suffix.
+    pub name: Payload,
+    /// What its program does.
+    pub play: Vec<ActorStep>,
+    /// Members beside the usual ones, as JSON texts; in the place of those that they name.
+    pub members: Vec<(&'static str, String)>,
+}
+
+impl Draft {
+    /// A plain one.
+    pub fn new(number: usize) -> Self {
+        let tag = format!("q{number:03}z");
+        let name = Payload::text(format!("{tag}.json"));
+        Self { tag, name, play: Vec::new(), members: Vec::new() }
+    }
+
+    /// Another name, in which its tag stands for `@`.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Payload::text(name.replace('@', &self.tag));
+        self
+    }
+
+    /// What its program does.
+    #[must_use]
+    pub fn plays(self, play: Vec<ActorStep>) -> Self {
+        Self { play, ..self }
+    }
+
+    /// A member, as JSON text; none where that is empty.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, text: &str) -> Self {
+        self.members.push((name, text.to_owned()));
+        self
+    }
+
+    /// Its text.
+    pub fn text(&self) -> String {
+        let play = serde_json::to_string(&self.play).unwrap_or_default();
+        let tag = &self.tag;
+        let mut members = vec![
+            ("goal_id", format!("\"goal-{tag}\"")),
+            ("request_id", format!("\"request-{tag}\"")),
+            ("control_mode", "\"POLICY_ONLY\"".to_owned()),
+            ("inputs", format!("{{\"job\":\"{tag}\",\"play\":{play}}}")),
+        ];
+        let named: BTreeSet<&str> = self.members.iter().map(|(name, _)| *name).collect();
+        members.retain(|(name, _)| !named.contains(name));
+        members.extend(self.members.iter().filter(|(_, text)| !text.is_empty()).cloned());
+        let members: Vec<String> = members.iter().map(|(name, text)| format!("\"{name}\":{text}")).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    /// Its text, made so many bytes long.
+    pub fn padded(&self, bytes: usize) -> Payload {
+        let text = self.text();
+        let head = "{\"pad\":\"";
+        let rest = format!("\",{}", &text[1..]);
+        let pad = bytes.saturating_sub(head.len() + rest.len());
+        Payload::text(head).repeat("x", pad as u64).then(Payload::text(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_jobs_that_differ_and_play_what_they_say() {
+        let fails = Draft::new(1).plays(vec![ActorStep::Sleep { ms: 5 }, ActorStep::Exit(3)]);
+        let What::Job(play) = read(fails.text().as_bytes()) else { panic!("{}", fails.text()) };
+        assert!(!succeeds(&play) && lasts_ms(&play) == 5);
+        assert_eq!(token(fails.text().as_bytes()).as_deref(), Some("q001z"));
+        let steps = Player.answer(fails.text().as_bytes());
+        assert!(matches!(steps[..], [_, ActorStep::Stdout(_), ActorStep::Exit(3)]), "{steps:?}");
+        assert_ne!(Draft::new(2).text(), Draft::new(1).text());
+        let padded = Draft::new(3).padded(1_000).expand(&Default::default()).unwrap();
+        assert_eq!((padded.len(), read(&padded)), (1_000, What::Job(Vec::new())));
+    }
+
+    #[test]
+    fn what_is_malformed_has_its_clause() {
+        let malformed = |draft: Draft| read(draft.text().as_bytes());
+        let without = |name, value| malformed(Draft::new(1).with(name, value));
+        for (name, value) in [("goal_id", ""), ("goal_id", "\"\""), ("goal_id", "7"), ("inputs", "[]")] {
+            assert_eq!(without(name, value), What::Malformed("QUE-JOB-14"), "{name} {value}");
+        }
+        assert_eq!(without("goal_id", "\"a|b\""), What::Open("goal_id_with_bar"));
+        assert_eq!(read(b"{"), What::Malformed("QUE-JOB-13"));
+        assert_eq!(read(&vec![b' '; BYTES_MAX + 1]), What::Malformed("QUE-JOB-18"));
+        assert_eq!(depth(b"[[1]]"), 2);
+    }
+}

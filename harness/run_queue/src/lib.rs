@@ -1,0 +1,159 @@
+//! The run_queue boundary: a folder of jobs, the worker that runs them, and the tools that put them there.
+//!
+//! Four roles, providers all: [`worker`] (`autopilot`), [`http`] (`serve`), [`enqueue`] (`AID.QUEUE.ENQUEUE.v1`) and
+//! [`genesis`]. Each has its own commands, model and checks; which one a transcript is of its first session tells.
+
+use std::sync::OnceLock;
+
+use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::check::Check;
+use peerproof_engine::clause::{self, Clause, Side};
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::Judgement;
+use peerproof_engine::fixture::actor::Program;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::Transcript;
+
+pub mod bench;
+pub mod config;
+pub mod enqueue;
+pub mod genesis;
+pub mod http;
+pub mod inbox;
+pub mod job;
+pub mod worker;
+
+/// The command of a worker that works on.
+pub const WORKER: &str = "worker";
+
+/// The command of a worker that ends when there is nothing more to take.
+pub const ONCE: &str = "once";
+
+/// The command of a toolhost that runs the tool which enqueues.
+pub const ENQUEUE: &str = "enqueue";
+
+/// The command of the toolhost with the Genesis tools.
+pub const SERVE: &str = "serve";
+
+/// The folders of a queue.
+pub const FOLDERS: [&str; 4] = ["inbox", "processing", "done", "failed"];
+
+/// The run_queue boundary. Its data is loaded when it is asked for.
+struct RunQueue {
+    clauses: OnceLock<Vec<Clause>>,
+    checks: OnceLock<Vec<Check>>,
+}
+
+/// The one instance; its data is embedded and a test shows that it loads.
+pub fn boundary() -> &'static dyn Boundary {
+    static RUN_QUEUE: RunQueue = RunQueue { clauses: OnceLock::new(), checks: OnceLock::new() };
+    &RUN_QUEUE
+}
+
+impl Boundary for RunQueue {
+    fn name(&self) -> &'static str {
+        "run_queue"
+    }
+
+    fn summary(&self) -> &'static str {
+        "takes jobs out of a folder and runs each once, or puts them there"
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        self.clauses.get_or_init(|| {
+            clause::load(include_str!("../corpora/clauses.toml"))
+                .unwrap_or_else(|error| unreachable!("corpora/run_queue/clauses.toml does not load: {error}"))
+        })
+    }
+
+    fn checks(&self) -> &[Check] {
+        self.checks
+            .get_or_init(|| [worker::checks(), enqueue::checks(), http::checks(), genesis::checks()].concat())
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        config::KEYS
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        vec![(Side::Provider, vec![WORKER, ONCE, ENQUEUE, HTTP, SERVE])]
+    }
+
+    fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
+        let has = |word: &str| argv.iter().any(|part| part.contains(word));
+        let command = match () {
+            () if has("{aid}") => ENQUEUE,
+            () if has("{port}") || has("{addr}") => HTTP,
+            () if has("{root}") => SERVE,
+            () => WORKER,
+        };
+        (command, Side::Provider)
+    }
+
+    fn command_name(&self, name: &str, _side: Option<Side>, _argv: &[String]) -> String {
+        if name == config::COMMAND { WORKER } else { name }.to_owned()
+    }
+
+    fn http_path(&self) -> &'static str {
+        "/enqueue"
+    }
+
+    fn program(&self, name: &str, _argv: &[String]) -> Option<Box<dyn Program>> {
+        (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+        match command_of(&transcript.plan) {
+            ENQUEUE => enqueue::admit(transcript),
+            HTTP => http::admit(transcript),
+            SERVE => genesis::admit(transcript),
+            _ => worker::admit(transcript),
+        }
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        match command_of(&transcript.plan) {
+            ENQUEUE => enqueue::judge(transcript),
+            HTTP => http::judge(transcript),
+            SERVE => genesis::judge(transcript),
+            _ => worker::judge(transcript),
+        }
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+        genesis::complete(facts);
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        let commands = &facts.commands;
+        let roles: Vec<&str> =
+            [WORKER, ENQUEUE, HTTP, SERVE].into_iter().filter(|role| commands.contains(*role)).collect();
+        let role = if roles.is_empty() { WORKER } else { *rng.pick(&roles) };
+        match role {
+            ENQUEUE => enqueue::conversation(facts, rng),
+            HTTP => http::conversation(facts, rng),
+            SERVE => genesis::conversation(facts, rng),
+            _ => worker::conversation(facts, rng),
+        }
+    }
+
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+        bench::workloads(facts)
+    }
+
+    fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
+        genesis::REDUNDANT
+    }
+
+    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+        const { &[worker::BY_ROTE[0], worker::BY_ROTE[1], enqueue::BY_ROTE, genesis::BY_ROTE] }
+    }
+}
+
+/// The command that a plan is about.
+fn command_of(plan: &Plan) -> &str {
+    plan.sessions.first().map_or(WORKER, |session| session.command.as_str())
+}

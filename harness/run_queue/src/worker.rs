@@ -1,0 +1,161 @@
+//! The worker: it takes jobs out of the inbox, runs a program for each, and moves them to `done/` or `failed/`.
+//!
+//! The harness plays the program, which does what its job says ([`job::Player`]); [`course`] puts together what was seen, and
+//! [`model`] says which clauses that keeps.
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::check::Check;
+use peerproof_engine::face::Aim;
+use peerproof_engine::facts::Facts;
+use peerproof_engine::finding::{ChoiceSeen, Judgement};
+use peerproof_engine::memory;
+use peerproof_engine::plan::Plan;
+use peerproof_engine::rng::Rng;
+use peerproof_engine::transcript::{Transcript, strict};
+
+use crate::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
+
+pub mod cases;
+pub mod course;
+pub mod crash;
+pub mod model;
+pub mod talk;
+
+/// The fixture that is the queue.
+pub const QUEUE: &str = "queue";
+/// The program of every job, under a name that a selector lets pass.
+pub const RUNNER: &str = "policies/runner.sh";
+/// Label of a look before any worker.
+pub const BEFORE: &str = "before";
+/// Label of a look while programs run: each second one counts.
+pub const IN_RUN: &str = "in_run";
+/// Label of a look when all jobs have come to their end.
+pub const REST: &str = "rest";
+/// Label of a look at folders that the worker has made.
+pub const MADE: &str = "made";
+/// Label of a look at an idle queue, into which a job is put next.
+pub const BEACON: &str = "idle_queue";
+/// Label of a look while the inbox is missing.
+pub const NO_INBOX: &str = "no_inbox";
+/// Label of a look at what a link led to.
+pub const TARGET: &str = "target";
+/// Label of a look at what became of something that is no file.
+pub const TREATED: &str = "treated";
+/// Label of a look at rest behind another: what failed before is gone by then.
+pub const LATER: &str = "later";
+/// The choice of a second worker.
+const SECOND: &str = "second_worker";
+
+/// Clauses about workers without a runner.
+const DRIVEN: [&str; 2] = ["QUE-WORK-22", "QUE-WORK-24"];
+
+/// Clauses that need a worker which sees how its program ends.
+const FAILING: [&str; 3] = ["QUE-WORK-11", "QUE-WORK-23", "QUE-WORK-26"];
+
+/// Null peers: one that does nothing, one that moves files and runs nothing, one that runs everything and moves nothing.
+pub const BY_ROTE: &[(&str, &str)] = &[
+    (
+        "moves files and runs nothing",
+        "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
+    ),
+    ("fails everything", "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done"),
+];
+
+/// All checks of it.
+pub fn checks() -> Vec<Check> {
+    [cases::checks(), crash::checks()].concat()
+}
+
+/// A conversation as drawn: a worker that is killed again and again.
+pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
+    let kills = rng.range(2..=8) as usize;
+    Plan { by_model: true, ..crash::plan(facts, rng, kills) }
+}
+
+/// Refuses a plan that is not wholly read.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(transcript: &Transcript) -> Result<(), String> {
+    strict::expectations::<Aim>(&transcript.plan)
+}
+
+/// A limit of the configuration, or what the contract says without one.
+pub fn limit(facts: &Facts, name: &str) -> u64 {
+    let default = match name {
+        ATTEMPTS => 1,
+        RETRY_MS => 0,
+        POLL_MS => 2_000,
+        RECOVER_MS => 5_000,
+        _ => 0,
+    };
+    facts.limits.get(name).copied().unwrap_or(default)
+}
+
+/// Judges a transcript.
+pub fn judge(transcript: &Transcript) -> Judgement {
+    let course = course::Course::of(transcript);
+    let mut model = model::Model::new(&course, transcript);
+    model.judge();
+    let steps = &transcript.plan.steps;
+    let step = steps.iter().position(|step| !step.expect.is_null());
+    let canary = steps.iter().any(|step| step.canary) && model.completed > 0 && model.findings.is_empty();
+    let about = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause);
+    let mut judgement = Judgement {
+        canaries_answered: usize::from(canary),
+        choice: choice(&model.shown, about.as_ref().map(|clause| clause.0.as_str())),
+        findings: model.findings.into_iter().map(|finding| finding.at(step.unwrap_or(0))).collect(),
+        untestable: model.untestable,
+    };
+    memory::judge(transcript, "QUE-JOB-19", &mut judgement);
+    if judgement.untestable.is_none() {
+        judgement.untestable = undecided(&course, transcript, model.completed);
+    }
+    judgement
+}
+
+/// Why a conversation without findings shows nothing.
+fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: usize) -> Option<String> {
+    let about = |clauses: &[&str]| {
+        let mut aims = transcript.plan.steps.iter().filter_map(Aim::of);
+        aims.any(|aim| clauses.contains(&aim.clause.0.as_str()))
+    };
+    if !course.has_runner && about(&FAILING) {
+        return Some("no_runner: a worker without {runner} does not see that a program fails".to_owned());
+    }
+    if course.lives.is_empty() {
+        return Some("not_started: no worker was started".to_owned());
+    }
+    if course.has_runner && about(&DRIVEN) {
+        return Some("has_runner: the worker is given a runner, and starts no policy driver".to_owned());
+    }
+    let meant = crash::kills_meant(&transcript.plan);
+    let hit = course.kills().len();
+    if meant > 0 && course.missed * 4 > meant {
+        return Some(format!("kill_missed: {} of {hit} kills were not at their points", course.missed));
+    }
+    (completed == 0 && course.looks.iter().any(|look| look.label == REST))
+        .then(|| "nothing_completed: no job came to its end".to_owned())
+}
+
+/// The choice that a conversation is about, or the only one that it shows.
+fn choice(shown: &BTreeMap<&'static str, &'static str>, about: Option<&str>) -> Option<ChoiceSeen> {
+    const CHOICES: [(&str, &str); 9] = [
+        ("QUE-JOB-02", "dot_name"),
+        ("QUE-JOB-03", "upper_case_suffix"),
+        ("QUE-JOB-09", "not_utf8_name"),
+        ("QUE-JOB-10", "symlink"),
+        ("QUE-JOB-22", "special_file"),
+        ("QUE-JOB-23", "unreadable"),
+        ("QUE-JOB-24", "goal_id_with_bar"),
+        ("QUE-WORK-26", "once_failed_exit"),
+        ("QUE-TERM-02", "sigterm"),
+    ];
+    let key = match about {
+        Some("QUE-LIVE-04") => SECOND,
+        about => CHOICES.iter().find(|(clause, _)| about == Some(*clause))?.1,
+    };
+    let value = (*shown.get(key)?).to_owned();
+    Some(ChoiceSeen { key: key.to_owned(), value, pinned: false })
+}

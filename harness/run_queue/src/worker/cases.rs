@@ -1,0 +1,715 @@
+//! Checks of workers: what is put, when a worker is started, and what is looked at.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use peerproof_engine::check::Check;
+use peerproof_engine::memory;
+use peerproof_engine::payload::{Payload, Segment};
+use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind};
+
+use super::talk::{REASON_MS, START_MS, Talk, looks_at_stdin, sleep};
+use super::{BEACON, MADE, NO_INBOX, QUEUE, REST, RUNNER};
+use crate::config::{POLL_MS, RECOVER_MS};
+use crate::job::{BYTES_MAX, Draft};
+use crate::{ONCE, WORKER};
+
+/// How a program ends that fails.
+const FAILS: [ActorStep; 2] = [ActorStep::Exit(3), ActorStep::Die(9)];
+
+/// Time for a worker to come upon what lies in its inbox, ms.
+const NOTICE_MS: u64 = 700;
+
+/// A program that runs while others are looked at, ms.
+const LONG_MS: u64 = 900;
+
+type Row = (&'static str, &'static str, &'static [&'static str], fn(&mut Talk));
+
+/// All checks but those of workers that die, in the order in which they run.
+pub fn checks() -> Vec<Check> {
+    let of = |command: &'static str, rows: &[Row]| -> Vec<Check> {
+        let check = |(id, title, clauses, make): &Row| {
+            let (about, make) = (clauses[0], *make);
+            let planner = move |facts: &_, _: &mut _| {
+                let mut talk = Talk::new(facts, command, about);
+                make(&mut talk);
+                Ok(talk.done())
+            };
+            let id = format!("run_queue/{command}/{id}");
+            let check = Check::new(id, *title, clauses.iter().copied(), command, planner);
+            let is_measured = clauses.contains(&"QUE-JOB-19");
+            let check = check.vouched().on_process();
+            if is_measured { check.exclusive() } else { check.waits() }
+        };
+        rows.iter().map(check).collect()
+    };
+    [of(WORKER, WORKERS), vec![unreadable()], of(ONCE, ONCES)].concat()
+}
+
+/// A file that nobody can read; a superuser can.
+fn unreadable() -> Check {
+    let id = "run_queue/worker/special/unreadable";
+    let title = "A file that cannot be read is run, left or failed.";
+    let planner = |facts: &_, _: &mut _| {
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
+        if is_root {
+            return Err("superuser: nothing is unreadable for this user".to_owned());
+        }
+        let mut talk = Talk::new(facts, WORKER, "QUE-JOB-23");
+        let (plain, job) = (talk.draft(), talk.draft());
+        let (content, name) = (Payload::text(job.text()), "unreadable".to_owned());
+        talk.plan.fixtures.push(Fixture::File { name: name.clone(), content, mode: Some(0), kept: false });
+        let to = Payload::text(format!("{QUEUE}/inbox/aa-unreadable.json"));
+        talk.step(0, Act::Move { from: Payload::text(name), to });
+        talk.put(&plain);
+        talk.may_fail();
+        talk.run_all();
+        let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
+        talk.look(super::TREATED, after_ms);
+        Ok(talk.done())
+    };
+    Check::new(id, title, ["QUE-JOB-23"], WORKER, planner).vouched().on_process().waits()
+}
+
+const WORKERS: &[Row] = &[
+    (
+        "canary/plain-request",
+        "A plain job is run and goes to done.",
+        &["QUE-JOB-01", "QUE-WORK-09", "QUE-WORK-20"],
+        canary,
+    ),
+    (
+        "life/places",
+        "While its program runs a job is in processing and nowhere else.",
+        &["QUE-WORK-03", "QUE-WORK-01", "QUE-WORK-02"],
+        |talk| {
+            let job = talk.draft().plays(sleep(LONG_MS));
+            talk.put(&job);
+            talk.look_before();
+            talk.start();
+            talk.wait_for(&job, false, START_MS);
+            talk.look_in_run();
+            talk.wait_for_ends();
+            talk.look_at_rest();
+        },
+    ),
+    (
+        "life/renamed",
+        "Jobs move by rename, keep their inode, their name and their bytes, and end in one place.",
+        &[
+            "QUE-WORK-06",
+            "QUE-WORK-04",
+            "QUE-WORK-05",
+            "QUE-WORK-07",
+            "QUE-WORK-09",
+            "QUE-ONCE-01",
+            "QUE-ONCE-02",
+        ],
+        |talk| {
+            for play in [vec![], sleep(30), vec![FAILS[0].clone()], vec![]] {
+                let job = talk.draft().plays(play);
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    (
+        "life/failure",
+        "A job whose program fails, by a status or a signal, goes to failed with a reason.",
+        &["QUE-WORK-11", "QUE-WORK-10", "QUE-WORK-12"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            for end in [ActorStep::Exit(1), ActorStep::Exit(255), ActorStep::Die(9), ActorStep::Die(15)] {
+                let job = talk.draft().plays(vec![end]);
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    (
+        "life/none-held-up",
+        "Behind jobs that are malformed or fail all others are taken.",
+        &["QUE-WORK-14"],
+        |talk| {
+            let bad = talk.draft().named("a@.json");
+            talk.put_as(&bad, Payload::text(format!("{{{}", bad.tag)));
+            talk.may_fail();
+            for end in FAILS {
+                let job = talk.draft().named("b@.json").plays(vec![end]);
+                talk.put(&job);
+            }
+            for _ in 0..6 {
+                let job = talk.draft().named("c@.json");
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    ("life/members", "Members that are not named change nothing.", &["QUE-JOB-01"], |talk| {
+        let job = talk.draft().with("peerproof_other", "{\"a\":[1,2.5e3,null]}").with("", "\"\\u0000\"");
+        talk.put(&job);
+        let least = talk.draft().with("request_id", "").with("peerproof_ü", "1");
+        talk.put(&least);
+        talk.run_all();
+    }),
+    ("life/loud", "A program that writes very much is not held up.", &["QUE-WORK-23"], |talk| {
+        for step in [
+            ActorStep::Flood { unit: "loud\n".to_owned(), bytes_max: 2 << 20 },
+            ActorStep::Stderr(Payload::default().repeat("loud\n", 400_000)),
+        ] {
+            let job = talk.draft().plays(vec![step]);
+            talk.put(&job);
+        }
+        talk.run_all();
+    }),
+    ("life/stdin", "The standard input of a program is empty.", &["QUE-WORK-21"], |talk| {
+        let job = talk.draft().plays(looks_at_stdin());
+        talk.put(&job);
+        talk.run_all();
+    }),
+    (
+        "driver/stdin",
+        "Without a runner the standard input of the policy driver is empty.",
+        &["QUE-WORK-22"],
+        |talk| {
+            let job = talk.draft().plays(looks_at_stdin());
+            talk.put(&job);
+            talk.run_all();
+        },
+    ),
+    (
+        "driver/runs",
+        "Without a runner a job is a run whose driver MACHINA_POLICY_CMD names.",
+        &["QUE-WORK-24"],
+        |talk| {
+            for ms in [0, 30] {
+                let job = talk.draft().plays(sleep(ms));
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    (
+        "names/plain",
+        "Names in UTF-8 of up to 100 bytes, with whatever stands in them, are run.",
+        &["QUE-JOB-08", "QUE-WORK-05"],
+        |talk| {
+            let long = format!("@{}.json", "n".repeat(90));
+            for name in [
+                "a b @.json",
+                "-@.json",
+                "--help@.json",
+                "é日本@.json",
+                "'@\".json",
+                "$(id)@.json",
+                "@;echo`.json",
+                "*?[@].json",
+                "@.tar.json",
+                "~@ .json",
+                "@\\.json",
+                "%s@%n.json",
+                "@&|<>.json",
+                &long,
+            ] {
+                let job = talk.draft().named(name);
+                talk.put(&job);
+            }
+            talk.run_all();
+        },
+    ),
+    (
+        "names/odd",
+        "Names with line feeds and of 255 bytes are run or failed, and never lost.",
+        &["QUE-JOB-07"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            let long = format!("@{}.json", "n".repeat(255 - 5 - 5));
+            for name in ["@\n.json", "@\n\nq.json", "@\t\u{1}\u{7f}.json", "@\r.json", &long] {
+                let job = talk.draft().named(name);
+                talk.put(&job);
+            }
+            talk.may_fail();
+            talk.run_all();
+        },
+    ),
+    ("names/not-utf8", "A name that is not UTF-8 is run, left or failed.", &["QUE-JOB-09"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let job = talk.draft();
+        let hex = Segment::Hex("ff80".to_owned());
+        let tag = Payload::text(job.tag.clone());
+        let name = tag.then(Payload(vec![hex])).then(Payload::text(".json"));
+        left_or_run(talk, Draft { name, ..job });
+    }),
+    ("names/dot", "A name that begins with a dot is run, left or failed.", &["QUE-JOB-02"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let job = talk.draft().named(".@.json");
+        left_or_run(talk, job);
+    }),
+    ("names/upper-case", "A suffix in upper case is run, left or failed.", &["QUE-JOB-03"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let job = talk.draft().named("@.JSON");
+        left_or_run(talk, job);
+    }),
+    ("names/others", "Files with other names stay where and as they are.", &["QUE-JOB-05"], |talk| {
+        for name in
+            ["@.json.tmp", "@.json~", "@.txt", "@", "@.jsonl", "@.json.part", "json", ".@.tmp", "@json"]
+        {
+            let draft = talk.draft().named(name);
+            let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
+            talk.place(path.merged(), Payload::text(draft.text()));
+        }
+        let plain = talk.draft();
+        talk.put(&plain);
+        talk.run_all();
+        talk.look(REST, NOTICE_MS);
+    }),
+    (
+        "malformed/no-json",
+        "What is not strict JSON goes to failed as it is, and nothing is started.",
+        &["QUE-JOB-13", "QUE-JOB-15", "QUE-JOB-16", "QUE-JOB-06", "QUE-WORK-12"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            for how in [
+                "",
+                "{",
+                "@",
+                "{'goal_id':'@'}",
+                "{\"goal_id\":\"@\",}",
+                "{\"goal_id\":\"@\"}}",
+                "{\"goal_id\":\"@\"} {\"goal_id\":\"@\"}",
+                "{\"goal_id\":\"@\",\"x\":NaN}",
+                "{\"goal_id\":\"@\",\"x\":01}",
+                "{\"goal_id\":\"@\" // c\n}",
+                "{\"goal_id\":\"@\nx\"}",
+                "{\"goal_id\":\"@\",\"inputs\":{}",
+            ] {
+                let job = talk.draft();
+                talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
+            }
+            let job = talk.draft();
+            let head = Payload::text(format!("{{\"goal_id\":\"{}", job.tag));
+            let cut = Payload(vec![Segment::Hex("ff".to_owned())]);
+            talk.put_as(&job, head.then(cut).then(Payload::text("\"}")));
+            talk.may_fail();
+            talk.run_all();
+        },
+    ),
+    (
+        "malformed/members",
+        "What has no goal, or inputs that are no object, goes to failed as it is, and nothing is started.",
+        &["QUE-JOB-14", "QUE-JOB-15", "QUE-JOB-16", "QUE-WORK-12"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            for how in ["[\"@\"]", "\"@\"", "null  ", "17", "true"] {
+                let job = talk.draft();
+                talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
+            }
+            for (name, value) in [
+                ("goal_id", ""),
+                ("goal_id", "\"\""),
+                ("goal_id", "7"),
+                ("goal_id", "null"),
+                ("goal_id", "[\"g\"]"),
+                ("inputs", "[]"),
+                ("inputs", "\"{}\""),
+                ("inputs", "7"),
+            ] {
+                let job = talk.draft().with(name, value);
+                talk.put(&job);
+            }
+            talk.may_fail();
+            talk.run_all();
+        },
+    ),
+    ("malformed/goes-on", "Behind a malformed job the worker goes on.", &["QUE-JOB-17"], |talk| {
+        let bad = talk.draft().named("a@.json");
+        talk.put_as(&bad, Payload::text(format!("{{\"{}", bad.tag)));
+        let plain = talk.draft().named("b@.json");
+        talk.put(&plain);
+        talk.may_fail();
+        talk.run_all();
+        let later = talk.draft();
+        talk.put(&later);
+        talk.wait_for_ends();
+        talk.look_at_rest();
+    }),
+    ("sizes/up-to-10-mb", "Jobs of 1 MB and of 10 MB are run.", &["QUE-JOB-20"], |talk| {
+        for bytes in [(1 << 20) + 1, BYTES_MAX - 1, BYTES_MAX] {
+            let job = talk.draft();
+            let content = job.padded(bytes);
+            talk.put_as(&job, content);
+        }
+        talk.run_all();
+    }),
+    (
+        "sizes/over-10-mb",
+        "A job of more than 10 MB goes to failed, and costs little memory.",
+        &["QUE-JOB-18", "QUE-JOB-19"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            let session = talk.run_all();
+            talk.step(session, memory::sample(memory::IDLE));
+            for bytes in [BYTES_MAX + 1, 6 * BYTES_MAX] {
+                let job = talk.draft();
+                let content = job.padded(bytes);
+                talk.put_as(&job, content);
+            }
+            talk.may_fail();
+            talk.wait_for_ends_within(4_000);
+            talk.step(session, memory::sample("after"));
+            talk.look_at_rest();
+        },
+    ),
+    ("sizes/nested", "A job nested up to 64 levels is run.", &["QUE-JOB-21"], |talk| {
+        for levels in [30, 63] {
+            let nested = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+            let job = talk.draft().with("peerproof_nested", &nested);
+            talk.put(&job);
+        }
+        talk.run_all();
+    }),
+    (
+        "special/link",
+        "A link with the name of a job is run, left or failed, and what it leads to stays.",
+        &["QUE-JOB-10", "QUE-JOB-11"],
+        |talk| {
+            let target = talk.draft();
+            let content = Payload::text(target.text());
+            let name = "target".to_owned();
+            talk.plan.fixtures.push(Fixture::File { name, content, mode: None, kept: false });
+            special(talk, "link", PathKind::Link { to: "{{target.path}}".to_owned() }, true);
+            let act =
+                Act::Look { label: super::TARGET.to_owned(), path: Payload::text("target"), after_ms: 0 };
+            talk.step(0, act);
+        },
+    ),
+    (
+        "special/fifo-and-folder",
+        "A FIFO and a folder with the name of a job are run, left or failed.",
+        &["QUE-JOB-22"],
+        |talk| {
+            special(talk, "fifo", PathKind::Fifo, true);
+        },
+    ),
+    (
+        "special/goes-on",
+        "What is no file and has the name of a job neither blocks a worker nor ends it.",
+        &["QUE-JOB-12"],
+        |talk| {
+            for (name, what) in [
+                ("fifo", PathKind::Fifo),
+                ("folder", PathKind::Directory),
+                ("dangling", PathKind::Link { to: "nowhere".to_owned() }),
+                ("loop", PathKind::Link { to: "aa-loop.json".to_owned() }),
+            ] {
+                special(talk, name, what, false);
+            }
+            let plain = talk.draft();
+            talk.put(&plain);
+            talk.run_all();
+            let later = talk.draft();
+            talk.put(&later);
+            talk.wait_for_ends();
+            talk.look_at_rest();
+        },
+    ),
+    ("names/bar", "A `goal_id` that holds a bar is accepted or refused.", &["QUE-JOB-24"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let job = talk.draft();
+        let job = job.clone().with("goal_id", &format!("\"goal|{}\"", job.tag));
+        talk.put(&job);
+        talk.may_fail();
+        talk.run_all();
+    }),
+    (
+        "collision/done",
+        "A job whose name exists in done, failed or processing replaces nothing.",
+        &["QUE-WORK-13"],
+        |talk| {
+            let [done, failed] = [vec![], vec![FAILS[0].clone()]].map(|play| {
+                let job = talk.draft().plays(play);
+                talk.put(&job);
+                job
+            });
+            for folder in ["done", "failed"] {
+                for job in [&done, &failed] {
+                    let path = Payload::text(format!("{QUEUE}/{folder}/")).then(job.name.clone());
+                    let own = format!("{{\"goal_id\":\"earlier {folder} {}\"}}", job.tag);
+                    talk.place(path.merged(), Payload::text(own));
+                }
+            }
+            talk.look_before();
+            talk.start();
+            talk.wait_for(&done, true, START_MS);
+            talk.wait_for(&failed, true, 4_000);
+            talk.look(REST, REASON_MS);
+        },
+    ),
+    (
+        "collision/twice",
+        "Two jobs with one name are both run, one after the other, and the reason of the first stays.",
+        &["QUE-WORK-13"],
+        |talk| {
+            let first = talk.draft().plays(vec![FAILS[0].clone()]);
+            let good = talk.draft();
+            talk.put(&first);
+            talk.put(&good);
+            talk.run_all();
+            // The first goes, and the reason that was given for it stays.
+            let from = Payload::text(format!("{QUEUE}/failed/")).then(first.name.clone()).merged();
+            talk.step(0, Act::Move { from, to: Payload::text("taken-away") });
+            let [again, good_again] = [&first, &good].map(|before| {
+                let draft = talk.draft();
+                Draft { name: before.name.clone(), play: before.play.clone(), ..draft }
+            });
+            for job in [&again, &good_again] {
+                let path = Payload::text(format!("{QUEUE}/inbox/")).then(job.name.clone());
+                talk.place(path.merged(), Payload::text(job.text()));
+            }
+            talk.wait_for(&again, true, 6_000);
+            talk.wait_for(&good_again, true, 6_000);
+            talk.look(super::LATER, REASON_MS);
+        },
+    ),
+    (
+        "idle/start",
+        "A job that is put while the worker is idle starts in time.",
+        &["QUE-WORK-15", "QUE-WORK-17"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            talk.run_all();
+            talk.look(BEACON, NOTICE_MS);
+            let later = talk.draft();
+            talk.put(&later);
+            talk.wait_for_ends();
+            talk.look_at_rest();
+        },
+    ),
+    (
+        "idle/lives-on",
+        "The worker ends neither at an empty inbox nor at a failed job.",
+        &["QUE-WORK-17"],
+        |talk| {
+            for play in [vec![], vec![FAILS[0].clone()], vec![]] {
+                let job = talk.draft().plays(play);
+                talk.put(&job);
+            }
+            talk.run_all();
+            let later = talk.draft();
+            talk.look(BEACON, NOTICE_MS);
+            talk.put(&later);
+            talk.wait_for_ends();
+            talk.look_at_rest();
+        },
+    ),
+    (
+        "idle/inbox-missing",
+        "An inbox that is missing for a moment does not end the worker.",
+        &["QUE-WORK-18"],
+        |talk| {
+            let plain = talk.draft();
+            talk.put(&plain);
+            let session = talk.run_all();
+            let inbox = || Payload::text(format!("{QUEUE}/inbox"));
+            talk.step(session, Act::Move { from: inbox(), to: Payload::text("aside") });
+            talk.look(NO_INBOX, NOTICE_MS);
+            talk.step(session, Act::Move { from: Payload::text("aside"), to: inbox() });
+            let later = talk.draft();
+            talk.put(&later);
+            talk.wait_for_ends_within(2_000);
+            talk.look_at_rest();
+        },
+    ),
+    ("idle/folders", "A worker makes the four folders where they are missing.", &["QUE-WORK-19"], |talk| {
+        talk.plan.fixtures[0] =
+            Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
+        talk.start();
+        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, 6_000);
+        talk.look(MADE, NOTICE_MS);
+        let job = talk.draft();
+        talk.put(&job);
+        talk.wait_ready();
+        talk.wait_for_ends();
+        talk.look_at_rest();
+    }),
+    ("dead/by-hand", "A plain file that was put into processing is taken up.", &["QUE-ONCE-05"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let job = talk.draft();
+        let path = Payload::text(format!("{QUEUE}/processing/")).then(job.name.clone());
+        talk.place(path.merged(), Payload::text(job.text()));
+        talk.look_before();
+        talk.start();
+        talk.wait_ready();
+        talk.expect_end(&job);
+        talk.wait_for_ends_within(RECOVER_SLACK_MS);
+        talk.look_at_rest();
+    }),
+    ("several/together", "Three workers on one queue start each job once.", &["QUE-LIVE-01"], |talk| {
+        for _ in 0..24 {
+            let job = talk.draft().plays(sleep(10));
+            talk.put(&job);
+        }
+        let sessions = [talk.start(), talk.start(), talk.start()];
+        talk.wait_ready();
+        talk.wait_for_ends();
+        talk.look_at_rest();
+        for session in &sessions[..2] {
+            talk.kill(*session);
+        }
+    }),
+    (
+        "several/later",
+        "A worker that starts leaves alone what a living one holds, for as long as that takes.",
+        &["QUE-LIVE-02"],
+        |talk| {
+            let recover_ms = talk.limit(RECOVER_MS);
+            let held = talk.draft().plays(sleep(3 * recover_ms));
+            talk.put(&held);
+            let first = talk.start();
+            talk.wait_for(&held, false, START_MS);
+            let other = talk.draft();
+            talk.put(&other);
+            talk.start();
+            talk.wait_for_ends();
+            talk.look_at_rest();
+            talk.kill(first);
+        },
+    ),
+    ("several/second", "A second worker shares the queue, or refuses to.", &["QUE-LIVE-04"], |talk| {
+        let held = talk.draft().plays(sleep(LONG_MS));
+        talk.put(&held);
+        let first = talk.start();
+        talk.wait_for(&held, false, START_MS);
+        let second = talk.start();
+        let others: Vec<Draft> = (0..4).map(|_| talk.draft().plays(sleep(LONG_MS / 3))).collect();
+        others.iter().for_each(|job| talk.put(job));
+        talk.wait_for_ends();
+        talk.look_at_rest();
+        talk.kill(second);
+        talk.kill(first);
+    }),
+    ("term/idle", "An idle worker ends within 2 s of SIGTERM.", &["QUE-TERM-01"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let session = talk.run_all();
+        talk.step(session, Act::Signal("TERM".to_owned()));
+        talk.look_at_rest();
+    }),
+    (
+        "term/in-flight",
+        "SIGTERM finishes or returns a job in flight, loses none and begins no other.",
+        &["QUE-TERM-03", "QUE-TERM-04", "QUE-TERM-05", "QUE-TERM-06", "QUE-TERM-07"],
+        in_flight,
+    ),
+    ("term/choice", "A job in flight at SIGTERM is finished or returned.", &["QUE-TERM-02"], in_flight),
+];
+
+const ONCES: &[Row] = &[
+    (
+        "canary/plain-request",
+        "A plain job is run and goes to done.",
+        &["QUE-WORK-25", "QUE-JOB-01", "QUE-WORK-09"],
+        canary_once,
+    ),
+    (
+        "drained",
+        "The worker takes all that there is and ends with status 0.",
+        &["QUE-WORK-25", "QUE-WORK-14"],
+        |talk| {
+            for _ in 0..5 {
+                let job = talk.draft().plays(sleep(20));
+                talk.put(&job);
+            }
+            run_once(talk);
+        },
+    ),
+    ("nothing", "Where there is nothing to take the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        run_once(talk);
+        run_once(talk);
+    }),
+    ("failed", "Its status where a job failed is zero or not.", &["QUE-WORK-26"], |talk| {
+        for play in [vec![], vec![FAILS[0].clone()]] {
+            let job = talk.draft().plays(play);
+            talk.put(&job);
+        }
+        run_once(talk);
+    }),
+];
+
+/// How much longer what was put by hand may take, ms.
+const RECOVER_SLACK_MS: u64 = 5_000;
+
+fn canary(talk: &mut Talk) {
+    let job = talk.draft();
+    talk.put(&job);
+    talk.plan.steps[0].canary = true;
+    talk.run_all();
+}
+
+fn canary_once(talk: &mut Talk) {
+    let job = talk.draft();
+    talk.put(&job);
+    talk.plan.steps[0].canary = true;
+    run_once(talk);
+}
+
+/// Has a worker do all that there is, and looks.
+fn run_once(talk: &mut Talk) {
+    let session = talk.worker();
+    let allow_ms = START_MS.min(10_000) + talk.takes();
+    talk.step(session, Act::Finish).allow_ms = allow_ms;
+    talk.look_at_rest();
+}
+
+/// Puts something that need not be taken, and looks once it would have been.
+fn left_or_run(talk: &mut Talk, job: Draft) {
+    let path = Payload::text(format!("{QUEUE}/inbox/")).then(job.name.clone());
+    talk.place(path.merged(), Payload::text(job.text()));
+    talk.may_fail();
+    talk.start();
+    talk.wait_ready();
+    talk.wait_for_ends();
+    let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
+    talk.look(REST, after_ms + REASON_MS);
+}
+
+/// Something that is no file has the name of a job, before all others.
+fn special(talk: &mut Talk, name: &str, what: PathKind, runs: bool) {
+    let fixture = format!("special-{name}");
+    talk.plan.fixtures.push(Fixture::Path { name: fixture.clone(), what });
+    let to = Payload::text(format!("{QUEUE}/inbox/aa-{name}.json"));
+    talk.step(0, Act::Move { from: Payload::text(fixture), to });
+    if runs {
+        let plain = talk.draft();
+        talk.put(&plain);
+        talk.may_fail();
+        talk.run_all();
+        let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
+        talk.look(super::TREATED, after_ms);
+    }
+}
+
+fn in_flight(talk: &mut Talk) {
+    for _ in 0..3 {
+        let job = talk.draft().plays(sleep(1_500));
+        talk.put(&job);
+    }
+    talk.look_before();
+    let session = talk.worker();
+    let what = Effect::Starts { actor: RUNNER.to_owned(), start: 0 };
+    let signal = "TERM".to_owned();
+    talk.step(session, Act::SignalWhen { signal, what, within_ms: START_MS }).allow_ms = 1_700;
+    talk.look(REST, 50);
+}

@@ -1,0 +1,271 @@
+//! The course of a conversation: what was put, which workers lived when, what they started, and what lay where.
+
+use peerproof_engine::payload::Vars;
+use peerproof_engine::transcript::{Awaited, Exit, Found, FoundKind, Kind, StdinState, Transcript};
+
+use super::{QUEUE, RUNNER};
+use crate::FOLDERS;
+use crate::job::{self, What};
+
+/// A file that the harness put somewhere.
+#[derive(Debug)]
+pub struct Put {
+    /// When, microseconds.
+    pub at: u64,
+    /// Where, relative to the folder of the fixtures.
+    pub path: Vec<u8>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What they are.
+    pub what: What,
+    /// The word that the job names itself by.
+    pub token: Option<String>,
+}
+
+impl Put {
+    /// Its name where it was put into the inbox, or into `processing/` by hand.
+    pub fn job_name(&self) -> Option<&[u8]> {
+        let path = self.path.strip_prefix(QUEUE.as_bytes())?;
+        let name = path.strip_prefix(b"/inbox/").or_else(|| path.strip_prefix(b"/processing/"))?;
+        let is_job = name.ends_with(b".json") && name.len() > 5 && !name.starts_with(b".");
+        (is_job && !name.contains(&b'/')).then_some(name)
+    }
+}
+
+/// The life of a worker.
+#[derive(Debug)]
+pub struct Life {
+    /// Session of the plan.
+    pub session: usize,
+    /// When it began.
+    pub begun: u64,
+    /// When it was over.
+    pub over: Option<u64>,
+    /// How it ended by itself.
+    pub exit: Option<Exit>,
+    /// The first signal that the harness sent, and when.
+    pub signal: Option<(u64, String)>,
+    /// Its end was awaited in vain.
+    pub late: bool,
+    /// A program that outlived it.
+    pub left: Option<String>,
+}
+
+impl Life {
+    /// It ended and nobody had asked for it.
+    pub fn ended_by_itself(&self) -> bool {
+        self.exit.is_some() && self.signal.is_none()
+    }
+}
+
+/// A program that was started.
+#[derive(Debug)]
+pub struct Start {
+    /// When.
+    pub at: u64,
+    /// Its process.
+    pub pid: i32,
+    /// Its arguments.
+    pub argv: Vec<String>,
+    /// What was in its file; nothing where it was not recorded.
+    pub given: Option<Vec<u8>>,
+    /// Its standard input, where it looked.
+    pub stdin: Option<(StdinState, usize)>,
+    /// When it ended by itself, and how.
+    pub end: Option<(u64, Exit)>,
+}
+
+impl Start {
+    /// It ended with status 0.
+    pub fn succeeded(&self) -> bool {
+        self.end.is_some_and(|(_, exit)| exit == Exit::Code(0))
+    }
+}
+
+/// What lay somewhere at one time.
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// Label of the step.
+    pub label: &'a str,
+    /// A time at which it had not begun.
+    pub since: u64,
+    /// A time at which it was over.
+    pub until: u64,
+    /// What was looked at, relative to the folder of the fixtures.
+    pub place: &'a [u8],
+    /// What was found, by its path there.
+    pub found: &'a [Found],
+}
+
+impl<'a> Look<'a> {
+    /// The files in one of the four folders, each with that folder's name.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &'a Found)> {
+        self.found.iter().filter(|one| one.kind == FoundKind::File).filter_map(|one| {
+            let folder = FOLDERS.into_iter().find(|folder| {
+                one.path.0.strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+            })?;
+            Some((folder, one))
+        })
+    }
+
+    /// The files that hold exactly these bytes.
+    pub fn copies(&self, bytes: &[u8]) -> Vec<(&'static str, &'a Found)> {
+        self.files().filter(|(_, one)| holds(one, bytes)).collect()
+    }
+}
+
+/// Whether a file holds exactly these bytes, as far as was looked.
+pub fn holds(one: &Found, bytes: &[u8]) -> bool {
+    one.total_bytes == bytes.len() as u64 && one.bytes.as_ref().is_some_and(|kept| bytes.starts_with(&kept.0))
+}
+
+/// The last part of a path.
+pub fn base(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// All of it, each list in the order of time.
+#[derive(Debug, Default)]
+pub struct Course<'a> {
+    /// What was put.
+    pub puts: Vec<Put>,
+    /// Workers.
+    pub lives: Vec<Life>,
+    /// Programs.
+    pub starts: Vec<Start>,
+    /// Looks.
+    pub looks: Vec<Look<'a>>,
+    /// The path of the program is among the arguments of the worker.
+    pub has_runner: bool,
+    /// Places that the harness took something away from.
+    pub taken: Vec<Vec<u8>>,
+    /// Steps that waited for something in vain, by session.
+    pub missed: usize,
+}
+
+impl<'a> Course<'a> {
+    /// That of a transcript.
+    pub fn of(transcript: &'a Transcript) -> Self {
+        let mut events: Vec<_> = transcript.events.iter().collect();
+        events.sort_by_key(|event| event.at_us);
+        let mut course = Self::default();
+        let mut since = 0;
+        for event in events {
+            let at = event.at_us;
+            let life = course.lives.iter_mut().rev().find(|life| life.session == event.session);
+            match &event.kind {
+                Kind::Started { argv } => {
+                    course.has_runner |= argv.iter().any(|part| part.contains(RUNNER));
+                    course.lives.push(Life {
+                        session: event.session,
+                        begun: at,
+                        over: None,
+                        exit: None,
+                        signal: None,
+                        late: false,
+                        left: None,
+                    });
+                }
+                Kind::Exited { exit } => {
+                    if let Some(life) = life {
+                        (life.exit, life.over) = (Some(*exit), Some(at));
+                    }
+                }
+                Kind::Killed => {
+                    if let Some(life) = life {
+                        life.over = life.over.or(Some(at));
+                        life.signal.get_or_insert((at, "KILL".to_owned()));
+                    }
+                }
+                Kind::Signalled { signal } => {
+                    if let Some(life) = life {
+                        life.signal.get_or_insert((at, signal.clone()));
+                    }
+                }
+                Kind::DeadlinePassed { awaited: Awaited::Exit, .. } => {
+                    if let Some(life) = life {
+                        life.late = true;
+                    }
+                }
+                Kind::DeadlinePassed { awaited: Awaited::Effect, .. } => course.missed += 1,
+                Kind::LeakedProcess { command, .. } => {
+                    if let Some(life) = life {
+                        life.left = Some(command.clone());
+                    }
+                }
+                Kind::FilePut { path, bytes, error: None } => {
+                    let bytes = bytes.expand(&Vars::new()).unwrap_or_default();
+                    let what = job::read(&bytes);
+                    // What is too large is no job, and takes long to read.
+                    let token = (bytes.len() <= job::BYTES_MAX).then(|| job::token(&bytes)).flatten();
+                    course.puts.push(Put { at, path: path.0.clone(), bytes, what, token });
+                }
+                Kind::FileMoved { from, error: None, .. } => course.taken.push(from.0.clone()),
+                Kind::Looked { label, path, found, .. } => {
+                    course.looks.push(Look { label, since, until: at, place: &path.0, found });
+                }
+                Kind::ActorStarted { actor, argv, pid } if actor == RUNNER => course.starts.push(Start {
+                    at,
+                    pid: *pid,
+                    argv: argv.clone(),
+                    given: None,
+                    stdin: None,
+                    end: None,
+                }),
+                Kind::ActorReceived { actor, bytes, pid: Some(pid) } if actor == RUNNER => {
+                    if let Some(start) = course.start(*pid) {
+                        start.given = Some(bytes.0.clone());
+                    }
+                }
+                Kind::ActorSaw { actor, pid, seen } if actor == RUNNER => {
+                    if let (Some(start), peerproof_engine::transcript::Seen::Stdin { state, bytes }) =
+                        (course.start(*pid), seen)
+                    {
+                        start.stdin = Some((*state, bytes.0.len()));
+                    }
+                }
+                Kind::ActorEnded { actor, pid, exit } if actor == RUNNER => {
+                    if let Some(start) = course.start(*pid) {
+                        start.end = Some((at, *exit));
+                    }
+                }
+                _ => {}
+            }
+            // These have the time of the harness itself, in the order of its steps.
+            if matches!(event.kind, Kind::Looked { .. } | Kind::FilePut { .. } | Kind::Waited { .. }) {
+                since = at;
+            }
+        }
+        course
+    }
+
+    fn start(&mut self, pid: i32) -> Option<&mut Start> {
+        self.starts.iter_mut().rev().find(|start| start.pid == pid)
+    }
+
+    /// The job that a start is of.
+    pub fn job_of(&self, start: &Start) -> Option<usize> {
+        let given = start.given.as_deref()?;
+        let is_jobs = |put: &Put| put.path.starts_with(b"queue/");
+        let exact = self.puts.iter().position(|put| is_jobs(put) && !given.is_empty() && put.bytes == given);
+        exact.or_else(|| {
+            let token = job::token(given)?;
+            self.puts.iter().position(|put| is_jobs(put) && put.token.as_ref() == Some(&token))
+        })
+    }
+
+    /// When workers were killed or ended otherwise, and when the next one began: what the dead one had begun to start may show
+    /// in between, and is ended by the harness before.
+    pub fn deaths(&self) -> Vec<u64> {
+        let over = self.lives.iter().filter_map(|life| life.over);
+        let next = |over: u64| self.lives.iter().map(|life| life.begun).filter(|begun| *begun > over).min();
+        over.flat_map(|over| [Some(over), next(over)].into_iter().flatten()).collect()
+    }
+
+    /// When workers were killed.
+    pub fn kills(&self) -> Vec<u64> {
+        let is_kill =
+            |life: &&Life| life.signal.as_ref().is_some_and(|(_, signal)| signal.starts_with("KILL"));
+        self.lives.iter().filter(is_kill).filter_map(|life| life.over).collect()
+    }
+}

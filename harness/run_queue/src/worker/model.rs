@@ -1,0 +1,788 @@
+//! The model of a worker: which clauses the course of a conversation keeps.
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::finding::{Finding, Nature};
+use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::{ActorStep, Fixture};
+use peerproof_engine::transcript::{Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript};
+
+use super::course::{Course, Life, Look, Put, base, holds};
+use super::{BEACON, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
+use crate::config::{ATTEMPTS, POLL_MS};
+use crate::job::{What, depth, succeeds};
+use crate::{FOLDERS, ONCE};
+
+/// Names of more bytes are not judged.
+const NAME_BYTES_JUDGED: usize = 100;
+
+/// What is kept beside the time that the contract gives for a start, microseconds.
+const START_SLACK_US: u64 = 1_000_000;
+
+/// A start within this time of SIGTERM may have been begun before, microseconds.
+const TERM_SLACK_US: u64 = 1_000_000;
+
+/// Judges a course.
+pub struct Model<'a> {
+    course: &'a Course<'a>,
+    transcript: &'a Transcript,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What was seen of open choices.
+    pub shown: BTreeMap<&'static str, &'static str>,
+    /// Why the conversation shows nothing.
+    pub untestable: Option<String>,
+    /// Jobs that came to their right end.
+    pub completed: usize,
+}
+
+impl<'a> Model<'a> {
+    /// Nothing is judged yet.
+    pub fn new(course: &'a Course<'a>, transcript: &'a Transcript) -> Self {
+        Self {
+            course,
+            transcript,
+            findings: Vec::new(),
+            shown: BTreeMap::new(),
+            untestable: None,
+            completed: 0,
+        }
+    }
+
+    fn add(
+        &mut self,
+        clause: &'static str,
+        reason: &str,
+        expected: &str,
+        got: impl Into<String>,
+    ) -> &mut Finding {
+        let finding = Finding::new(clause, reason, expected, got);
+        // One cause, one finding: of several jobs the first counts.
+        let at = match self.findings.iter().position(|it| it.key() == finding.key()) {
+            Some(at) => at,
+            None => {
+                self.findings.push(finding);
+                self.findings.len() - 1
+            }
+        };
+        &mut self.findings[at]
+    }
+
+    fn attempts(&self) -> u64 {
+        limit(&self.transcript.facts, ATTEMPTS)
+    }
+
+    /// Judges all of it.
+    pub fn judge(&mut self) {
+        if self.ends() {
+            return;
+        }
+        self.starts();
+        self.in_run();
+        let course = self.course;
+        let rest: Vec<&Look<'_>> =
+            course.looks.iter().filter(|look| matches!(look.label, REST | LATER)).collect();
+        for look in rest {
+            self.rest(look);
+        }
+        self.specials();
+        self.folders_made();
+        self.times();
+        self.terminated();
+    }
+
+    fn command(&self, life: &Life) -> &str {
+        &self.transcript.plan.sessions[life.session].command
+    }
+
+    /// Workers that ended by themselves; true where that is all there is to say.
+    fn ends(&mut self) -> bool {
+        let course = self.course;
+        for (at, life) in course.lives.iter().enumerate() {
+            if self.command(life) == ONCE {
+                self.once(life);
+                continue;
+            }
+            if !life.ended_by_itself() {
+                continue;
+            }
+            let has_company = course.lives[..at]
+                .iter()
+                .any(|other| other.begun < life.begun && other.over.is_none_or(|over| over > life.begun));
+            match life.exit {
+                Some(Exit::Code(1..)) if has_company => {
+                    self.shown.insert(SECOND, "refuse");
+                    continue;
+                }
+                Some(Exit::Code(0)) if has_company => {
+                    let got = "it ended with status 0";
+                    self.add("QUE-LIVE-04", "second_ended", "a second worker works, or refuses to", got);
+                    continue;
+                }
+                _ => {}
+            }
+            let put = |is: &dyn Fn(&Put) -> bool| course.puts.iter().any(is);
+            let is_special = self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"));
+            let clause = match () {
+                () if is_special => "QUE-JOB-12",
+                () if self.label(super::NO_INBOX) => "QUE-WORK-18",
+                () if put(&|put| matches!(put.what, What::Malformed(_)) && put.job_name().is_some()) => {
+                    "QUE-JOB-17"
+                }
+                () => "QUE-WORK-17",
+            };
+            let got = life.exit.map_or_else(String::new, |exit| exit.to_string());
+            let finding = self.add(clause, "ended", "the worker goes on", got);
+            if matches!(life.exit, Some(Exit::Signal(_))) {
+                finding.nature = Nature::Crash;
+            }
+            return true;
+        }
+        false
+    }
+
+    fn label(&self, label: &str) -> bool {
+        self.course.looks.iter().any(|look| look.label == label)
+    }
+
+    /// The end of a worker that is to end.
+    fn once(&mut self, life: &Life) {
+        if life.signal.as_ref().is_some_and(|_| !life.late) {
+            return;
+        }
+        let expected = "the worker ends when there is nothing to take";
+        if life.late {
+            let finding = self.add("QUE-WORK-25", "does_not_end", expected, "it still ran");
+            finding.nature = Nature::Hang;
+            return;
+        }
+        let fails =
+            self.course.puts.iter().any(|put| !matches!(&put.what, What::Job(play) if succeeds(play)));
+        match life.exit {
+            Some(Exit::Code(0)) if fails => _ = self.shown.insert("once_failed_exit", "zero"),
+            Some(Exit::Code(0)) => {}
+            Some(Exit::Code(_)) if fails => _ = self.shown.insert("once_failed_exit", "nonzero"),
+            Some(exit) => _ = self.add("QUE-WORK-25", "exit_status", "exit status 0", exit.to_string()),
+            None => {}
+        }
+    }
+
+    /// Programs: what they were given, and how often each job was started.
+    fn starts(&mut self) {
+        let course = self.course;
+        let deaths = course.deaths();
+        let mut history: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, start) in course.starts.iter().enumerate() {
+            if course.has_runner && start.argv.len() != 1 {
+                let got = format!("{} arguments: {:?}", start.argv.len(), start.argv);
+                self.add("QUE-WORK-20", "arguments", "one argument, the file of the job", got);
+            }
+            if let Some((state, bytes)) = start.stdin
+                && (state == StdinState::Open || bytes > 0)
+            {
+                let clause = if course.has_runner { "QUE-WORK-21" } else { "QUE-WORK-22" };
+                self.add(clause, "stdin", "an empty standard input", format!("{state:?}, {bytes} bytes"));
+            }
+            let Some(job) = course.job_of(start) else {
+                // One that was killed before it could look tells nothing.
+                if start.given.is_some() && !self.is_odd(start.argv.last()) {
+                    let got = format!("{:?} holds none", start.argv.last());
+                    self.add("QUE-WORK-20", "no_job", "its last argument is a file that holds the job", got);
+                }
+                continue;
+            };
+            history.entry(job).or_default().push(at);
+        }
+        for (job, starts) in history {
+            // A selector may try a driver that fails again.
+            let is_failing = matches!(&course.puts[job].what, What::Job(play) if !succeeds(play));
+            if is_failing && !course.has_runner {
+                continue;
+            }
+            self.started(&course.puts[job], &starts, &deaths);
+        }
+    }
+
+    /// Whether a name is none that has to work.
+    fn is_odd(&self, path: Option<&String>) -> bool {
+        path.is_some_and(|path| path.contains('\u{fffd}'))
+            || self.course.puts.iter().any(|put| put.bytes.is_empty())
+            || self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
+    }
+
+    fn started(&mut self, put: &Put, starts: &[usize], deaths: &[u64]) {
+        let course = self.course;
+        let per_life = match &put.what {
+            What::Job(play)
+                if !succeeds(play)
+                    || course
+                        .lives
+                        .iter()
+                        .any(|life| life.signal.as_ref().is_some_and(|(_, it)| it == "TERM")) =>
+            {
+                self.attempts().max(1)
+            }
+            _ => 1,
+        };
+        let mut left = per_life;
+        let mut last: Option<u64> = None;
+        for at in starts {
+            let start = &course.starts[*at];
+            let died = last.is_some_and(|last| deaths.iter().any(|death| (last..start.at).contains(death)));
+            if died {
+                left = per_life;
+            }
+            let was_completed = course.looks.iter().any(|look| {
+                let is_there = || look.copies(&put.bytes).iter().any(|(folder, _)| is_end(folder));
+                look.place == QUEUE.as_bytes() && look.until < start.at && look.since > put.at && is_there()
+            });
+            let overlaps = starts.iter().any(|other| {
+                let other = &course.starts[*other];
+                let end = other.end.map_or(u64::MAX, |(end, _)| end);
+                let is_dead = deaths.iter().any(|death| (other.at..start.at).contains(death));
+                other.at < start.at && start.at < end && !is_dead
+            });
+            // A worker that began while the job was held.
+            let newcomer = course
+                .lives
+                .iter()
+                .any(|life| last.is_some_and(|last| (last..start.at).contains(&life.begun)));
+            let name = put.label();
+            if was_completed {
+                let expected = "what was in done or failed never starts again";
+                self.add("QUE-ONCE-03", "started_again", expected, name);
+            } else if overlaps && !died && newcomer {
+                let expected = "a job that a living worker holds is left alone";
+                self.add("QUE-LIVE-02", "started_again", expected, name);
+            } else if left == 0 {
+                let several = course
+                    .lives
+                    .iter()
+                    .filter(|life| life.begun < start.at && life.over.is_none_or(|over| over > start.at))
+                    .count()
+                    > 1;
+                let is_failing = matches!(&put.what, What::Job(play) if !succeeds(play));
+                let clause = match () {
+                    () if several => "QUE-LIVE-01",
+                    () if is_failing => "QUE-WORK-10",
+                    () => "QUE-ONCE-02",
+                };
+                self.add(clause, "started_again", "one start for each worker that held it", name);
+            }
+            left = left.saturating_sub(1);
+            last = Some(start.at);
+        }
+    }
+
+    /// Where a job is while its program runs.
+    fn in_run(&mut self) {
+        let course = self.course;
+        let mut is_seen = false;
+        for look in course.looks.iter().filter(|look| look.label == IN_RUN) {
+            for start in &course.starts {
+                let runs = start.at < look.since && start.end.is_some_and(|(end, _)| end > look.until);
+                let Some(put) = course.job_of(start).filter(|_| runs).map(|job| &course.puts[job]) else {
+                    continue;
+                };
+                is_seen = true;
+                let copies = look.copies(&put.bytes);
+                let places: Vec<String> = copies.iter().map(|(_, one)| text(&one.path.0)).collect();
+                let clause = match copies.as_slice() {
+                    [("processing", _)] => continue,
+                    [("inbox", _)] => "QUE-WORK-01",
+                    [("done" | "failed", _)] => "QUE-WORK-02",
+                    _ => "QUE-WORK-03",
+                };
+                let expected = "while its program runs a job is in one file, under processing/";
+                self.add(clause, "in_run", expected, format!("{}: {places:?}", put.label()));
+            }
+        }
+        if self.label(IN_RUN) && !is_seen {
+            self.untestable = Some("not_seen: no program ran while the folders were looked at".to_owned());
+        }
+    }
+
+    /// What lies where when no program runs.
+    fn rest(&mut self, look: &Look<'_>) {
+        let course = self.course;
+        let is_taken_away = |put: &&Put| {
+            let rest = course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
+            let mut places = rest.flat_map(|rest| rest.copies(&put.bytes));
+            places.any(|(_, one)| course.taken.contains(&[b"queue/", one.path.0.as_slice()].concat()))
+        };
+        let puts = course.puts.iter().filter(|put| put.at < look.until);
+        for put in puts.filter(|put| !is_taken_away(put)) {
+            match put.job_name() {
+                Some(name) => self.job_at_rest(look, put, name),
+                None => self.other_at_rest(look, put),
+            }
+        }
+        if look.label == LATER {
+            self.earlier_reasons(look);
+        }
+        if look.files().count() > 0 {
+            self.copied(look);
+        }
+    }
+
+    /// A file that is no job: it stays as it is. One with a name of which that is open is a choice.
+    fn other_at_rest(&mut self, look: &Look<'_>, put: &Put) {
+        let Some(path) = put.path.strip_prefix(b"queue/") else { return };
+        let copies = look.copies(&put.bytes);
+        if let Some(name) = path.strip_prefix(b"inbox/") {
+            let key = match () {
+                () if name.starts_with(b".") && name.ends_with(b".json") => "dot_name",
+                () if name.to_ascii_lowercase().ends_with(b".json") => "upper_case_suffix",
+                () => {
+                    let is_there = copies.iter().any(|(_, one)| one.path.0 == path);
+                    if !is_there {
+                        let got = format!("{} is not as it was", put.label());
+                        let expected = "files with other names stay where and as they are";
+                        self.add("QUE-JOB-05", "other_file", expected, got);
+                    }
+                    return;
+                }
+            };
+            self.treated(key, put, &copies);
+            return;
+        }
+        let is_there = look.files().any(|(_, one)| one.path.0 == path && starts_with(one, &put.bytes));
+        if !is_there {
+            let got = format!("{} is not as it was", put.label());
+            self.add(
+                "QUE-WORK-13",
+                "overwritten",
+                "no file in done or failed is overwritten or removed",
+                got,
+            );
+        }
+    }
+
+    /// What became of something that may be run, left or failed.
+    fn treated(&mut self, key: &'static str, put: &Put, copies: &[(&'static str, &Found)]) {
+        let value = match copies {
+            [("done", _)] => "run",
+            [("failed", _)] => "failed",
+            [("inbox", _)] => "leave",
+            _ => {
+                let got = format!("{}: {} files hold it", put.label(), copies.len());
+                self.add("QUE-JOB-07", "lost", "it is run, left or failed", got);
+                return;
+            }
+        };
+        self.shown.insert(key, value);
+    }
+
+    fn job_at_rest(&mut self, look: &Look<'_>, put: &Put, name: &[u8]) {
+        let course = self.course;
+        let mut copies = look.copies(&put.bytes);
+        if put.bytes.is_empty() {
+            // Other files may be empty as well: it is known by its name.
+            copies.retain(|(_, one)| contains(base(&one.path.0), stem(name)));
+            if copies.is_empty() && look.copies(&put.bytes).iter().any(|(folder, _)| *folder == "failed") {
+                return;
+            }
+        }
+        if std::str::from_utf8(name).is_err() {
+            return self.treated("not_utf8_name", put, &copies);
+        }
+        let was_killed = course.kills().iter().any(|kill| *kill > put.at && *kill < look.since);
+        let was_ended = course.lives.iter().any(|life| {
+            life.signal
+                .as_ref()
+                .is_some_and(|(at, signal)| signal == "TERM" && *at > put.at && *at < look.until)
+        });
+        let starts: Vec<_> = course
+            .starts
+            .iter()
+            .filter(|start| course.job_of(start).is_some_and(|job| std::ptr::eq(&course.puts[job], put)))
+            .collect();
+        let is_plain = name.len() <= NAME_BYTES_JUDGED && !name.iter().any(u8::is_ascii_control);
+        let (folder, found) = match copies.as_slice() {
+            [] => return self.gone(look, put, name, was_killed, was_ended, is_plain),
+            [(folder, found)] => (*folder, *found),
+            several => {
+                let places: Vec<String> = several.iter().map(|(_, one)| text(&one.path.0)).collect();
+                let ends = several.iter().filter(|(folder, _)| is_end(folder)).count();
+                let clause = if ends > 1 { "QUE-ONCE-01" } else { "QUE-WORK-04" };
+                self.add(clause, "two_copies", "a job is in one file", format!("{places:?}"));
+                return;
+            }
+        };
+        let got = || format!("{} is in {}", put.label(), text(&found.path.0));
+        let is_loud = |play: &[ActorStep]| {
+            play.iter().any(|step| matches!(step, ActorStep::Flood { .. } | ActorStep::Stderr(_)))
+        };
+        match (&put.what, folder) {
+            // A selector need not see how its driver ends, and may end one that floods.
+            (What::Job(play), "done" | "failed")
+                if !course.has_runner && (!succeeds(play) || is_loud(play)) =>
+            {
+                self.completed += 1;
+            }
+            (_, "inbox") if was_ended => self.completed += 1,
+            (_, "processing") if was_ended && !starts.is_empty() => self.completed += 1,
+            (What::Malformed(_), "inbox") => {
+                self.add("QUE-JOB-06", "left", "what does not parse is malformed at once", got());
+            }
+            (What::Malformed(clause), "done" | "processing") => {
+                self.add(clause, "not_failed", "a malformed job goes to failed", got());
+            }
+            (What::Malformed(_), _) => {
+                self.completed += 1;
+                if !starts.is_empty() {
+                    self.add("QUE-JOB-15", "started", "nothing is started for a malformed job", got());
+                }
+            }
+            (What::Open(key), _) => {
+                self.shown.insert(key, if folder == "done" { "accept" } else { "refuse" });
+            }
+            (What::Job(play), "done") => {
+                if starts.iter().any(|start| start.succeeded()) {
+                    self.completed += 1;
+                } else if was_ended {
+                    self.add("QUE-TERM-04", "not_done", "in done only after success", got());
+                } else if was_killed {
+                    self.add("QUE-ONCE-04", "not_run", "what a dead worker held is run", got());
+                } else if starts.is_empty() {
+                    let clause = if course.has_runner { "QUE-WORK-20" } else { "QUE-WORK-24" };
+                    self.add(clause, "never_started", "the program is started for each job", got());
+                } else if succeeds(play) && starts.iter().any(|start| start.end.is_none()) {
+                    self.add("QUE-WORK-02", "moved_early", "a job is moved after its program ended", got());
+                } else {
+                    self.add("QUE-WORK-11", "failure_done", "a job whose run failed goes to failed", got());
+                }
+            }
+            (What::Job(play), "failed") if !succeeds(play) => {
+                if course.has_runner {
+                    self.completed += 1;
+                    let many = starts.len() as u64;
+                    if many < self.attempts() && !was_killed {
+                        let expected = format!("{} starts", self.attempts());
+                        self.add("QUE-WORK-10", "starts", &expected, format!("{many}"));
+                    }
+                }
+            }
+            (What::Job(play), "failed") => {
+                let clause = match () {
+                    () if was_ended => "QUE-TERM-03",
+                    () if !starts.is_empty() && is_loud(play) => "QUE-WORK-23",
+                    () if !starts.is_empty() => "QUE-WORK-09",
+                    // These may fail.
+                    () if !is_plain => return,
+                    () => clause_of(put, name),
+                };
+                self.add(clause, "failed", "the job is run, and goes to done", got());
+            }
+            (What::Job(play), _) => {
+                let clause = match () {
+                    () if was_killed && (folder == "processing" || !starts.is_empty()) => "QUE-ONCE-04",
+                    () if is_loud(play) && !starts.is_empty() => "QUE-WORK-23",
+                    () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",
+                    () if self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special")) => {
+                        "QUE-JOB-12"
+                    }
+                    () if self.label(super::NO_INBOX) => "QUE-WORK-18",
+                    () if starts.is_empty() && clause_of(put, name) != "QUE-JOB-01" => clause_of(put, name),
+                    () if folder == "processing" => "QUE-WORK-09",
+                    () => "QUE-WORK-14",
+                };
+                let finding = self.add(clause, "not_completed", "the job comes to its end", got());
+                finding.nature = Nature::Hang;
+            }
+        }
+        if folder == "failed" && is_plain && !was_killed {
+            self.reason(look, put, name, found);
+        }
+        let stem = stem(name);
+        if is_end(folder) && is_plain && !contains(base(&found.path.0), stem) {
+            self.add("QUE-WORK-05", "renamed", "a job keeps its name", got());
+        }
+    }
+
+    /// No file holds the bytes of a job any more.
+    fn gone(
+        &mut self,
+        look: &Look<'_>,
+        put: &Put,
+        name: &[u8],
+        was_killed: bool,
+        was_ended: bool,
+        is_plain: bool,
+    ) {
+        let course = self.course;
+        let token = put.token.clone().unwrap_or_default();
+        let is_known = |bytes: &[u8]| course.puts.iter().any(|other| other.bytes == bytes);
+        let changed = look.files().find(|(_, one)| {
+            let bytes = one.bytes.as_ref().map(|bytes| bytes.0.as_slice()).unwrap_or_default();
+            let is_job = one.path.0.ends_with(b".json") && contains(base(&one.path.0), stem(name));
+            is_job
+                && !is_known(bytes)
+                && (token.is_empty() || contains(bytes, token.as_bytes()) || bytes.is_empty())
+        });
+        if let Some((folder, one)) = changed {
+            let clause = match put.what {
+                What::Malformed(_) => "QUE-JOB-16",
+                _ if folder == "failed" => "QUE-WORK-04",
+                _ => "QUE-WORK-09",
+            };
+            let got = format!("{} holds other bytes", text(&one.path.0));
+            self.add(clause, "changed", "the bytes of a job are not changed", got);
+            return;
+        }
+        let has_namesake = course.puts.iter().any(|other| {
+            !std::ptr::eq(other, put) && other.at > put.at && base(&other.path) == base(&put.path)
+        });
+        let clause = match () {
+            () if has_namesake => "QUE-WORK-13",
+            () if was_ended => "QUE-TERM-03",
+            () if was_killed => "QUE-ONCE-04",
+            () if !is_plain => "QUE-JOB-07",
+            () => "QUE-WORK-04",
+        };
+        self.add(
+            clause,
+            "lost",
+            "a job is in one file of the four folders",
+            format!("{} is in none", put.label()),
+        );
+    }
+
+    /// The reason of a job that failed.
+    fn reason(&mut self, look: &Look<'_>, put: &Put, name: &[u8], found: &Found) {
+        let own = stem(base(&found.path.0));
+        let is_reason = |(folder, one): &(&str, &Found)| {
+            let bytes = one.bytes.as_ref().map(|bytes| bytes.0.as_slice()).unwrap_or_default();
+            let file = base(&one.path.0);
+            *folder == "failed"
+                && one.path != found.path
+                && (contains(file, stem(name)) || contains(file, own))
+                && !self.course.puts.iter().any(|put| put.bytes == bytes)
+                && std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty())
+        };
+        if !look.files().any(|it| is_reason(&it)) {
+            let got = format!("{} has none", put.label());
+            self.add("QUE-WORK-12", "no_reason", "a file with a reason beside each job in failed", got);
+        }
+    }
+
+    /// Files in `failed/` that an earlier look at rest has seen beside jobs: they are there still.
+    fn earlier_reasons(&mut self, look: &Look<'_>) {
+        let earlier =
+            self.course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
+        let Some(earlier) = earlier.last() else { return };
+        for (_, one) in earlier.files().filter(|(folder, _)| *folder == "failed") {
+            let Some(bytes) = &one.bytes else { continue };
+            if self.course.puts.iter().any(|put| put.bytes == bytes.0) {
+                continue;
+            }
+            if !look.files().any(|(_, now)| now.path == one.path && starts_with(now, &bytes.0)) {
+                let got = format!("{} is not as it was", text(&one.path.0));
+                self.add("QUE-WORK-13", "reason_overwritten", "reasons are not overwritten or removed", got);
+            }
+        }
+    }
+
+    /// Jobs that are there as copies: written anew where they lie, or another inode.
+    fn copied(&mut self, look: &Look<'_>) {
+        let before = self.course.looks.iter().find(|look| look.label == super::BEFORE);
+        for put in self.course.puts.iter().filter(|put| put.job_name().is_some()) {
+            let [(folder, found)] = look.copies(&put.bytes)[..] else { continue };
+            if folder == "inbox" {
+                continue;
+            }
+            let mut is_written = false;
+            let mut is_new = false;
+            for event in &self.transcript.events {
+                if let Kind::FolderChanged { path, change, .. } = &event.kind
+                    && path.0 == found.path.0
+                {
+                    match change {
+                        FolderChange::Appeared => (is_new, is_written) = (true, false),
+                        FolderChange::MovedIn => (is_new, is_written) = (false, false),
+                        FolderChange::Written => is_written |= is_new,
+                        FolderChange::Vanished | FolderChange::MovedOut => {}
+                    }
+                }
+            }
+            let inode = before.and_then(|before| match before.copies(&put.bytes)[..] {
+                [(_, one)] => Some(one.inode),
+                _ => None,
+            });
+            let other = inode.is_some_and(|inode| inode != found.inode);
+            if is_new && is_written {
+                let got = format!("{} was written where it lies", text(&found.path.0));
+                self.add("QUE-WORK-06", "copied", "a job moves by rename", got);
+            } else if other {
+                let got = format!("{} is another inode", text(&found.path.0));
+                self.add("QUE-WORK-07", "inode", "a job that moves is the same inode", got);
+            }
+        }
+    }
+
+    /// What became of what is no file and had the name of a job.
+    fn specials(&mut self) {
+        let course = self.course;
+        for look in course.looks.iter().filter(|look| look.label == TARGET) {
+            let is_target = |fixture: &&Fixture| fixture.name() == TARGET;
+            let Some(Fixture::File { content, .. }) = self.transcript.plan.fixtures.iter().find(is_target)
+            else {
+                continue;
+            };
+            let bytes = content.expand(&Vars::new()).unwrap_or_default();
+            if !look.found.iter().any(|one| one.kind == FoundKind::File && holds(one, &bytes)) {
+                let expected = "what a link leads to is never moved or changed";
+                self.add("QUE-JOB-11", "target", expected, "it is not as it was");
+            }
+        }
+        for look in course.looks.iter().filter(|look| look.label == TREATED) {
+            if let Some((folder, _)) = look.files().find(|(_, one)| contains(&one.path.0, b"aa-unreadable")) {
+                let value = match folder {
+                    "inbox" => "leave",
+                    "failed" => "failed",
+                    _ => "run",
+                };
+                self.shown.insert("unreadable", value);
+            }
+            for fixture in &self.transcript.plan.fixtures {
+                let Some(name) = fixture.name().strip_prefix("special-") else { continue };
+                let key = if name == "link" { "symlink" } else { "special_file" };
+                let is_own = |one: &&Found| contains(base(&one.path.0), format!("aa-{name}").as_bytes());
+                let there = look.found.iter().filter(|one| one.kind != FoundKind::File).find(is_own);
+                let folder =
+                    there.map(|one| one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default());
+                let value = match folder {
+                    Some(b"inbox") => "leave",
+                    Some(b"failed") => "failed",
+                    Some(b"done") => "run",
+                    _ => continue,
+                };
+                self.shown.insert(key, value);
+            }
+        }
+    }
+
+    /// The four folders where they were missing.
+    fn folders_made(&mut self) {
+        for look in self.course.looks.iter().filter(|look| look.label == MADE) {
+            let is_there = |folder: &&&str| {
+                look.found.iter().any(|one| one.kind == FoundKind::Folder && one.path.0 == folder.as_bytes())
+            };
+            let missing: Vec<&&str> = FOLDERS.iter().filter(|folder| !is_there(folder)).collect();
+            if !missing.is_empty() {
+                self.add(
+                    "QUE-WORK-19",
+                    "not_made",
+                    "the worker makes the four folders",
+                    format!("{missing:?}"),
+                );
+            }
+        }
+    }
+
+    /// A job that was put while nothing was to do starts in time.
+    fn times(&mut self) {
+        let course = self.course;
+        let beacon = course.looks.iter().find(|look| look.label == BEACON);
+        let Some(beacon) = beacon else { return };
+        let Some(put) = course.puts.iter().find(|put| put.at > beacon.until && put.job_name().is_some())
+        else {
+            return;
+        };
+        let bound_us = limit(&self.transcript.facts, POLL_MS) * 1_000 + START_SLACK_US;
+        let bound_us = self.transcript.stretched_ms(bound_us / 1_000) * 1_000;
+        let start = course
+            .starts
+            .iter()
+            .find(|start| course.job_of(start).is_some_and(|job| std::ptr::eq(&course.puts[job], put)));
+        let took = start.map(|start| start.at.saturating_sub(put.at));
+        if took.is_none_or(|took| took > bound_us) {
+            let got = took.map_or("no start".to_owned(), |took| format!("after {} ms", took / 1_000));
+            let expected = format!("a start within {} ms", bound_us / 1_000);
+            self.findings.retain(|it| it.reason != "not_completed");
+            let finding = self.add("QUE-WORK-15", "late_start", &expected, got);
+            finding.timed = true;
+        }
+    }
+
+    /// What SIGTERM brings about.
+    fn terminated(&mut self) {
+        let course = self.course;
+        for life in &course.lives {
+            let Some((at, _)) = life.signal.as_ref().filter(|(_, signal)| signal == "TERM") else { continue };
+            let in_flight: Vec<_> = course
+                .starts
+                .iter()
+                .filter(|start| start.at < *at && start.end.is_none_or(|(end, _)| end > *at))
+                .collect();
+            let over = life.over.unwrap_or(u64::MAX);
+            let late_start = |start: &&super::course::Start| start.at > at + TERM_SLACK_US && start.at < over;
+            if course.starts.iter().any(|start| late_start(&start)) {
+                let expected = "no new job is begun after SIGTERM";
+                self.add("QUE-TERM-05", "begun", expected, "a program was started");
+                continue;
+            }
+            if life.late {
+                let clause = match () {
+                    () if in_flight.is_empty() => "QUE-TERM-01",
+                    () => "QUE-TERM-07",
+                };
+                let finding = self.add(clause, "does_not_end", "an end within 2 s", "it still ran");
+                finding.nature = Nature::Hang;
+                continue;
+            }
+            if let Some(command) = &life.left {
+                let expected = "no program of the worker runs after its end";
+                let finding =
+                    self.add("QUE-TERM-06", "process_left", expected, format!("{command} still ran"));
+                finding.nature = Nature::Leak;
+                continue;
+            }
+            match in_flight.as_slice() {
+                [] => {}
+                started => {
+                    let finished = started.iter().all(|start| start.end.is_some());
+                    self.shown.insert("sigterm", if finished { "finish" } else { "return" });
+                }
+            }
+        }
+    }
+}
+
+impl Put {
+    /// It as a finding names it.
+    pub fn label(&self) -> String {
+        text(base(&self.path))
+    }
+}
+
+/// The clause by which a job has to be run.
+fn clause_of(put: &Put, name: &[u8]) -> &'static str {
+    let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+    match () {
+        () if put.bytes.len() > 1 << 20 => "QUE-JOB-20",
+        () if !is_plain || name.len() > 60 => "QUE-JOB-08",
+        () if depth(&put.bytes) > 10 => "QUE-JOB-21",
+        () => "QUE-JOB-01",
+    }
+}
+
+fn is_end(folder: &str) -> bool {
+    matches!(folder, "done" | "failed")
+}
+
+fn starts_with(one: &Found, bytes: &[u8]) -> bool {
+    holds(one, bytes) || one.bytes.as_ref().is_some_and(|kept| kept.0.starts_with(bytes))
+}
+
+fn stem(name: &[u8]) -> &[u8] {
+    name.strip_suffix(b".json").unwrap_or(name)
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(bytes, part).is_some()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
