@@ -143,6 +143,11 @@ const WORKERS: &[Row] = &[
                 talk.put(&job);
             }
             talk.run_all();
+            // And those that come when it has failed.
+            let later = talk.draft();
+            talk.put(&later);
+            talk.wait_for_ends();
+            talk.look_at_rest();
         },
     ),
     ("life/members", "Members that are not named change nothing.", &["QUE-JOB-01"], |talk| {
@@ -468,7 +473,10 @@ const WORKERS: &[Row] = &[
             talk.step(0, Act::Move { from, to: Payload::text("taken-away") });
             let [again, good_again] = [&first, &good].map(|before| {
                 let draft = talk.draft();
-                Draft { name: before.name.clone(), play: before.play.clone(), ..draft }
+                // It fails otherwise, so that its reason reads otherwise.
+                let fails = !before.play.is_empty();
+                let play = if fails { vec![ActorStep::Exit(77)] } else { Vec::new() };
+                Draft { name: before.name.clone(), play, ..draft }
             });
             for job in [&again, &good_again] {
                 let path = Payload::text(format!("{QUEUE}/inbox/")).then(job.name.clone());

@@ -474,6 +474,8 @@ impl<'a> Model<'a> {
                 };
                 self.add(clause, "failed", "the job is run, and goes to done", got());
             }
+            // What is behind a job that never ends is held up by it.
+            (What::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
             (What::Job(play), _) => {
                 let clause = match () {
                     () if was_killed && (folder == "processing" || !starts.is_empty()) => "QUE-ONCE-04",
@@ -613,7 +615,7 @@ impl<'a> Model<'a> {
             if is_new && is_written {
                 let got = format!("{} was written where it lies", text(&found.path.0));
                 self.add("QUE-WORK-06", "copied", "a job moves by rename", got);
-            } else if other {
+            } else if other && self.findings.is_empty() {
                 let got = format!("{} is another inode", text(&found.path.0));
                 self.add("QUE-WORK-07", "inode", "a job that moves is the same inode", got);
             }
