@@ -541,11 +541,10 @@ const WORKERS: &[Row] = &[
         talk.plan.fixtures[0] =
             Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
         talk.start();
-        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, 6_000);
+        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, START_MS);
         talk.look(MADE, NOTICE_MS);
         let job = talk.draft();
         talk.put(&job);
-        talk.wait_ready();
         talk.wait_for_ends();
         talk.look_at_rest();
     }),
