@@ -285,6 +285,7 @@ const WORKERS: &[Row] = &[
                 "@",
                 "{'goal_id':'@'}",
                 "{\"goal_id\":\"@\",}",
+                "{\"goal_id\":\"@\"} x",
                 "{\"goal_id\":\"@\"}}",
                 "{\"goal_id\":\"@\"} {\"goal_id\":\"@\"}",
                 "{\"goal_id\":\"@\",\"x\":NaN}",

@@ -570,9 +570,9 @@ impl<'a> Model<'a> {
 
     /// Files in `failed/` that an earlier look at rest has seen beside jobs: they are there still.
     fn earlier_reasons(&mut self, look: &Look<'_>) {
-        let earlier =
+        let mut earlier =
             self.course.looks.iter().filter(|other| other.label == REST && other.until < look.until);
-        let Some(earlier) = earlier.last() else { return };
+        let Some(earlier) = earlier.next_back() else { return };
         for (_, one) in earlier.files().filter(|(folder, _)| *folder == "failed") {
             let Some(bytes) = &one.bytes else { continue };
             if self.course.puts.iter().any(|put| put.bytes == bytes.0) {
