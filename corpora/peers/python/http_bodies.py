@@ -20,6 +20,10 @@ class Malformed(Exception):
     """The request has no body that can be told from what follows it."""
 
 
+class TooLarge(Malformed):
+    """The body is larger than what is read to its end."""
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = IDLE_S
@@ -121,7 +125,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 size -= len(block)
                 total += len(block)
                 if total > DISCARD_BYTES_MAX:
-                    raise Malformed
+                    raise TooLarge
                 if total > self.body_bytes_max:
                     body.clear()
                 else:

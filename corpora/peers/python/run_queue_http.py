@@ -30,9 +30,9 @@ class Handler(http_bodies.Handler):
     def do_POST(self):
         try:
             body = self.read_body()
-        except http_bodies.Malformed:
+        except http_bodies.Malformed as error:
             self.close_connection = True
-            return self.reply(400)
+            return self.reply(413 if isinstance(error, http_bodies.TooLarge) else 400)
         if not self.is_authorized():
             return self.reply(401)
         if self.path.split("?")[0] != "/enqueue":

@@ -56,6 +56,10 @@ pub struct Carriage {
     /// The body follows the head in pieces, the last one so many milliseconds behind it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drawn_out_ms: u64,
+    /// A line is received whatever becomes of it: an empty one where its reply has no body, and where none comes. So its end can
+    /// be waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counted: bool,
     /// It is written behind the request before it on its connection, without waiting for the reply to that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pipelined: bool,
@@ -99,6 +103,7 @@ impl Carriage {
             http_1_0: false,
             held_back: false,
             drawn_out_ms: 0,
+            counted: false,
             pipelined: false,
         }
     }

@@ -280,6 +280,11 @@ impl Run<'_> {
         };
         match self.lab.peer.open(&spec, &temp_dir, &self.lab.actor_exe.program, &budget, &mut recorder) {
             Ok(connection) => {
+                if self.lab.peer.is_process() {
+                    // Its clock began later than it was asked for: what is seen beside it has that of the conversation.
+                    let since = micros(self.begun.elapsed()).saturating_sub(connection.now_us());
+                    self.live[session].offset_us = since;
+                }
                 self.live[session].connection = Some(connection);
                 self.live[session].temp_dir = Some(temp_dir);
                 Ok(true)

@@ -25,6 +25,9 @@ use crate::transport::http;
 use crate::transport::in_process::InProcessConnection;
 use crate::transport::{Connection, Log};
 
+/// What stands for a free port in the placeholders of a server that is not spoken to.
+pub const FREE_PORT: &str = "<free>";
+
 /// Variable that says where programs are.
 const PATH: &str = "PATH";
 /// Where they are for a peer that is not told.
@@ -189,7 +192,13 @@ impl Peer {
                 self.open_http(session, temp_dir, budget, log)
             }
             Origin::Process { .. } => {
-                let mut spec = self.child_spec(session, temp_dir)?;
+                let mut session = session.clone();
+                if session.placeholders.get("port").is_some_and(|port| port == FREE_PORT) {
+                    let free = http::free_address()?.get().port().to_string();
+                    let told = session.placeholders.values_mut();
+                    told.for_each(|value| *value = value.replace(FREE_PORT, &free));
+                }
+                let mut spec = self.child_spec(&session, temp_dir)?;
                 spec.shim = Some(exe.to_owned());
                 let _guard = spawn_guard();
                 let connection =

@@ -20,6 +20,12 @@ use crate::inbox::{self, Clauses, Job, Outcome, QUEUE};
 /// Aid of the tool where no other is configured.
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
+/// A toolhost that says of everything that it is in the inbox.
+pub const BY_ROTE: (&str, &str) = (
+    "says queued and puts nothing",
+    "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
+);
+
 /// A folder that is no queue.
 const OUTSIDE: &str = "outside";
 
@@ -226,8 +232,10 @@ fn requests(trace: &Trace<'_, Tool>) -> Vec<inbox::Request> {
             };
             let default = if part.extra.may_put { SUCCESS } else { part.extra.clause };
             let aim = asked.aim.as_ref().map(|aim| aim.clause.0.clone());
+            let is_aimed = aim.is_some();
             let clause = aim.unwrap_or_else(|| default.to_owned());
-            all.push(inbox::Request { step: asked.step, outcome, job: part.extra.job.clone(), clause, told });
+            let job = part.extra.job.clone();
+            all.push(inbox::Request { step: asked.step, outcome, job, clause, is_aimed, told });
         }
     }
     all

@@ -20,6 +20,7 @@ mod generate;
 mod request;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use cases::checks;
 pub use face::judge;
@@ -127,6 +128,7 @@ impl<'a> Talk<'a> {
                 how.headers.push(format!("{header}: {value}"));
             }
         }
+        how.counted = !how.is_raw();
         let step = self.step(Act::Send { payload, chunking: Chunking::Whole, await_frames });
         step.http = Some(how);
         if !aim.is_empty() {
@@ -141,9 +143,10 @@ impl<'a> Talk<'a> {
         self.send(aim, how, Payload::from_bytes(text.as_bytes()), 1)
     }
 
-    /// A request that need not be answered by a body; a canary and a look follow.
+    /// A request that may be refused; a canary and a look follow.
     fn ask(&mut self, aim: &str, how: Carriage, payload: Payload) {
-        self.send(aim, how, payload, 0);
+        let awaited = u32::from(!how.is_raw());
+        self.send(aim, how, payload, awaited);
         self.canary();
         self.look();
     }

@@ -9,7 +9,7 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars, shorten};
 use peerproof_engine::plan::{Act, Fixture};
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{FolderChange, Found, FoundKind, Kind, Transcript};
+use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
 
 use super::FOLDERS;
 
@@ -101,6 +101,8 @@ pub struct Request {
     pub job: Option<Json>,
     /// The clause that a job breaks that is missing, or one that should not be there; that of the step where it has one.
     pub clause: String,
+    /// The step says so itself.
+    pub is_aimed: bool,
     /// What was said of the name: a text, and the member `queued` of an object.
     pub told: Option<(String, Option<String>)>,
 }
@@ -199,10 +201,15 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         findings: Vec::new(),
         of_one_id: None,
     };
-    let mut sent = 0;
+    // What a session did and what was seen beside it have clocks of their own: the plan says what came first.
+    let steps = transcript.plan.steps.iter().enumerate();
+    let mut looks = steps.filter(|(_, step)| matches!(&step.act, Act::Look { label, .. } if label == QUEUE));
     for event in &transcript.events {
+        let sent = match &event.kind {
+            Kind::Looked { label, .. } if label == QUEUE => looks.next().map_or(usize::MAX, |(step, _)| step),
+            _ => 0,
+        };
         match &event.kind {
-            Kind::Sent { step, .. } => sent = sent.max(*step + 1),
             Kind::FilePut { path, bytes, error: None } => ledger.put(&path.0, bytes),
             Kind::Looked { label, cut: true, .. } if label == QUEUE => {
                 judgement.untestable =
@@ -220,7 +227,13 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         let (key, value) = ("same_request_id".to_owned(), value.to_owned());
         judgement.choice = Some(ChoiceSeen { pinned: false, key, value });
     }
-    judgement.findings.extend(ledger.findings);
+    // What is answered too late is told of as that, and may come to the inbox behind a look.
+    let is_late = |event: &Event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Frames, .. });
+    if !transcript.events.iter().any(is_late) {
+        judgement.findings.extend(ledger.findings);
+    } else if judgement.findings.is_empty() {
+        judgement.untestable = Some("late: not all was answered in time".to_owned());
+    }
     written(transcript, judgement);
 }
 
@@ -244,7 +257,8 @@ impl Ledger<'_> {
     fn put(&mut self, path: &[u8], bytes: &Payload) {
         let path = String::from_utf8_lossy(path);
         let value = bytes.expand(&Vars::new()).ok().and_then(|text| Job::read(&text).value());
-        if let (Some(name), Some(value)) = (path.strip_prefix("queue/inbox/"), value) {
+        let name = path.strip_prefix("queue/inbox/").filter(|name| is_taken(name));
+        if let (Some(name), Some(value)) = (name, value) {
             self.owned.insert(name.to_owned(), (OWN, value));
         }
     }
@@ -394,7 +408,8 @@ impl Ledger<'_> {
         let (clause, expected) = match queued {
             Some(queued) if queued == name => return,
             _ if self.clauses.told.is_some_and(|_| !text.contains(stem)) => {
-                (self.clauses.told.unwrap_or_default(), format!("a body that names {name}"))
+                let told = if request.is_aimed { Some(request.clause.as_str()) } else { self.clauses.told };
+                (told.unwrap_or_default(), format!("a body that names {name}"))
             }
             _ => (self.clauses.queued, format!("an object whose `queued` is {name:?}")),
         };

@@ -134,6 +134,7 @@ impl HttpConnection {
             pipelined: how.pipelined,
             host: how.host,
             is_head: how.method == "HEAD",
+            is_counted: how.counted,
             then,
             is_last: how.headers.iter().any(|line| line.eq_ignore_ascii_case("Connection: close")),
             queued_at_us: self.now_us(),
@@ -312,7 +313,7 @@ impl HttpConnection {
                 };
                 log.record(at_us, kind);
                 self.body_bytes += body.len();
-                if let Some(line) = line_of(body) {
+                if let Some(line) = line_of(body).or_else(|| exchange.is_counted.then(|| b"\n".to_vec())) {
                     self.frames += 1;
                     log.record(at_us, Kind::Received { bytes: Bytes(line) });
                 }
@@ -330,6 +331,10 @@ impl HttpConnection {
                 };
                 let kind = Kind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
                 log.record(at_us, kind);
+                if !will_retry && exchange.is_counted {
+                    self.frames += 1;
+                    log.record(at_us, Kind::Received { bytes: Bytes(b"\n".to_vec()) });
+                }
                 if will_retry {
                     self.lane(connection).queue.push_front(Exchange { retried: true, ..exchange });
                 }

@@ -4,10 +4,11 @@ use peerproof_engine::carriage::{Carriage, Framing};
 use peerproof_engine::check::Check;
 use peerproof_engine::memory;
 use peerproof_engine::payload::Payload;
+use peerproof_engine::peer::FREE_PORT;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, Step};
 use peerproof_engine::transport::child::shim::Limits;
 
-use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check, with_token};
+use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::inbox::{self, BYTES_MAX};
 
 /// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
@@ -24,7 +25,7 @@ const MANY: u32 = 200;
 
 /// All checks of the adapter.
 pub fn checks() -> Vec<Check> {
-    [puts(), malformed(), framings(), sizes(), around(), processes(), tokens()].concat()
+    [puts(), malformed(), framings(), sizes(), around(), processes(), super::tokens::checks()].concat()
 }
 
 fn post() -> Carriage {
@@ -343,7 +344,8 @@ fn framings() -> Vec<Check> {
 
 fn sizes() -> Vec<Check> {
     let over = |id: &str, title: &str, bytes: usize, framing: Framing| {
-        let clauses = ["QUE-HTTP-10", "QUE-HTTP-11"];
+        let clauses = ["QUE-HTTP-11", "QUE-HTTP-10"];
+        let clauses = if framing == Framing::Length { &clauses[..] } else { &clauses[..1] }.to_vec();
         check(&format!("size/{id}"), title, &clauses, move |talk| {
             let job = talk.job();
             talk.ask("", post().framing(framing).on(1), sized(&job, bytes, "x"));
@@ -372,7 +374,7 @@ fn sizes() -> Vec<Check> {
             for (pieces, label) in memory::INPUTS {
                 let bytes = pieces as usize * memory::PIECE_BYTES as usize + 1_000_000;
                 let job = talk.job();
-                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 0);
+                talk.send("QUE-HTTP-11", post().on(pieces), sized(&job, bytes, "x"), 1);
                 talk.canary();
                 talk.step(memory::sample(label));
             }
@@ -458,9 +460,10 @@ fn around() -> Vec<Check> {
             "Another content type, or none, is accepted, or answered by 415.",
             &["QUE-HTTP-22"],
             |talk| {
-                for content_type in [Some("text/plain"), None] {
+                // Whoever refuses another type may take none for JSON.
+                for (aim, content_type) in [("QUE-HTTP-22", Some("text/plain")), ("", None)] {
                     let job = talk.job();
-                    talk.ask("QUE-HTTP-22", post().content_type(content_type), Payload::text(job));
+                    talk.ask(aim, post().content_type(content_type), Payload::text(job));
                 }
                 Ok(())
             },
@@ -538,7 +541,7 @@ fn around() -> Vec<Check> {
     ]
 }
 
-fn health(talk: &mut Talk<'_>, aim: &str) {
+pub(super) fn health(talk: &mut Talk<'_>, aim: &str) {
     let how = Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
     talk.ask(aim, how, Payload::default());
 }
@@ -574,7 +577,7 @@ fn processes() -> Vec<Check> {
                 for aim in ["QUE-HTTP-29", "QUE-HTTP-30"] {
                     let job = talk.job();
                     let bytes = 2 * usize::try_from(DISK_BYTES).unwrap_or_default();
-                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 0);
+                    talk.send(aim, post().on(1), sized(&job, bytes, "x"), 1);
                     talk.canary();
                     talk.look();
                 }
@@ -591,8 +594,7 @@ fn processes() -> Vec<Check> {
             "Told another host than a loopback address, without a token, it ends.",
             &["QUE-HTTP-34"],
             |talk| {
-                let port = 20_000 + u32::from_str_radix(&talk.word[..4], 16).unwrap_or_default() % 10_000;
-                ends(talk, ANYWHERE, &port.to_string());
+                ends(talk, ANYWHERE, FREE_PORT);
                 Ok(())
             },
         ),
@@ -618,103 +620,4 @@ fn ends(talk: &mut Talk<'_>, host: &str, port: &str) {
     talk.session = 0;
     talk.canary();
     talk.look();
-}
-
-fn tokens() -> Vec<Check> {
-    let wrong = |id: &str, title: &str, change: fn(&str) -> Vec<String>| {
-        with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
-            let Some(own) = talk.token.clone() else { return Ok(()) };
-            for text in change(&own.token) {
-                let job = talk.job();
-                let value = own.value.replace(&own.token, &text);
-                let headers = vec![format!("{}: {}", own.header, value.trim_end())];
-                talk.ask("QUE-TOK-01", Carriage { headers, ..post() }, Payload::text(job));
-            }
-            Ok(())
-        })
-    };
-    vec![
-        wrong("part-of-it", "The beginning and the end of the token are answered by 401.", |token| {
-            let (last, middle) = (token.len() - 1, token.len() / 2);
-            [&token[..last], &token[1..], &token[..1], &token[..middle], &token[middle..]]
-                .map(str::to_owned)
-                .into()
-        }),
-        wrong("more-than-it", "The token with something around it is answered by 401.", |token| {
-            vec![format!("{token}x"), format!("x{token}"), format!("{token}{token}")]
-        }),
-        wrong("another", "Another token of the same length is answered by 401.", |token| {
-            vec![token.chars().rev().collect(), "x".repeat(token.len())]
-        }),
-        wrong("another-case", "The token in another case is answered by 401.", |token| {
-            vec![token.to_lowercase(), token.to_uppercase()]
-        }),
-        wrong("empty", "An empty token is answered by 401.", |_| vec![String::new()]),
-        with_token(
-            "token/missing",
-            "Without the token a request is answered by 401.",
-            &["QUE-TOK-01"],
-            |talk| {
-                let own = talk.token.take();
-                let texts = [talk.job(), "no job".to_owned()];
-                let mut steps = Vec::new();
-                for text in texts {
-                    steps.push(talk.plan.steps.len());
-                    talk.send("QUE-TOK-01", post(), Payload::text(text), 0);
-                }
-                talk.token = own;
-                talk.canary();
-                talk.look();
-                Ok(())
-            },
-        ),
-        with_token("token/secret", "The token is in no reply and in no job.", &["QUE-TOK-02"], |talk| {
-            health(talk, "");
-            talk.ask("", post(), Payload::text("no job"));
-            talk.ask("QUE-HTTP-19", Carriage { path: Some("/x".to_owned()), ..post() }, Payload::text("{}"));
-            let headers = vec!["Authorization: Bearer x".to_owned(), "X-Token: x".to_owned()];
-            let job = talk.job();
-            talk.ask("QUE-TOK-01", Carriage { headers, ..post() }, Payload::text(job));
-            Ok(())
-        }),
-        with_token(
-            "token/health",
-            "Its health is answered by 200 where the token is sent.",
-            &["QUE-HTTP-23"],
-            |talk| {
-                health(talk, "QUE-HTTP-23");
-                Ok(())
-            },
-        ),
-        with_token(
-            "token/health-without",
-            "Its health without the token is answered by 200 or 401.",
-            &["QUE-HTTP-24"],
-            |talk| {
-                let own = talk.token.take();
-                let how =
-                    Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
-                talk.send("QUE-HTTP-24", how, Payload::default(), 0);
-                talk.token = own;
-                talk.canary();
-                talk.look();
-                Ok(())
-            },
-        ),
-        check(
-            "token/none-configured",
-            "Without a token configured none is needed.",
-            &["QUE-TOK-03"],
-            |talk| {
-                let job = talk.job();
-                talk.put("QUE-TOK-03", post(), &job);
-                let headers = vec!["Authorization: Bearer x".to_owned()];
-                let job = talk.job();
-                talk.put("QUE-TOK-03", Carriage { headers, ..post() }, &job);
-                talk.canary();
-                talk.look();
-                Ok(())
-            },
-        ),
-    ]
 }

@@ -106,9 +106,7 @@ impl Face for Adapter {
         } else if [FULL, FULL_IS_TOLD].contains(&aim.as_str()) {
             (stand.may_refuse, stand.may_close) = (&[300..=599], true);
         }
-        // A reply without a body says it all by its status.
-        let is_said = exchange.reply.is_some() && !stand.is_put();
-        if is_said || stand.may_close && exchange.failure.is_some() {
+        if stand.may_close && exchange.failure.is_some() {
             part.allowed.push(Allowed::silence());
         }
     }
@@ -228,7 +226,7 @@ fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
     let told =
         heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
-            exchange.body.is_some_and(holds).then(|| ("a reply", Some(line.step)))
+            exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
         });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
@@ -273,6 +271,7 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
                 outcome,
                 job: stand.job.clone().or_else(|| refused_job(stand, &heard.lines[line])),
                 clause: clause.to_owned(),
+                is_aimed: aim.is_some(),
                 told,
             });
         }
@@ -281,7 +280,14 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
     for (step, spec) in transcript.plan.steps.iter().enumerate() {
         if let (Act::Send { .. }, Some(true)) = (&spec.act, spec.http.as_ref().map(Carriage::is_raw)) {
             let clause = Aim::of(spec).map_or("QUE-HTTP-13".to_owned(), |aim| aim.clause.0);
-            all.push(inbox::Request { step, outcome: Outcome::Not, job: None, clause, told: None });
+            all.push(inbox::Request {
+                step,
+                outcome: Outcome::Not,
+                job: None,
+                clause,
+                is_aimed: true,
+                told: None,
+            });
         }
     }
     all.sort_by_key(|request| request.step);
@@ -400,6 +406,13 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     starts(transcript, &mut judgement);
     full(transcript, &requests, &mut judgement);
     memory::judge(transcript, MEMORY, &mut judgement);
+    // A canary behind others that is not answered shows what they did to the server.
+    for finding in &mut judgement.findings {
+        let is_behind = finding.step.is_some_and(|step| step > 0) && finding.clause.0 == "QUE-HTTP-01";
+        if is_behind && matches!(finding.nature, Nature::Crash | Nature::Hang) {
+            finding.clause = LIVES.into();
+        }
+    }
     // Whoever is killed has no time to clean up.
     let is_killed = |event: &Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
     if transcript.events.iter().any(is_killed) {

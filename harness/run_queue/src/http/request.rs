@@ -189,7 +189,8 @@ impl Request {
             return Stand::refused("QUE-HTTP-13", ANY).or_closed();
         }
         if self.body.len() > BYTES_MAX {
-            let careful = Some(("QUE-HTTP-10", &[413_u16][..]));
+            // Whoever takes no chunks need not say how many there are too many of.
+            let careful = (!self.is_chunked).then_some(("QUE-HTTP-10", &[413_u16][..]));
             let refusals = if self.is_chunked { UNKNOWN } else { CLIENT };
             return Stand { careful, ..Stand::refused("QUE-HTTP-11", refusals) }.or_closed();
         }

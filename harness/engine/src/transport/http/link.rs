@@ -43,6 +43,8 @@ pub(super) struct Exchange {
     pub(super) is_head: bool,
     /// Whether a reply is awaited; else: what becomes of the connection.
     pub(super) then: Then,
+    /// A line is received whatever becomes of it.
+    pub(super) is_counted: bool,
     /// It says that its connection ends behind the reply.
     pub(super) is_last: bool,
     pub(super) queued_at_us: u64,

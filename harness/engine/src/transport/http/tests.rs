@@ -323,6 +323,42 @@ fn raw_bytes_are_written_as_they_are_and_nothing_is_awaited() {
     assert_eq!(heard.recv_timeout(LONG).unwrap(), "half a hea");
 }
 
+/// A head and a body as they are written; the end of a request that is counted is awaited whether it has a body or no reply.
+#[test]
+fn verbatim_requests_are_counted_however_they_end() {
+    let listens = move |mut stream: TcpStream| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        if bytes == b"POST / HTTP/1.1\r\n\r\n" {
+            stream.write_all(b"HTTP/1.1 411 Length Required\r\nContent-Length: 0\r\n\r\n").unwrap();
+        }
+    };
+    let mut connection = connect(listens, &Budget::default());
+    let mut tape = Tape::default();
+    for (text, number) in [("POST / HTTP/1.1\r\n\r\n", 1), ("half a hea", 2)] {
+        let how = Carriage { counted: true, ..Carriage::post().framing(Framing::Verbatim).on(number) };
+        connection.queue_step(0, text.into(), Chunking::Whole, Some(&how));
+    }
+    assert_eq!(connection.pump(Until::Frames(2), LONG, &mut tape), Pumped::Reached);
+    assert_eq!(tape.lines(), ["\n", "\n"]);
+    let statuses = tape.0.iter().filter(|kind| matches!(kind, Kind::HttpReply { status: 411, .. }));
+    assert_eq!((statuses.count(), tape.failures().len()), (1, 1));
+}
+
+#[test]
+fn a_body_is_drawn_out_and_comes_whole() {
+    let echo = |mut stream: TcpStream| {
+        let body = request(&mut stream).unwrap();
+        stream.write_all(&reply(&body)).unwrap();
+    };
+    let mut connection = connect(echo, &Budget::default());
+    let mut tape = Tape::default();
+    let how = Carriage { drawn_out_ms: 40, ..Carriage::post() };
+    connection.queue_step(0, b"0123456789".to_vec(), Chunking::Whole, Some(&how));
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+    assert_eq!(tape.lines(), ["0123456789\n"]);
+}
+
 #[test]
 fn an_address_is_given_once_until_its_server_listens() {
     // Others look for addresses as well: what counts is that one was had.

@@ -1,0 +1,112 @@
+//! The checks of the adapter's token.
+
+use peerproof_engine::carriage::Carriage;
+use peerproof_engine::check::Check;
+use peerproof_engine::payload::Payload;
+
+use super::cases::health;
+use super::{HEALTH, check, with_token};
+
+/// The checks of the token.
+pub fn checks() -> Vec<Check> {
+    let wrong = |id: &str, title: &str, change: fn(&str) -> Vec<String>| {
+        with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
+            let Some(own) = talk.token.clone() else { return Ok(()) };
+            for text in change(&own.token) {
+                let job = talk.job();
+                let value = own.value.replace(&own.token, &text);
+                let headers = vec![format!("{}: {}", own.header, value.trim_end())];
+                talk.ask("QUE-TOK-01", Carriage { headers, ..Carriage::post() }, Payload::text(job));
+            }
+            Ok(())
+        })
+    };
+    vec![
+        wrong("part-of-it", "The beginning and the end of the token are answered by 401.", |token| {
+            let (last, middle) = (token.len() - 1, token.len() / 2);
+            [&token[..last], &token[1..], &token[..1], &token[..middle], &token[middle..]]
+                .map(str::to_owned)
+                .into()
+        }),
+        wrong("more-than-it", "The token with something around it is answered by 401.", |token| {
+            vec![format!("{token}x"), format!("x{token}"), format!("{token}{token}")]
+        }),
+        wrong("another", "Another token of the same length is answered by 401.", |token| {
+            vec![token.chars().rev().collect(), "x".repeat(token.len())]
+        }),
+        wrong("another-case", "The token in another case is answered by 401.", |token| {
+            vec![token.to_lowercase(), token.to_uppercase()]
+        }),
+        wrong("empty", "An empty token is answered by 401.", |_| vec![String::new()]),
+        with_token(
+            "token/missing",
+            "Without the token a request is answered by 401.",
+            &["QUE-TOK-01"],
+            |talk| {
+                let own = talk.token.take();
+                let texts = [talk.job(), "no job".to_owned()];
+                for text in texts {
+                    talk.send("QUE-TOK-01", Carriage::post(), Payload::text(text), 1);
+                }
+                talk.token = own;
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+        with_token("token/secret", "The token is in no reply and in no job.", &["QUE-TOK-02"], |talk| {
+            health(talk, "");
+            talk.ask("", Carriage::post(), Payload::text("no job"));
+            talk.ask(
+                "QUE-HTTP-19",
+                Carriage { path: Some("/x".to_owned()), ..Carriage::post() },
+                Payload::text("{}"),
+            );
+            let headers = vec!["Authorization: Bearer x".to_owned(), "X-Token: x".to_owned()];
+            let job = talk.job();
+            talk.ask("QUE-TOK-01", Carriage { headers, ..Carriage::post() }, Payload::text(job));
+            Ok(())
+        }),
+        with_token(
+            "token/health",
+            "Its health is answered by 200 where the token is sent.",
+            &["QUE-HTTP-23"],
+            |talk| {
+                health(talk, "QUE-HTTP-23");
+                Ok(())
+            },
+        ),
+        with_token(
+            "token/health-without",
+            "Its health without the token is answered by 200 or 401.",
+            &["QUE-HTTP-24"],
+            |talk| {
+                let own = talk.token.take();
+                let how = Carriage {
+                    path: Some(HEALTH.to_owned()),
+                    ..Carriage::post().method("GET").content_type(None)
+                };
+                talk.send("QUE-HTTP-24", how, Payload::default(), 1);
+                talk.token = own;
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+        check(
+            "token/none-configured",
+            "Without a token configured none is needed.",
+            &["QUE-TOK-03"],
+            |talk| {
+                let job = talk.job();
+                talk.put("QUE-TOK-03", Carriage::post(), &job);
+                let headers = vec!["Authorization: Bearer x".to_owned()];
+                let job = talk.job();
+                talk.put("QUE-TOK-03", Carriage { headers, ..Carriage::post() }, &job);
+                talk.canary();
+                talk.look();
+                Ok(())
+            },
+        ),
+    ]
+}
