@@ -1,5 +1,7 @@
 //! Checks of workers: what is put, when a worker is started, and what is looked at.
 
+mod once;
+
 use std::os::unix::fs::MetadataExt as _;
 
 use peerproof_engine::check::Check;
@@ -42,7 +44,7 @@ pub fn checks() -> Vec<Check> {
         };
         rows.iter().map(check).collect()
     };
-    [of(WORKER, WORKERS), vec![unreadable()], of(ONCE, ONCES)].concat()
+    [of(WORKER, WORKERS), vec![unreadable()], of(ONCE, once::ONCES)].concat()
 }
 
 /// A file that nobody can read; a superuser can.
@@ -143,6 +145,11 @@ const WORKERS: &[Row] = &[
                 talk.put(&job);
             }
             talk.run_all();
+            // And those that come when it has failed.
+            let later = talk.draft();
+            talk.put(&later);
+            talk.wait_for_ends();
+            talk.look_at_rest();
         },
     ),
     ("life/members", "Members that are not named change nothing.", &["QUE-JOB-01"], |talk| {
@@ -280,6 +287,7 @@ const WORKERS: &[Row] = &[
                 "@",
                 "{'goal_id':'@'}",
                 "{\"goal_id\":\"@\",}",
+                "{\"goal_id\":\"@\"} x",
                 "{\"goal_id\":\"@\"}}",
                 "{\"goal_id\":\"@\"} {\"goal_id\":\"@\"}",
                 "{\"goal_id\":\"@\",\"x\":NaN}",
@@ -468,7 +476,10 @@ const WORKERS: &[Row] = &[
             talk.step(0, Act::Move { from, to: Payload::text("taken-away") });
             let [again, good_again] = [&first, &good].map(|before| {
                 let draft = talk.draft();
-                Draft { name: before.name.clone(), play: before.play.clone(), ..draft }
+                // It fails otherwise, so that its reason reads otherwise.
+                let fails = !before.play.is_empty();
+                let play = if fails { vec![ActorStep::Exit(77)] } else { Vec::new() };
+                Draft { name: before.name.clone(), play, ..draft }
             });
             for job in [&again, &good_again] {
                 let path = Payload::text(format!("{QUEUE}/inbox/")).then(job.name.clone());
@@ -533,11 +544,10 @@ const WORKERS: &[Row] = &[
         talk.plan.fixtures[0] =
             Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
         talk.start();
-        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, 6_000);
+        talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, START_MS);
         talk.look(MADE, NOTICE_MS);
         let job = talk.draft();
         talk.put(&job);
-        talk.wait_ready();
         talk.wait_for_ends();
         talk.look_at_rest();
     }),
@@ -614,40 +624,6 @@ const WORKERS: &[Row] = &[
     ("term/choice", "A job in flight at SIGTERM is finished or returned.", &["QUE-TERM-02"], in_flight),
 ];
 
-const ONCES: &[Row] = &[
-    (
-        "canary/plain-request",
-        "A plain job is run and goes to done.",
-        &["QUE-WORK-25", "QUE-JOB-01", "QUE-WORK-09"],
-        canary_once,
-    ),
-    (
-        "drained",
-        "The worker takes all that there is and ends with status 0.",
-        &["QUE-WORK-25", "QUE-WORK-14"],
-        |talk| {
-            for _ in 0..5 {
-                let job = talk.draft().plays(sleep(20));
-                talk.put(&job);
-            }
-            run_once(talk);
-        },
-    ),
-    ("nothing", "Where there is nothing to take the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
-        run_once(talk);
-        run_once(talk);
-    }),
-    ("failed", "Its status where a job failed is zero or not.", &["QUE-WORK-26"], |talk| {
-        for play in [vec![], vec![FAILS[0].clone()]] {
-            let job = talk.draft().plays(play);
-            talk.put(&job);
-        }
-        run_once(talk);
-    }),
-];
-
 /// How much longer what was put by hand may take, ms.
 const RECOVER_SLACK_MS: u64 = 5_000;
 
@@ -656,21 +632,6 @@ fn canary(talk: &mut Talk) {
     talk.put(&job);
     talk.plan.steps[0].canary = true;
     talk.run_all();
-}
-
-fn canary_once(talk: &mut Talk) {
-    let job = talk.draft();
-    talk.put(&job);
-    talk.plan.steps[0].canary = true;
-    run_once(talk);
-}
-
-/// Has a worker do all that there is, and looks.
-fn run_once(talk: &mut Talk) {
-    let session = talk.worker();
-    let allow_ms = START_MS.min(10_000) + talk.takes();
-    talk.step(session, Act::Finish).allow_ms = allow_ms;
-    talk.look_at_rest();
 }
 
 /// Puts something that need not be taken, and looks once it would have been.

@@ -62,7 +62,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
     let mut talk = Talk::new(facts, WORKER, "QUE-ONCE-04");
     let mut jobs: Vec<Draft> = Vec::new();
     for number in 0..kills {
-        let point = if number < POINTS.len() { POINTS[number] } else { *rng.pick(&POINTS) };
+        let point = POINTS.get(number).copied().unwrap_or_else(|| *rng.pick(&POINTS));
         let mut job = talk.draft();
         let ms = if point == Point::Started && rng.chance(1, 2) { 200 } else { rng.range(0..=40) };
         job.play = sleep(ms);

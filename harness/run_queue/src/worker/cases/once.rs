@@ -1,0 +1,52 @@
+//! Checks of workers that end when there is nothing more to take.
+
+use super::*;
+
+pub(super) const ONCES: &[Row] = &[
+    (
+        "canary/plain-request",
+        "A plain job is run and goes to done.",
+        &["QUE-WORK-25", "QUE-JOB-01", "QUE-WORK-09"],
+        canary_once,
+    ),
+    (
+        "drained",
+        "The worker takes all that there is and ends with status 0.",
+        &["QUE-WORK-25", "QUE-WORK-14"],
+        |talk| {
+            for _ in 0..5 {
+                let job = talk.draft().plays(sleep(20));
+                talk.put(&job);
+            }
+            run_once(talk);
+        },
+    ),
+    ("nothing", "Where there is nothing to take the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        run_once(talk);
+        run_once(talk);
+    }),
+    ("failed", "Its status where a job failed is zero or not.", &["QUE-WORK-26"], |talk| {
+        for play in [vec![], vec![FAILS[0].clone()]] {
+            let job = talk.draft().plays(play);
+            talk.put(&job);
+        }
+        run_once(talk);
+    }),
+];
+
+fn canary_once(talk: &mut Talk) {
+    let job = talk.draft();
+    talk.put(&job);
+    talk.plan.steps[0].canary = true;
+    run_once(talk);
+}
+
+/// Has a worker do all that there is, and looks.
+fn run_once(talk: &mut Talk) {
+    let session = talk.worker();
+    let allow_ms = START_MS.min(10_000) + talk.takes();
+    talk.step(session, Act::Finish).allow_ms = allow_ms;
+    talk.look_at_rest();
+}

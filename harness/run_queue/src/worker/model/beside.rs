@@ -1,0 +1,134 @@
+//! What is judged beside the lives of jobs: what is no file, folders, times and SIGTERM.
+
+use super::*;
+
+impl Model<'_> {
+    /// What became of what is no file and had the name of a job.
+    pub(super) fn specials(&mut self) {
+        let course = self.course;
+        for look in course.looks.iter().filter(|look| look.label == TARGET) {
+            let is_target = |fixture: &&Fixture| fixture.name() == TARGET;
+            let Some(Fixture::File { content, .. }) = self.transcript.plan.fixtures.iter().find(is_target)
+            else {
+                continue;
+            };
+            let bytes = content.expand(&Vars::new()).unwrap_or_default();
+            if !look.found.iter().any(|one| one.kind == FoundKind::File && holds(one, &bytes)) {
+                let expected = "what a link leads to is never moved or changed";
+                self.add("QUE-JOB-11", "target", expected, "it is not as it was");
+            }
+        }
+        for look in course.looks.iter().filter(|look| look.label == TREATED) {
+            if let Some((folder, _)) = look.files().find(|(_, one)| contains(&one.path.0, b"aa-unreadable")) {
+                let value = match folder {
+                    "inbox" => "leave",
+                    "failed" => "failed",
+                    _ => "run",
+                };
+                self.shown.insert("unreadable", value);
+            }
+            for fixture in &self.transcript.plan.fixtures {
+                let Some(name) = fixture.name().strip_prefix("special-") else { continue };
+                let key = if name == "link" { "symlink" } else { "special_file" };
+                let is_own = |one: &&Found| contains(base(&one.path.0), format!("aa-{name}").as_bytes());
+                let there = look.found.iter().filter(|one| one.kind != FoundKind::File).find(is_own);
+                let folder =
+                    there.map(|one| one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default());
+                let value = match folder {
+                    Some(b"inbox") => "leave",
+                    Some(b"failed") => "failed",
+                    Some(b"done") => "run",
+                    _ => continue,
+                };
+                self.shown.insert(key, value);
+            }
+        }
+    }
+
+    /// The four folders where they were missing.
+    pub(super) fn folders_made(&mut self) {
+        for look in self.course.looks.iter().filter(|look| look.label == MADE) {
+            let is_there = |folder: &&&str| {
+                look.found.iter().any(|one| one.kind == FoundKind::Folder && one.path.0 == folder.as_bytes())
+            };
+            let missing: Vec<&&str> = FOLDERS.iter().filter(|folder| !is_there(folder)).collect();
+            if !missing.is_empty() {
+                self.add(
+                    "QUE-WORK-19",
+                    "not_made",
+                    "the worker makes the four folders",
+                    format!("{missing:?}"),
+                );
+            }
+        }
+    }
+
+    /// A job that was put while nothing was to do starts in time.
+    pub(super) fn times(&mut self) {
+        let course = self.course;
+        let beacon = course.looks.iter().find(|look| look.label == BEACON);
+        let Some(beacon) = beacon else { return };
+        let Some(put) = course.puts.iter().find(|put| put.at > beacon.until && put.job_name().is_some())
+        else {
+            return;
+        };
+        let bound_us = limit(&self.transcript.facts, POLL_MS) * 1_000 + START_SLACK_US;
+        let bound_us = self.transcript.stretched_ms(bound_us / 1_000) * 1_000;
+        let start = course
+            .starts
+            .iter()
+            .find(|start| course.job_of(start).is_some_and(|job| std::ptr::eq(&course.puts[job], put)));
+        let took = start.map(|start| start.at.saturating_sub(put.at));
+        if took.is_none_or(|took| took > bound_us) {
+            let got = took.map_or("no start".to_owned(), |took| format!("after {} ms", took / 1_000));
+            let expected = format!("a start within {} ms", bound_us / 1_000);
+            self.findings.retain(|it| it.reason != "not_completed");
+            let finding = self.add("QUE-WORK-15", "late_start", &expected, got);
+            finding.timed = true;
+        }
+    }
+
+    /// What SIGTERM brings about.
+    pub(super) fn terminated(&mut self) {
+        let course = self.course;
+        for life in &course.lives {
+            let Some((at, _)) = life.signal.as_ref().filter(|(_, signal)| signal == "TERM") else { continue };
+            let in_flight: Vec<_> = course
+                .starts
+                .iter()
+                .filter(|start| start.at < *at && start.end.is_none_or(|(end, _)| end > *at))
+                .collect();
+            let over = life.over.unwrap_or(u64::MAX);
+            let late_start =
+                |start: &&crate::worker::course::Start| start.at > at + TERM_SLACK_US && start.at < over;
+            if course.starts.iter().any(|start| late_start(&start)) {
+                let expected = "no new job is begun after SIGTERM";
+                self.add("QUE-TERM-05", "begun", expected, "a program was started");
+                continue;
+            }
+            if life.late {
+                let clause = match () {
+                    () if in_flight.is_empty() => "QUE-TERM-01",
+                    () => "QUE-TERM-07",
+                };
+                let finding = self.add(clause, "does_not_end", "an end within 2 s", "it still ran");
+                finding.nature = Nature::Hang;
+                continue;
+            }
+            if let Some(command) = &life.left {
+                let expected = "no program of the worker runs after its end";
+                let finding =
+                    self.add("QUE-TERM-06", "process_left", expected, format!("{command} still ran"));
+                finding.nature = Nature::Leak;
+                continue;
+            }
+            match in_flight.as_slice() {
+                [] => {}
+                started => {
+                    let finished = started.iter().all(|start| start.end.is_some());
+                    self.shown.insert("sigterm", if finished { "finish" } else { "return" });
+                }
+            }
+        }
+    }
+}
