@@ -170,7 +170,7 @@ fn a_driver_makes_a_tool_in_a_run_that_replays() {
     let log = fs::read_to_string(queue.path("log")).unwrap_or_default();
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert_eq!(log.matches("\"event\":\"tool_ok\"").count(), 4, "{log}");
-    assert!(log.contains("writtenbyadriver") && log.contains("\"slot\":0"), "{log}");
+    assert!(log.contains("writtenbyadriver") && log.contains("\"path\":\"/slots/0\""), "{log}");
     let replayed = run(&["replayer", "log"]);
     assert_eq!(replayed.stdout, b"REPLAY_STRICT OK\n", "{replayed:?}");
 }
