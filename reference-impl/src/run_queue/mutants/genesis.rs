@@ -123,7 +123,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             Careful.source(path.split('\0').next().unwrap_or_default(), choices)
         }
     }),
-    decides!("gen-follows", &["QUE-GEN-03"], "Links are followed.", {
+    decides!("gen-follows", &["QUE-GEN-03", "QUE-GEN-08"], "Links are followed.", {
         fn passes(&self, kind: Kind) -> bool {
             matches!(kind, Kind::Missing | Kind::Folder | Kind::Link)
         }
