@@ -127,6 +127,23 @@ impl Peer {
         Ok(argv)
     }
 
+    /// A configured variable with the placeholders of command lines filled; `None` where this session has no value for one that
+    /// it holds. Other braces mean nothing.
+    fn filled(&self, value: &str, session: &Session) -> Option<String> {
+        let placeholders = self.boundary.config_keys().iter().flat_map(|key| key.members).filter_map(|member| {
+            let (name, _) = member.strip_prefix('{')?.split_once('}')?;
+            Some(name)
+        });
+        let mut filled = value.to_owned();
+        for name in placeholders {
+            let placeholder = format!("{{{name}}}");
+            if filled.contains(&placeholder) {
+                filled = filled.replace(&placeholder, session.placeholders.get(name)?);
+            }
+        }
+        Some(filled)
+    }
+
     /// How the process of one session is started. `temp_dir` becomes its `TMPDIR` and is watched.
     ///
     /// # Errors
@@ -138,7 +155,7 @@ impl Peer {
         let mut env: Vec<(OsString, OsString)> =
             base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
         for (name, value) in &self.env {
-            env.push((name.into(), value.into()));
+            env.extend(self.filled(value, session).map(|value| (name.into(), value.into())));
         }
         env.retain(|(name, _)| session.without.iter().all(|gone| *name != **gone));
         for (name, value) in &session.env {

@@ -69,7 +69,7 @@ impl Boundary for Toy {
     }
 
     fn config_keys(&self) -> &[ConfigKey] {
-        const KEYS: &[ConfigKey] = &[ConfigKey::command(COMMAND, &[], "answers lines")];
+        const KEYS: &[ConfigKey] = &[ConfigKey::command(COMMAND, &["{folder}?"], "answers lines")];
         KEYS
     }
 

@@ -42,6 +42,22 @@ fn sh(script: &str) -> Peer {
     }
 }
 
+#[test]
+fn placeholders_of_variables_are_filled_or_the_variable_is_left_out() {
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let env = vec![variable("OWN", "{\"a\":{}}"), variable("IN", "in {folder}/x")];
+    let peer = Peer { env, ..sh("exit") };
+    let env = |placeholders: &[(&str, &str)]| {
+        let placeholders = placeholders.iter().map(|(name, value)| variable(name, value)).collect();
+        let session = Session { command: "command".to_owned(), placeholders, ..Session::default() };
+        let spec = peer.child_spec(&session, Path::new("/tmp")).unwrap();
+        let own = spec.env.into_iter().filter(|(name, _)| name == "OWN" || name == "IN");
+        own.map(|(_, value)| value.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(env(&[("folder", "/a b")]), ["{\"a\":{}}", "in /a b/x"]);
+    assert_eq!(env(&[]), ["{\"a\":{}}"]);
+}
+
 /// Sends a line for which so many are due.
 fn hello(await_frames: u32) -> Step {
     Step::new(Act::Send { payload: Payload::text("hello\n"), chunking: Chunking::Whole, await_frames })
