@@ -192,6 +192,11 @@ pub trait Boundary: Sync {
         "/"
     }
 
+    /// Whether each command is a role of its own that a peer may lack: what it has no command for, it does not claim.
+    fn commands_are_claims(&self) -> bool {
+        false
+    }
+
     /// A command line of a peer that runs already as the configuration would have it: with placeholders, and what stood
     /// in their places.
     fn unfilled(&self, argv: &[String]) -> (Vec<String>, BTreeMap<String, String>) {

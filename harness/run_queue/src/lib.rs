@@ -82,6 +82,10 @@ impl Boundary for RunQueue {
         vec![(Side::Provider, vec![WORKER, ONCE, ENQUEUE, HTTP, SERVE])]
     }
 
+    fn commands_are_claims(&self) -> bool {
+        true
+    }
+
     fn main_command(&self, argv: &[String]) -> (&'static str, Side) {
         let has = |word: &str| argv.iter().any(|part| part.contains(word));
         let command = match () {

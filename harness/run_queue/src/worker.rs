@@ -128,7 +128,10 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
         return Some("not_started: no worker was started".to_owned());
     }
     if course.has_runner && about(&DRIVEN) {
-        return Some("has_runner: the worker is given a runner, and starts no policy driver".to_owned());
+        return Some(
+            "has_runner: the worker is given a runner, and starts no driver (`MACHINA_POLICY_CMD`)"
+                .to_owned(),
+        );
     }
     let meant = crash::kills_meant(&transcript.plan);
     let hit = course.kills().len();

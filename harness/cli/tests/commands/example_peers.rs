@@ -12,11 +12,13 @@ use peerproof_engine::results::ResultsFile;
 use peerproof_engine::verdict::Verdict;
 
 /// What of an example peer is not asked: its configuration below `corpora/peers`, and what those checks need.
-const WITHOUT: [(&str, &str); 5] = [
+const WITHOUT: [(&str, &str); 6] = [
     ("node/policy_driver.toml", "bridge"),
     ("python/policy_driver.toml", "bridge"),
     // Its handshake says how far it goes: nothing binds its calls.
     ("python/python_tool_service.toml", "enforced"),
+    // It is given a program for its jobs.
+    ("python/run_queue_worker.toml", "MACHINA_POLICY_CMD"),
     ("sh/policy_driver.toml", "bridge"),
     ("sh/policy_driver.toml", "pick_inp64"),
 ];

@@ -11,6 +11,9 @@ use crate::verdict::Verdict;
 /// Whether and why a check is not carried out on this peer.
 pub fn skip_reason(peer: &Peer, check: &Check, options: &Options) -> Option<Verdict> {
     if !peer.commands.contains_key(&check.command) {
+        if peer.boundary.commands_are_claims() {
+            return Some(Verdict::NotClaimed(check.command.clone()));
+        }
         // HTTP stands beside another way to speak to a peer: which of them it has is its own claim.
         if check.command == HTTP || peer.commands.contains_key(HTTP) {
             let claim = if check.command == HTTP { HTTP } else { STREAMS };
