@@ -290,3 +290,56 @@ impl<'a> Course<'a> {
         self.lives.iter().filter(is_kill).filter_map(|life| life.over).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+    use peerproof_engine::plan::{Effect, Step};
+    use peerproof_engine::transcript::Event;
+
+    use super::super::talk::Talk;
+    use super::*;
+    use crate::WORKER;
+
+    /// Two workers, of which the first has ended when it is sent KILL.
+    fn recorded() -> Transcript {
+        let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-17");
+        let [first, second] = [talk.worker(), talk.worker()];
+        let what = Effect::Empty { folder: QUEUE.to_owned(), path: String::new() };
+        let act = Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: 1 };
+        talk.plan.steps.push(Step { session: first, ..Step::new(act) });
+        let kill = || Kind::Signalled { signal: "KILL".to_owned() };
+        let vain = || Kind::DeadlinePassed { awaited: Awaited::Effect, waited_ms: 1 };
+        let events = [
+            (first, Kind::Started { argv: Vec::new() }),
+            (first, vain()),
+            (second, Kind::Started { argv: Vec::new() }),
+            (first, Kind::Exited { exit: Exit::Code(1) }),
+            (first, kill()),
+            (second, vain()),
+            (second, kill()),
+            (second, Kind::Exited { exit: Exit::Signal(9) }),
+        ];
+        let events = events.into_iter().enumerate();
+        Transcript {
+            boundary: "run_queue".to_owned(),
+            check: String::new(),
+            facts: Facts::new(Side::Provider).into(),
+            plan: talk.plan.into(),
+            timeout_scale: 1.0,
+            events: events.map(|(at, (session, kind))| Event { at_us: at as u64, session, kind }).collect(),
+        }
+    }
+
+    #[test]
+    fn a_signal_to_a_worker_that_has_ended_is_not_its_end() {
+        let transcript = recorded();
+        let course = Course::of(&transcript);
+        assert_eq!(course.lives.iter().map(Life::ended_by_itself).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(course.kills(), [7]);
+        assert_eq!(course.missed, BTreeSet::from([0]));
+        let choice = crate::worker::judge(&transcript);
+        assert!(choice.findings.is_empty(), "{:?}", choice.findings);
+    }
+}

@@ -89,6 +89,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
             Point::Ended => Some(performs(&job, true)),
             Point::Completed => {
                 // What holds its name there before may be its result.
+                talk.step(session, Act::Flush);
                 talk.wait_for(&job, true, POINT_MS);
                 let glob = format!("{{done,failed}}/**/*{}*", job.tag);
                 Some(Effect::Path { folder: QUEUE.to_owned(), glob })

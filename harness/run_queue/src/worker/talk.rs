@@ -247,8 +247,9 @@ impl Talk {
             let (actor, end) = (RUNNER.to_owned(), usize::try_from(end).unwrap_or_default());
             self.wait(Effect::Ends { actor, end }, within_ms);
         }
-        let has_waited = self.ends > 0 && !std::mem::take(&mut self.may_leave);
-        let within_ms = if has_waited { SETTLE_MS } else { within_ms };
+        let has_waited = self.ends > 0 && more_ms == 0 && !std::mem::take(&mut self.may_leave);
+        // An end may be noticed as late as a job.
+        let within_ms = if has_waited { SETTLE_MS + self.limit(POLL_MS) } else { within_ms };
         if !globs.is_empty() {
             self.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, within_ms);
         }
