@@ -9,7 +9,7 @@ use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind};
 
-use super::talk::{REASON_MS, START_MS, Talk, looks_at_stdin, sleep};
+use super::talk::{REASON_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
 use super::{BEACON, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
 use crate::config::{POLL_MS, RECOVER_MS};
 use crate::job::{BYTES_MAX, Draft};
@@ -534,7 +534,8 @@ const WORKERS: &[Row] = &[
         talk.look(MADE, NOTICE_MS);
         let job = talk.draft();
         talk.put(&job);
-        talk.wait_ready();
+        let ready = Effect::Starts { actor: RUNNER.to_owned(), start: 0 };
+        talk.wait(ready, SIGN_MS);
         talk.wait_for_ends();
         talk.look_at_rest();
     }),

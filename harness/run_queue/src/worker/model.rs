@@ -415,7 +415,12 @@ impl<'a> Model<'a> {
                 .is_some_and(|(at, signal)| signal == "TERM" && *at > put.at && *at < look.until)
         });
         let starts: Vec<_> = course.starts_of(put).collect();
-        let is_left = course.lives.iter().all(|life| life.over.is_some_and(|over| over < put.at));
+        // One that refuses may take its time to.
+        let refuses = self.shown.get(SECOND) == Some(&"refuse");
+        let is_left = course.lives.iter().all(|life| {
+            let since = if refuses && life.ended_by_itself() { look.since } else { put.at };
+            life.over.is_some_and(|over| over < since)
+        });
         let is_plain = name.len() <= NAME_BYTES_JUDGED && !name.iter().any(u8::is_ascii_control);
         let (folder, found) = match copies.as_slice() {
             [] => return self.gone(look, put, name, was_killed, was_ended, is_plain),

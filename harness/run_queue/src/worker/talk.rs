@@ -18,7 +18,7 @@ pub const START_MS: u64 = 30_000;
 
 /// How long is waited until a worker has touched anything, and then until a program has been started, ms: what does nothing
 /// by then shows in what follows, for which there is time as well.
-const SIGN_MS: u64 = 10_000;
+pub const SIGN_MS: u64 = 10_000;
 
 /// How long is waited for jobs beside what they and the worker's pauses take, ms.
 const SETTLE_MS: u64 = 4_000;
