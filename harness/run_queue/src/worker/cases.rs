@@ -340,6 +340,8 @@ const WORKERS: &[Row] = &[
         talk.look_at_rest();
     }),
     ("sizes/up-to-10-mb", "Jobs of 1 MB and of 10 MB are run.", &["QUE-JOB-20"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
         for bytes in [(1 << 20) + 1, BYTES_MAX - 1, BYTES_MAX] {
             let job = talk.draft();
             let content = job.padded(bytes);
