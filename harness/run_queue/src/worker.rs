@@ -42,6 +42,8 @@ pub const NO_INBOX: &str = "no_inbox";
 pub const TARGET: &str = "target";
 /// Label of a look at what became of something that is no file.
 pub const TREATED: &str = "treated";
+/// Label of a look before something is put that only tells when that was.
+pub const LIFE: &str = "life";
 /// Label of a look at rest behind another: what failed before is gone by then.
 pub const LATER: &str = "later";
 /// The choice of a second worker.
@@ -50,10 +52,13 @@ const SECOND: &str = "second_worker";
 /// Clauses about workers without a runner.
 const DRIVEN: [&str; 2] = ["QUE-WORK-22", "QUE-WORK-24"];
 
+/// Clauses about workers with one.
+const RUN: [&str; 2] = ["QUE-WORK-20", "QUE-WORK-21"];
+
 /// Clauses that need a worker which sees how its program ends.
 const FAILING: [&str; 3] = ["QUE-WORK-11", "QUE-WORK-23", "QUE-WORK-26"];
 
-/// Null peers: one that does nothing, one that moves files and runs nothing, one that runs everything and moves nothing.
+/// Peers by rote: one that moves all to `done/` and runs nothing, and one that fails all.
 pub const BY_ROTE: &[(&str, &str)] = &[
     (
         "moves files and runs nothing",
@@ -109,6 +114,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         untestable: model.untestable,
     };
     memory::judge(transcript, "QUE-JOB-19", &mut judgement);
+    if course.cut {
+        judgement.untestable = Some("look_cut: there is more in the queue than is looked at".to_owned());
+    }
     if judgement.untestable.is_none() {
         judgement.untestable = undecided(&course, transcript, model.completed);
     }
@@ -127,6 +135,9 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
     if course.lives.is_empty() {
         return Some("not_started: no worker was started".to_owned());
     }
+    if !course.has_runner && about(&RUN) {
+        return Some("no_runner: the worker is given no {runner}".to_owned());
+    }
     if course.has_runner && about(&DRIVEN) {
         return Some(
             "has_runner: the worker is given a runner, and starts no driver (`MACHINA_POLICY_CMD`)"
@@ -135,8 +146,8 @@ fn undecided(course: &course::Course<'_>, transcript: &Transcript, completed: us
     }
     let meant = crash::kills_meant(&transcript.plan);
     let hit = course.kills().len();
-    if meant > 0 && course.missed * 4 > meant {
-        return Some(format!("kill_missed: {} of {hit} kills were not at their points", course.missed));
+    if meant > 0 && course.missed.len() * 4 > meant {
+        return Some(format!("kill_missed: {} of {hit} kills were not at their points", course.missed.len()));
     }
     (completed == 0 && course.looks.iter().any(|look| look.label == REST))
         .then(|| "nothing_completed: no job came to its end".to_owned())

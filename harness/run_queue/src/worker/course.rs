@@ -1,6 +1,9 @@
 //! The course of a conversation: what was put, which workers lived when, what they started, and what lay where.
 
+use std::collections::BTreeSet;
+
 use peerproof_engine::payload::Vars;
+use peerproof_engine::plan::Act;
 use peerproof_engine::transcript::{Awaited, Exit, Found, FoundKind, Kind, StdinState, Transcript};
 
 use super::{QUEUE, RUNNER};
@@ -43,7 +46,7 @@ pub struct Life {
     pub over: Option<u64>,
     /// How it ended by itself.
     pub exit: Option<Exit>,
-    /// The first signal that the harness sent, and when.
+    /// The first signal that the harness sent while it lived, and when.
     pub signal: Option<(u64, String)>,
     /// Its end was awaited in vain.
     pub late: bool,
@@ -139,8 +142,10 @@ pub struct Course<'a> {
     pub has_runner: bool,
     /// Places that the harness took something away from.
     pub taken: Vec<Vec<u8>>,
-    /// Steps that waited for something in vain, by session.
-    pub missed: usize,
+    /// Workers whose kill was to come at something that did not happen.
+    pub missed: BTreeSet<usize>,
+    /// A look did not show all that there was.
+    pub cut: bool,
 }
 
 impl<'a> Course<'a> {
@@ -173,12 +178,15 @@ impl<'a> Course<'a> {
                 }
                 Kind::Killed => {
                     if let Some(life) = life {
+                        if life.over.is_none() {
+                            life.signal.get_or_insert((at, "KILL".to_owned()));
+                        }
                         life.over = life.over.or(Some(at));
-                        life.signal.get_or_insert((at, "KILL".to_owned()));
                     }
                 }
                 Kind::Signalled { signal } => {
-                    if let Some(life) = life {
+                    // One that has ended is sent one as well.
+                    if let Some(life) = life.filter(|life| life.over.is_none()) {
                         life.signal.get_or_insert((at, signal.clone()));
                     }
                 }
@@ -187,7 +195,12 @@ impl<'a> Course<'a> {
                         life.late = true;
                     }
                 }
-                Kind::DeadlinePassed { awaited: Awaited::Effect, .. } => course.missed += 1,
+                Kind::DeadlinePassed { awaited: Awaited::Effect, .. } => {
+                    let mut steps = transcript.plan.steps.iter().filter(|step| step.session == event.session);
+                    if steps.any(|step| matches!(step.act, Act::SignalWhen { .. })) {
+                        course.missed.insert(event.session);
+                    }
+                }
                 Kind::LeakedProcess { command, .. } => {
                     if let Some(life) = life {
                         life.left = Some(command.clone());
@@ -201,7 +214,8 @@ impl<'a> Course<'a> {
                     course.puts.push(Put { at, path: path.0.clone(), bytes, what, token });
                 }
                 Kind::FileMoved { from, error: None, .. } => course.taken.push(from.0.clone()),
-                Kind::Looked { label, path, found, .. } => {
+                Kind::Looked { label, path, found, cut } => {
+                    course.cut |= cut;
                     course.looks.push(Look { label, since, until: at, place: &path.0, found });
                 }
                 Kind::ActorStarted { actor, argv, pid } if actor == RUNNER => course.starts.push(Start {
@@ -254,6 +268,13 @@ impl<'a> Course<'a> {
         })
     }
 
+    /// The starts of a job.
+    pub fn starts_of(&self, put: &Put) -> impl Iterator<Item = &Start> {
+        self.starts
+            .iter()
+            .filter(move |start| self.job_of(start).is_some_and(|job| std::ptr::eq(&self.puts[job], put)))
+    }
+
     /// When workers were killed or ended otherwise, and when the next one began: what the dead one had begun to start may show
     /// in between, and is ended by the harness before.
     pub fn deaths(&self) -> Vec<u64> {
@@ -267,5 +288,58 @@ impl<'a> Course<'a> {
         let is_kill =
             |life: &&Life| life.signal.as_ref().is_some_and(|(_, signal)| signal.starts_with("KILL"));
         self.lives.iter().filter(is_kill).filter_map(|life| life.over).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
+    use peerproof_engine::plan::{Effect, Step};
+    use peerproof_engine::transcript::Event;
+
+    use super::super::talk::Talk;
+    use super::*;
+    use crate::WORKER;
+
+    /// Two workers, of which the first has ended when it is sent KILL.
+    fn recorded() -> Transcript {
+        let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-17");
+        let [first, second] = [talk.worker(), talk.worker()];
+        let what = Effect::Empty { folder: QUEUE.to_owned(), path: String::new() };
+        let act = Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: 1 };
+        talk.plan.steps.push(Step { session: first, ..Step::new(act) });
+        let kill = || Kind::Signalled { signal: "KILL".to_owned() };
+        let vain = || Kind::DeadlinePassed { awaited: Awaited::Effect, waited_ms: 1 };
+        let events = [
+            (first, Kind::Started { argv: Vec::new() }),
+            (first, vain()),
+            (second, Kind::Started { argv: Vec::new() }),
+            (first, Kind::Exited { exit: Exit::Code(1) }),
+            (first, kill()),
+            (second, vain()),
+            (second, kill()),
+            (second, Kind::Exited { exit: Exit::Signal(9) }),
+        ];
+        let events = events.into_iter().enumerate();
+        Transcript {
+            boundary: "run_queue".to_owned(),
+            check: String::new(),
+            facts: Facts::new(Side::Provider).into(),
+            plan: talk.plan.into(),
+            timeout_scale: 1.0,
+            events: events.map(|(at, (session, kind))| Event { at_us: at as u64, session, kind }).collect(),
+        }
+    }
+
+    #[test]
+    fn a_signal_to_a_worker_that_has_ended_is_not_its_end() {
+        let transcript = recorded();
+        let course = Course::of(&transcript);
+        assert_eq!(course.lives.iter().map(Life::ended_by_itself).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(course.kills(), [7]);
+        assert_eq!(course.missed, BTreeSet::from([0]));
+        let choice = crate::worker::judge(&transcript);
+        assert!(choice.findings.is_empty(), "{:?}", choice.findings);
     }
 }

@@ -5,8 +5,8 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::plan::{Act, ActorStep, Effect, Plan};
 use peerproof_engine::rng::Rng;
 
-use super::QUEUE;
 use super::talk::{REASON_MS, START_MS, Talk, performs, sleep};
+use super::{LIFE, QUEUE};
 use crate::WORKER;
 use crate::config::RECOVER_MS;
 use crate::job::Draft;
@@ -19,7 +19,7 @@ const POINT_MS: u64 = 10_000;
 pub enum Point {
     /// When the worker has just been started.
     StartUp,
-    /// As soon as the job is in `processing/`.
+    /// As soon as nothing is left in the inbox.
     Taken,
     /// As soon as its program has been started.
     Started,
@@ -76,11 +76,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
             jobs.push(other);
         }
         let session = talk.worker();
-        talk.look("life", 0);
-        let path = |folders: &str| Effect::Path {
-            folder: QUEUE.to_owned(),
-            glob: format!("{folders}/**/*{}*", job.tag),
-        };
+        talk.look(LIFE, 0);
         let what = match point {
             Point::StartUp | Point::Somewhere => {
                 talk.step(session, Act::Flush);
@@ -88,10 +84,16 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
                 talk.step(session, Act::Wait { ms: rng.range(0..=most) });
                 None
             }
-            Point::Taken => Some(path("processing")),
+            Point::Taken => Some(Effect::Empty { folder: QUEUE.to_owned(), path: "inbox".to_owned() }),
             Point::Started => Some(performs(&job, false)),
             Point::Ended => Some(performs(&job, true)),
-            Point::Completed => Some(path("{done,failed}")),
+            Point::Completed => {
+                // What holds its name there before may be its result.
+                talk.step(session, Act::Flush);
+                talk.wait_for(&job, true, POINT_MS);
+                let glob = format!("{{done,failed}}/**/*{}*", job.tag);
+                Some(Effect::Path { folder: QUEUE.to_owned(), glob })
+            }
         };
         if let Some(what) = what {
             talk.step(session, Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms: POINT_MS });
@@ -102,7 +104,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
     }
     let beacon = talk.draft().named("zz-@.json");
     talk.put(&beacon);
-    talk.look("life", 0);
+    talk.look(LIFE, 0);
     talk.start();
     talk.wait_for(&beacon, false, START_MS);
     let recover_ms = talk.limit(RECOVER_MS);

@@ -9,7 +9,7 @@ use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{ActorStep, Fixture};
 use peerproof_engine::transcript::{Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript};
 
-use super::course::{Course, Life, Look, Put, base, holds};
+use super::course::{Course, Life, Look, Put, Start, base, holds};
 use super::{BEACON, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
 use crate::config::{ATTEMPTS, POLL_MS};
 use crate::job::{What, depth, succeeds};
@@ -108,9 +108,11 @@ impl<'a> Model<'a> {
             if !life.ended_by_itself() {
                 continue;
             }
-            let has_company = course.lives[..at]
-                .iter()
-                .any(|other| other.begun < life.begun && other.over.is_none_or(|over| over > life.begun));
+            // Of several that start together any may be the one that refuses.
+            let has_company = course.lives.iter().enumerate().any(|(other_at, other)| {
+                let begins = life.over.is_none_or(|over| other.begun < over);
+                other_at != at && begins && other.over.is_none_or(|over| over > life.begun)
+            });
             match life.exit {
                 Some(Exit::Code(1..)) if has_company => {
                     self.shown.insert(SECOND, "refuse");
@@ -128,6 +130,7 @@ impl<'a> Model<'a> {
             let clause = match () {
                 () if is_special => "QUE-JOB-12",
                 () if self.label(super::NO_INBOX) => "QUE-WORK-18",
+                () if self.transcript.plan.fixtures.iter().any(has_no_folders) => "QUE-WORK-19",
                 () if put(&|put| matches!(put.what, What::Malformed(_)) && put.job_name().is_some()) => {
                     "QUE-JOB-17"
                 }
@@ -139,6 +142,22 @@ impl<'a> Model<'a> {
                 finding.nature = Nature::Crash;
             }
             return true;
+        }
+        // What was put when one was killed and is started can only be another's that lived beside it.
+        let shares = |start: &Start| {
+            let put = course.job_of(start).map(|job| &course.puts[job]);
+            course.lives.iter().any(|dead| {
+                let Some(over) = dead.over.filter(|over| put.is_some_and(|put| put.at > *over)) else {
+                    return false;
+                };
+                let had_company = |life: &Life| {
+                    life.begun < over && life.over.is_none_or(|end| end > start.at) && dead.begun < life.begun
+                };
+                course.lives.iter().any(had_company) && course.lives.iter().all(|life| life.begun < over)
+            })
+        };
+        if course.starts.iter().any(shares) {
+            self.shown.entry(SECOND).or_insert("share");
         }
         false
     }
@@ -187,7 +206,7 @@ impl<'a> Model<'a> {
             }
             let Some(job) = course.job_of(start) else {
                 // One that was killed before it could look tells nothing.
-                if start.given.is_some() && !self.is_odd(start.argv.last()) {
+                if start.given.is_some() && !self.is_odd(start) {
                     let got = format!("{:?} holds none", start.argv.last());
                     self.add("QUE-WORK-20", "no_job", "its last argument is a file that holds the job", got);
                 }
@@ -206,9 +225,10 @@ impl<'a> Model<'a> {
     }
 
     /// Whether a name is none that has to work.
-    fn is_odd(&self, path: Option<&String>) -> bool {
-        path.is_some_and(|path| path.contains('\u{fffd}'))
-            || self.course.puts.iter().any(|put| put.bytes.is_empty())
+    fn is_odd(&self, start: &Start) -> bool {
+        let is_empty = start.given.as_ref().is_some_and(Vec::is_empty);
+        start.argv.last().is_some_and(|path| path.contains('\u{fffd}'))
+            || is_empty && self.course.puts.iter().any(|put| put.bytes.is_empty())
             || self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
     }
 
@@ -394,11 +414,13 @@ impl<'a> Model<'a> {
                 .as_ref()
                 .is_some_and(|(at, signal)| signal == "TERM" && *at > put.at && *at < look.until)
         });
-        let starts: Vec<_> = course
-            .starts
-            .iter()
-            .filter(|start| course.job_of(start).is_some_and(|job| std::ptr::eq(&course.puts[job], put)))
-            .collect();
+        let starts: Vec<_> = course.starts_of(put).collect();
+        // One that refuses may take its time to.
+        let refuses = self.shown.get(SECOND) == Some(&"refuse");
+        let is_left = course.lives.iter().all(|life| {
+            let since = if refuses && life.ended_by_itself() { look.since } else { put.at };
+            life.over.is_some_and(|over| over < since)
+        });
         let is_plain = name.len() <= NAME_BYTES_JUDGED && !name.iter().any(u8::is_ascii_control);
         let (folder, found) = match copies.as_slice() {
             [] => return self.gone(look, put, name, was_killed, was_ended, is_plain),
@@ -423,7 +445,9 @@ impl<'a> Model<'a> {
                 self.completed += 1;
             }
             (_, "inbox") if was_ended => self.completed += 1,
-            (_, "processing") if was_ended && !starts.is_empty() => self.completed += 1,
+            (_, "processing") if was_ended => self.completed += 1,
+            // No worker was there any more.
+            (_, "inbox") if is_left => {}
             (What::Malformed(_), "inbox") => {
                 self.add("QUE-JOB-06", "left", "what does not parse is malformed at once", got());
             }
@@ -468,6 +492,8 @@ impl<'a> Model<'a> {
             (What::Job(play), "failed") => {
                 let clause = match () {
                     () if was_ended => "QUE-TERM-03",
+                    () if was_killed => "QUE-ONCE-04",
+                    () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",
                     () if !starts.is_empty() && is_loud(play) => "QUE-WORK-23",
                     () if !starts.is_empty() => "QUE-WORK-09",
                     // These may fail.
@@ -577,49 +603,15 @@ impl<'a> Model<'a> {
         let Some(earlier) = earlier.next_back() else { return };
         for (_, one) in earlier.files().filter(|(folder, _)| *folder == "failed") {
             let Some(bytes) = &one.bytes else { continue };
-            if self.course.puts.iter().any(|put| put.bytes == bytes.0) {
+            let is_about =
+                |put: &Put| put.job_name().is_some_and(|name| contains(base(&one.path.0), stem(name)));
+            let puts = &self.course.puts;
+            if puts.iter().any(|put| put.bytes == bytes.0) || !puts.iter().any(is_about) {
                 continue;
             }
             if !look.files().any(|(_, now)| now.path == one.path && starts_with(now, &bytes.0)) {
                 let got = format!("{} is not as it was", text(&one.path.0));
                 self.add("QUE-WORK-13", "reason_overwritten", "reasons are not overwritten or removed", got);
-            }
-        }
-    }
-
-    /// Jobs that are there as copies: written anew where they lie, or another inode.
-    fn copied(&mut self, look: &Look<'_>) {
-        let before = self.course.looks.iter().find(|look| look.label == super::BEFORE);
-        for put in self.course.puts.iter().filter(|put| put.job_name().is_some()) {
-            let [(folder, found)] = look.copies(&put.bytes)[..] else { continue };
-            if folder == "inbox" {
-                continue;
-            }
-            let mut is_written = false;
-            let mut is_new = false;
-            for event in &self.transcript.events {
-                if let Kind::FolderChanged { path, change, .. } = &event.kind
-                    && path.0 == found.path.0
-                {
-                    match change {
-                        FolderChange::Appeared => (is_new, is_written) = (true, false),
-                        FolderChange::MovedIn => (is_new, is_written) = (false, false),
-                        FolderChange::Written => is_written |= is_new,
-                        FolderChange::Vanished | FolderChange::MovedOut => {}
-                    }
-                }
-            }
-            let inode = before.and_then(|before| match before.copies(&put.bytes)[..] {
-                [(_, one)] => Some(one.inode),
-                _ => None,
-            });
-            let other = inode.is_some_and(|inode| inode != found.inode);
-            if is_new && is_written {
-                let got = format!("{} was written where it lies", text(&found.path.0));
-                self.add("QUE-WORK-06", "copied", "a job moves by rename", got);
-            } else if other && self.findings.is_empty() {
-                let got = format!("{} is another inode", text(&found.path.0));
-                self.add("QUE-WORK-07", "inode", "a job that moves is the same inode", got);
             }
         }
     }
@@ -641,6 +633,11 @@ fn clause_of(put: &Put, name: &[u8]) -> &'static str {
         () if depth(&put.bytes) > 10 => "QUE-JOB-21",
         () => "QUE-JOB-01",
     }
+}
+
+/// The queue has none of its folders at first.
+fn has_no_folders(fixture: &Fixture) -> bool {
+    matches!(fixture, Fixture::Folder { name, folders, .. } if name == QUEUE && folders.is_empty())
 }
 
 fn is_end(folder: &str) -> bool {

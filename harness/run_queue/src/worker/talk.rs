@@ -5,19 +5,26 @@ use std::collections::BTreeMap;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, Placing, Plan, Session, Sight, Step};
 
 use super::{BEFORE, IN_RUN, QUEUE, REST, RUNNER, limit};
 use crate::FOLDERS;
 use crate::config::{ATTEMPTS, POLL_MS, RETRY_MS};
-use crate::job::{Draft, PROGRAM, lasts_ms};
+use crate::job::{self, Draft, PROGRAM, What, lasts_ms};
 
 /// How long a worker may take to start, ms.
 pub const START_MS: u64 = 30_000;
 
+/// How long is waited until a worker has touched anything, and then until a program has been started, ms: what does nothing
+/// by then shows in what follows, for which there is time as well.
+pub const SIGN_MS: u64 = 10_000;
+
 /// How long is waited for jobs beside what they and the worker's pauses take, ms.
 const SETTLE_MS: u64 = 4_000;
+
+/// Time for a job to be moved when its program has ended, ms.
+const REST_MS: u64 = 200;
 
 /// Time for a reason, ms.
 pub const REASON_MS: u64 = 1_000;
@@ -33,6 +40,12 @@ pub struct Talk {
     drafts: usize,
     /// Jobs whose end is to be awaited.
     awaited: Vec<String>,
+    /// Ends of programs that have to come until then.
+    ends: u64,
+    /// Something lies in other folders than the inbox from the start.
+    is_strewn: bool,
+    /// Jobs are awaited that need not be run.
+    may_leave: bool,
     /// What they may take, ms.
     takes_ms: u64,
     /// A job fails: reasons are to be awaited.
@@ -59,6 +72,9 @@ impl Talk {
             aim: serde_json::to_value(aim).unwrap_or_default(),
             drafts: 0,
             awaited: Vec::new(),
+            ends: 0,
+            is_strewn: false,
+            may_leave: false,
             takes_ms: 0,
             fails: false,
         }
@@ -116,6 +132,8 @@ impl Talk {
     /// Puts bytes somewhere below the folder of the fixtures.
     pub fn place(&mut self, path: Payload, content: Payload) {
         let (session, aim) = (self.session(), self.aim.clone());
+        let is_waiting = |bytes: Vec<u8>| bytes.starts_with(b"queue/inbox/");
+        self.is_strewn |= !path.expand(&Vars::new()).is_ok_and(is_waiting);
         self.step(session, Act::Put { path, content, by: Placing::Rename }).expect = aim;
     }
 
@@ -127,9 +145,20 @@ impl Talk {
 
     /// The same with other content.
     pub fn put_as(&mut self, draft: &Draft, content: Payload) {
+        self.put_unseen(draft, content);
+        self.expect_end(draft);
+    }
+
+    /// The same where the name does not tell of the end.
+    pub fn put_unseen(&mut self, draft: &Draft, content: Payload) {
+        let name = draft.name.expand(&Vars::new()).unwrap_or_default();
+        let is_plain = name.len() <= 100 && !name.iter().any(u8::is_ascii_control);
+        let has_to_run = is_plain
+            && content.len(&Vars::new()) < 1 << 20
+            && matches!(job::read(&content.expand(&Vars::new()).unwrap_or_default()), What::Job(_));
         let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
         self.place(path.merged(), content);
-        self.expect_end(draft);
+        self.expect_run(draft, has_to_run);
     }
 
     /// Waits for the end of a job later.
@@ -138,10 +167,19 @@ impl Talk {
         if !self.awaited.contains(&glob) {
             self.awaited.push(glob);
         }
+    }
+
+    /// Time for a job; the ends of its program are awaited where it has to run.
+    pub fn expect_run(&mut self, draft: &Draft, has_to_run: bool) {
         let attempts = limit(&self.facts, ATTEMPTS);
+        let succeeds = job::succeeds(&draft.play);
+        self.may_leave |= !has_to_run;
+        if has_to_run {
+            self.ends += if succeeds { 1 } else { attempts.max(1) };
+        }
         let once = lasts_ms(&draft.play) + limit(&self.facts, RETRY_MS) + 300;
         self.takes_ms += attempts * once + limit(&self.facts, POLL_MS);
-        self.fails |= !crate::job::succeeds(&draft.play);
+        self.fails |= !succeeds;
     }
 
     /// Jobs may fail: their reasons are awaited.
@@ -181,7 +219,12 @@ impl Talk {
 
     /// Waits until a program was started at all: the worker is ready.
     pub fn wait_ready(&mut self) {
-        self.wait(Effect::Starts { actor: RUNNER.to_owned(), start: 0 }, START_MS);
+        let folder = QUEUE.to_owned();
+        if !self.is_strewn {
+            self.wait(Effect::Path { folder, glob: "{processing,done,failed}/**/*".to_owned() }, SIGN_MS);
+        }
+        let within_ms = if self.is_strewn { START_MS } else { SIGN_MS };
+        self.wait(Effect::Starts { actor: RUNNER.to_owned(), start: 0 }, within_ms);
     }
 
     /// Looks twice while a program runs.
@@ -199,6 +242,14 @@ impl Talk {
     pub fn wait_for_ends_within(&mut self, more_ms: u64) {
         let globs = std::mem::take(&mut self.awaited);
         let within_ms = SETTLE_MS + std::mem::take(&mut self.takes_ms) + more_ms;
+        // What holds the name of a job in `done/` may be its result.
+        if let Some(end) = self.ends.checked_sub(1) {
+            let (actor, end) = (RUNNER.to_owned(), usize::try_from(end).unwrap_or_default());
+            self.wait(Effect::Ends { actor, end }, within_ms);
+        }
+        let has_waited = self.ends > 0 && more_ms == 0 && !std::mem::take(&mut self.may_leave);
+        // An end may be noticed as late as a job.
+        let within_ms = if has_waited { SETTLE_MS + self.limit(POLL_MS) } else { within_ms };
         if !globs.is_empty() {
             self.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, within_ms);
         }
@@ -206,7 +257,7 @@ impl Talk {
 
     /// Looks when all is at rest.
     pub fn look_at_rest(&mut self) {
-        let after_ms = if std::mem::take(&mut self.fails) { REASON_MS } else { 50 };
+        let after_ms = if std::mem::take(&mut self.fails) { REASON_MS } else { REST_MS };
         self.look(REST, after_ms);
     }
 

@@ -4,7 +4,7 @@ use super::{Carried, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 use crate::mutant::{Inner, Seam, carrier, config, machine, wrap};
 use crate::run_queue::Config;
-use crate::run_queue::choices::Sigterm;
+use crate::run_queue::choices::{SecondWorker, Sigterm};
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 
 /// Ends the worker where it complains of this.
@@ -130,6 +130,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
             op => disk.act(op),
         }
     }),
+    disk(
+        "work-copies-aside",
+        &["QUE-WORK-06"],
+        "A job is written anew under another name, and gets its own then.",
+        |disk, op| match op {
+            Op::Move(from, to) => {
+                let bytes = read(disk, &from)?;
+                let part = [&to[..], b".part"].concat();
+                disk.act(Op::Write(part.clone(), bytes))?;
+                disk.act(Op::Move(part, to))?;
+                disk.act(Op::Remove(from))
+            }
+            op => disk.act(op),
+        },
+    ),
     disk("work-leaves-copy", &["QUE-WORK-04"], "What is done stays in processing as well.", |disk, op| {
         match op {
             Op::Move(from, to) if is_in(&to, "done") => {
@@ -421,6 +436,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
             inner.handle(event, now, actions);
         }
     }),
+    config("live-unchosen", &["QUE-LIVE-04"], "The other choice is made.", |config: &mut Config| {
+        config.choices.second_worker = match config.choices.second_worker {
+            SecondWorker::Share => SecondWorker::Refuse,
+            SecondWorker::Refuse => SecondWorker::Share,
+        };
+    }),
     config("term-unchosen", &["QUE-TERM-02"], "The other choice is made.", |config: &mut Config| {
         config.choices.sigterm = match config.choices.sigterm {
             Sigterm::Finish => Sigterm::Return,
@@ -455,7 +476,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     machine("term-drains", &["QUE-TERM-05"], "SIGTERM is heard when there is nothing to do.", |inner| {
-        Box::new(Drains { inner, asked: false, running: false })
+        Box::new(Drains { inner, asked: false })
     }),
     tells(
         "term-leaves-program",
@@ -519,30 +540,26 @@ impl Twice {
     }
 }
 
-/// Hands SIGTERM on when the inbox is drained.
+/// Hands SIGTERM on when there was nothing to do.
 struct Drains {
     inner: Inner,
     asked: bool,
-    running: bool,
 }
 
 impl Machine for Drains {
     fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
         self.inner.begin(now, actions);
-        self.running = actions.iter().any(|action| matches!(action, Action::Job(_)));
     }
 
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let is_wake = event == Event::Wake;
-        if event == Event::Terminate && self.running {
+        if event == Event::Terminate {
             self.asked = true;
             return;
         }
-        let ends = matches!(event, Event::ChildExit(_) | Event::ChildSpawnFailed(_));
         self.inner.handle(event, now, actions);
-        let starts = actions.iter().any(|action| matches!(action, Action::Job(_)));
-        self.running = starts || self.running && !ends;
-        if self.asked && is_wake && !self.running {
+        // It looks again later.
+        let is_idle = actions.iter().any(|action| matches!(action, Action::WakeAt(at) if *at > now));
+        if self.asked && is_idle {
             self.inner.handle(Event::Terminate, now, actions);
         }
     }

@@ -36,6 +36,9 @@ pub(super) const ONCES: &[Row] = &[
     }),
 ];
 
+/// How long a worker that ends by itself may take to start, ms.
+const ONCE_START_MS: u64 = 10_000;
+
 fn canary_once(talk: &mut Talk) {
     let job = talk.draft();
     talk.put(&job);
@@ -46,7 +49,7 @@ fn canary_once(talk: &mut Talk) {
 /// Has a worker do all that there is, and looks.
 fn run_once(talk: &mut Talk) {
     let session = talk.worker();
-    let allow_ms = START_MS.min(10_000) + talk.takes();
+    let allow_ms = ONCE_START_MS + talk.takes();
     talk.step(session, Act::Finish).allow_ms = allow_ms;
     talk.look_at_rest();
 }

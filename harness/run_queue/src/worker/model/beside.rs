@@ -1,4 +1,4 @@
-//! What is judged beside the lives of jobs: what is no file, folders, times and SIGTERM.
+//! What is judged beside the lives of jobs: what is no file, folders, copies, times and SIGTERM.
 
 use super::*;
 
@@ -74,15 +74,12 @@ impl Model<'_> {
         };
         let bound_us = limit(&self.transcript.facts, POLL_MS) * 1_000 + START_SLACK_US;
         let bound_us = self.transcript.stretched_ms(bound_us / 1_000) * 1_000;
-        let start = course
-            .starts
-            .iter()
-            .find(|start| course.job_of(start).is_some_and(|job| std::ptr::eq(&course.puts[job], put)));
-        let took = start.map(|start| start.at.saturating_sub(put.at));
+        let took = course.starts_of(put).next().map(|start| start.at.saturating_sub(put.at));
         if took.is_none_or(|took| took > bound_us) {
             let got = took.map_or("no start".to_owned(), |took| format!("after {} ms", took / 1_000));
             let expected = format!("a start within {} ms", bound_us / 1_000);
-            self.findings.retain(|it| it.reason != "not_completed");
+            let is_same = |got: &str| got.starts_with(&put.label());
+            self.findings.retain(|it| it.reason != "not_completed" || !is_same(&it.got));
             let finding = self.add("QUE-WORK-15", "late_start", &expected, got);
             finding.timed = true;
         }
@@ -131,4 +128,55 @@ impl Model<'_> {
             }
         }
     }
+
+    /// Jobs that are there as copies: written anew where they lie, or another inode.
+    pub(super) fn copied(&mut self, look: &Look<'_>) {
+        let before = self.course.looks.iter().find(|look| look.label == crate::worker::BEFORE);
+        let written = written(self.course, self.transcript);
+        for put in self.course.puts.iter().filter(|put| put.job_name().is_some()) {
+            let [(folder, found)] = look.copies(&put.bytes)[..] else { continue };
+            if folder == "inbox" {
+                continue;
+            }
+            let is_written = written.get(found.path.0.as_slice()).copied().unwrap_or_default();
+            let inode = before.and_then(|before| match before.copies(&put.bytes)[..] {
+                [(_, one)] => Some(one.inode),
+                _ => None,
+            });
+            let other = inode.is_some_and(|inode| inode != found.inode);
+            if is_written {
+                let got = format!("{} was written where it lies", text(&found.path.0));
+                self.add("QUE-WORK-06", "copied", "a job moves by rename", got);
+            } else if other && self.findings.is_empty() {
+                let got = format!("{} is another inode", text(&found.path.0));
+                self.add("QUE-WORK-07", "inode", "a job that moves is the same inode", got);
+            }
+        }
+    }
+}
+
+/// By path, whether what came to be there was made in one of the folders and written to; what the harness puts is not.
+fn written<'t>(course: &Course<'_>, transcript: &'t Transcript) -> BTreeMap<&'t [u8], bool> {
+    let mut written: BTreeMap<&'t [u8], bool> = BTreeMap::new();
+    let mut moving: BTreeMap<u32, Option<bool>> = BTreeMap::new();
+    let is_put = |path: &[u8]| {
+        let is_it = |put: &Put| put.path.strip_prefix(b"queue/") == Some(path);
+        path.starts_with(b"inbox/") || course.puts.iter().any(is_it)
+    };
+    for event in &transcript.events {
+        let Kind::FolderChanged { path, change, pair, .. } = &event.kind else { continue };
+        let path = path.0.as_slice();
+        match change {
+            FolderChange::Appeared => _ = written.insert(path, false),
+            FolderChange::Written => _ = written.get_mut(path).map(|it| *it = true),
+            FolderChange::Vanished => _ = written.remove(path),
+            FolderChange::MovedOut => _ = moving.insert(*pair, written.remove(path)),
+            // What comes from elsewhere has no pair.
+            FolderChange::MovedIn => match moving.remove(pair).flatten().filter(|_| *pair != 0) {
+                Some(it) if !is_put(path) => _ = written.insert(path, it),
+                _ => _ = written.remove(path),
+            },
+        }
+    }
+    written
 }
