@@ -255,8 +255,8 @@ impl Shop {
         }
         for aid in &aids {
             self.put(&within(LOADED, hex(aid.as_bytes()).as_bytes()), name.as_bytes().to_vec())?;
-            self.loaded.insert(aid.clone(), program.clone());
         }
+        self.loaded.extend(aids.iter().map(|aid| (aid.clone(), program.clone())));
         Ok(aids)
     }
 }
