@@ -155,7 +155,7 @@ fn bytes(one: &Found) -> &[u8] {
 fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Vec<Finding> {
     let is_file = |one: &Found| one.kind == FoundKind::File;
     let mut findings = Vec::new();
-    let mut last = BTreeMap::new();
+    let (mut last, mut without) = (BTreeMap::new(), Vec::new());
     for (asked, part, answer) in heard.answers() {
         let Some(Call::Write { path, content, spot }) = &part.extra else { continue };
         let is_done = is_ok(answer.message) == Some(true);
@@ -164,13 +164,7 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
                 let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == BUILT_IN).map(|_| BUILT_IN);
                 last.insert(place.clone(), (asked.step, aim.unwrap_or("QUE-GEN-04"), content));
             }
-            (Spot::At(place, _), None) if !last.contains_key(place) => {
-                let at = format!("{SOURCES}/{place}");
-                if found.iter().any(|(path, _)| *path == at) {
-                    let expected = "no file where there is no content";
-                    findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(asked.step));
-                }
-            }
+            (Spot::At(place, _), None) => without.push((place, asked.step)),
             (Spot::Bad | Spot::Open | Spot::Link(_), Some(content)) if content.len() >= TOKEN_BYTES => {
                 let holds = |one: &Found| {
                     is_file(one) && bytes(one).windows(content.len()).any(|part| part == content.as_bytes())
@@ -184,6 +178,14 @@ fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Ve
                 }
             }
             _ => {}
+        }
+    }
+    // What is written before or behind it is there by right.
+    for (place, step) in without.into_iter().filter(|(place, _)| !last.contains_key(*place)) {
+        let at = format!("{SOURCES}/{place}");
+        if found.iter().any(|(path, _)| *path == at) {
+            let expected = "no file where there is no content";
+            findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(step));
         }
     }
     for (place, (step, clause, content)) in last {
