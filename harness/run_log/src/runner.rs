@@ -125,6 +125,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                     let why = "ends_early: the runner ended the run before its driver did";
                     judgement.untestable = Some(why.to_owned());
                 }
+                if clause == "LOG-RUN-CLOSED" && course.run_starts == 0 && faults.0.is_empty() {
+                    let why = "not_tried: the tool was not run in run mode";
+                    judgement.untestable = Some(why.to_owned());
+                }
                 if !course.killed {
                     let left = left_behind(transcript, session, "LOG-RUN-LEAVES", "LOG-RUN-LEAVES");
                     faults.0.extend(left);

@@ -23,10 +23,6 @@ pub const RECOVER_MS: &str = "recover_ms";
 const VERDICT: &[&str] = &["accept", "refuse"];
 const TREAT: &[&str] = &["run", "leave", "failed"];
 
-const fn role(name: &'static str, meaning: &'static str) -> ConfigKey {
-    ConfigKey::role(name, &["aid: string", "input: object {path} {content} {name}"], meaning)
-}
-
 /// Every key that a configuration for a queue may hold.
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
@@ -65,9 +61,21 @@ pub const KEYS: &[ConfigKey] = &[
          is a compiler; `text` is what the file holds",
     ),
     ConfigKey::role("enqueue", &["aid: string"], "the tool that enqueues; by default AID.QUEUE.ENQUEUE.v1"),
-    role("write_file", "writes a source file; by default AID.GENESIS.WRITE_FILE.v1"),
-    role("compile", "compiles one; by default AID.GENESIS.COMPILE.v1"),
-    role("load", "loads what was compiled; by default AID.GENESIS.LOAD.v1"),
+    ConfigKey::role(
+        "write_file",
+        &["aid: string", "input: object {path} {content}"],
+        "writes a source file; by default AID.GENESIS.WRITE_FILE.v1",
+    ),
+    ConfigKey::role(
+        "compile",
+        &["aid: string", "input: object {path} {name}"],
+        "compiles one; by default AID.GENESIS.COMPILE.v1",
+    ),
+    ConfigKey::role(
+        "load",
+        &["aid: string", "input: object {name}"],
+        "loads what was compiled; by default AID.GENESIS.LOAD.v1",
+    ),
     ConfigKey::choice("dot_name", TREAT, "what becomes of `.x.json` and `.json`"),
     ConfigKey::choice("upper_case_suffix", TREAT, "what becomes of `X.JSON`"),
     ConfigKey::choice("not_utf8_name", TREAT, "what becomes of a job whose name is not UTF-8"),

@@ -6,15 +6,13 @@
 //! that was loaded: a toolhost in run mode has those tools too.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use sha2::{Digest as _, Sha256};
 
 use super::choices::LoadAgain;
 use super::disk::{Kind, Op, Place, within};
 use super::{Config, Parts};
 use crate::json::{Policy, Value, write_str};
+use crate::run_log::digest::sha256_hex;
 use crate::toolhost::{
     Context, Input, StateChange, Step, Tool, ToolEntry, ToolResult, ToolTable, write_full,
 };
@@ -188,7 +186,7 @@ impl Shop {
     /// The digest of a program.
     fn digest(&mut self, program: &Place) -> Option<String> {
         let bytes = self.parts.disk.read(program.clone(), PROGRAM_BYTES_MAX, false).ok()?;
-        Some(hex(&bytes))
+        Some(sha256_hex(&bytes))
     }
 
     /// Whether a program is what was compiled under this name, in a folder of its own.
@@ -202,7 +200,7 @@ impl Shop {
 
     /// Whether a tool was loaded before, and is taken up again.
     fn loads_again(&mut self, aid: &str) -> bool {
-        let Some(name) = self.record(LOADED, &hex(aid.as_bytes())) else { return false };
+        let Some(name) = self.record(LOADED, &sha256_hex(aid.as_bytes())) else { return false };
         let program = within(PROGRAMS, name.as_bytes());
         let is_made = self.parts.ways.is_plain(&name) && self.is_made(&name, &program);
         is_made && self.loaded.insert(aid.to_owned(), program).is_none()
@@ -254,9 +252,9 @@ impl Shop {
             return Err("it is loaded already".to_owned());
         }
         for aid in &aids {
-            self.put(&within(LOADED, hex(aid.as_bytes()).as_bytes()), name.as_bytes().to_vec())?;
-            self.loaded.insert(aid.clone(), program.clone());
+            self.put(&within(LOADED, sha256_hex(aid.as_bytes()).as_bytes()), name.as_bytes().to_vec())?;
         }
+        self.loaded.extend(aids.iter().map(|aid| (aid.clone(), program.clone())));
         Ok(aids)
     }
 }
@@ -297,11 +295,4 @@ impl Loaded {
         }
         Ok(ToolResult::json(output))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

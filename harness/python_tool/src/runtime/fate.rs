@@ -307,20 +307,20 @@ impl Fate<'_> {
         Way::Timeout(ms, rounded_ms + GRACE_MS + self.known.late_ms)
     }
 
-    /// Without an answer to a handshake: whether the time before the call itself counts as the call's is open.
+    /// Where there is a handshake: whether the time before the call itself counts as the call's is open.
     fn late_handshake(&self) -> Way {
         let (_, rounded_ms) = times_ms(self.call);
         Way::Timeout(0, rounded_ms + GRACE_MS + self.known.late_ms)
     }
 
-    fn times_out(&mut self, clause: &'static str) {
+    fn times_out(&mut self, clause: &'static str, late: Way) {
         let told = &self.call.told;
         let own = match (told.get("timeout_ms"), told.get("timeout_seconds")) {
             (None, None) => USUAL,
             (None, Some(_)) => SECONDS,
             _ => clause,
         };
-        self.only(own, self.late());
+        self.only(own, late);
     }
 
     /// What guarantees do to a call whose outcome is known without them.
@@ -393,7 +393,7 @@ impl Fate<'_> {
         let exit = ended.map(|(_, (_, exit))| exit).or(script.exit);
         let took_ms = took_ms.unwrap_or(script.sleeps_ms);
         if took_ms > rounded_ms + GRACE_MS + late_ms || ended.is_none() && took_ms > rounded_ms {
-            return self.times_out(late);
+            return self.times_out(late, self.late());
         }
         let has_arguments = self.is_local
             && self.call.told.get("command").and_then(Json::as_array).is_some_and(|argv| argv.len() > 1);
@@ -442,13 +442,15 @@ impl Fate<'_> {
     fn server(&mut self, status: u16, is_redirect: bool, body: &Payload, manner: &Manner) {
         let aside = manner.aside.as_ref().filter(|_| !required(self.call).is_empty());
         let lasts_ms: u64 = [manner.fault, aside.and_then(|aside| aside.fault)].map(late_ms).iter().sum();
+        // What the trace times may be what comes behind the handshake alone.
+        let late = if aside.is_some() { self.late_handshake() } else { self.late() };
         match manner.fault {
-            _ if lasts_ms > times_ms(self.call).1 => return self.times_out(TIMEOUT),
-            Some(ReplyFault::Silent) => return self.times_out(TIMEOUT),
-            Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE),
+            _ if lasts_ms > times_ms(self.call).1 => return self.times_out(TIMEOUT, late),
+            Some(ReplyFault::Silent) => return self.times_out(TIMEOUT, late),
+            Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE, late),
             Some(ReplyFault::Endless) => {
                 self.only(OVER_SIZE, Way::Plain("invalid"));
-                return self.allow(self.late());
+                return self.allow(late);
             }
             Some(ReplyFault::Cut | ReplyFault::Closed) => {
                 self.only(UNAVAILABLE, Way::Plain("unavailable"));

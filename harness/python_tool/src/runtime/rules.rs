@@ -1,11 +1,12 @@
 //! What holds of a whole scenario: of what a runtime starts and sends, of its results, and of the traces in them.
 
 use super::cases::{PROJECT, PROXY, target};
-use super::face::{EARLY_MS, Known, RESULTS, Runtime, duration_ms, wrong};
+use super::face::{EARLY_MS, Known, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
 use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Noted, Request};
+use peerproof_engine::face::{Allowed, Outcome, Part};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
@@ -110,7 +111,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
         found.extend(call.sent(is_blocked));
         if let Some(noted) = noted {
             found.extend(call.told(noted, &part.extra, run_ms));
-            found.extend(call.timed_out(noted, part.clause, &part.extra));
+            found.extend(call.timed_out(noted, part));
         }
     }
     found
@@ -268,13 +269,17 @@ impl One<'_> {
     }
 
     /// What is wrong with a `timeout` by the clock of the harness.
-    fn timed_out(&self, noted: &Noted, clause: &'static str, extra: &Extra) -> Option<Finding> {
+    fn timed_out(&self, noted: &Noted, part: &Part<Runtime>) -> Option<Finding> {
+        let (clause, extra) = (part.clause, &part.extra);
+        let is_late = |it: &Allowed<Way>| matches!(it.outcome, Outcome::Answer(Way::Timeout(..)));
+        let may_be_late = part.allowed.iter().any(is_late);
         if noted.outcome != "timeout" {
             return None;
         }
         let Some(begun_us) = self.course.begun_us() else {
             let expected = format!("{:?} is begun before its time is over", self.call.name);
-            let unbegun = extra.unbegun.filter(|_| extra.forbidden.is_none())?;
+            // A timeout that may not come is found already.
+            let unbegun = extra.unbegun.filter(|_| extra.forbidden.is_none() && may_be_late)?;
             return Some(Finding::new(unbegun, "never_begun", expected, noted.phrase()).timed());
         };
         let (time_ms, _) = times_ms(self.call);

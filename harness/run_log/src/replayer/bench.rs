@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
-use peerproof_engine::json::{self, Json};
+use peerproof_engine::face::{Face as _, Frame, Reading};
+use peerproof_engine::json::Json;
 use peerproof_engine::plan::Session;
 
+use super::face::{Message, Replayer};
 use super::talk::{Maker, Pick, header, start};
 use crate::REPLAYER;
 
@@ -21,9 +23,12 @@ pub fn workloads() -> Vec<Workload> {
 }
 
 fn workload(steps: usize) -> Workload {
-    let judge: Judge = Arc::new(|_, reply| match json::trim(reply) {
-        b"REPLAY_STRICT OK" => Ok(()),
-        other => Err(format!("the log is right, and the reply {:?}", String::from_utf8_lossy(other))),
+    let judge: Judge = Arc::new(|_, reply| {
+        let frame = Frame { bytes: reply, exit: None, status: None, is_due: true };
+        match Replayer.read(&frame) {
+            Reading::Message(Message::Ok) => Ok(()),
+            _ => Err(format!("the log is right, and the reply {:?}", String::from_utf8_lossy(reply))),
+        }
     });
     let placeholders = [("log", "/dev/stdin"), ("peer", "/bin/true")];
     let placeholders = placeholders.map(|(name, path)| (name.to_owned(), path.to_owned()));

@@ -25,6 +25,9 @@ const VERDICT: &str = "REPLAY_STRICT ";
 /// Most characters of an output that is quoted.
 const QUOTED_CHARS: usize = 200;
 
+/// The input of a toolhost ends.
+const CLOSED: &str = "LOG-RERUN-CLOSED";
+
 const ONCE: &str = "LOG-VERDICT-ONCE";
 const EXIT: &str = "LOG-VERDICT-EXIT";
 const LEAVES: &str = "LOG-RERUN-LEAVES";
@@ -77,6 +80,7 @@ impl Face for Replayer {
         let told = |at| {
             let mut told = told(&transcript.plan, at)?;
             told.has_rerun = seen::has_rerun(transcript, at, &told);
+            told.has_waited = seen::has_waited(transcript, at);
             Some(Arc::new(told))
         };
         (0..transcript.plan.sessions.len()).map(told).collect()
@@ -148,6 +152,11 @@ impl Face for Replayer {
         }
     }
 
+    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
+        let is_open = part.clause == CLOSED && !part.extra.has_waited;
+        is_open.then(|| "not_tried: the tool was not run in run mode".to_owned())
+    }
+
     fn phrase(&self, part: &Part<Self>, way: &Way) -> String {
         match (way, &part.extra.wrong) {
             (Way::Ok, _) => "REPLAY_STRICT OK with exit status 0".to_owned(),
@@ -206,7 +215,7 @@ fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str
             return ("LOG-RERUN-ERROR", vec![way], Some("tool_error_rerun"));
         }
         let is_patient = told.runs.iter().any(|run| tools::is_patient(&run.aid));
-        let clause = if is_patient { "LOG-RERUN-CLOSED" } else { "LOG-VERDICT-OK" };
+        let clause = if is_patient { CLOSED } else { "LOG-VERDICT-OK" };
         return (clause, vec![Allowed::answer(Way::Ok)], None);
     };
     let either = || vec![Allowed::answer(Way::Ok), Allowed::answer(Way::Fail)];

@@ -76,6 +76,8 @@ pub struct Told {
     pub lines: usize,
     /// A tool was run again that need not be; where there is one.
     pub has_rerun: Option<bool>,
+    /// A tool was started that replies only at the end of its input.
+    pub has_waited: bool,
 }
 
 /// What may come next.

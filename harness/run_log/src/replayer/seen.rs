@@ -69,7 +69,8 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
 /// The name of a key or a lease in a request.
 fn key_in(request: &[u8]) -> Option<&'static str> {
     let request = json::decode(json::trim(request), &DecodeLimits::default()).ok()?.value;
-    let is_there = |name: &&str| request.get(name).is_some_and(|value| !value.is_null());
+    let is_there =
+        |name: &&str| request.get(name).is_some_and(|value| !value.is_null() && value.as_str() != Some(""));
     ["idempotency_key", "_lease_token"].into_iter().find(is_there)
 }
 
@@ -78,6 +79,15 @@ pub fn has_rerun(transcript: &Transcript, session: usize, told: &Told) -> Option
     let wrong = told.wrong.as_ref().map(|wrong| wrong.line);
     let optional = told.runs.iter().find(|run| run.need == Need::May && Some(run.line) != wrong)?;
     Some(seen(transcript, session)?.executions.iter().any(|one| one.aid == optional.aid))
+}
+
+/// Whether a tool that replies only at the end of its input was started so that it does.
+pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
+    let toolhost = named("peer", session);
+    let is_patient = |argv: &[String]| tools::aid_of(argv).is_some_and(tools::is_patient);
+    transcript.events.iter().any(
+        |event| matches!(&event.kind, Kind::ActorStarted { actor, argv, .. } if *actor == toolhost && is_patient(argv)),
+    )
 }
 
 /// Holds what was run again against what the log tells.

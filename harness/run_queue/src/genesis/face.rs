@@ -9,6 +9,7 @@ use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::payload::shorten;
+use peerproof_engine::plan::Fixture;
 use peerproof_engine::transcript::{Found, FoundKind, Kind, Transcript};
 
 use super::model::{Call, GENERAL, OUTER, ROOT, SOURCES, Spot, State, Way};
@@ -118,7 +119,7 @@ impl Face for Genesis {
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[what_is_written, what_lies_elsewhere, what_the_state_is]
+        &[what_lies_there, what_the_state_is]
     }
 }
 
@@ -129,20 +130,32 @@ fn is_ok(reply: &Json) -> Option<bool> {
 /// What the last look at everything found, by path below the folder of the fixtures; `None` where nobody looked.
 fn looked(transcript: &Transcript) -> Option<Vec<(String, &Found)>> {
     let looks = transcript.events.iter().rev().find_map(|event| match &event.kind {
-        Kind::Looked { label, found, .. } if label == OUTER => Some(found),
+        Kind::Looked { label, found, cut: false, .. } if label == OUTER => Some(found),
         _ => None,
     });
     let named = |one: &'_ Found| format!("{OUTER}/{}", String::from_utf8_lossy(&one.path.0));
     Some(looks?.iter().map(|one| (named(one), one)).collect())
 }
 
+/// What lies there is what was written, and nothing lies around the root beside that.
+fn what_lies_there(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
+    let Some(found) = looked(trace.transcript).filter(|_| heard.session == 0) else { return Vec::new() };
+    let mut findings = what_is_written(&found, heard);
+    let told = |at: &str| findings.iter().any(|finding| finding.got == at);
+    let stray = what_lies_elsewhere(trace.transcript, &found, &told);
+    findings.extend(stray);
+    findings
+}
+
+fn bytes(one: &Found) -> &[u8] {
+    one.bytes.as_ref().map_or(&[], |bytes| bytes.0.as_slice())
+}
+
 /// Files hold what was written, and nothing is written that was refused.
-fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
-    let Some(found) = looked(trace.transcript) else { return Vec::new() };
-    let bytes = |one: &Found| one.bytes.as_ref().map_or(Vec::new(), |bytes| bytes.0.clone());
+fn what_is_written(found: &[(String, &Found)], heard: &Heard<'_, Genesis>) -> Vec<Finding> {
     let is_file = |one: &Found| one.kind == FoundKind::File;
     let mut findings = Vec::new();
-    let mut last = BTreeMap::new();
+    let (mut last, mut without) = (BTreeMap::new(), Vec::new());
     for (asked, part, answer) in heard.answers() {
         let Some(Call::Write { path, content, spot }) = &part.extra else { continue };
         let is_done = is_ok(answer.message) == Some(true);
@@ -151,19 +164,13 @@ fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
                 let aim = asked.aim.as_ref().filter(|aim| aim.clause.0 == BUILT_IN).map(|_| BUILT_IN);
                 last.insert(place.clone(), (asked.step, aim.unwrap_or("QUE-GEN-04"), content));
             }
-            (Spot::At(place, _), None) if !last.contains_key(place) => {
-                let at = format!("{SOURCES}/{place}");
-                if found.iter().any(|(path, _)| *path == at) {
-                    let expected = "no file where there is no content";
-                    findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(asked.step));
-                }
-            }
-            (Spot::Bad | Spot::Open, Some(content)) if content.len() >= TOKEN_BYTES => {
+            (Spot::At(place, _), None) => without.push((place, asked.step)),
+            (Spot::Bad | Spot::Open | Spot::Link(_), Some(content)) if content.len() >= TOKEN_BYTES => {
                 let holds = |one: &Found| {
                     is_file(one) && bytes(one).windows(content.len()).any(|part| part == content.as_bytes())
                 };
                 let is_allowed =
-                    |at: &str| *spot == Spot::Open && is_done && at.starts_with(&format!("{ROOT}/"));
+                    |at: &str| *spot != Spot::Bad && is_done && at.starts_with(&format!("{ROOT}/"));
                 if let Some((at, _)) = found.iter().find(|(at, one)| holds(one) && !is_allowed(at)) {
                     let expected =
                         format!("nothing is written for the path {:?}", path.as_deref().unwrap_or_default());
@@ -173,6 +180,14 @@ fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
             _ => {}
         }
     }
+    // What is written before or behind it is there by right.
+    for (place, step) in without.into_iter().filter(|(place, _)| !last.contains_key(*place)) {
+        let at = format!("{SOURCES}/{place}");
+        if found.iter().any(|(path, _)| *path == at) {
+            let expected = "no file where there is no content";
+            findings.push(Finding::new("QUE-GEN-05", "written", expected, at).at(step));
+        }
+    }
     for (place, (step, clause, content)) in last {
         let at = format!("{SOURCES}/{place}");
         let there = found.iter().find(|(path, one)| *path == at && is_file(one));
@@ -180,7 +195,7 @@ fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
         let finding = match there {
             None => ("no_file", "nothing is there".to_owned()),
             Some((_, one)) if is_cut(one) || bytes(one) == content.as_bytes() => continue,
-            Some((_, one)) => ("other_content", String::from_utf8_lossy(&bytes(one)).into_owned()),
+            Some((_, one)) => ("other_content", String::from_utf8_lossy(bytes(one)).into_owned()),
         };
         let expected = format!("{at} holds {content}");
         findings.push(Finding::new(clause, finding.0, expected, finding.1).at(step));
@@ -188,20 +203,25 @@ fn what_is_written(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Ve
     findings
 }
 
-/// Nothing lies around the root that the harness has not put there, and that is as it was.
-fn what_lies_elsewhere(trace: &Trace<'_, Genesis>, heard: &Heard<'_, Genesis>) -> Vec<Finding> {
-    let Some(found) = looked(trace.transcript).filter(|_| heard.session == 0) else { return Vec::new() };
-    let own: Vec<&str> = trace.transcript.plan.fixtures.iter().map(|fixture| fixture.name()).collect();
+/// Nothing lies around the root that the harness has not put there, but for what is `told` already; and nothing anywhere that
+/// only a name which is taken for a command or an option makes.
+fn what_lies_elsewhere(
+    transcript: &Transcript,
+    found: &[(String, &Found)],
+    told: &dyn Fn(&str) -> bool,
+) -> Option<Finding> {
+    let below = |name: &str, other: &str| name == other || name.starts_with(&format!("{other}/"));
     let is_own = |at: &str| {
-        let below = |name: &str, other: &str| name == other || name.starts_with(&format!("{other}/"));
-        own.iter().any(|name| below(name, at.trim_end_matches('/'))) || below(at, ROOT)
+        let mut own = transcript.plan.fixtures.iter().map(Fixture::name);
+        own.any(|name| below(name, at.trim_end_matches('/'))) || below(at, ROOT)
     };
-    let stray = |(at, _): &(String, &Found)| {
-        let clause = if at.contains(INJECTED) { "QUE-GEN-07" } else { LEFT };
-        (!is_own(at))
-            .then(|| Finding::new(clause, "file_left", "nothing is written outside of the root", at.clone()))
-    };
-    found.iter().filter_map(stray).collect()
+    let is_injected = |at: &str| at.rsplit('/').next().is_some_and(|name| name.starts_with(INJECTED));
+    let find = |is: &dyn Fn(&str) -> bool| found.iter().map(|(at, _)| at.as_str()).find(|at| is(at));
+    let injected = find(&is_injected).map(|at| ("QUE-GEN-07", "a name is no command and no option", at));
+    let stray = || find(&|at| !is_own(at) && !told(at));
+    let (clause, expected, at) =
+        injected.or_else(|| Some((LEFT, "nothing is written outside of the root", stray()?)))?;
+    Some(Finding::new(clause, "file_left", expected, at.to_owned()))
 }
 
 /// What fails changes no slot.

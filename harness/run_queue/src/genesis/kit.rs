@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
+use peerproof_engine::peer::{fill, fill_template};
 use serde_json::Value;
 
 /// What stands in a sample for the letters.
@@ -33,7 +34,7 @@ pub struct Tool {
     /// Its aid.
     pub aid: String,
     /// Its input with placeholders.
-    pub template: Json,
+    pub template: Value,
 }
 
 /// The tools of a peer, and what they are tried with.
@@ -49,6 +50,8 @@ pub struct Kit {
     pub aid: String,
     /// The sample.
     pub sample: String,
+    /// What its file is called before the dot, which some languages bind what is in it to.
+    pub stem: String,
     /// What its file is called behind the dot.
     pub suffix: String,
     /// Whether there is a compiler.
@@ -61,23 +64,25 @@ impl Kit {
         let tool = |role: &str, members: &[&str]| {
             let given = facts.roles.get(role);
             let aid = given.and_then(|role| role.get("aid")?.as_str());
-            let usual = || members.iter().map(|name| (*name, Json::from(format!("{{{name}}}"))));
-            let template = given.and_then(|role| role.get("input")?.to_string().parse().ok());
+            let usual = || members.iter().map(|name| ((*name).to_owned(), format!("{{{name}}}").into()));
+            let template = given.and_then(|role| role.get("input")).cloned();
             Tool {
                 aid: aid.map_or_else(|| format!("AID.GENESIS.{}.v1", role.to_uppercase()), str::to_owned),
-                template: template.unwrap_or_else(|| Json::object(usual())),
+                template: template.unwrap_or_else(|| Value::Object(usual().collect())),
             }
         };
         let feature = facts.features.get(GENESIS);
         let text = |name: &str| feature.and_then(|feature| feature.get(name)?.as_str()).unwrap_or_default();
         let name = text("source").rsplit('/').next().unwrap_or_default();
+        let (stem, suffix) = name.rsplit_once('.').unwrap_or((name, "txt"));
         Self {
             write: tool("write_file", &["path", "content"]),
             compile: tool("compile", &["path", "name"]),
             load: tool("load", &["name"]),
             aid: text("aid").to_owned(),
             sample: text("text").to_owned(),
-            suffix: name.rsplit_once('.').map_or("txt", |(_, suffix)| suffix).to_owned(),
+            stem: if stem.is_empty() { "sample" } else { stem }.to_owned(),
+            suffix: suffix.to_owned(),
             compiles: facts.claims(COMPILER),
         }
     }
@@ -90,6 +95,19 @@ impl Kit {
     /// A name of a source file.
     pub fn file(&self, stem: &str) -> String {
         format!("{stem}.{}", self.suffix)
+    }
+
+    /// The name of the sample's file.
+    pub fn sample_file(&self) -> String {
+        self.file(&self.stem)
+    }
+
+    /// Another path that a sample may be written to.
+    pub fn other_file(&self) -> String {
+        match self.language() {
+            Some(_) => self.file("again"),
+            None => format!("again/{}", self.sample_file()),
+        }
     }
 
     /// The letters that a text holds in the place of the sample's.
@@ -127,7 +145,8 @@ impl Kit {
         })
     }
 
-    /// The sample of a plugin that ends so, once a file `flag` is there, and leaves a file `mark` before that.
+    /// The sample of a plugin that ends so, once a file `flag` is there. Each process that has it adds its id to a file `mark`,
+    /// with `!` behind it before it ends.
     pub fn ending(&self, letters: &str, how: End, flag: &str, mark: &str) -> Option<String> {
         let language = self.language()?;
         let end = match (language, how) {
@@ -141,13 +160,18 @@ impl Kit {
         let tail = match language {
             Language::Rust => format!(
                 "\n#[used]\n#[link_section = \".init_array\"]\nstatic PEERPROOF: extern \"C\" fn() = {ENDS};\n\
-                 extern \"C\" fn {ENDS}() {{\n    if std::path::Path::new(\"{flag}\").exists() {{\n        \
-                 let _ = std::fs::write(\"{mark}\", \"\");\n        {end}\n    }}\n}}\n"
+                 extern \"C\" fn {ENDS}() {{\n    let ends = std::path::Path::new(\"{flag}\").exists();\n    \
+                 let text = format!(\"{{}}{{}}\", std::process::id(), if ends {{ '!' }} else {{ ' ' }});\n    \
+                 let file = std::fs::OpenOptions::new().create(true).append(true).open(\"{mark}\");\n    \
+                 let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));\n    \
+                 if ends {{\n        {end}\n    }}\n}}\n"
             ),
             Language::C | Language::Cpp => format!(
-                "\n#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+                "\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
                  __attribute__((constructor)) static void {ENDS}(void) {{\n    \
-                 if (access(\"{flag}\", F_OK) == 0) {{\n        close(creat(\"{mark}\", 0600));\n        {end}\n    }}\n}}\n"
+                 int ends = access(\"{flag}\", F_OK) == 0;\n    FILE *file = fopen(\"{mark}\", \"a\");\n    \
+                 if (file) {{\n        fprintf(file, \"%ld%c\", (long)getpid(), ends ? '!' : ' ');\n        \
+                 fclose(file);\n    }}\n    if (ends) {{\n        {end}\n    }}\n}}\n"
             ),
         };
         Some(self.sample(letters) + &tail)
@@ -178,45 +202,81 @@ pub enum End {
     Hang,
 }
 
+/// Placeholders of inputs.
+const NAMES: [&str; 3] = ["path", "content", "name"];
+
 impl Tool {
     /// The text of its input with these values; without the members of those that are `None`.
     pub fn input(&self, values: &[(&str, Option<Json>)]) -> String {
-        filled(&self.template, values).unwrap_or_default().to_text()
+        let mut template = self.template.clone();
+        for (name, _) in values.iter().filter(|(_, value)| value.is_none()) {
+            leave_out(&mut template, name);
+        }
+        let native = |value: &Json| serde_json::from_str(&value.to_text()).unwrap_or_default();
+        let values: Vec<(&str, Value)> =
+            values.iter().filter_map(|(name, value)| Some((*name, native(value.as_ref()?)))).collect();
+        fill_template(&template, &values).unwrap_or_default().to_string()
     }
 
     /// The value that an input has for a placeholder.
-    pub fn value<'j>(&self, input: &'j Json, name: &str) -> Option<&'j Json> {
-        taken(&self.template, input, &format!("{{{name}}}"))
+    pub fn value(&self, input: &Json, name: &str) -> Option<Json> {
+        taken(&self.template, input, name)
     }
 }
 
-fn filled(template: &Json, values: &[(&str, Option<Json>)]) -> Option<Json> {
+/// Whether a template has a placeholder.
+fn has(template: &str, name: &str) -> bool {
+    marked(template).is_some_and(|parts| parts.iter().skip(1).step_by(2).any(|part| part == name))
+}
+
+/// The parts of a template: a text, then the name of a placeholder, and so on.
+fn marked(template: &str) -> Option<Vec<String>> {
+    const BORDER: char = '\u{1}';
+    let names = NAMES.map(|name| (name.to_owned(), format!("{BORDER}{name}{BORDER}")));
+    Some(fill(template, &names.into()).ok()?.split(BORDER).map(str::to_owned).collect())
+}
+
+fn leave_out(template: &mut Value, name: &str) {
+    let is_it = |item: &Value| item.as_str().is_some_and(|text| has(text, name));
     match template {
-        Json::String(text) => {
-            let whole = values.iter().find(|(name, _)| *text == format!("{{{name}}}"));
-            whole.map_or_else(|| Some(template.clone()), |(_, value)| value.clone())
+        Value::Array(items) => {
+            items.retain(|item| !is_it(item));
+            items.iter_mut().for_each(|item| leave_out(item, name));
         }
-        Json::Array(items) => {
-            Some(Json::Array(items.iter().filter_map(|item| filled(item, values)).collect()))
+        Value::Object(members) => {
+            members.retain(|_, item| !is_it(item));
+            members.values_mut().for_each(|item| leave_out(item, name));
         }
-        Json::Object(members) => {
-            let members =
-                members.iter().filter_map(|(name, item)| Some((name.clone(), filled(item, values)?)));
-            Some(Json::Object(members.collect()))
-        }
-        other => Some(other.clone()),
+        _ => {}
     }
 }
 
-fn taken<'j>(template: &Json, value: &'j Json, placeholder: &str) -> Option<&'j Json> {
+fn taken(template: &Value, value: &Json, name: &str) -> Option<Json> {
     match template {
-        Json::String(text) if text == placeholder => Some(value),
-        Json::Array(items) => {
-            let pairs = items.iter().zip(value.as_array()?);
-            pairs.into_iter().find_map(|(item, value)| taken(item, value, placeholder))
+        Value::String(text) if *text == format!("{{{name}}}") => Some(value.clone()),
+        Value::String(text) => {
+            let parts = marked(text)?;
+            let mut rest = value.as_str()?.strip_prefix(parts[0].as_str())?;
+            let mut pairs = parts[1..].chunks_exact(2).peekable();
+            while let Some([own, behind]) = pairs.next() {
+                let end = match pairs.peek() {
+                    // Where there is another one behind it, it ends as soon as it can.
+                    Some(_) => rest.find(behind.as_str())?,
+                    None => rest.strip_suffix(behind.as_str())?.len(),
+                };
+                if own == name {
+                    return Some(rest[..end].into());
+                }
+                rest = &rest[end + behind.len()..];
+            }
+            None
         }
-        Json::Object(members) => {
-            members.iter().find_map(|(name, item)| taken(item, value.get(name)?, placeholder))
+        Value::Array(items) => {
+            let mut pairs = items.iter().zip(value.as_array()?);
+            pairs.find_map(|(item, value)| taken(item, value, name))
+        }
+        Value::Object(members) => {
+            members.iter().find_map(|(member, item)| taken(item, value.get(member)?, name))
         }
         _ => None,
     }
@@ -234,4 +294,25 @@ pub fn without_compiler(facts: &Facts) -> BTreeMap<String, String> {
     let env = facts.features.get(NO_COMPILER).and_then(|feature| feature.get("env")?.as_object());
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     env.into_iter().flatten().filter_map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_filled_as_their_templates_say_and_read_again() {
+        let template = serde_json::json!({ "at": ["src/{path}:{name}.so", "{{name}}"], "text": "{content}" });
+        let tool = Tool { aid: String::new(), template };
+        let values = |content: Option<Json>| {
+            [("path", Some("a\"b.c".into())), ("name", Some("made".into())), ("content", content)]
+        };
+        let text = tool.input(&values(Some(7.into())));
+        assert_eq!(text, r#"{"at":["src/a\"b.c:made.so","{name}"],"text":7}"#);
+        let input: Json = text.parse().unwrap();
+        assert_eq!(tool.value(&input, "path"), Some("a\"b.c".into()));
+        assert_eq!(tool.value(&input, "name"), Some("made".into()));
+        assert_eq!(tool.value(&input, "content"), Some(7.into()));
+        assert_eq!(tool.input(&values(None)), r#"{"at":["src/a\"b.c:made.so","{name}"]}"#);
+    }
 }

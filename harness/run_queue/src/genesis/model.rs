@@ -7,7 +7,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::plan::{Fixture, PathKind, Plan};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-use super::kit::{ENDS, GARBAGE, Kit, without_compiler};
+use super::kit::{ENDS, GARBAGE, Kit, Tool, without_compiler};
 
 /// Folder around the root, all of which is looked at.
 pub const OUTER: &str = "outer";
@@ -46,6 +46,8 @@ pub enum Spot {
     Bad,
     /// To this place below the folder of sources, with the choices that it depends on.
     At(String, Vec<&'static str>),
+    /// To this symbolic link: a file may take its place, and nothing is written or read through it.
+    Link(String),
     /// What becomes of it is open.
     Open,
 }
@@ -95,14 +97,44 @@ pub struct State {
     made: BTreeMap<String, BTreeSet<Source>>,
     /// What the tool of the sample may be by now; nothing before it is loaded.
     loaded: BTreeSet<Source>,
+    /// Something was compiled again.
+    is_rebuilt: bool,
+    /// The letters that a slot may hold since the tool of the sample was called.
+    told: BTreeSet<String>,
     /// It is not known whether something else was loaded.
     is_doubtful: bool,
-    /// A plugin was seen to come to its end.
-    ended: bool,
+    /// How a plugin was seen to come to its end.
+    ended: Option<Ended>,
     /// The process did not end in order.
     died: bool,
     /// What the replies say, in order: what becomes of a call that may go either way.
     replies: VecDeque<bool>,
+}
+
+/// How a plugin came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// In a process of its own.
+    Apart,
+    /// Maybe in that of the toolhost.
+    Within,
+}
+
+/// How a plugin was seen to come to its end.
+pub fn ended(transcript: &Transcript) -> Option<Ended> {
+    let text = transcript.events.iter().rev().find_map(|event| match &event.kind {
+        Kind::Looked { label, found, .. } if label == MARK => found.first()?.bytes.as_ref(),
+        _ => None,
+    })?;
+    ended_by(&String::from_utf8_lossy(&text.0))
+}
+
+/// The same by the ids that its processes left. A toolhost that has it within itself has the same one when it is loaded and
+/// when it is called.
+fn ended_by(ids: &str) -> Option<Ended> {
+    let (ids, _) = ids.split_once('!')?;
+    let is_apart = ids.rsplit_once(' ').is_some_and(|(ids, last)| ids.split(' ').all(|id| id != last));
+    Some(if is_apart { Ended::Apart } else { Ended::Within })
 }
 
 impl State {
@@ -117,9 +149,6 @@ impl State {
         let named = |is: &dyn Fn(&Fixture) -> bool| -> BTreeSet<String> {
             plan.fixtures.iter().filter(|it| is(it)).filter_map(|it| below(it.name())).collect()
         };
-        let ended = transcript.events.iter().any(
-            |event| matches!(&event.kind, Kind::Looked { label, found, .. } if label == MARK && !found.is_empty()),
-        );
         Self {
             kit,
             choices: transcript.facts.choices.clone(),
@@ -129,8 +158,10 @@ impl State {
             files: BTreeMap::new(),
             made: BTreeMap::new(),
             loaded: BTreeSet::new(),
+            is_rebuilt: false,
+            told: BTreeSet::new(),
             is_doubtful: false,
-            ended,
+            ended: ended(transcript),
             died: transcript.exit(0) != Some(Exit::Code(0)),
             replies: replies(&transcript.stdout(0)),
         }
@@ -143,32 +174,40 @@ impl State {
         }
         let mut names: Vec<&str> = Vec::new();
         let (mut is_odd, mut has_dots, mut is_deep) = (false, false, false);
-        for name in path.split('/') {
+        let mut parts = path.split('/').peekable();
+        while let Some(name) = parts.next() {
             match name {
                 "" | "." => is_odd = true,
                 ".." if names.pop().is_none() => return Spot::Bad,
                 ".." => has_dots = true,
                 name => names.push(name),
             }
-            if self.links.contains(&names.join("/")) {
-                return Spot::Bad;
+            let place = names.join("/");
+            if self.links.contains(&place) {
+                return if parts.peek().is_none() { Spot::Link(place) } else { Spot::Bad };
             }
             is_deep |= names.len() > 1;
         }
         let place = names.join("/");
+        let is_below =
+            |file: &str, other: &str| file.strip_prefix(other).is_some_and(|it| it.starts_with('/'));
+        let mut files = self.files.iter().filter(|(_, held)| !held.is_empty()).map(|(file, _)| file);
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./".contains(&byte);
         match () {
             () if place.is_empty() || self.folders.contains(&place) => Spot::Bad,
+            () if path == self.kit.sample_file() => self.at(place, false, false),
             () if is_odd || path.len() > 100 || !path.bytes().all(is_plain) => Spot::Open,
-            // What is a file cannot be a folder.
-            () if self.files.keys().any(|file| place.starts_with(&format!("{file}/"))) => Spot::Open,
-            () => {
-                let asked = [("write_dotdot_inside", has_dots), ("write_subfolder", is_deep)];
-                let is_there = self.files.contains_key(&place);
-                let asked = asked.into_iter().chain([("write_overwrite", is_there)]);
-                Spot::At(place, asked.filter(|(_, is)| *is).map(|(key, _)| key).collect())
-            }
+            // What is a file cannot be a folder, and the other way round.
+            () if files.any(|file| is_below(&place, file) || is_below(file, &place)) => Spot::Open,
+            () => self.at(place, has_dots, is_deep),
         }
+    }
+
+    fn at(&self, place: String, has_dots: bool, is_deep: bool) -> Spot {
+        let asked = [("write_dotdot_inside", has_dots), ("write_subfolder", is_deep)];
+        let is_there = self.files.get(&place).is_some_and(|held| !held.is_empty());
+        let asked = asked.into_iter().chain([("write_overwrite", is_there)]);
+        Spot::At(place, asked.filter(|(_, is)| *is).map(|(key, _)| key).collect())
     }
 
     fn source(&self, content: &str) -> Source {
@@ -195,19 +234,20 @@ impl State {
             self.is_doubtful = true;
             return (Call::Other, anything());
         };
-        let kit = self.kit.clone();
-        let get = |tool: &super::kit::Tool, name| text(tool.value(&input, name));
-        if aid == kit.write.aid {
-            return self.write(get(&kit.write, "path"), get(&kit.write, "content"), came);
+        let get = |tool: &Tool, name| text(tool.value(&input, name).as_ref());
+        if aid == self.kit.write.aid {
+            let [path, content] = ["path", "content"].map(|name| get(&self.kit.write, name));
+            return self.write(path, content, came);
         }
-        if aid == kit.compile.aid {
-            let expected = self.compile(get(&kit.compile, "path"), get(&kit.compile, "name"));
-            return (Call::Other, expected);
+        if aid == self.kit.compile.aid {
+            let [path, name] = ["path", "name"].map(|name| get(&self.kit.compile, name));
+            return (Call::Other, self.compile(path, name));
         }
-        if aid == kit.load.aid {
-            return (Call::Other, self.load(get(&kit.load, "name"), came));
+        if aid == self.kit.load.aid {
+            let name = get(&self.kit.load, "name");
+            return (Call::Other, self.load(name, came));
         }
-        self.call(aid == kit.aid)
+        self.call(aid == self.kit.aid, came)
     }
 
     fn write(
@@ -221,6 +261,13 @@ impl State {
             (_, None) => one("QUE-GEN-05", Way::Refused),
             (Spot::Bad, _) => one("QUE-GEN-03", Way::Refused),
             (Spot::Open, _) => either(GENERAL, None, ["accept", "refuse"]),
+            (Spot::Link(place), Some(content)) => {
+                if came == Some(true) {
+                    self.links.remove(place);
+                    self.files.insert(place.clone(), BTreeSet::from([self.source(content)]));
+                }
+                either("QUE-GEN-03", None, ["accept", "refuse"])
+            }
             (Spot::At(place, asked), Some(content)) => {
                 let source = self.source(content);
                 let held = self.files.entry(place.clone()).or_default();
@@ -260,7 +307,7 @@ impl State {
         let spot = path.as_deref().map_or(Spot::Bad, |path| self.spot(path));
         let name = name.unwrap_or_default();
         let place = match spot {
-            Spot::Bad => return one("QUE-GEN-08", Way::Refused),
+            Spot::Bad | Spot::Link(_) => return one("QUE-GEN-08", Way::Refused),
             Spot::Open => None,
             Spot::At(place, _) => Some(place),
         };
@@ -295,6 +342,7 @@ impl State {
         if !is_certain {
             return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
         }
+        self.is_rebuilt |= had_one;
         one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok)
     }
 
@@ -342,7 +390,7 @@ impl State {
         one("QUE-GEN-01", Way::Ok)
     }
 
-    fn call(&self, is_sample: bool) -> (Call, Expectation) {
+    fn call(&mut self, is_sample: bool, came: Option<bool>) -> (Call, Expectation) {
         if self.is_doubtful {
             return (Call::Other, (GENERAL, None, vec![Allowed::answer(Way::Reply)]));
         }
@@ -350,17 +398,24 @@ impl State {
             return (Call::Other, one("QUE-GEN-02", Way::Refused));
         }
         if self.loaded.contains(&Source::Ending) {
-            let way = if self.ended { Way::Refused } else { Way::Reply };
+            let way = if self.ended.is_some() { Way::Refused } else { Way::Reply };
             // One within the toolhost takes it along.
-            let silence = self.died.then(Allowed::silence);
+            let silence = (self.died && self.ended != Some(Ended::Apart)).then(Allowed::silence);
             let allowed = silence.into_iter().chain([Allowed::answer(way)]).collect();
-            return (Call::Ending(self.ended), ("QUE-GEN-14", None, allowed));
+            return (Call::Ending(self.ended.is_some()), ("QUE-GEN-14", None, allowed));
         }
         let letters = self.loaded.iter().filter_map(|source| match source {
             Source::Good(letters) => Some(letters.clone()),
             _ => None,
         });
-        (Call::Other, one("QUE-GEN-01", Way::Told(letters.collect())))
+        let letters: BTreeSet<String> = letters.collect();
+        // A slot that holds what it is to hold need not be told again.
+        let is_there = letters.iter().any(|letters| self.told.contains(letters));
+        let way = if is_there { Way::Ok } else { Way::Told(letters.iter().cloned().collect()) };
+        if came == Some(true) {
+            self.told = letters;
+        }
+        (Call::Other, one(if self.is_rebuilt { "QUE-GEN-12" } else { "QUE-GEN-01" }, way))
     }
 }
 
@@ -431,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_path_leads_where_it_says() {
-        let state = state();
+        let mut state = state();
         for path in [
             "",
             "/a.c",
@@ -439,7 +494,7 @@ mod tests {
             "../a.c",
             "a/../../a.c",
             "link/a.c",
-            "link",
+            "link/",
             "folder",
             "folder/",
             ".",
@@ -450,15 +505,20 @@ mod tests {
         for path in ["./a.c", "a//b.c", "%2e.c", "a\\b.c", "a b.c", "-a.c"] {
             assert_eq!(state.spot(path), Spot::Open, "{path:?}");
         }
+        assert_eq!(state.spot("link"), Spot::Link("link".to_owned()));
         assert_eq!(state.spot("a.c"), Spot::At("a.c".to_owned(), vec![]));
         let asked = vec!["write_dotdot_inside"];
         assert_eq!(state.spot("folder/../a.c"), Spot::At("a.c".to_owned(), asked));
+        state.files.insert("deep/a".to_owned(), BTreeSet::from([Source::Unknown]));
+        state.files.insert("refused".to_owned(), BTreeSet::new());
+        assert_eq!((state.spot("deep"), state.spot("deep/a/b")), (Spot::Open, Spot::Open));
+        assert_eq!(state.spot("refused"), Spot::At("refused".to_owned(), vec![]));
     }
 
     #[test]
     fn what_a_call_comes_to_follows_from_those_before() {
         let mut state = state();
-        let mut ask = |aid: &str, input: serde_json::Value| {
+        let ask = |state: &mut State, aid: &str, input: serde_json::Value| {
             let line = json!({ "aid": aid, "input_json": input.to_string() }).to_string();
             let (_, (clause, _, allowed)) = state.expect(line.as_bytes());
             let ways = allowed.into_iter().filter_map(|allowed| match allowed.outcome {
@@ -485,12 +545,29 @@ mod tests {
             (load(), "QUE-GEN-01", Way::Ok),
             (("AID.X", json!({})), "QUE-GEN-01", Way::Told(vec![one.to_owned()])),
         ] {
-            assert_eq!(ask(aid, input.clone()), (clause, vec![way]), "{aid} {input}");
+            assert_eq!(ask(&mut state, aid, input.clone()), (clause, vec![way]), "{aid} {input}");
         }
+        state.replies.push_back(true);
+        let line = json!({ "aid": "AID.X", "input_json": "{}" }).to_string();
+        for way in [Way::Told(vec![one.to_owned()]), Way::Ok] {
+            let (_, (_, _, allowed)) = state.expect(line.as_bytes());
+            assert_eq!(allowed, [Allowed::answer(way)]);
+        }
+        state.told.clear();
         // Whether the second text is there is open, so that either may be what runs.
         for (aid, input) in [write(other), compile("a.c"), load()] {
-            ask(aid, input);
+            ask(&mut state, aid, input);
         }
-        assert_eq!(ask("AID.X", json!({})).1, [Way::Told(vec![one.to_owned(), other.to_owned()])]);
+        assert_eq!(
+            ask(&mut state, "AID.X", json!({})).1,
+            [Way::Told(vec![one.to_owned(), other.to_owned()])]
+        );
+    }
+
+    #[test]
+    fn a_plugin_ends_apart_where_its_process_is_another_one() {
+        assert_eq!((ended_by(""), ended_by("7 ")), (None, None));
+        assert_eq!(ended_by("7 8!"), Some(Ended::Apart));
+        assert_eq!((ended_by("7 8 8!"), ended_by("8!")), (Some(Ended::Within), Some(Ended::Within)));
     }
 }

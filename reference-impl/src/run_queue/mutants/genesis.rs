@@ -53,6 +53,26 @@ impl Workshop for Stubborn {
     }
 }
 
+/// One that compiles nothing under a name that it has a program for.
+struct Settled {
+    inner: Box<dyn Workshop>,
+    made: Vec<Vec<u8>>,
+}
+
+impl Workshop for Settled {
+    fn compile(&mut self, source: &[u8], program: &[u8]) -> Result<(), String> {
+        if !self.made.iter().any(|made| made == program) {
+            self.inner.compile(source, program)?;
+            self.made.push(program.to_vec());
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, program: &[u8], arguments: &[&str], stdin: Vec<u8>) -> Result<Vec<u8>, String> {
+        self.inner.run(program, arguments, stdin)
+    }
+}
+
 /// Takes whatever lies in the folder of programs.
 #[derive(Debug)]
 struct Trusting;
@@ -245,6 +265,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let inner = std::mem::replace(&mut parts.bench, Box::new(NoWorkshop));
             parts.bench = Box::new(Stubborn { inner, last: None });
             parts.ways = Box::new(Trusting);
+        }),
+    ),
+    Mutant::new(
+        "gen-compiles-once",
+        &["QUE-GEN-12"],
+        "What was compiled under a name stays that.",
+        Seam::Parts(|_, parts| {
+            let inner = std::mem::replace(&mut parts.bench, Box::new(NoWorkshop));
+            parts.bench = Box::new(Settled { inner, made: Vec::new() });
         }),
     ),
     works!(
