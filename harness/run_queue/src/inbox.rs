@@ -343,10 +343,11 @@ impl Ledger<'_> {
                 Finding::new(self.clauses.kept, "gone", expected, format!("{path} is gone, or another"));
             self.blame(format!("gone {path}"), finding.repaired_by(Repair::Undo), OWN);
         }
-        for (name, (step, job)) in self.owned.clone() {
-            let file = seen.jobs.iter().find(|file| file.name == name);
+        let owned = std::mem::take(&mut self.owned);
+        for (name, (step, job)) in &owned {
+            let file = seen.jobs.iter().find(|file| file.name == *name);
             let same = |value: &Json| {
-                if step == OWN { *value == job } else { is_stored(&job, value) || *value == job }
+                if *step == OWN { value == job } else { is_stored(job, value) || value == job }
             };
             if file.is_some_and(|file| file.value.as_ref().is_some_and(same)) {
                 continue;
@@ -357,8 +358,9 @@ impl Ledger<'_> {
                 None => (clauses.kept, "gone", format!("{name} is gone from the inbox")),
             };
             let finding = Finding::new(clause, reason, "a job stays in the inbox as it was put", got);
-            self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), step);
+            self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), *step);
         }
+        self.owned = owned;
     }
 
     /// An accepted job that is not in the inbox as it was sent.
