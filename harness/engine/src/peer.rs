@@ -205,13 +205,18 @@ impl Peer {
     ) -> Result<Box<dyn Connection>, String> {
         match &self.origin {
             // A server that is given a port is not spoken to: it may not listen there at all.
-            Origin::Process { .. } if session.command == HTTP && !session.placeholders.contains_key("port") => {
+            Origin::Process { .. }
+                if session.command == HTTP && !session.placeholders.contains_key("port") =>
+            {
                 self.open_http(session, temp_dir, budget, log)
             }
             Origin::Process { .. } => {
                 let mut session = session.clone();
-                if session.placeholders.get("port").is_some_and(|port| port == FREE_PORT) {
-                    let free = http::free_address()?.get().port().to_string();
+                let is_free = session.placeholders.get("port").is_some_and(|port| port == FREE_PORT);
+                // It is claimed until the process is there.
+                let claim = if is_free { Some(http::free_address()?) } else { None };
+                if let Some(claim) = &claim {
+                    let free = claim.get().port().to_string();
                     let told = session.placeholders.values_mut();
                     told.for_each(|value| *value = value.replace(FREE_PORT, &free));
                 }
@@ -220,6 +225,7 @@ impl Peer {
                 let _guard = spawn_guard();
                 let connection =
                     ChildConnection::spawn(&spec, budget, log).map_err(|error| error.to_string())?;
+                drop(claim);
                 Ok(Box::new(connection))
             }
             Origin::InProcess(make) => {

@@ -1,5 +1,7 @@
 //! The tool that enqueues, in a toolhost in run mode: each call is a process of its own.
 
+use std::collections::BTreeSet;
+
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -128,7 +130,8 @@ impl Face for Tool {
     type Message = Message;
     type Way = Way;
     type Extra = Call;
-    type State = ();
+    /// Each `request_id` that was said.
+    type State = BTreeSet<String>;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == ENQUEUE).then_some(Framing::Whole)
@@ -138,11 +141,16 @@ impl Face for Tool {
         const { &Manners::all(SUCCESS) }
     }
 
-    fn begin(&self, _: &Transcript) {}
+    fn begin(&self, _: &Transcript) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
 
-    fn expect(&self, (): &mut (), stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
+    fn expect(&self, ids: &mut BTreeSet<String>, stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
         let What::Said(line) = stimulus.what else { return None };
-        let call = Call::of(&line.bytes);
+        let mut call = Call::of(&line.bytes);
+        let id = call.job.as_ref().filter(|_| call.may_put).and_then(|job| job.get("request_id")?.as_str());
+        // One job for both may be said as a refusal of the second.
+        call.may_refuse |= id.is_some_and(|id| !ids.insert(id.to_owned()));
         let mut allowed = Vec::new();
         allowed.extend(call.may_put.then(|| Allowed::answer(Way::Done).shows("accept")));
         allowed.extend(call.may_refuse.then(|| Allowed::answer(Way::Refused).shows("refuse")));
@@ -246,14 +254,16 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Tool, transcript);
     let requests = judge::listen(&Tool, transcript, requests);
     inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
-    for event in &transcript.events {
-        let Kind::Looked { label, found, .. } = &event.kind else { continue };
-        let file = found.iter().find(|one| label == OUTSIDE && one.kind == FoundKind::File);
-        judgement.findings.extend(file.map(|file| {
-            let got = String::from_utf8_lossy(&file.path.0).into_owned();
-            Finding::new(OTHERS, "outside", "no file outside the inbox", got).repaired_by(Repair::Undo)
-        }));
-    }
+    let file = transcript.events.iter().find_map(|event| match &event.kind {
+        Kind::Looked { label, found, .. } if label == OUTSIDE => {
+            found.iter().find(|one| one.kind == FoundKind::File)
+        }
+        _ => None,
+    });
+    judgement.findings.extend(file.map(|file| {
+        let got = String::from_utf8_lossy(&file.path.0).into_owned();
+        Finding::new(OTHERS, "outside", "no file outside the inbox", got).repaired_by(Repair::Undo)
+    }));
     judgement
 }
 

@@ -197,6 +197,7 @@ pub fn judge(transcript: &Transcript, requests: &[Request], clauses: &Clauses, j
         requests,
         clauses,
         owned: BTreeMap::new(),
+        kept: BTreeMap::new(),
         blamed: BTreeSet::new(),
         findings: Vec::new(),
         of_one_id: None,
@@ -242,6 +243,8 @@ struct Ledger<'a> {
     clauses: &'a Clauses,
     /// The file of each request, by step; those of the harness count down from the last number.
     owned: BTreeMap<String, (usize, Json)>,
+    /// What else the harness put, by its path below the queue.
+    kept: BTreeMap<String, Vec<u8>>,
     /// Requests and files of which something was said.
     blamed: BTreeSet<String>,
     findings: Vec<Finding>,
@@ -256,10 +259,14 @@ impl Ledger<'_> {
     /// Notes a job that the harness put.
     fn put(&mut self, path: &[u8], bytes: &Payload) {
         let path = String::from_utf8_lossy(path);
-        let value = bytes.expand(&Vars::new()).ok().and_then(|text| Job::read(&text).value());
-        let name = path.strip_prefix("queue/inbox/").filter(|name| is_taken(name));
-        if let (Some(name), Some(value)) = (name, value) {
-            self.owned.insert(name.to_owned(), (OWN, value));
+        let (Some(path), Ok(text)) = (path.strip_prefix("queue/"), bytes.expand(&Vars::new())) else {
+            return;
+        };
+        let name = path.strip_prefix("inbox/").filter(|name| is_taken(name));
+        match (name, Job::read(&text).value()) {
+            (Some(name), Some(value)) => drop(self.owned.insert(name.to_owned(), (OWN, value))),
+            (Some(_), None) => {}
+            (None, _) => drop(self.kept.insert(path.to_owned(), text)),
         }
     }
 
@@ -278,16 +285,22 @@ impl Ledger<'_> {
             let Some(job) = &request.job else { continue };
             let id = job.get("request_id").and_then(Json::as_str);
             let is_again = id.is_some_and(|id| !ids.insert(id));
+            if request.outcome == Outcome::Not && is_again && request.clause == TWICE {
+                self.of_one_id = Some("one");
+            }
             if request.outcome == Outcome::Not || is_known(self, request.step) {
                 continue;
             }
-            let told = request.told.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
+            let (told, queued) = match &request.told {
+                Some((text, queued)) => (text.as_str(), queued.as_deref()),
+                None => ("", None),
+            };
             let is_own = |file: &&File<'_>| {
                 !self.owned.contains_key(&file.name)
                     && file.value.as_ref().is_some_and(|value| is_stored(job, value))
             };
             let mut own: Vec<&File<'_>> = seen.jobs.iter().filter(is_own).collect();
-            own.sort_by_key(|file| !told.contains(&file.name));
+            own.sort_by_key(|file| (queued != Some(&*file.name), !told.contains(&file.name)));
             if is_again && request.clause == TWICE {
                 self.of_one_id = Some(if own.is_empty() { "one" } else { "two" });
             }
@@ -321,10 +334,20 @@ impl Ledger<'_> {
 
     /// Jobs that were there before.
     fn gone(&mut self, seen: &Seen<'_>) {
-        for (name, (step, job)) in self.owned.clone() {
-            let file = seen.jobs.iter().find(|file| file.name == name);
+        let is_there = |path: &str, bytes: &[u8]| {
+            seen.others.iter().any(|file| file.name == path && file.bytes == bytes)
+        };
+        if let Some((path, _)) = self.kept.iter().find(|(path, bytes)| !is_there(path, bytes)) {
+            let expected = "what lies in the queue stays as it was put";
+            let finding =
+                Finding::new(self.clauses.kept, "gone", expected, format!("{path} is gone, or another"));
+            self.blame(format!("gone {path}"), finding.repaired_by(Repair::Undo), OWN);
+        }
+        let owned = std::mem::take(&mut self.owned);
+        for (name, (step, job)) in &owned {
+            let file = seen.jobs.iter().find(|file| file.name == *name);
             let same = |value: &Json| {
-                if step == OWN { *value == job } else { is_stored(&job, value) || *value == job }
+                if *step == OWN { value == job } else { is_stored(job, value) || value == job }
             };
             if file.is_some_and(|file| file.value.as_ref().is_some_and(same)) {
                 continue;
@@ -335,8 +358,9 @@ impl Ledger<'_> {
                 None => (clauses.kept, "gone", format!("{name} is gone from the inbox")),
             };
             let finding = Finding::new(clause, reason, "a job stays in the inbox as it was put", got);
-            self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), step);
+            self.blame(format!("gone {name}"), finding.repaired_by(Repair::Undo), *step);
         }
+        self.owned = owned;
     }
 
     /// An accepted job that is not in the inbox as it was sent.
@@ -380,7 +404,7 @@ impl Ledger<'_> {
             self.blamed.insert(format!("gone {}", file.name));
         }
         let finding = Finding::new(clause.as_str(), reason, expected, got).repaired_by(Repair::Do);
-        self.blame(format!("step {}", request.step), finding, request.step);
+        self.blame(format!("{clause} {reason}"), finding, request.step);
     }
 
     /// A job that nobody asked for.
@@ -431,7 +455,10 @@ fn written(transcript: &Transcript, judgement: &mut Judgement) {
     let wrong = transcript.events.iter().find_map(|event| match &event.kind {
         Kind::FolderChanged { folder, path, change: FolderChange::Written, is_folder: false, .. } => {
             let path = String::from_utf8_lossy(&path.0).into_owned();
-            (folder == QUEUE && path.starts_with("inbox/") && path.ends_with(".json")).then_some(path)
+            let is_job = path
+                .strip_prefix("inbox/")
+                .is_some_and(|name| name.ends_with(".json") && !name.contains('/'));
+            (folder == QUEUE && is_job).then_some(path)
         }
         _ => None,
     });

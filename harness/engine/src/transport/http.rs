@@ -111,13 +111,17 @@ impl HttpConnection {
 
     fn queue_body(&mut self, step: usize, of_step: usize, body: &[u8], chunking: Chunking, how: &Carriage) {
         let then = match how.framing {
+            // Some servers take the end behind a whole request for that of their client, and drop the reply.
+            Framing::Verbatim if is_whole(body) => Then::Reply,
             Framing::Short(_) | Framing::OpenChunks(_) | Framing::Verbatim => Then::EndAndReply,
             Framing::Length | Framing::Chunked(_) | Framing::ExtendedChunks(_) => Then::Reply,
             Framing::Held => Then::Hold,
             Framing::Cut => Then::Close,
         };
-        let (mut bytes, mut behind) = (body.to_vec(), VecDeque::new());
-        if !how.is_verbatim() {
+        let (mut bytes, mut behind) = (Vec::new(), VecDeque::new());
+        if how.is_verbatim() {
+            bytes.extend_from_slice(body);
+        } else {
             let (head, body) = self.request(body, how);
             bytes = head;
             match how.drawn_out_ms {
@@ -439,6 +443,34 @@ struct Silent;
 
 impl Log for Silent {
     fn record(&mut self, _at_us: u64, _kind: Kind) {}
+}
+
+/// Whether a request as it is written has an end that its head tells: its last chunk, or its one length.
+fn is_whole(request: &[u8]) -> bool {
+    let Some(end) = memchr::memmem::find(request, b"\r\n\r\n") else { return false };
+    let (head, body) = (String::from_utf8_lossy(&request[..end]).to_ascii_lowercase(), &request[end + 4..]);
+    let values = |name: &'static str| {
+        let lines = head.split("\r\n").filter_map(|line| line.split_once(':'));
+        lines.filter(move |(known, _)| *known == name).map(|(_, value)| value.trim())
+    };
+    if values("transfer-encoding").next().is_some() {
+        let mut rest = body;
+        return loop {
+            let Some(end) = memchr::memmem::find(rest, b"\r\n") else { break false };
+            let size =
+                std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+            let Some(behind) = size.and_then(|size| rest[end + 2..].get(size..)?.strip_prefix(b"\r\n"))
+            else {
+                break false;
+            };
+            if size == Some(0) {
+                break behind.is_empty();
+            }
+            rest = behind;
+        };
+    }
+    let mut lengths = values("content-length").map(str::parse);
+    lengths.next() == Some(Ok(body.len())) && lengths.next().is_none()
 }
 
 /// Whether a line says all of a body.

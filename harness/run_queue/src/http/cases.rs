@@ -9,7 +9,8 @@ use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, S
 use peerproof_engine::transport::child::shim::Limits;
 
 use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
-use crate::inbox::{self, BYTES_MAX};
+use crate::FOLDERS;
+use crate::inbox::{self, BYTES_MAX, QUEUE};
 
 /// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
 const DISK_BYTES: u64 = 512 << 10;
@@ -110,6 +111,8 @@ fn puts() -> Vec<Check> {
             "A job is in the inbox from the first byte of its reply on, though the adapter is killed at once.",
             &["QUE-HTTP-03"],
             |talk| {
+                // One adapter at a time works on a queue.
+                talk.step(Act::Finish);
                 for bytes in [0, 3_000, 1 << 20] {
                     talk.open(Session::default());
                     talk.canary();
@@ -138,6 +141,7 @@ fn puts() -> Vec<Check> {
                 }
                 talk.canary();
                 talk.look();
+                talk.step(Act::Finish);
                 talk.open(Session::default());
                 talk.canary();
                 talk.look();
@@ -385,6 +389,13 @@ fn sizes() -> Vec<Check> {
     memory = memory.exclusive();
     vec![
         within("limit", "A job of exactly 10 MB is enqueued.", BYTES_MAX, "x", (length, whole)),
+        within(
+            "limit-in-chunks",
+            "A job of 10 MB in chunks is enqueued, where bodies in chunks are taken.",
+            BYTES_MAX,
+            "x",
+            (Framing::Chunked(64 << 10), whole),
+        ),
         within("below-limit", "A job of one byte less is enqueued.", BYTES_MAX - 1, "x", (length, whole)),
         within(
             "limit-dribbled",
@@ -614,7 +625,12 @@ fn processes() -> Vec<Check> {
 
 /// A start that has to end by itself.
 fn ends(talk: &mut Talk<'_>, host: &str, port: &str) {
-    talk.open(beside(host, port));
+    let mut start = beside(host, port);
+    // It has a queue of its own.
+    let folders = FOLDERS.map(str::to_owned).to_vec();
+    talk.plan.fixtures.push(Fixture::Folder { name: "other".to_owned(), folders, watched: false });
+    start.placeholders.insert(QUEUE.to_owned(), "{{other.path}}".to_owned());
+    talk.open(start);
     let session = talk.session;
     talk.plan.steps.push(Step { session, allow_ms: START_MS, ..Step::new(Act::Finish) });
     talk.session = 0;

@@ -1,5 +1,7 @@
 //! The face of the adapter: what may come of each request, by status, and what is in the inbox then.
 
+use std::collections::BTreeSet;
+
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -13,7 +15,7 @@ use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Act;
 use peerproof_engine::transcript::{Awaited, Event, Exit, Kind, Transcript};
 
-use super::request::{Request, Stand, Token};
+use super::request::{CLIENT, LARGE, Request, Stand, Token};
 use crate::inbox::{self, Clauses, Outcome};
 
 /// Number of the signal for files that are too large.
@@ -47,6 +49,16 @@ const CLAUSES: Clauses = Clauses {
 /// The adapter.
 struct Adapter;
 
+/// What is known of an adapter while it is spoken to.
+struct State {
+    /// The token of each session.
+    tokens: Vec<Option<Token>>,
+    /// What it says of bodies in chunks.
+    chunked: Option<String>,
+    /// Each `request_id` that it was sent.
+    ids: BTreeSet<String>,
+}
+
 /// A reply: its status and its body.
 struct Message(u16, Vec<u8>);
 
@@ -58,7 +70,7 @@ impl Face for Adapter {
     type Message = Message;
     type Way = Way;
     type Extra = Stand;
-    type State = Vec<Option<Token>>;
+    type State = State;
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == HTTP).then_some(Framing::Bodies)
@@ -77,15 +89,35 @@ impl Face for Adapter {
     }
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
-        (0..transcript.plan.sessions.len()).map(|session| Token::of(transcript, session)).collect()
+        let sessions = 0..transcript.plan.sessions.len();
+        let chunked = transcript.facts.choices.get("chunked").cloned();
+        let tokens = sessions.map(|session| Token::of(transcript, session)).collect();
+        State { tokens, chunked, ids: BTreeSet::new() }
     }
 
-    fn expect(&self, tokens: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Stand>> {
+    fn expect(&self, state: &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Stand>> {
         let What::Said(line) = stimulus.what else { return None };
         let plain = Carriage::post();
         let how = stimulus.how.unwrap_or(&plain);
-        let token = tokens.get(stimulus.session).and_then(Option::as_ref);
-        let stand = Request::of(how, &line.bytes).stand(token);
+        let token = state.tokens.get(stimulus.session).and_then(Option::as_ref);
+        let request = Request::of(how, &line.bytes);
+        let mut stand = request.stand(token);
+        match state.chunked.as_deref() {
+            Some("accept") if request.is_in_chunks() => {
+                stand.takes_chunks = true;
+                if stand.clause == "QUE-HTTP-11" {
+                    (stand.careful, stand.may_refuse) = (Some(LARGE), CLIENT);
+                }
+            }
+            // Whoever takes no chunks has no choice where a length is beside them.
+            Some("refuse") => stand.choice = stand.choice.filter(|(key, ..)| *key != "length_and_chunked"),
+            _ => {}
+        }
+        let id = stand.job.as_ref().filter(|_| stand.may_put).and_then(|job| job.get("request_id")?.as_str());
+        // One job for both: the second is a conflict.
+        if id.is_some_and(|id| !state.ids.insert(id.to_owned())) && stand.is_put() {
+            stand.may_refuse = &[409..=409];
+        }
         let allowed = vec![Allowed::answer(Way(phrase(&stand)))];
         Some(Due::one(Expected {
             clause: stand.clause,
@@ -105,8 +137,10 @@ impl Face for Adapter {
             stand.may_refuse = &[429..=429, 503..=503];
         } else if [FULL, FULL_IS_TOLD].contains(&aim.as_str()) {
             (stand.may_refuse, stand.may_close) = (&[300..=599], true);
+        } else if aim == "QUE-HTTP-12" && stand.takes_chunks {
+            stand.may_refuse = &[];
         }
-        if stand.may_close && exchange.failure.is_some() {
+        if stand.may_be_silent || stand.may_close && exchange.failure.is_some() {
             part.allowed.push(Allowed::silence());
         }
     }
@@ -119,7 +153,8 @@ impl Face for Adapter {
         let put = exchange.status().is_some_and(is_put);
         if let Some((key, accepts, refuses)) = stand.choice
             && aim == Some(stand.clause)
-            && (exchange.reply.is_some() || exchange.failure.is_some())
+            // Where it may have been put, the end of a connection says nothing.
+            && (exchange.reply.is_some() || exchange.failure.is_some() && !stand.may_put)
         {
             let value = if put { accepts } else { refuses };
             own.choice = Some(ChoiceSeen { pinned: false, key: key.to_owned(), value: value.to_owned() });
@@ -222,12 +257,11 @@ fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
 
 /// The token is in no reply and in no file of the queue.
 fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
-    let Some(Token { token, .. }) = &trace.state[heard.session] else { return Vec::new() };
+    let Some(Token { token, .. }) = &trace.state.tokens[heard.session] else { return Vec::new() };
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
-    let told =
-        heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
-            exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
-        });
+    let told = heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
+        exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
+    });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
             Kind::Looked { found, .. } => {
@@ -251,7 +285,11 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
         for (asked, _) in &heard.exchanges {
             let (Some(part), Some(line)) = (asked.due.parts.first(), asked.line) else { continue };
             let (stand, exchange) = (&part.extra, &heard.carriages[line]);
+            let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
+            let is_full = aim == Some(FULL) || aim == Some(FULL_IS_TOLD);
             let outcome = match exchange.status() {
+                // What is left of it is under no name of a job.
+                None if is_full => Outcome::Not,
                 Some(200..=202) if stand.may_put && !stand.may_be_fine => Outcome::Put,
                 Some(200..=299) if stand.may_put => Outcome::Unknown,
                 Some(_) => Outcome::Not,
@@ -260,10 +298,10 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
             };
             let told = exchange.body.filter(|_| outcome == Outcome::Put).map(inbox::told);
             let default = if stand.may_put { DURABLE } else { stand.nothing };
-            let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
             // What is asked is to be refused, or about the job: then the step says which clause it is.
             let clause = match aim {
                 Some("QUE-HTTP-08" | "QUE-HTTP-09" | "QUE-HTTP-10") | None => default,
+                Some(FULL_IS_TOLD) => FULL,
                 Some(aim) => aim,
             };
             all.push(inbox::Request {
@@ -360,15 +398,24 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
     else {
         return;
     };
-    let is_ended = transcript.exit(session) == Some(Exit::Signal(XFSZ));
+    // A shell in front of it tells a signal by its status, and where a process of it serves, only a connection ends.
+    let is_cut_off = transcript.of(session).any(|event| {
+        matches!(event.kind, Kind::HttpFailed { step, will_retry: false, .. }
+            if [FULL, FULL_IS_TOLD].contains(&aim(step).as_str()))
+    });
+    let by_signal = [Exit::Signal(XFSZ), Exit::Code(128 + XFSZ)];
+    let exit = transcript.exit(session);
+    let has_exited = exit.is_some_and(|exit| by_signal.contains(&exit));
+    let is_ended = has_exited || exit.is_none() && is_cut_off;
     let of_session = |finding: &Finding| {
         finding.step.and_then(|step| steps.get(step)).is_none_or(|it| it.session == session)
     };
-    if is_ended {
+    if has_exited {
         // The signal may end it: then nothing follows.
         let is_of_end = |finding: &Finding| finding.nature == Nature::Crash || finding.reason == "no_reply";
         judgement.findings.retain(|finding| !(of_session(finding) && is_of_end(finding)));
     }
+    let mut was_ended = false;
     let is_about = |request: &&inbox::Request| [FULL, FULL_IS_TOLD].contains(&aim(request.step).as_str());
     for request in requests.iter().filter(is_about) {
         let status = transcript.events.iter().find_map(|event| match event.kind {
@@ -389,12 +436,24 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
                     Some("disk_not_full: a job larger than files may be was stored all the same".to_owned());
             }
             Some(500..=599) => {}
-            None if is_ended => {}
+            None if is_ended => was_ended = true,
             Some(status) => {
                 add(FULL_IS_TOLD, "500 to 599 where the disk is full", format!("status {status}"))
             }
             None => add(FULL_IS_TOLD, "500 to 599 where the disk is full", "no reply".to_owned()),
         }
+    }
+    // Whether it serves again afterwards is not the same as whether input ends it.
+    let first = requests.iter().find(is_about).map(|request| request.step);
+    let is_behind = |finding: &&mut Finding| {
+        of_session(finding)
+            && finding.step.is_none_or(|step| Some(step) > first)
+            && [LIVES, "QUE-HTTP-01"].contains(&finding.clause.0.as_str())
+    };
+    judgement.findings.iter_mut().filter(is_behind).for_each(|finding| finding.clause = FULL_IS_TOLD.into());
+    if was_ended && judgement.findings.is_empty() {
+        let why = "ended_by_the_signal: what it does on a full disk is not seen";
+        judgement.untestable = Some(why.to_owned());
     }
 }
 

@@ -11,11 +11,17 @@ use super::TOKEN;
 use crate::inbox::{BYTES_MAX, Job};
 
 /// Refusals of what is wrong with a request.
-const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
+pub const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
 /// The same, where what is asked for may be nothing that the adapter knows.
 const UNKNOWN: &[RangeInclusive<u16>] = &[400..=499, 501..=501];
 /// Any refusal: nothing says which.
 const ANY: &[RangeInclusive<u16>] = &[300..=599];
+
+/// What a careful adapter answers to what is too large.
+pub const LARGE: (&str, &[u16]) = ("QUE-HTTP-10", &[413]);
+
+/// Most bytes of a method that every server reads.
+const METHOD_BYTES: usize = 32;
 
 /// A request.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +33,8 @@ pub struct Request {
     lengths: Vec<String>,
     is_chunked: bool,
     is_cut: bool,
+    /// Its length is told, and is more than a job may have.
+    is_over: bool,
     /// What lies beside the contract: another version, bytes behind the body.
     is_odd: bool,
     /// It is no request of HTTP.
@@ -59,6 +67,7 @@ impl Request {
             Framing::Short(missing) => request.lengths.push((bytes.len() + missing as usize).to_string()),
             _ => request.lengths.push(bytes.len().to_string()),
         }
+        request.is_over = !request.is_chunked && request.lengths.iter().any(|length| is_over(length));
         request
     }
 
@@ -96,6 +105,7 @@ impl Request {
             }
             (false, None) => request.body = body.to_vec(),
         }
+        request.is_over = !request.is_chunked && request.lengths.iter().any(|length| is_over(length));
         request
     }
 
@@ -121,9 +131,10 @@ impl Request {
     /// What may come of it, where the adapter asks for `token` in the header and the form given.
     pub fn stand(&self, token: Option<&Token>) -> Stand {
         if self.is_garbage {
-            return Stand::refused("QUE-HTTP-31", ANY).or_closed();
+            return Stand::refused("QUE-HTTP-31", ANY).or_closed().or_silent();
         }
-        let stand = self.authorized();
+        let mut stand = self.authorized();
+        stand.may_close |= self.method.len() > METHOD_BYTES;
         let Some(token) = token.filter(|token| self.header(&token.header) != Some(&token.value)) else {
             return stand;
         };
@@ -139,8 +150,17 @@ impl Request {
                 ..stand
             },
             () if stand.may_put && stand.may_refuse.is_empty() => Stand::refused("QUE-TOK-01", &[401..=401]),
-            () => Stand { may_close: stand.may_close, ..Stand::refused("QUE-TOK-01", UNKNOWN) },
+            () => Stand {
+                may_close: stand.may_close,
+                may_be_silent: stand.may_be_silent,
+                ..Stand::refused("QUE-TOK-01", UNKNOWN)
+            },
         }
+    }
+
+    /// Whether it is a body in chunks, and nothing else.
+    pub fn is_in_chunks(&self) -> bool {
+        self.is_chunked && self.lengths.is_empty()
     }
 
     /// The same with a token, or without need for one.
@@ -176,23 +196,24 @@ impl Request {
     fn posted(&self, query: bool) -> Stand {
         let job = || Job::read(&self.body);
         let first = self.lengths.first();
-        let is_decimal = |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_wrong =
-            !self.lengths.iter().all(is_decimal) || self.lengths.iter().any(|it| Some(it) != first);
+        let is_wrong = !self.lengths.iter().all(|length| is_decimal(length))
+            || self.lengths.iter().any(|it| Some(it) != first);
         if self.is_odd {
             return Stand::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
         }
         if is_wrong || first.is_none() && !self.is_chunked {
             return Stand::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT }).or_closed();
         }
-        if self.is_cut {
-            return Stand::refused("QUE-HTTP-13", ANY).or_closed();
+        if self.is_cut && !self.is_over {
+            return Stand::refused("QUE-HTTP-13", ANY).or_closed().or_silent();
         }
-        if self.body.len() > BYTES_MAX {
-            // Whoever takes no chunks need not say how many there are too many of.
-            let careful = (!self.is_chunked).then_some(("QUE-HTTP-10", &[413_u16][..]));
+        if self.is_over || self.body.len() > BYTES_MAX {
+            // Whoever takes no chunks need not say how many there are too many of, and nobody has to know every number.
+            let is_number = first.is_some_and(|length| length.parse::<u64>().is_ok());
+            let careful = (!self.is_chunked && is_number).then_some(LARGE);
             let refusals = if self.is_chunked { UNKNOWN } else { CLIENT };
-            return Stand { careful, ..Stand::refused("QUE-HTTP-11", refusals) }.or_closed();
+            let may_be_silent = self.is_cut;
+            return Stand { careful, may_be_silent, ..Stand::refused("QUE-HTTP-11", refusals) }.or_closed();
         }
         let expects = self.header("expect");
         let is_other_expectation = expects.is_some_and(|it| !it.eq_ignore_ascii_case("100-continue"));
@@ -240,6 +261,15 @@ impl Request {
     }
 }
 
+fn is_decimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a length is more than a job may have.
+fn is_over(length: &str) -> bool {
+    is_decimal(length) && length.parse::<usize>().ok().is_none_or(|bytes| bytes > BYTES_MAX)
+}
+
 /// A body in chunks, without what frames it; nothing where it is cut.
 fn chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
@@ -271,6 +301,10 @@ pub struct Stand {
     pub may_refuse: &'static [RangeInclusive<u16>],
     /// The connection may end instead.
     pub may_close: bool,
+    /// It may be left without a word on a connection that is open.
+    pub may_be_silent: bool,
+    /// The adapter says that it takes the chunks that the body is in.
+    pub takes_chunks: bool,
     /// What a careful adapter answers.
     pub careful: Option<(&'static str, &'static [u16])>,
     /// The open choice, and its values where it is accepted and where it is refused.
@@ -296,6 +330,10 @@ impl Stand {
 
     fn or_closed(self) -> Self {
         Self { may_close: true, ..self }
+    }
+
+    fn or_silent(self) -> Self {
+        Self { may_be_silent: true, ..self }
     }
 
     fn or_fine(self) -> Self {

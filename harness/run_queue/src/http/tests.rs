@@ -1,6 +1,7 @@
 //! A server that says 200 to all and writes nothing is found out, and a right one is not.
 
 use peerproof_engine::clause::Side;
+use peerproof_engine::finding::Judgement;
 use peerproof_engine::payload::Vars;
 use peerproof_engine::transcript::{Bytes, Event, Found, FoundKind, Kind};
 
@@ -8,7 +9,16 @@ use super::*;
 
 /// Clauses that are broken where each request is answered by what `reply` says of its number, and what it stores is there.
 fn broken(check: &str, reply: impl Fn(usize) -> (u16, bool)) -> Vec<String> {
+    let judged = judged(check, &[], reply);
+    let mut clauses: Vec<String> = judged.findings.into_iter().map(|it| it.clause.0).collect();
+    clauses.dedup();
+    clauses
+}
+
+/// The same as a judgement, of an adapter that makes these choices.
+fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, bool)) -> Judgement {
     let mut facts = Facts::new(Side::Provider);
+    facts.choices = choices.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     facts.commands.insert(HTTP.to_owned());
     let check = checks().into_iter().find(|it| it.id.ends_with(check)).unwrap();
     let plan = (check.planner)(&facts, &mut Rng::new(1)).unwrap();
@@ -66,9 +76,42 @@ fn broken(check: &str, reply: impl Fn(usize) -> (u16, bool)) -> Vec<String> {
         timeout_scale: 1.0,
         events,
     };
-    let mut clauses: Vec<String> = judge(&transcript).findings.into_iter().map(|it| it.clause.0).collect();
-    clauses.dedup();
-    clauses
+    judge(&transcript)
+}
+
+/// What may come of a request as it is written.
+fn stand(text: &str) -> request::Stand {
+    request::Request::of(&Carriage::post().framing(Framing::Verbatim), text.as_bytes()).stand(None)
+}
+
+#[test]
+fn a_length_over_the_limit_is_no_malformed_job() {
+    for (length, careful) in [("9".repeat(30), false), ("10485761".to_owned(), true)] {
+        let stand = stand(&format!("POST {PATH} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{{}}"));
+        assert_eq!(stand.clause, "QUE-HTTP-11");
+        assert!(stand.may_close && stand.refuses(400) && !stand.refuses(500));
+        assert_eq!(stand.careful.is_some(), careful);
+    }
+    let long = stand(&format!("{} {PATH} HTTP/1.1\r\n\r\n", "P".repeat(100)));
+    assert_eq!((long.clause, long.may_close), ("QUE-HTTP-20", true));
+}
+
+#[test]
+fn the_second_of_one_request_id_may_be_a_conflict() {
+    let right = |count: usize| if count == 3 { (409, false) } else { (202, true) };
+    let judged = judged("put/same-request-id", &[], right);
+    assert_eq!(judged.findings, []);
+    assert_eq!(judged.choice.unwrap().value, "one");
+    let first = |count: usize| if count == 2 { (409, false) } else { (202, true) };
+    assert_eq!(broken("put/same-request-id", first), ["QUE-ENQ-12"]);
+}
+
+#[test]
+fn who_takes_no_chunks_has_no_choice_beside_a_length() {
+    let refuses = |count: usize| if count % 2 == 1 { (202, true) } else { (501, false) };
+    let choices = [("chunked", "refuse"), ("length_and_chunked", "accept")];
+    assert!(judged("length/beside-chunks", &choices, refuses).choice.is_none());
+    assert_eq!(judged("length/beside-chunks", &choices[1..], refuses).choice.unwrap().value, "refuse");
 }
 
 #[test]

@@ -346,6 +346,16 @@ fn verbatim_requests_are_counted_however_they_end() {
 }
 
 #[test]
+fn a_request_as_it_is_written_may_be_whole() {
+    let of =
+        |lines: &str, body: &str| super::is_whole(format!("POST / HTTP/1.1\r\n{lines}\r\n{body}").as_bytes());
+    let (chunked, length) = ("Transfer-Encoding: chunked\r\n", "content-length: 2\r\n");
+    assert!(of(length, "{}") && of(chunked, "2\r\n{}\r\n0\r\n\r\n"));
+    assert!(!of("", "") && !of(length, "{") && !of(&length.repeat(2), "{}"));
+    assert!(!of(chunked, "2\r\n{}\r\n") && !of(chunked, "ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"));
+}
+
+#[test]
 fn a_body_is_drawn_out_and_comes_whole() {
     let echo = |mut stream: TcpStream| {
         let body = request(&mut stream).unwrap();
