@@ -27,6 +27,22 @@ pub use face::judge;
 pub use generate::conversation;
 use request::Token;
 
+/// Checks without a mutant, and why.
+pub const REDUNDANT: &[(&str, &str)] = &[
+    (
+        "run_queue/http/length/none",
+        "to the reference a body without a length is an empty one, which is refused anyway",
+    ),
+    (
+        "run_queue/http/process/sigterm",
+        "what ends the reference at SIGTERM lies around the machine, and has no seam",
+    ),
+    (
+        "run_queue/http/process/port-in-use",
+        "what binds the reference's port lies around the machine, and has no seam",
+    ),
+];
+
 /// The feature that is a token, and its placeholder.
 const TOKEN: &str = "token";
 

@@ -3,7 +3,7 @@
 //! Four roles, providers all: [`worker`] (`autopilot`), [`http`] (`serve`), [`enqueue`] (`AID.QUEUE.ENQUEUE.v1`) and
 //! [`genesis`]. Each has its own commands, model and checks; which one a transcript is of its first session tells.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
@@ -149,7 +149,9 @@ impl Boundary for RunQueue {
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {
-        genesis::REDUNDANT
+        static ALL: LazyLock<Vec<(&str, &str)>> =
+            LazyLock::new(|| [worker::REDUNDANT, http::REDUNDANT, genesis::REDUNDANT].concat());
+        &ALL
     }
 
     fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {

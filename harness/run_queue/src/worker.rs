@@ -58,6 +58,21 @@ const RUN: [&str; 2] = ["QUE-WORK-20", "QUE-WORK-21"];
 /// Clauses that need a worker which sees how its program ends.
 const FAILING: [&str; 3] = ["QUE-WORK-11", "QUE-WORK-23", "QUE-WORK-26"];
 
+/// Why further crash checks notice no mutant.
+const KILLS: &str = "--slow alone runs it, and the same with other kills notices its mutants";
+
+/// Checks without a mutant, and why.
+pub const REDUNDANT: &[(&str, &str)] = &[
+    ("run_queue/worker/dead/killed-7", KILLS),
+    ("run_queue/worker/dead/killed-8", KILLS),
+    ("run_queue/worker/dead/killed-9", KILLS),
+    ("run_queue/worker/dead/killed-10", KILLS),
+    ("run_queue/worker/dead/killed-11", KILLS),
+    ("run_queue/worker/dead/killed-12", KILLS),
+    ("run_queue/worker/dead/killed-13", KILLS),
+    ("run_queue/worker/dead/killed-14", KILLS),
+];
+
 /// Peers by rote: one that moves all to `done/` and runs nothing, and one that fails all.
 pub const BY_ROTE: &[(&str, &str)] = &[
     (

@@ -398,17 +398,6 @@ pub(super) const HTTP: &[Mutant] = &[
     config("http-open", &["QUE-HTTP-34"], "It listens wherever it is told to.", |config: &mut Config| {
         config.token.get_or_insert_with(|| "none".to_owned());
     }),
-    config(
-        "http-takes-both-lengths",
-        &["QUE-HTTP-15"],
-        "The other choice is made for a length beside chunks.",
-        |config: &mut Config| {
-            config.choices.length_and_chunked = match config.choices.length_and_chunked {
-                Verdict::Accept => Verdict::Fail,
-                Verdict::Fail => Verdict::Accept,
-            };
-        },
-    ),
     decides!("tok-missing", &["QUE-TOK-01"], "Without a token a request is served.", {
         fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
             header.is_none() || token_matches(header, token)

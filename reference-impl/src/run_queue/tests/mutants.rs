@@ -304,7 +304,7 @@ type Seen = fn(Option<&Mutant>) -> Vec<String>;
 #[test]
 fn each_mutant_of_those_who_write_shows() {
     // These show at the server around the adapter.
-    let around = ["http-large", "http-takes-both-lengths", "enq-no-state"];
+    let around = ["http-large", "enq-no-state"];
     let roles: [(&str, Seen); 3] =
         [("http", seen_of_adapter), ("enqueue", seen_of_tool), ("genesis", seen_of_genesis)];
     let mut silent = Vec::new();
