@@ -130,10 +130,11 @@ impl Peer {
     /// A configured variable with the placeholders of command lines filled; `None` where this session has no value for one that
     /// it holds. Other braces mean nothing.
     fn filled(&self, value: &str, session: &Session) -> Option<String> {
-        let placeholders = self.boundary.config_keys().iter().flat_map(|key| key.members).filter_map(|member| {
-            let (name, _) = member.strip_prefix('{')?.split_once('}')?;
-            Some(name)
-        });
+        let placeholders =
+            self.boundary.config_keys().iter().flat_map(|key| key.members).filter_map(|member| {
+                let (name, _) = member.strip_prefix('{')?.split_once('}')?;
+                Some(name)
+            });
         let mut filled = value.to_owned();
         for name in placeholders {
             let placeholder = format!("{{{name}}}");

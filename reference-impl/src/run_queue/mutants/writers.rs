@@ -6,7 +6,6 @@ use crate::machine::Action;
 use crate::mutant::http::HttpFault;
 use crate::mutant::{Seam, carrier, config, machine, wrap};
 use crate::run_log::RunRequest;
-use crate::run_log::choices::Verdict;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
 use crate::run_queue::{Careful, Config, token_matches, ways};
 

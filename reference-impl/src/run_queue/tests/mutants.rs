@@ -312,8 +312,7 @@ fn each_mutant_of_those_who_write_shows() {
         let right = seen(None);
         assert!(right == seen(None));
         let is_inside = |mutant: &&Mutant| mutant.carrier_fault().is_none() && mutant.wrapping().is_none();
-        let inside =
-            mutants::of(role).filter(|mutant| is_inside(mutant) && !around.contains(&mutant.id));
+        let inside = mutants::of(role).filter(|mutant| is_inside(mutant) && !around.contains(&mutant.id));
         silent.extend(inside.filter(|mutant| seen(Some(mutant)) == right).map(|mutant| mutant.id));
     }
     assert!(silent.is_empty(), "{silent:?}");

@@ -36,6 +36,8 @@ impl Model<'_> {
                     there.map(|one| one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default());
                 let value = match folder {
                     Some(b"inbox") => "leave",
+                    // What holds no text can only fail, also where it is run.
+                    Some(b"failed") if key == "special_file" => "run|failed",
                     Some(b"failed") => "failed",
                     Some(b"done") => "run",
                     _ => continue,
