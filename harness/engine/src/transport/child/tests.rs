@@ -206,9 +206,10 @@ fn output_of_exactly_the_budget_is_no_overflow() {
 fn a_peer_that_closes_standard_input_breaks_the_writing_alone() {
     let mut peer = sh("exec 0</dev/null; echo closed; exec sleep 1000");
     assert_eq!(peer.pump(Until::Frames(1)), Pumped::Reached);
-    peer.send("x".repeat(10));
+    // More than a pipe holds: what another test has just forked may have its end open until it becomes another program.
+    peer.send("x".repeat(1 << 20));
     assert_eq!(peer.pump(Until::Written), Pumped::Gone);
-    assert!(peer.tape.has(|kind| *kind == Kind::StdinBroken { unwritten_bytes: 10 }));
+    assert!(peer.tape.has(|kind| matches!(kind, Kind::StdinBroken { unwritten_bytes: 1.. })));
     assert_eq!(peer.connection.exit(), None);
     peer.finish();
 }
