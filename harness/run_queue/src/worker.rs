@@ -1,6 +1,6 @@
 //! The worker: it takes jobs out of the inbox, runs a program for each, and moves them to `done/` or `failed/`.
 //!
-//! The harness plays the program, which does what its job says ([`job::Player`]); [`course`] puts together what was seen, and
+//! The harness plays the program, which does what its job says ([`Player`](crate::job::Player)); [`course`] puts together what was seen, and
 //! [`model`] says which clauses that keeps.
 
 use std::collections::BTreeMap;
