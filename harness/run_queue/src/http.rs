@@ -34,6 +34,10 @@ pub const REDUNDANT: &[(&str, &str)] = &[
         "to the reference a body without a length is an empty one, which is refused anyway",
     ),
     (
+        "run_queue/http/size/limit-in-chunks",
+        "what takes chunks lies around the machine; the same with a length notices its mutant",
+    ),
+    (
         "run_queue/http/process/sigterm",
         "what ends the reference at SIGTERM lies around the machine, and has no seam",
     ),

@@ -4,7 +4,7 @@ use super::{Carried, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
 use crate::mutant::{Inner, Seam, carrier, config, machine, wrap};
 use crate::run_queue::Config;
-use crate::run_queue::choices::{SecondWorker, Sigterm};
+use crate::run_queue::choices::Sigterm;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
 
 /// Ends the worker where it complains of this.
@@ -435,18 +435,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         if event != Event::Terminate {
             inner.handle(event, now, actions);
         }
-    }),
-    config("live-unchosen", &["QUE-LIVE-04"], "The other choice is made.", |config: &mut Config| {
-        config.choices.second_worker = match config.choices.second_worker {
-            SecondWorker::Share => SecondWorker::Refuse,
-            SecondWorker::Refuse => SecondWorker::Share,
-        };
-    }),
-    config("term-unchosen", &["QUE-TERM-02"], "The other choice is made.", |config: &mut Config| {
-        config.choices.sigterm = match config.choices.sigterm {
-            Sigterm::Finish => Sigterm::Return,
-            Sigterm::Return => Sigterm::Finish,
-        };
     }),
     Mutant::new(
         "term-loses",
