@@ -4,6 +4,8 @@
 //! What is particular to a boundary is what a call holds beside its ref, which outcomes there are, and which of them what was
 //! played leaves.
 
+mod known;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -18,6 +20,8 @@ use crate::payload::{Payload, Segment, Vars, shorten};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
 use crate::shrink::without_pieces;
 use crate::transcript::{Exit, Kind, Transcript};
+
+pub use known::{Known, noted};
 
 /// Fixture with the scenario.
 pub const SCENARIO: &str = "scenario";

@@ -4,14 +4,12 @@ use super::fate::{self, Extra};
 use super::{COMMAND, rules};
 use crate::kept::{Mode, differences};
 use crate::model::Sent;
-use peerproof_engine::asking::{self, CANARY, Call, Course, LATE_MS, Noted};
+use peerproof_engine::asking::{self, CANARY, Known, Noted};
 use peerproof_engine::face::{
     Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
-use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{Judgement, Repair};
 use peerproof_engine::judge;
-use peerproof_engine::plan::Fixture;
 use peerproof_engine::transcript::{Event, Transcript};
 
 /// Each call has one line of the right form.
@@ -46,43 +44,6 @@ pub enum Way {
     Plain(&'static str),
 }
 
-/// What a caller was told, and what the harness saw of it.
-pub struct Known {
-    /// What is known of the peer.
-    pub facts: Facts,
-    /// What was played.
-    pub fixtures: Vec<Fixture>,
-    /// Its calls.
-    pub calls: Vec<Call>,
-    /// What came of each.
-    pub courses: Vec<Course>,
-    /// How late a busy machine may be, ms.
-    pub late_ms: u64,
-    /// Calls that need not wait are what the conversation is about.
-    pub is_about_order: bool,
-}
-
-impl Known {
-    fn of(transcript: &Transcript) -> Self {
-        let calls = asking::calls(&transcript.plan).unwrap_or_default();
-        let clause = transcript.plan.steps.first().and_then(peerproof_engine::face::Aim::of);
-        Self {
-            facts: Facts::clone(&transcript.facts),
-            fixtures: transcript.plan.fixtures.clone(),
-            courses: asking::courses(transcript, &calls),
-            calls,
-            late_ms: transcript.stretched_ms(LATE_MS),
-            is_about_order: clause.is_some_and(|aim| aim.clause.0 == fate::ORDER_OF_CALLS),
-        }
-    }
-
-    /// What is played for a call.
-    pub fn fixture(&self, at: usize) -> Option<&Fixture> {
-        let name = asking::played(&self.calls[at].name);
-        self.fixtures.iter().find(|fixture| fixture.name() == name)
-    }
-}
-
 /// What is wrong with a line of the results beside its ref.
 pub fn wrong(noted: &Noted) -> Option<&'static str> {
     let is_number =
@@ -113,12 +74,7 @@ impl Face for Caller {
     }
 
     fn manners_of(&self, transcript: &Transcript, _session: usize) -> Manners {
-        let known = Known::of(transcript);
-        // What a program that was ended had started is left by whoever ended it.
-        let was_ended = |course: &Course| !course.starts.is_empty() && course.ended.is_none();
-        let no_process_left =
-            if known.courses.iter().any(was_ended) { GROUP_GONE } else { MANNERS.no_process_left };
-        Manners { no_process_left, ..MANNERS }
+        Known::of(transcript).manners(MANNERS, GROUP_GONE)
     }
 
     fn begin(&self, transcript: &Transcript) -> Known {
@@ -219,6 +175,7 @@ mod tests {
     use crate::talk;
     use peerproof_engine::asking::{RESULTS as FILE, Scene};
     use peerproof_engine::clause::Side;
+    use peerproof_engine::facts::Facts;
     use peerproof_engine::payload::Payload;
     use peerproof_engine::transcript::{Bytes, Exit, Kind};
     use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! How each call may end: by what was played for it, and by how that really came to its end.
 
-use super::face::{Known, Way};
+use super::face::Way;
 use super::{REPLY_BYTES_MAX, USUAL_MS};
 use crate::model::{Input, Stand, Trait, of_envelope};
 use crate::shape::{self, Shape, What};
-use peerproof_engine::asking::{Call, Course, GRACE_MS, Script};
+use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Script};
 use peerproof_engine::face::{Allowed, Expected, Subject};
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::{Payload, Vars};
@@ -116,21 +116,7 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     };
     let mut part = Expected { extra, ..Expected::new(fate.clause, subject, fate.allowed) };
     part.choice = fate.shown;
-    if known.is_about_order && part.choice.is_none() && at == 0 {
-        let shows = if overlap(&known.courses) { "together" } else { "one_by_one" };
-        part.allowed = part.allowed.into_iter().map(|allowed| allowed.shows(shows)).collect();
-        (part.clause, part.choice) = (ORDER_OF_CALLS, Some("order_of_calls"));
-    }
-    part
-}
-
-/// Whether one program began before another had ended.
-fn overlap(courses: &[Course]) -> bool {
-    let spans: Vec<(u64, u64)> =
-        courses.iter().filter_map(|it| it.begun_us().zip(it.ended.map(|(at_us, _)| at_us))).collect();
-    spans.iter().enumerate().any(|(at, (begun, ended))| {
-        spans[at + 1..].iter().any(|(other_begun, other_ended)| begun < other_ended && other_begun < ended)
-    })
+    known.ordered(ORDER_OF_CALLS, at, part)
 }
 
 /// Whether an envelope of the scenario is acceptable; `None` where that is open.
@@ -187,14 +173,9 @@ impl Fate<'_> {
         (self.early, self.is_held) = (script.writes_first, script.forks);
         let (timeout_ms, late_ms) = (self.timeout_ms(), self.known.late_ms);
         let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
-        // On a busy machine it may have taken longer than it says.
-        let ended = self.course.begun_us().zip(self.course.ended);
-        let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
-        let exit = ended.map(|(_, (_, exit))| exit).or(script.exit);
-        let took_ms = took_ms.unwrap_or(script.sleeps_ms);
-        if took_ms > timeout_ms + GRACE_MS + late_ms || ended.is_none() && took_ms > timeout_ms {
+        let Some((took_ms, exit)) = self.known.end(self.course, script, timeout_ms) else {
             return self.times_out(late);
-        }
+        };
         let success = match () {
             () if script.forks => PIPE_HELD,
             () if script.complains => STDERR,

@@ -1,11 +1,11 @@
 //! What holds of a whole scenario: of what a caller starts and sends, and of its results.
 
 use super::USUAL_MS;
-use super::face::{Caller, Known, RESULTS, Way, wrong};
+use super::face::{Caller, RESULTS, Way, wrong};
 use super::fate::BAD_INPUT;
 use crate::kept::{Mode, differences};
 use crate::model::Input;
-use peerproof_engine::asking::{self, Call, Clauses, Course};
+use peerproof_engine::asking::{self, Call, Clauses, Course, Known};
 use peerproof_engine::face::{Outcome, Part};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::Json;
@@ -26,14 +26,9 @@ const CLAUSES: Clauses =
 /// Judges the scenario of one caller.
 pub fn judge(trace: &Trace<'_, Caller>, heard: &Heard<'_, Caller>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
-    let (mut noted, mut fault) = (Vec::new(), None);
-    for event in transcript.of(heard.session) {
-        let (some, wrong) = asking::results(&event.kind, wrong);
-        noted.extend(some);
-        fault = fault.or(wrong);
-    }
     let (calls, courses) = (&known.calls, &known.courses);
-    let mut found = asking::faults(transcript, calls, courses, &(noted, fault), USUAL_MS, &CLAUSES);
+    let results = asking::noted(transcript, heard.session, wrong);
+    let mut found = asking::faults(transcript, calls, courses, &results, USUAL_MS, &CLAUSES);
     let parts =
         trace.asked.iter().filter(|asked| asked.session == heard.session).flat_map(|it| &it.due.parts);
     for (at, part) in parts.enumerate().take(calls.len()) {
@@ -79,24 +74,10 @@ fn program(known: &Known, call: &Call, course: &Course, script: &[ActorStep]) ->
 fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<Finding> {
     let Some(request) = course.requests.first() else { return Vec::new() };
     let mut found = Vec::new();
-    let head = String::from_utf8_lossy(&request.head);
     let url = call.told.get("url").and_then(Json::as_str).unwrap_or_default();
     let path = url.splitn(4, '/').nth(3).map_or("/".to_owned(), |path| format!("/{path}"));
-    let mut lines = head.lines();
-    let first = lines.next().unwrap_or_default();
-    let mut words = first.split(' ');
-    if words.next() != Some("POST") || words.next().is_none_or(|target| !target.ends_with(&path)) {
-        found.push(Finding::new(POSTS, "other_request", format!("POST {path}"), shorten(first, 160)));
-    }
-    let of_type = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-type")
-            .then(|| value.split(';').next().unwrap_or_default().trim().to_owned())
-    };
-    let content_type = lines.find_map(of_type).unwrap_or_default();
-    if !content_type.eq_ignore_ascii_case("application/json") {
-        let expected = "Content-Type: application/json";
-        found.push(Finding::new(POSTS, "content_type", expected, shorten(&content_type, 160)));
+    if let Some((reason, expected, got)) = request.misposted(&path) {
+        found.push(Finding::new(POSTS, reason, expected, got));
     }
     // It is replied to once all of its body has come.
     if manner.whole && course.replied_us.is_some() {

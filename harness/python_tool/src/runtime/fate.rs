@@ -1,11 +1,11 @@
 //! How each call may end: by what it says, by what was played for it, and by how that really came to its end.
 
 use super::cases::PROXY;
-use super::face::{Known, Way};
+use super::face::Way;
 use super::rules::{POSTED, REQUEST};
 use super::{USUAL_BYTES_MAX, USUAL_MS};
 use crate::model::{BYTES_MAX, Form, form_of};
-use peerproof_engine::asking::{Call, Course, GRACE_MS, Script};
+use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Script};
 use peerproof_engine::face::{Allowed, Expected, Subject};
 use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_engine::payload::{Payload, Vars};
@@ -262,22 +262,8 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     };
     fate.extra.unbegun = (is_played && !course.is_executed() && !may_be_elsewhere).then_some(begins);
     let (clause, choice) = (fate.clause, fate.choice);
-    let mut part = Expected { extra: fate.extra, choice, ..Expected::new(clause, subject, fate.allowed) };
-    if known.is_about_order && part.choice.is_none() && at == 0 {
-        let shows = if overlap(&known.courses) { "together" } else { "one_by_one" };
-        part.allowed = part.allowed.into_iter().map(|allowed| allowed.shows(shows)).collect();
-        (part.clause, part.choice) = (ORDER_OF_CALLS, Some("order_of_calls"));
-    }
-    part
-}
-
-/// Whether one program began before another had ended.
-fn overlap(courses: &[Course]) -> bool {
-    let spans: Vec<(u64, u64)> =
-        courses.iter().filter_map(|it| it.begun_us().zip(it.ended.map(|(at_us, _)| at_us))).collect();
-    spans.iter().enumerate().any(|(at, (begun, ended))| {
-        spans[at + 1..].iter().any(|(other_begun, other_ended)| begun < other_ended && other_begun < ended)
-    })
+    let part = Expected { extra: fate.extra, choice, ..Expected::new(clause, subject, fate.allowed) };
+    known.ordered(ORDER_OF_CALLS, at, part)
 }
 
 /// The end of a call in the making.
@@ -385,16 +371,11 @@ impl Fate<'_> {
 
     fn program(&mut self, script: &Script) {
         (self.extra.early, self.extra.is_held) = (script.writes_first, script.forks);
-        let ((time_ms, rounded_ms), late_ms) = (times_ms(self.call), self.known.late_ms);
+        let (time_ms, rounded_ms) = times_ms(self.call);
         let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
-        // On a busy machine it may have taken longer than it says.
-        let ended = self.course.begun_us().zip(self.course.ended);
-        let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
-        let exit = ended.map(|(_, (_, exit))| exit).or(script.exit);
-        let took_ms = took_ms.unwrap_or(script.sleeps_ms);
-        if took_ms > rounded_ms + GRACE_MS + late_ms || ended.is_none() && took_ms > rounded_ms {
+        let Some((took_ms, exit)) = self.known.end(self.course, script, rounded_ms) else {
             return self.times_out(late, self.late());
-        }
+        };
         let has_arguments = self.is_local
             && self.call.told.get("command").and_then(Json::as_array).is_some_and(|argv| argv.len() > 1);
         let success = match () {

@@ -1,11 +1,11 @@
 //! What holds of a whole scenario: of what a runtime starts and sends, of its results, and of the traces in them.
 
 use super::cases::{PROJECT, PROXY, target};
-use super::face::{EARLY_MS, Known, RESULTS, Runtime, Way, duration_ms, wrong};
+use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
-use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Noted, Request};
+use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted, Request};
 use peerproof_engine::face::{Allowed, Outcome, Part};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -67,17 +67,10 @@ fn quoted(text: &[u8]) -> String {
 /// Judges the scenario of one runtime.
 pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Finding> {
     let (transcript, known) = (trace.transcript, trace.state);
-    let (mut noted, mut fault) = (Vec::new(), None);
-    let (mut begun_us, mut ended_us) = (None, 0);
-    for event in transcript.of(heard.session) {
-        let (some, wrong) = asking::results(&event.kind, wrong);
-        noted.extend(some);
-        fault = fault.or(wrong);
-        begun_us.get_or_insert(event.at_us);
-        ended_us = event.at_us;
-    }
-    let run_ms = (ended_us - begun_us.unwrap_or(ended_us)) as f64 / 1e3;
-    let results = (noted, fault);
+    let mut times_us = transcript.of(heard.session).map(|event| event.at_us);
+    let begun_us = times_us.next().unwrap_or_default();
+    let run_ms = (times_us.last().unwrap_or(begun_us) - begun_us) as f64 / 1e3;
+    let results = asking::noted(transcript, heard.session, wrong);
     let mut found = asking::faults(transcript, &known.calls, &known.courses, &results, USUAL_MS, &CLAUSES);
     let told = asking::told(&transcript.plan).unwrap_or_default();
     let is_hit = |name: &str| {
