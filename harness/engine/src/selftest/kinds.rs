@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::correct::HEAVY_BYTES;
 use super::presentation::Harmless;
-use super::{FalsePositive, Proof, Workshop, arguments, is_at_risk};
+use super::{FalsePositive, Proof, WAITERS_PER_JOB, Workshop, arguments, is_at_risk};
 use crate::check::Check;
 use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
@@ -308,21 +308,20 @@ impl Workshop<'_> {
         let watchers = self.boundary().checks().iter().filter(|check| check.ambient);
         let watched = watchers.flat_map(|check| &check.clauses).map(|clause| clause.0.as_str()).collect();
         let told = together.values().flat_map(|said| said.clauses.iter().map(String::as_str)).collect();
-        let mut differing = Vec::new();
-        for check in alone {
+        // A process of which nothing is known yet is waited for.
+        let threads_per_job = if slow { 1 } else { WAITERS_PER_JOB };
+        let differing = self.each(threads_per_job, alone, |check| {
             let outcomes = self.outcomes(&fresh(), &[*check], &options);
             let alone = outcomes.iter().find(|outcome| outcome.result.id == check.id).map(Said::of);
             let (alone, whole) = (alone.unwrap_or_default(), together.get(&check.id));
-            if !whole.is_some_and(|whole| alone.agrees(whole, check, &watched, &told)) {
-                differing.push(Differing {
-                    peer: name.to_owned(),
-                    check: check.id.clone(),
-                    alone: alone.text(),
-                    whole: whole.map(Said::text).unwrap_or_default(),
-                });
-            }
-        }
-        differing
+            (!whole.is_some_and(|whole| alone.agrees(whole, check, &watched, &told))).then(|| Differing {
+                peer: name.to_owned(),
+                check: check.id.clone(),
+                alone: alone.text(),
+                whole: whole.map(Said::text).unwrap_or_default(),
+            })
+        });
+        differing.into_iter().flatten().collect()
     }
 }
 
