@@ -321,23 +321,20 @@ impl Request {
         })
     }
 
-    /// What of the head is not that of a JSON text which is POSTed to `path`: reason code, what is expected, and what came.
-    pub fn misposted(&self, path: &str) -> Option<(&'static str, String, String)> {
+    /// What of the head is not that of a JSON text which is POSTed to `path`, under `clause`.
+    pub fn misposted(&self, path: &str, clause: &'static str) -> Option<Finding> {
         let head = String::from_utf8_lossy(&self.head);
         let first = head.lines().next().unwrap_or_default();
         let mut words = first.split(' ');
         if words.next() != Some("POST") || words.next().is_none_or(|target| path_of(target) != path) {
-            return Some((
-                "other_request",
-                format!("POST {path}"),
-                shorten(first, QUOTED_CHARS).into_owned(),
-            ));
+            let expected = format!("POST {path}");
+            return Some(Finding::new(clause, "other_request", expected, shorten(first, QUOTED_CHARS)));
         }
         let given = self.header("content-type").unwrap_or_default();
         let came = given.split(';').next().unwrap_or_default().trim();
         (!came.eq_ignore_ascii_case("application/json")).then(|| {
-            let expected = "Content-Type: application/json".to_owned();
-            ("content_type", expected, shorten(came, QUOTED_CHARS).into_owned())
+            let expected = "Content-Type: application/json";
+            Finding::new(clause, "content_type", expected, shorten(came, QUOTED_CHARS))
         })
     }
 }

@@ -43,16 +43,16 @@ impl Known {
         self.fixtures.iter().find(|fixture| fixture.name() == name)
     }
 
-    /// What holds of the peer's process. What a program that was ended had started is left by whoever ended it, under the clause
-    /// `group_gone`.
+    /// The manners of the peer's process: `usual`, but where the peer ended a program before it had come to its end, a process that
+    /// is left over is one that the program had started, which breaks the clause `group_gone`.
     pub fn manners(&self, usual: Manners, group_gone: &'static str) -> Manners {
         let was_ended = |course: &Course| !course.starts.is_empty() && course.ended.is_none();
         let is_left = self.courses.iter().any(was_ended);
         Manners { no_process_left: if is_left { group_gone } else { usual.no_process_left }, ..usual }
     }
 
-    /// How the program of this course ended: what it took, ms, and with which exit; `None` where it may not have ended within
-    /// `time_ms`. On a busy machine it may have taken longer than its script says.
+    /// What the program of a call took, ms, and how it ended: as the harness saw it, for on a busy machine it takes longer than its
+    /// script says, else as the script has it. `None` where the time of the call, `time_ms`, is over first.
     pub fn end(&self, course: &Course, script: &Script, time_ms: u64) -> Option<(u64, Option<Exit>)> {
         let ended = course.begun_us().zip(course.ended);
         let took_ms = ended.map(|(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);

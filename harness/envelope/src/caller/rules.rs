@@ -76,9 +76,7 @@ fn server(known: &Known, call: &Call, course: &Course, manner: &Manner) -> Vec<F
     let mut found = Vec::new();
     let url = call.told.get("url").and_then(Json::as_str).unwrap_or_default();
     let path = url.splitn(4, '/').nth(3).map_or("/".to_owned(), |path| format!("/{path}"));
-    if let Some((reason, expected, got)) = request.misposted(&path) {
-        found.push(Finding::new(POSTS, reason, expected, got));
-    }
+    found.extend(request.misposted(&path, POSTS));
     // It is replied to once all of its body has come.
     if manner.whole && course.replied_us.is_some() {
         found.extend(self::request(known, call, &request.body));

@@ -5,7 +5,7 @@ use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
-use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted, Request};
+use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
 use peerproof_engine::face::{Allowed, Outcome, Part};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -144,7 +144,7 @@ impl One<'_> {
             }
         }
         if let Some(request) = self.course.requests.first() {
-            found.extend(posted(request, "/tools/call", POSTS));
+            found.extend(request.misposted("/tools/call", POSTS));
             // It is replied to once all of its body has come.
             if self.course.replied_us.is_some() {
                 found.extend(self.request(&request.body, read(&request.body), false, POSTED));
@@ -298,7 +298,7 @@ impl One<'_> {
             let is_due = self.course.is_executed() || is_blocked && is_played;
             return if is_due && !overrides { vec![found] } else { Vec::new() };
         };
-        let mut found: Vec<Finding> = posted(first, HANDSHAKE_PATH, HANDSHAKE).into_iter().collect();
+        let mut found: Vec<Finding> = first.misposted(HANDSHAKE_PATH, HANDSHAKE).into_iter().collect();
         if self.course.requests.first().is_some_and(|request| request.at_us < first.at_us) {
             let expected = format!("the handshake of {name:?} comes before the call");
             found.push(Finding::new(HANDSHAKE, "too_late", expected, "the call was first".to_owned()));
@@ -499,9 +499,4 @@ impl One<'_> {
 fn read(text: &[u8]) -> Option<Json> {
     let decoded = json::decode(text, &DecodeLimits::default()).ok()?;
     decoded.value.as_object().is_some().then_some(decoded.value)
-}
-
-fn posted(request: &Request, path: &str, clause: &'static str) -> Option<Finding> {
-    let (reason, expected, got) = request.misposted(path)?;
-    Some(Finding::new(clause, reason, expected, got))
 }
