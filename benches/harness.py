@@ -28,6 +28,17 @@ NULL_PEERS = {
     "sleep": "exec sleep 1000",
     "/dev/zero": "exec cat /dev/zero",
 }
+# Lets a null peer speak on every connection, behind the head of a response without end.
+LISTENS = """
+import socket, subprocess, sys
+port = [word.split(":")[-1] for word in sys.argv[2:] if word.split(":")[-1].isdigit()][0]
+listener = socket.create_server(("127.0.0.1", int(port)), backlog=512)
+while True:
+    connection = listener.accept()[0]
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\n\\r\\n")
+    subprocess.Popen(["sh", "-c", sys.argv[1]], stdin=connection, stdout=connection)
+    connection.close()
+"""
 # Passes on what a server says but for refusals of what is malformed.
 SILENCED = """
 import subprocess, sys
@@ -135,10 +146,7 @@ def memory(options):
     for path in sorted(EXAMPLES.glob("*.toml")):
         example = tomllib.loads(path.read_text())
         for name, script in NULL_PEERS.items():
-            peer = {
-                key: value if key == "env" or not isinstance(value, list) else ["sh", "-c", script, "sh", *value[2:]]
-                for key, value in example["peer"].items()
-            }
+            peer = {key: null(key, value, script) for key, value in example["peer"].items()}
             with tempfile.TemporaryDirectory() as folder:
                 pathlib.Path(folder, "peerproof.toml").write_text(toml({**example, "peer": peer}))
                 harness = start([options.peerproof, "check", "--keep-going", "--shrink-time", "0"], folder)
@@ -153,6 +161,16 @@ def memory(options):
                 worst = max(worst, (peak / 1024, f"{name} as {path.stem}"))
                 print(f"  {path.stem} {name}: {peak / 1024:.0f} MiB", flush=True)
     say("memory of the harness with null peers", "256 MiB", f"{worst[0]:.0f} MiB at most ({worst[1]}), {options.seconds} s each")
+
+
+def null(key, value, script):
+    """What is configured of an example peer under this key, with a null peer in the place of its command."""
+    if key == "http":
+        command = value["command"] if isinstance(value, dict) else value
+        told = [word for word in command if word.startswith("{")]
+        command = [sys.executable, "-c", LISTENS, script, *told]
+        return {**value, "command": command} if isinstance(value, dict) else command
+    return ["sh", "-c", script, "sh", *value[2:]] if key != "env" and isinstance(value, list) else value
 
 
 def toml(config):

@@ -196,8 +196,8 @@ fn matrix(boundary: &dyn Boundary, proof: &Proof) -> String {
         proof.null_peers,
         proof.false_greens.len()
     );
-    for (kind, forms) in &proof.kinds {
-        let _ = writeln!(out, "kind {}: {forms} forms", kind.name());
+    for (kind, forms, checks) in &proof.kinds {
+        let _ = writeln!(out, "kind {}: {forms} forms, a sample of {checks} checks", kind.name());
     }
     for false_positive in &proof.false_positives {
         let finding = &false_positive.finding;

@@ -27,13 +27,21 @@ pub fn keep_busy() -> i32 {
     0
 }
 
-/// Takes the options of this module out of the arguments of a peer and does what they ask for around `run`.
-pub fn paced(mut args: Vec<String>, run: impl FnOnce(&[String]) -> i32) -> i32 {
+/// Takes the options of this module out of the arguments of a peer and does what they ask for around `run`. Standard
+/// output is delayed here; `delay_http` makes what the peer serves over HTTP as late.
+pub fn paced(
+    mut args: Vec<String>,
+    delay_http: impl FnOnce(Duration),
+    run: impl FnOnce(&[String]) -> i32,
+) -> i32 {
     if let Some(ms) = take(&mut args, START_AFTER) {
         // A peer that is slow to start is what is played here.
         thread::sleep(Duration::from_millis(ms));
     }
-    let late = take(&mut args, REPLY_AFTER).and_then(|ms| LateOutput::begin(Duration::from_millis(ms)).ok());
+    let late = take(&mut args, REPLY_AFTER).map(Duration::from_millis).and_then(|by| {
+        delay_http(by);
+        LateOutput::begin(by).ok()
+    });
     let status = run(&args);
     if let Some(late) = late {
         late.end();

@@ -132,8 +132,8 @@ pub struct Proof {
     pub unexcused: Vec<String>,
     /// Forms of the correct peers that were run.
     pub variants: usize,
-    /// Kinds of trouble and in how many forms each was run.
-    pub kinds: Vec<(Kind, usize)>,
+    /// Kinds of trouble, in how many forms each was run, and the checks of all of them together.
+    pub kinds: Vec<(Kind, usize, usize)>,
     /// Checks that say something else by themselves than in the whole run.
     pub differing: Vec<Differing>,
     /// Null peers that were tried.
@@ -487,7 +487,7 @@ impl Workshop<'_> {
             .map(|check| check.id.clone())
             .collect();
         summary.false_positives = proof.false_positives.len();
-        summary.forms_of_kinds = proof.kinds.iter().map(|(_, forms)| forms).sum();
+        summary.forms_of_kinds = proof.kinds.iter().map(|(_, forms, _)| forms).sum();
         summary.alone_differs = proof.differing.len();
         summary.clauses_must = must.len();
         summary.clauses_must_proved = must.len() - proof.unproved.len();

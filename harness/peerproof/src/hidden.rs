@@ -45,7 +45,9 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
             .into_iter()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let env: Vec<_> = env.collect();
-        return Some(load::paced(rest, |args| table::played(boundary).run_reference(args, &env)));
+        return Some(load::paced(rest, peerproof_played::reply_late_over_http, |args| {
+            table::played(boundary).run_reference(args, &env)
+        }));
     }
     None
 }

@@ -16,3 +16,4 @@ mod stored;
 pub mod toolhost;
 
 pub use inside::inside;
+pub use peerproof_reference::io::http_server::reply_late as reply_late_over_http;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,14 @@ const LINGER: Duration = Duration::from_millis(500);
 /// Pause while more connections are open than are served at once, and after the system refused to accept.
 const PAUSE: Duration = Duration::from_millis(5);
 const READ_BYTES: usize = 16 * 1024;
+
+/// Milliseconds between what came of a request and its reply, at the least.
+static LATE_MS: AtomicU64 = AtomicU64::new(0);
+
+/// Lets every server of this process reply late: so much time passes after the last byte of a request.
+pub fn reply_late(by: Duration) {
+    LATE_MS.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
 
 /// Takes the word `--http` and the address behind it out of the arguments.
 ///
@@ -216,7 +224,9 @@ impl Connection<'_> {
         let Shared { front, caps, .. } = self.server;
         let mut reader = RequestReader::new(*caps);
         let mut buffer = vec![0; READ_BYTES];
+        let late = Duration::from_millis(LATE_MS.load(Ordering::Relaxed));
         while let Ok(count @ 1..) = self.stream.read(&mut buffer) {
+            let due = Instant::now() + late;
             let came = front.incoming(buffer.get(..count).unwrap_or_default());
             let mut input = &came[..];
             while !input.is_empty() {
@@ -235,6 +245,7 @@ impl Connection<'_> {
                     }
                     HttpStep::Bad(status) => front.reply(None, HttpReply::empty(status, false)),
                 };
+                thread::sleep(due.saturating_duration_since(Instant::now()));
                 if !self.send(&reply, is_head) {
                     return;
                 }

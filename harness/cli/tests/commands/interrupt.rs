@@ -62,6 +62,23 @@ fn peers_of_a_killed_harness_end() {
 }
 
 #[test]
+fn servers_of_a_killed_harness_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ["sh", "-c", HANGS, "{port}"];
+    let url = "http://127.0.0.1:{port}/";
+    let config =
+        format!("[peer]\nboundary = \"json_rpc\"\nhttp = {{ command = {command:?}, url = {url:?} }}\n");
+    fs::write(folder.path().join("peerproof.toml"), config).unwrap();
+    let mut harness = start(folder.path(), &["check"]);
+    let peers = ["peer", "child"].map(|name| handle(pid_in(&folder.path().join(name))));
+    harness.kill().unwrap();
+    harness.wait().unwrap();
+    for peer in &peers {
+        assert!(ends(peer), "a server outlives its harness");
+    }
+}
+
+#[test]
 fn peers_end_at_a_second_interrupt() {
     let folder = tempfile::tempdir().unwrap();
     let mut harness = start(folder.path(), &["check", "toolhost", "--", "sh", "-c", HANGS]);
@@ -125,6 +142,20 @@ fn an_interrupt_reaches_every_wait() {
             let _ = fs::remove_file(folder.path().join("peer"));
             assert_eq!(interrupted(folder.path(), &args, signal), Some(130), "{before:?}");
         }
+    }
+}
+
+#[test]
+fn an_interrupt_reaches_the_checks_of_every_boundary() {
+    for boundary in peerproof::table::all() {
+        let folder = tempfile::tempdir().unwrap();
+        // It may be started in a folder of its own.
+        let script = format!("echo $$ > '{}/peer'; exec sleep 1000", folder.path().display());
+        let mut args = vec!["check", boundary.name(), "--timeout-scale", "1000", "--", "sh", "-c", &script];
+        if boundary.name() == "run_log" {
+            args.extend(["{log}", "{peer}"]);
+        }
+        assert_eq!(interrupted(folder.path(), &args, Signal::INT), Some(130), "{}", boundary.name());
     }
 }
 

@@ -59,8 +59,11 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("peer.py"), PEER).unwrap();
-        fs::write(folder.path().join("peerproof.toml"), CONFIG).unwrap();
+        for (name, text) in
+            [("peer.py", PEER), ("dying.py", DYING), ("peerproof.toml", CONFIG), ("peers.toml", PEERS)]
+        {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
         Self { folder }
     }
 
@@ -77,6 +80,81 @@ impl Bench {
         files(&self.folder.path().join("out"))
     }
 }
+
+/// Answers one process's calls, and says its secret when it is started again.
+const DYING: &str = r#"
+import json, os, sys
+try: open("started", "x").close()
+except FileExistsError: sys.exit("\x1b[31munknown token " + os.environ["MY_API_TOKEN"])
+for line in sys.stdin:
+    call = json.loads(line)
+    print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": call.get("params")}), flush=True)
+"#;
+
+const PEERS: &str = r#"
+[[peer]]
+config = "peerproof.toml"
+[[peer]]
+boundary = "json_rpc"
+reference = []
+"#;
+
+/// Commands beside `check` that talk to peers, each with what it has to say of this one.
+const OTHERS: [(&[&str], &str); 5] = [
+    (&["bench", "json_rpc", "--config", "peerproof.toml", "--role", "echo=x", "--quick"], "no JSON"),
+    (
+        &[
+            "bench",
+            "json_rpc",
+            "--role",
+            "echo=x",
+            "--quick",
+            "--format",
+            "ndjson",
+            "--output",
+            "out/bench.ndjson",
+            "--env",
+            "MY_API_TOKEN=hunter/2-Zx9qLw",
+            "--",
+            "python3",
+            "dying.py",
+        ],
+        "",
+    ),
+    (
+        &[
+            "bench",
+            "json_rpc",
+            "--role",
+            "echo=x",
+            "--quick",
+            "--env",
+            "MY_API_TOKEN=hunter/2-Zx9qLw",
+            "--",
+            "python3",
+            "dying.py",
+        ],
+        "unknown token REDACT/ED",
+    ),
+    (&["matrix", "peers.toml", "-k", "json_rpc/stdio/ids/*", "--out", "out/matrix"], "my peer"),
+    (
+        &[
+            "matrix",
+            "peers.toml",
+            "--differential",
+            "--conversations",
+            "2",
+            "--shrink-time",
+            "1s",
+            "--out",
+            "out/d",
+        ],
+        "REDACT/ED",
+    ),
+];
+
+/// Commands that take a transcript and start its peer.
+const LIVE: [&[&str]; 2] = [&["replay", "--live"], &["shrink", "--time", "1s", "--out", "out/shrunk"]];
 
 fn has_secret(bytes: &[u8]) -> bool {
     let escaped = SECRET.replace('/', "\\/");
@@ -153,5 +231,32 @@ fn control_characters_reach_neither_the_terminal_nor_a_file() {
             assert!(said.contains("reply_not_json"), "{said}");
             assert_eq!(acts(&said), None, "{command}: {said:?}");
         }
+    }
+}
+
+#[test]
+fn no_other_command_tells_what_a_peer_must_not() {
+    let bench = Bench::new();
+    let said = |args: &[&str]| {
+        // A peer that dies when it is started again lives once for each command.
+        let _ = fs::remove_file(bench.folder.path().join("started"));
+        let said = bench.run(args);
+        assert!(!has_secret(said.as_bytes()), "{args:?}: {said}");
+        assert_eq!(acts(&said), None, "{args:?}: {said:?}");
+        said
+    };
+    for (args, word) in OTHERS {
+        let said = said(args);
+        assert!(said.contains(word), "{args:?}: {said}");
+    }
+    said(&["check", "-k", "json_rpc/stdio/ids/null", "--keep-going", "--out", "out/check"]);
+    let stored = bench.artefacts();
+    let transcript = stored.iter().find(|(path, _)| path.ends_with("transcript.ndjson")).unwrap();
+    for command in LIVE {
+        let said = said(&[command, &[transcript.0.to_str().unwrap()]].concat());
+        assert!(said.contains("REDACT/ED"), "{command:?}: {said}");
+    }
+    for (path, bytes) in bench.artefacts() {
+        assert!(!has_secret(&bytes), "{}: {}", path.display(), String::from_utf8_lossy(&bytes));
     }
 }

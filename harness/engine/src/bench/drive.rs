@@ -288,6 +288,8 @@ impl<'a> Driver<'a> {
         {
             let frame = &self.buffer[begin..end];
             if self.answered == self.sent {
+                let mut frame = frame.to_vec();
+                self.live.secrets.cover(&mut frame);
                 let text = String::from_utf8_lossy(&frame[..frame.len().min(80)]).into_owned();
                 return Err(Trouble::Wrong(format!("a reply that nobody asked for: {text}")));
             }

@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::fixture::spawn_guard;
 use crate::peer::Peer;
 use crate::plan::Session;
-use crate::transcript::{Exit, Kind};
+use crate::transcript::{Exit, Kind, Secrets};
 use crate::transport::child::{ChildConnection, Killer};
 use crate::transport::{Connection as _, Log, Until};
 
@@ -63,6 +63,8 @@ pub struct Live {
     pub stdout: OwnedFd,
     /// When it was about to be started.
     pub started: Instant,
+    /// What of its words is told to nobody.
+    pub secrets: Secrets,
     stderr_end: Arc<Mutex<Vec<u8>>>,
     /// Hangs up when standard error was read to its end.
     stderr_read: Receiver<()>,
@@ -109,7 +111,8 @@ impl Live {
                 drop(reading);
             })
             .map_err(|error| cannot(format!("cannot start a thread: {error}")))?;
-        Ok(Self { connection, stdin: Some(stdin), stdout, started, stderr_end, stderr_read })
+        let secrets = peer.secrets();
+        Ok(Self { connection, stdin: Some(stdin), stdout, started, secrets, stderr_end, stderr_read })
     }
 
     /// What the watchdog needs.
@@ -134,7 +137,8 @@ impl Live {
         // What it said last may still be in the pipe; who else holds that is not waited for.
         let _ = self.stderr_read.recv_timeout(LAST_WORDS);
         let kept = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
+        let mut text = String::from_utf8_lossy(&kept).into_owned();
+        self.secrets.cover_text(&mut text);
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let shown: String = line.trim().chars().take(STDERR_CHARS_SHOWN).collect();
         let said = if shown.is_empty() { String::new() } else { format!("; it said: {shown}") };

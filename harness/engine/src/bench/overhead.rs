@@ -102,7 +102,8 @@ fn bare_rate(
     let text = |trouble: super::live::Trouble| trouble.to_string();
     let mut live = Live::start(lab.peer, &workload.session, placement, &temp_dir, &lab.budget.interrupted)
         .map_err(text)?;
-    let mut verifier = Verifier::new(std::sync::Arc::clone(&workload.judge), workload.requests.len());
+    let judge = std::sync::Arc::clone(&workload.judge);
+    let mut verifier = Verifier::new(judge, workload.requests.len(), lab.peer.secrets());
     let tape = workload.tape();
     let mut driver = Driver::new(&mut live, &mut verifier, workload, &tape);
     driver.closed(1, time / 10).map_err(text)?;

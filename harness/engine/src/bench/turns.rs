@@ -74,7 +74,11 @@ impl<'a> Bench<'a> {
                     rival,
                     workload,
                     tape: workload.tape(),
-                    verifier: Verifier::new(Arc::clone(&workload.judge), workload.requests.len()),
+                    verifier: Verifier::new(
+                        Arc::clone(&workload.judge),
+                        workload.requests.len(),
+                        rival.peer.secrets(),
+                    ),
                     live: None,
                     latency: Duration::ZERO,
                     failed: false,

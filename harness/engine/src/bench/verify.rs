@@ -4,6 +4,7 @@
 //! a peer whose replies never repeat has every one judged at first and a sample later.
 
 use super::workload::Judge;
+use crate::transcript::Secrets;
 
 /// Replies of one variant of a request that differ from the last right one, before only a sample is judged.
 const JUDGED_AT_FIRST: u64 = 64;
@@ -15,12 +16,13 @@ pub struct Verifier {
     judge: Judge,
     known: Vec<Vec<u8>>,
     differing: u64,
+    secrets: Secrets,
 }
 
 impl Verifier {
-    /// For requests in this many variants.
-    pub fn new(judge: Judge, variants: usize) -> Self {
-        Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0 }
+    /// For requests in this many variants. What is said of a reply tells none of `secrets`.
+    pub fn new(judge: Judge, variants: usize, secrets: Secrets) -> Self {
+        Self { judge, known: vec![Vec::new(); variants.max(1)], differing: 0, secrets }
     }
 
     /// Verifies the reply (without line feed) to request `index`, counted from 0 on over all variants.
@@ -29,18 +31,29 @@ impl Verifier {
     /// One phrase: what is wrong with it.
     pub fn verify(&mut self, index: u64, reply: &[u8]) -> Result<(), String> {
         let variant = (index % self.known.len() as u64) as usize;
-        let known = &mut self.known[variant];
+        let known = &self.known[variant];
         if !known.is_empty() && known == reply {
             return Ok(());
         }
         self.differing += 1;
         if known.is_empty() || self.differing <= JUDGED_AT_FIRST || self.differing.is_multiple_of(SAMPLE) {
-            (self.judge)(variant, reply)?;
-            known.clear();
-            known.extend_from_slice(reply);
+            (self.judge)(variant, reply).map_err(|said| self.without_secrets(variant, reply, said))?;
+            reply.clone_into(&mut self.known[variant]);
             return Ok(());
         }
         if reply.is_empty() { Err("an empty reply".to_owned()) } else { Ok(()) }
+    }
+
+    /// What is said of `reply`, `said`, with placeholders for secrets: judged once more, for a phrase may cut a secret.
+    fn without_secrets(&self, variant: usize, reply: &[u8], mut said: String) -> String {
+        let mut reply = reply.to_vec();
+        if self.secrets.cover(&mut reply)
+            && let Err(of_covered) = (self.judge)(variant, &reply)
+        {
+            said = of_covered;
+        }
+        self.secrets.cover_text(&mut said);
+        said
     }
 }
 
@@ -64,7 +77,7 @@ mod tests {
     #[test]
     fn repeated_replies_are_judged_once() {
         let (count, judge) = counting();
-        let mut verifier = Verifier::new(judge, 2);
+        let mut verifier = Verifier::new(judge, 2, Secrets::default());
         for index in 0..100 {
             verifier.verify(index, &[(index % 2) as u8, 7]).unwrap();
         }
@@ -73,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_lost_reply_shows_by_its_variant() {
-        let mut verifier = Verifier::new(counting().1, 2);
+        let mut verifier = Verifier::new(counting().1, 2, Secrets::default());
         verifier.verify(0, &[0]).unwrap();
         assert!(verifier.verify(1, &[0]).is_err());
     }
@@ -81,7 +94,7 @@ mod tests {
     #[test]
     fn replies_that_never_repeat_are_sampled() {
         let (count, judge) = counting();
-        let mut verifier = Verifier::new(judge, 1);
+        let mut verifier = Verifier::new(judge, 1, Secrets::default());
         for index in 0..6_400_u64 {
             let mut reply = vec![0];
             reply.extend(index.to_le_bytes());

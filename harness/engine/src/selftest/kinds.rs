@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::correct::HEAVY_BYTES;
-use super::presentation::Harmless;
+use super::presentation::{Harmless, REPLY_AFTER_MS};
 use super::{FalsePositive, Proof, WAITERS_PER_JOB, Workshop, arguments, is_at_risk};
 use crate::check::Check;
 use crate::load::LOAD_ARGUMENT;
@@ -213,7 +214,19 @@ impl Workshop<'_> {
         checks.retain(|check| self.is_of(kind, check, reference));
         let options = Options { keep_going: true, jobs, ..self.options.clone() };
         let name = format!("{}, as processes", kind.name());
-        for outcome in self.outcomes(&peer, &checks, &options) {
+        let outcomes = self.outcomes(&peer, &checks, &options);
+        if kind == Kind::LateReplies && !is_late(&peer) {
+            // It answers nobody: what it writes is no reply.
+            return;
+        }
+        let says_nothing = |outcome: &Outcome| {
+            let verdict = &outcome.result.verdict;
+            !verdict.is_good() && !verdict.is_failure()
+        };
+        if !outcomes.is_empty() && outcomes.iter().all(says_nothing) {
+            found.problems.push(format!("{name}: nothing was decided by {} checks", outcomes.len()));
+        }
+        for outcome in outcomes {
             found.complain(&name, outcome);
         }
         found.forms += 1;
@@ -259,7 +272,7 @@ impl Workshop<'_> {
                 self.machine_peer(reference, &extra, None, mutant.and_then(|mutant| mutant.unclaimed))
             {
                 let checks = self.light_checks(reference);
-                return Ok(self.differing(&name, &peer, &checks, &checks));
+                return Ok((checks.len(), self.differing(&name, &peer, &checks, &checks)));
             }
             let peer = match mutant {
                 Some(mutant) => self.process_peer(reference, mutant)?,
@@ -277,12 +290,15 @@ impl Workshop<'_> {
             let alone = checks.clone();
             let known: BTreeSet<&str> = alone.iter().map(|check| check.id.as_str()).collect();
             checks.extend(ambient.iter().filter(|check| !known.contains(check.id.as_str())));
-            Ok(self.differing(&name, &peer, &checks, &alone))
+            Ok((alone.len(), self.differing(&name, &peer, &checks, &alone)))
         });
         found.forms += forms.len();
         for one in all {
             match one {
-                Ok(differing) => found.differing.extend(differing),
+                Ok((checks, differing)) => {
+                    found.checks += checks;
+                    found.differing.extend(differing);
+                }
                 Err(error) => found.problems.push(error),
             }
         }
@@ -325,10 +341,18 @@ impl Workshop<'_> {
     }
 }
 
+/// Whether an answer of the peer was seen to be late, the first of a process or a later one.
+fn is_late(peer: &Peer) -> bool {
+    let late = Some(Duration::from_millis(REPLY_AFTER_MS));
+    peer.pace.all().values().any(|measured| measured.start_up >= late || measured.latency >= late)
+}
+
 /// What came of one kind.
 #[derive(Default)]
 struct Found {
     forms: usize,
+    /// Checks that were run in them.
+    checks: usize,
     false_positives: Vec<FalsePositive>,
     false_greens: Vec<(String, String)>,
     differing: Vec<Differing>,
@@ -338,6 +362,7 @@ struct Found {
 impl Found {
     /// Takes note of everything that an outcome says against the peer, however often it showed.
     fn complain(&mut self, form: &str, outcome: Outcome) {
+        self.checks += 1;
         let check = outcome.result.id;
         if let Verdict::HarnessError(error) = outcome.result.verdict {
             self.problems.push(format!("{form}: {check}: {error}"));
@@ -350,7 +375,7 @@ impl Found {
     }
 
     fn enter(self, kind: Kind, proof: &mut Proof) {
-        proof.kinds.push((kind, self.forms));
+        proof.kinds.push((kind, self.forms, self.checks));
         proof.false_positives.extend(self.false_positives);
         proof.false_greens.extend(self.false_greens);
         proof.differing.extend(self.differing);

@@ -32,17 +32,57 @@ const NULL_PEERS: &[(&str, &str)] = &[
     ("banner", "echo welcome; exec cat >/dev/null"),
 ];
 
+/// Name of each server that knows no word of a boundary, and what it answers to whatever comes; in place of an empty
+/// answer it closes the connection.
+const NULL_SERVERS: &[(&str, &str)] = &[
+    ("server that closes", ""),
+    ("server that is silent", "silence"),
+    ("server of a banner", "welcome\r\n"),
+    ("constant 200", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"),
+    ("constant 400", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    ("constant 401", "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"),
+];
+
+/// Plays them: the answer, and among the words behind it the address or the port.
+const SERVER: &str = r#"
+import socket, sys, threading
+answer, told = sys.argv[1].encode(), sys.argv[2:]
+host = [word.split(":")[0] for word in told if word.startswith("127.")][0]
+port = [word.split(":")[-1] for word in told if word.split(":")[-1].isdigit()][0]
+def serve(connection):
+    while answer and connection.recv(65536):
+        if answer != b"silence": connection.sendall(answer)
+    connection.close()
+listener = socket.create_server((host, int(port)), backlog=512)
+while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"#;
+
 /// Checks that one of them is asked at a time: they are waited for, and hardly one of them needs a processor.
 const AT_ONCE: usize = 16;
 
 /// Null peers that answer by rote hold some clauses by accident: they are only asked not to be clean.
 fn by_rote(boundary: &dyn Boundary, name: &str) -> bool {
-    name == "constant refusal" || boundary.answers_by_rote().iter().any(|(own, _)| *own == name)
+    matches!(name, "constant refusal" | "constant 200" | "constant 400" | "constant 401")
+        || boundary.answers_by_rote().iter().any(|(own, _)| *own == name)
+}
+
+/// One of them.
+struct NullPeer {
+    name: &'static str,
+    /// The program and its first arguments; what a peer's own command is told comes behind them.
+    argv: Vec<&'static str>,
+    listens: bool,
 }
 
 /// Those for a boundary: with those that answer in its words.
-fn of(boundary: &dyn Boundary) -> Vec<(&'static str, &'static str)> {
-    NULL_PEERS.iter().chain(boundary.answers_by_rote()).copied().collect()
+fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
+    let scripts = NULL_PEERS.iter().chain(boundary.answers_by_rote());
+    let scripts = scripts.map(|(name, script)| (*name, vec!["sh", "-c", *script, "sh"], false));
+    let servers =
+        NULL_SERVERS.iter().map(|(name, answer)| (*name, vec!["python3", "-c", SERVER, *answer], true));
+    let listens = boundary.checks().iter().any(|check| check.command == HTTP);
+    let all = scripts.chain(servers.filter(|_| listens));
+    all.map(|(name, argv, listens)| NullPeer { name, argv, listens }).collect()
 }
 
 /// How many there are for a boundary.
@@ -73,19 +113,20 @@ fn prove_side(
 ) -> Result<Vec<(String, String)>, String> {
     let boundary = workshop.boundary();
     let template = (workshop.process)(reference, &[])?;
-    // They speak on standard streams: none of them listens.
-    let commands = template.commands.keys().filter(|command| *command != HTTP);
-    let greens = workshop.each(1, &of(boundary), |(name, script)| {
+    let greens = workshop.each(1, &of(boundary), |NullPeer { name, argv, listens }| {
+        let commands = template.commands.keys().filter(|command| (*command == HTTP) == *listens);
+        if commands.clone().next().is_none() {
+            return Vec::new();
+        }
         said(format!("null peer: {name}"));
-        // What the peer's own command is told, a null peer is told as `$1`, `$2` …
         let is_told = |word: &&String| word.starts_with('{') && word.ends_with('}');
         let argv = |command: &String| {
             let told = template.commands[command].iter().filter(is_told).cloned();
-            ["sh", "-c", script, "sh"].map(str::to_owned).into_iter().chain(told).collect::<Vec<_>>()
+            argv.iter().map(|word| (*word).to_owned()).chain(told).collect::<Vec<_>>()
         };
         let peer = Peer {
             name: (*name).to_owned(),
-            commands: commands.clone().map(|command| (command.clone(), argv(command))).collect(),
+            commands: commands.map(|command| (command.clone(), argv(command))).collect(),
             facts: Facts { side: reference.side, ..template.facts.clone() },
             ..template.clone()
         };
