@@ -5,6 +5,9 @@
 //! which clause it is about ([`Aim`]). Where the contract leaves a choice, every outcome that it allows is allowed;
 //! above all the model never blames a correct peer.
 
+use std::collections::HashMap;
+
+use super::frames;
 use super::server::Server;
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::face::{Asked, Due, Outcome, Stimulus};
@@ -120,7 +123,7 @@ impl State {
                 };
                 pins.gate.borrow_mut().beside = transcript.of(session).filter(is_beside).count() as u64;
             }
-            Session { pins, runs: Runs::default(), clock_us: clock_us(transcript, session) }
+            Session { pins, runs: Runs::of(transcript, session), clock_us: clock_us(transcript, session) }
         };
         Self(sessions.map(session).collect())
     }
@@ -403,9 +406,39 @@ struct Runs {
     certain: u64,
     /// For each line that counts, the runs settled before it.
     before: Vec<u64>,
+    /// How many results that count have come under each key. A call that has none may have run and may not: that it was
+    /// refused or lost is wrong enough, and no fault of the calls behind it.
+    told: HashMap<String, u64>,
 }
 
 impl Runs {
+    fn of(transcript: &Transcript, session: usize) -> Self {
+        let mut told = HashMap::new();
+        let out = transcript.stdout(session);
+        let may_tell = |line: &&[u8]| memchr::memmem::find(line, b"\"count\"").is_some();
+        for value in out.split(|byte| *byte == b'\n').filter(may_tell).filter_map(frames::message) {
+            let one = std::slice::from_ref(&value);
+            for response in value.as_array().unwrap_or(one) {
+                let key = response.pointer("/result/count").and(response.get("id")).and_then(allowed::key);
+                *told.entry(key.unwrap_or_default()).or_insert(0) += 1;
+            }
+        }
+        Self { told, ..Self::default() }
+    }
+
+    /// The runs that a request certainly makes: what nothing may answer is not asked whether it did.
+    fn certain(&mut self, unit: &Unit) -> u64 {
+        let certain = unit.extra.counts.0;
+        if certain == 0 || unit.extra.id.is_none() {
+            return certain;
+        }
+        let told = unit.key().and_then(|key| self.told.get_mut(key)).filter(|told| **told > 0);
+        told.map_or(0, |told| {
+            *told -= 1;
+            certain
+        })
+    }
+
     fn pass(&mut self, fenced: bool) {
         if fenced {
             self.settled = self.certain;
@@ -414,7 +447,8 @@ impl Runs {
 
     fn count(&mut self, asked: &Asking) {
         self.before.push(self.settled);
-        self.certain += asked.parts.iter().map(|unit| unit.extra.counts.0).sum::<u64>();
+        let certain: u64 = asked.parts.iter().map(|unit| self.certain(unit)).sum();
+        self.certain += certain;
     }
 
     /// Puts the bounds into the results of counting requests.

@@ -16,13 +16,8 @@ fn error(code: i64, id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"m"}},"id":{id}}}"#)
 }
 
-/// For each request the number of the response that answers it, and the numbers of those that answer nothing. `came` says
-/// behind how many requests each response came; each request is `awaited` before the next.
-fn matched(
-    requests: &[&str],
-    responses: &[(&str, usize)],
-    awaited: bool,
-) -> (Vec<Option<usize>>, Vec<usize>) {
+/// A conversation: behind how many requests each response came; each request is `awaited` before the next.
+fn transcript(facts: Facts, requests: &[&str], responses: &[(&str, usize)], awaited: bool) -> Transcript {
     let event = |kind| Event { at_us: 0, session: 0, kind };
     let mut events = Vec::new();
     let mut steps = Vec::new();
@@ -39,14 +34,23 @@ fn matched(
         events.extend(come(step + 1));
     }
     let sessions = vec![Session { command: "command".to_owned(), ..Session::default() }];
-    let transcript = Transcript {
+    Transcript {
         boundary: "json_rpc".to_owned(),
         check: "test".to_owned(),
-        facts: Facts::new(Side::Provider).into(),
+        facts: facts.into(),
         plan: Plan { sessions, steps, ..Plan::default() }.into(),
         timeout_scale: 1.0,
         events,
-    };
+    }
+}
+
+/// For each request the number of the response that answers it, and the numbers of those that answer nothing.
+fn matched(
+    requests: &[&str],
+    responses: &[(&str, usize)],
+    awaited: bool,
+) -> (Vec<Option<usize>>, Vec<usize>) {
+    let transcript = transcript(Facts::new(Side::Provider), requests, responses, awaited);
     judge::listen(&Server, &transcript, |trace| {
         let heard = &trace.sessions[0];
         let number = |message: &Message| {
@@ -119,4 +123,36 @@ fn a_wrong_answer_belongs_to_what_was_sent_last_before_it() {
 fn an_array_for_a_single_request_is_a_wrong_answer_to_it() {
     let array = format!("[{}]", error(-32601, "\"a\""));
     assert_eq!(at_once(&[A], &[&array]), (vec![Some(0)], vec![]));
+}
+
+/// What is wrong where three calls that count are awaited in turn and the second has this answer, or none.
+fn counted(second: Option<&str>, third: u64) -> Vec<String> {
+    let calls = [1, 2, 3]
+        .map(|id| format!(r#"{{"jsonrpc":"2.0","method":"peerproof.counter","params":{{}},"id":{id}}}"#));
+    let count =
+        |id: u64, count: u64| format!(r#"{{"jsonrpc":"2.0","result":{{"count":{count}}},"id":{id}}}"#);
+    let (first, third) = (count(1, 1), count(3, third));
+    let mut responses = vec![(first.as_str(), 1)];
+    responses.extend(second.map(|second| (second, 2)));
+    responses.push((&third, 3));
+    let facts = crate::usual::facts(Side::Provider);
+    let transcript = transcript(facts, &calls.each_ref().map(String::as_str), &responses, true);
+    let found = judge::judge(&Server, &transcript).findings.into_iter();
+    found.filter(|finding| finding.clause.0 == "RPC-NOTE-02").map(|finding| finding.got).collect()
+}
+
+#[test]
+fn a_call_refused_without_right_or_lost_may_have_run_and_may_not() {
+    let refused = error(-32603, "2");
+    for second in [Some(refused.as_str()), None] {
+        // The call itself is not right.
+        let own = counted(second, 2);
+        assert_eq!(own.len(), 1, "{own:?}");
+        assert_eq!(own, counted(second, 3));
+        assert_eq!(counted(second, 4).len(), 2, "{own:?}");
+        assert_eq!(counted(second, 1).len(), 2, "{own:?}");
+    }
+    let right = r#"{"jsonrpc":"2.0","result":{"count":2},"id":2}"#;
+    assert_eq!(counted(Some(right), 3), [""; 0]);
+    assert_eq!(counted(Some(right), 2).len(), 1);
 }
