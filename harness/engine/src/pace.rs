@@ -36,6 +36,51 @@ impl Measured {
     }
 }
 
+/// What clocks and schedulers of two processes may add to any time, microseconds.
+const SLACK_US: u64 = 250_000;
+
+/// What a peer may add to a time that the contract names, by one transcript alone: it may be slow at everything, so that
+/// what plain requests took counts twice.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allowance {
+    /// What the first plain request took: it may have found a peer that was still at its start.
+    first_us: Option<u64>,
+    /// The longest that another one took.
+    plain_us: Option<u64>,
+}
+
+impl Allowance {
+    /// That of a peer which took so long for plain requests, in the order in which they were sent.
+    pub fn of(took_us: impl IntoIterator<Item = u64>) -> Self {
+        let mut allowance = Self::default();
+        took_us.into_iter().for_each(|took_us| allowance.saw(took_us));
+        allowance
+    }
+
+    /// Counts a plain request in that had nothing else beside it.
+    pub fn saw(&mut self, took_us: u64) {
+        match self.first_us {
+            None => self.first_us = Some(took_us),
+            Some(_) => self.plain_us = self.plain_us.max(Some(took_us)),
+        }
+    }
+
+    /// Whether a plain request was answered by a peer that had certainly started.
+    pub fn is_certain(&self) -> bool {
+        self.plain_us.is_some()
+    }
+
+    /// The longest that a plain request took, microseconds: the first one where there is no other.
+    pub fn plain_us(&self) -> u64 {
+        self.plain_us.or(self.first_us).unwrap_or_default()
+    }
+
+    /// How much later than the contract says an answer may come, microseconds.
+    pub fn us(&self) -> u64 {
+        SLACK_US.saturating_add(self.plain_us().saturating_mul(2))
+    }
+}
+
 /// `start-up 5.1 s, latency 12 ms`.
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,6 +155,17 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peer_that_is_slow_at_everything_is_not_late() {
+        let ms = |took_ms: &[u64]| Allowance::of(took_ms.iter().map(|ms| ms * 1_000)).us() / 1_000;
+        assert_eq!(ms(&[]), 250);
+        assert_eq!(ms(&[1_000]), 2_250);
+        assert_eq!(ms(&[5_000, 0]), 250, "a start is no slowness");
+        assert_eq!(ms(&[5_000, 1_000, 400]), 2_250);
+        let is_certain = |took: &[u64]| Allowance::of(took.iter().copied()).is_certain();
+        assert_eq!([&[][..], &[9], &[9, 0]].map(is_certain), [false, false, true]);
+    }
 
     const MOST: Duration = Duration::from_secs(30);
 

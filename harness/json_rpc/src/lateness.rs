@@ -1,18 +1,20 @@
 //! What came late, by the times in the transcript: answers to calls after their timeout and the second that the contract
 //! adds, on lines and over HTTP, and the end of a process after the end of its input.
 //!
-//! A peer may be slow at everything: what plain calls took that were sent before is added to what a call may take.
+//! A peer may be slow at everything: what plain calls took that were sent before is added to what a call may take
+//! ([`Allowance`]).
 
 use super::model::Work;
 use super::server::Server;
 use peerproof_engine::face::Framing;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::pace::Allowance;
 use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Time after its timeout in which a call has to be answered, microseconds.
 const AFTER_US: u64 = 1_000_000;
-/// What clocks and schedulers of two processes may add, microseconds.
+/// What clocks and schedulers of two processes may add to the end of one, microseconds.
 const SLACK_US: u64 = 250_000;
 
 /// Time in which a process ends after its last reply, and that in which it may find out whether work needs less than a
@@ -75,8 +77,7 @@ struct Timed {
 /// The lines that were answered too late.
 fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> {
     let mut found = Vec::new();
-    // The first call may find a peer that is still at its start.
-    let (mut plain, mut plain_us, mut busy_until_us) = (0, 0, 0);
+    let (mut allowance, mut busy_until_us) = (Allowance::default(), 0);
     for line in lines {
         let is_alone = line.at_us >= busy_until_us;
         if let Some(work) = line.work {
@@ -84,21 +85,19 @@ fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> 
         }
         let Some(took_us) = line.answered_us.map(|us| us.saturating_sub(line.at_us)) else { continue };
         let Some(work) = line.work else {
-            plain += 1;
-            if is_alone && plain > 1 {
-                plain_us = plain_us.max(took_us);
+            if is_alone {
+                allowance.saw(took_us);
             }
             continue;
         };
         let may_take_us = work.timeout_ms.saturating_mul(1_000)
             + (AFTER_US as f64 * timeout_scale.max(1.0)) as u64
-            + SLACK_US
-            + 2 * plain_us;
-        if is_alone && plain > 1 && took_us > may_take_us {
+            + allowance.us();
+        if is_alone && allowance.is_certain() && took_us > may_take_us {
             let expected = format!(
                 "an answer within {} ms and 1 s more (plain calls took up to {} ms)",
                 work.timeout_ms,
-                plain_us / 1_000
+                allowance.plain_us() / 1_000
             );
             let got = format!("an answer after {} ms", took_us / 1_000);
             found.push(Finding::new("RPC-TIME-01", "late", expected, got).at(line.step).timed());
