@@ -264,12 +264,7 @@ fn in_order<'a, F: Face>(
     };
     let mut alignment = order::align(&turns, things.len(), &can, &fits);
     // What comes for nothing is taken for an answer to what must have none.
-    let mut silent: Vec<usize> = (0..turns.len()).filter(|turn| part(*turn).must_be_silent()).collect();
-    alignment.extra.retain(|thing| {
-        let is_its = |turn: &usize| alignment.answers[*turn].is_none() && can(*turn, *thing);
-        let at = silent.iter().rposition(is_its);
-        at.map(|at| alignment.answers[silent.remove(at)] = Some(*thing)).is_none()
-    });
+    alignment.blame(&|turn| part(turn).must_be_silent(), &can);
     let mut came: Vec<Came<'a, F>> = asked.iter().map(|asked| Came::nothing(asked.due.parts.len())).collect();
     for ((at, part), answer) in parts.into_iter().zip(alignment.answers) {
         let Some((frame, message)) = answer.map(|thing| things[thing]) else { continue };

@@ -28,6 +28,20 @@ pub struct Alignment {
     pub extra: Vec<usize>,
 }
 
+impl Alignment {
+    /// Takes what answers nothing for a wrong answer to a request of `those` that has none: to the last that was sent
+    /// before it.
+    pub fn blame(&mut self, those: &dyn Fn(usize) -> bool, can: &dyn Fn(usize, usize) -> bool) {
+        let answers = &mut self.answers;
+        let mut open: Vec<usize> =
+            (0..answers.len()).filter(|turn| answers[*turn].is_none() && those(*turn)).collect();
+        self.extra.retain(|thing| {
+            let at = open.iter().rposition(|turn| can(*turn, *thing));
+            at.map(|at| answers[open.remove(at)] = Some(*thing)).is_none()
+        });
+    }
+}
+
 /// Places that a faulty peer may be out of step by, beyond the difference of the numbers, and still be followed.
 const SLACK: usize = 32;
 

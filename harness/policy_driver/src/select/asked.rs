@@ -6,6 +6,7 @@ use super::expect::{Allowed, Expect};
 use super::selection::Selection;
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::lines;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::transcript::{Kind, Transcript};
 
@@ -21,6 +22,8 @@ pub(super) struct Asked {
     pub request: Option<Json>,
     /// When it was sent, microseconds.
     pub at_us: u64,
+    /// Place of the event that began it among those of its session: no Selection that came before answers it.
+    pub sent: usize,
     /// Drivers started before the next request was sent.
     pub starts: u32,
     /// Events from this request on to the next one.
@@ -31,6 +34,7 @@ pub(super) struct Asked {
 
 /// Every request of a session, in order.
 pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
+    let begun = lines::begun(transcript, session);
     let mut all: Vec<Asked> = Vec::new();
     for (index, event) in transcript.events.iter().enumerate() {
         if event.session != session {
@@ -47,10 +51,11 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
                     last.to = index;
                 }
                 let bytes = payload.expand(&Vars::new()).unwrap_or_default();
-                let mut lines = bytes.split(|byte| *byte == b'\n');
+                let mut texts = bytes.split(|byte| *byte == b'\n');
                 let last = expects.len() - 1;
+                let (first, other) = begun.get(step).copied().unwrap_or_default();
                 for (place, expect) in expects.into_iter().enumerate() {
-                    let line = lines.next().unwrap_or_default().trim_ascii();
+                    let line = texts.next().unwrap_or_default().trim_ascii();
                     // What happens until the next request is counted to the last line of those sent together.
                     let to = if place == last { transcript.events.len() } else { index };
                     all.push(Asked {
@@ -59,6 +64,7 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
                         expect,
                         request: json::decode(line, &DecodeLimits::default()).ok().map(|it| it.value),
                         at_us: event.at_us,
+                        sent: if place == 0 { first } else { other },
                         starts: 0,
                         from: index,
                         to,
@@ -269,7 +275,7 @@ mod tests {
 
     fn asked(expect: Expect, starts: u32) -> Asked {
         let request = Some(Request::plain().0);
-        Asked { step: 0, canary: false, expect, request, at_us: 0, starts, from: 0, to: 0 }
+        Asked { step: 0, canary: false, expect, request, at_us: 0, sent: 0, starts, from: 0, to: 0 }
     }
 
     fn transcript() -> Transcript {

@@ -147,7 +147,7 @@ mod tests {
     fn judged(expect: Expect, payload: &str) -> (Option<&'static str>, Option<String>) {
         let request = Some(Request::plain().inputs("{\"k\":[1]}").0);
         let (step, canary, at_us, starts, from, to) = (0, false, 0, 0, 0, 0);
-        let asked = Asked { step, canary, expect, request, at_us, starts, from, to };
+        let asked = Asked { step, canary, expect, request, at_us, sent: 0, starts, from, to };
         let mut judgement = Judgement::default();
         let fault = asked.payload(payload.as_bytes(), &mut judgement).err().map(|(_, (reason, ..))| reason);
         (fault, judgement.choice.map(|choice| choice.value))

@@ -8,6 +8,7 @@ use super::provided;
 use super::selection::{self, Selection};
 use peerproof_engine::ending::{Ending, left_behind};
 use peerproof_engine::finding::{Finding, Judgement, Nature};
+use peerproof_engine::judge::order::{self, Alignment, Turn};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Step;
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
@@ -26,6 +27,9 @@ mod clause {
     pub const LONG_LINE: &str = "PD-SEL-08";
     pub const FLOOD: &str = "PD-TIME-08";
 }
+
+/// Reason code of a request that nothing answered, though the selector went on.
+const NO_ANSWER: &str = "no_reply";
 
 /// Judges the sessions of a selector.
 pub fn judge(transcript: &Transcript) -> Judgement {
@@ -74,7 +78,8 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     if by_model {
         walk::expect(&mut lines, &frames, session, transcript);
     }
-    let answers = deal(&lines, &frames, ending.in_order());
+    let Alignment { answers, extra } = align(&lines, &frames, transcript);
+    let last_answered = answers.iter().rposition(Option::is_some);
     let selections: Vec<Option<&Selection>> =
         answers.iter().map(|answer| answer.and_then(|at| frames[at].value.as_ref().ok())).collect();
     let slack_us = slack_us(&lines, &frames, &answers);
@@ -108,6 +113,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
                 }
             }
             None if over => {}
+            None if last_answered > Some(index) => line.passed_over(judgement),
             None => over = !line.silence(&ending, judgement),
         }
         line.look(transcript, judgement);
@@ -120,7 +126,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
         }
     }
     provided::judge_stdin(session, transcript, judgement);
-    extra(&frames, &lines, judgement);
+    judgement.findings.extend(extra.first().map(|at| another(&frames[*at], lines.len())));
     let missing = answers.iter().any(Option::is_none);
     end(&ending, over || (missing && !ending.signalled), judgement);
     let runs = if ending.signalled { clause::ENDS_AT_TERM } else { clause::NOTHING_RUNS };
@@ -148,39 +154,35 @@ fn slack_us(lines: &[Asked], frames: &[selection::Frame], answers: &[Option<usiz
     took.max().unwrap_or(0)
 }
 
-/// Which frame answers which line: Selections come in the order of the lines. Where some lines may be passed over, the
-/// first of them are answered as far as there are Selections for them.
-fn deal(lines: &[Asked], frames: &[selection::Frame], ended: bool) -> Vec<Option<usize>> {
-    let due = lines.iter().filter(|line| !line.expect.may_be_silent()).count();
-    // A selector that died owes what is behind its last Selection.
-    let mut spare = if ended || frames.len() >= due { frames.len().saturating_sub(due) } else { 0 };
-    let mut next = 0;
-    lines
-        .iter()
-        .map(|line| {
-            if line.expect.may_be_silent() {
-                if spare == 0 {
-                    return None;
-                }
-                spare -= 1;
-            }
-            next += 1;
-            (next <= frames.len()).then_some(next - 1)
-        })
-        .collect()
+/// Which frame answers which line: Selections come in the order of the lines, and none of them before its line.
+fn align(lines: &[Asked], frames: &[selection::Frame], transcript: &Transcript) -> Alignment {
+    let may_be_silent = |line: &Asked| line.expect.may_be_silent();
+    let turn = |line: &Asked| {
+        let may_be_silent = may_be_silent(line);
+        Turn { may_be_silent, may_be_passed_over: may_be_silent, may_end: false }
+    };
+    let turns: Vec<Turn> = lines.iter().map(turn).collect();
+    let can = |line: usize, frame: usize| frames[frame].place >= lines[line].sent;
+    let fits = |line: usize, frame: usize| {
+        let selection = frames[frame].value.as_ref();
+        selection.is_ok_and(|selection| lines[line].fit(selection, None, transcript).is_ok())
+    };
+    let mut alignment = order::align(&turns, frames.len(), &can, &fits);
+    alignment.blame(&|line| may_be_silent(&lines[line]), &can);
+    alignment
 }
 
-/// More Selections than lines.
-fn extra(frames: &[selection::Frame], lines: &[Asked], judgement: &mut Judgement) {
-    if let Some(frame) = frames.get(lines.len()) {
-        let expected = format!("{} Selections for {} lines", lines.len(), lines.len());
-        judgement.findings.push(match &frame.value {
-            Ok(_) => Finding::new(clause::ONE_A_LINE, "another_selection", expected, frame.text()),
-            Err(why) => {
-                let got = format!("{why}: {}", frame.text());
-                Finding::new(clause::STRICT, "other_output", "Selections and nothing else", got)
-            }
-        });
+/// A Selection that answers no line.
+fn another(frame: &selection::Frame, lines: usize) -> Finding {
+    match &frame.value {
+        Ok(_) => {
+            let expected = format!("{lines} Selections for {lines} lines");
+            Finding::new(clause::ONE_A_LINE, "another_selection", expected, frame.text())
+        }
+        Err(why) => {
+            let got = format!("{why}: {}", frame.text());
+            Finding::new(clause::STRICT, "other_output", "Selections and nothing else", got)
+        }
     }
 }
 
@@ -217,12 +219,28 @@ fn end(ending: &Ending, over: bool, judgement: &mut Judgement) {
 }
 
 impl Asked {
-    /// A request that no Selection came for; true where that is right.
-    fn silence(&self, ending: &Ending, judgement: &mut Judgement) -> bool {
-        if self.expect.may_be_silent() {
-            let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
+    /// Whether it is right that no Selection came for it; what that shows is noted.
+    fn is_silent_by_right(&self, judgement: &mut Judgement) -> bool {
+        let place = self.expect.allowed.iter().position(|way| *way == Allowed::Nothing);
+        if place.is_some() {
             self.note(place, judgement);
             self.count(judgement);
+        }
+        place.is_some()
+    }
+
+    /// A request that no Selection came for, while a later one has its own.
+    fn passed_over(&self, judgement: &mut Judgement) {
+        if !self.is_silent_by_right(judgement) {
+            let got = "no Selection, though a later request has its own";
+            let clause = self.expect.clause.0.as_str();
+            judgement.findings.push(Finding::new(clause, NO_ANSWER, self.expect.phrase(), got));
+        }
+    }
+
+    /// A request that no Selection came for; true where that is right.
+    fn silence(&self, ending: &Ending, judgement: &mut Judgement) -> bool {
+        if self.is_silent_by_right(judgement) {
             return true;
         }
         let expected = self.expect.phrase();
@@ -238,7 +256,7 @@ impl Asked {
         } else {
             let is_about_eof = clause == clause::ENDS_AT_EOF;
             let clause = if is_about_eof { clause } else { clause::ONE_A_LINE };
-            Finding::new(clause, "no_selection", expected, "no Selection")
+            Finding::new(clause, NO_ANSWER, expected, "no Selection")
         };
         judgement.findings.push(finding);
         false
@@ -397,5 +415,64 @@ mod tests {
         assert_eq!(reasons(6_000, 3.0), [""; 0]);
         assert_eq!(reasons(6_001, 3.0), ["late"]);
         assert_eq!(reasons(2_000, 0.5), [""; 0]);
+    }
+
+    const NOOP: &str = r#"{"kind":"NOOP","raw":"why"}"#;
+    const INVALID: &str = r#"{"kind":"INVALID","raw":"why"}"#;
+
+    /// For each line, begun at a place, the number of the Selection that answers it, and the Selections, each come at a
+    /// place, that answer nothing.
+    fn aligned(lines: &[(Expect, usize)], came: &[(&str, usize)]) -> (Vec<Option<usize>>, Vec<usize>) {
+        let events = (0..9).map(|place| {
+            let of_place = came.iter().filter(|(_, at)| *at == place);
+            let text: String = of_place.map(|(text, _)| format!("{text}\n")).collect();
+            Event { at_us: 0, session: 0, kind: Kind::Received { bytes: Bytes(text.into_bytes()) } }
+        });
+        let transcript = Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Consumer).into(),
+            plan: Talk::new().plan().into(),
+            timeout_scale: 1.0,
+            events: events.collect(),
+        };
+        let line = |(expect, sent): &(Expect, usize)| Asked {
+            step: 0,
+            canary: false,
+            expect: expect.clone(),
+            request: Some(Request::plain().0),
+            at_us: 0,
+            sent: *sent,
+            starts: 0,
+            from: 0,
+            to: 0,
+        };
+        let lines: Vec<Asked> = lines.iter().map(line).collect();
+        let Alignment { answers, extra } = align(&lines, &selection::frames(&transcript, 0), &transcript);
+        (answers, extra)
+    }
+
+    /// A banner that looks like a Selection and a Selection that never came: the numbers agree, the times do not.
+    #[test]
+    fn a_selection_from_before_a_line_does_not_answer_it() {
+        let refused = || Expect::invalid("C");
+        assert_eq!(aligned(&[(refused(), 1)], &[(INVALID, 0)]), (vec![None], vec![0]));
+        let lines = [(Expect::fallback("C"), 1), (refused(), 3)];
+        assert_eq!(aligned(&lines, &[(INVALID, 0), (NOOP, 2)]), (vec![Some(1), None], vec![0]));
+    }
+
+    #[test]
+    fn a_line_that_may_stay_silent_takes_no_selection_of_another() {
+        let blank = || Expect::new("C", Allowed::Nothing).or(Allowed::Invalid);
+        let lines = [(Expect::fallback("C"), 1), (blank(), 3)];
+        assert_eq!(aligned(&lines, &[(INVALID, 2)]), (vec![Some(0), None], vec![]));
+        // The request before it is answered twice, before it was sent.
+        let came = [(NOOP, 2), (NOOP, 2), (NOOP, 5)];
+        let lines = [(Expect::fallback("C"), 1), (blank(), 3), (Expect::fallback("C"), 4)];
+        assert_eq!(aligned(&lines, &came), (vec![Some(0), None, Some(2)], vec![1]));
+        // A wrong answer is its own.
+        let lines = [(Expect::fallback("C"), 0), (blank(), 2), (Expect::fallback("C"), 4)];
+        let came = [(NOOP, 1), (NOOP, 3), (NOOP, 5)];
+        assert_eq!(aligned(&lines, &came), (vec![Some(0), Some(1), Some(2)], vec![]));
     }
 }

@@ -26,6 +26,8 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// When its last byte came, microseconds.
     pub at_us: u64,
+    /// Place of the event that completed it among those of its session.
+    pub place: usize,
     /// The Selection, or why it is no JSON object.
     pub value: Result<Selection, String>,
 }
@@ -58,31 +60,31 @@ pub struct Selection {
 pub fn frames(transcript: &Transcript, session: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut open: Vec<u8> = Vec::new();
-    let mut last_us = 0;
-    for event in transcript.of(session) {
+    let mut last = (0, 0);
+    for (place, event) in transcript.of(session).enumerate() {
         let Kind::Received { bytes } = &event.kind else { continue };
-        last_us = event.at_us;
+        last = (event.at_us, place);
         for piece in bytes.0.split_inclusive(|byte| *byte == b'\n') {
             open.extend_from_slice(piece);
             if open.last() == Some(&b'\n') {
                 open.pop();
-                frames.push(frame(std::mem::take(&mut open), last_us));
+                frames.push(frame(std::mem::take(&mut open), last));
             }
         }
     }
     if !open.is_empty() {
-        frames.push(frame(open, last_us));
+        frames.push(frame(open, last));
     }
     frames
 }
 
-fn frame(bytes: Vec<u8>, at_us: u64) -> Frame {
+fn frame(bytes: Vec<u8>, (at_us, place): (u64, usize)) -> Frame {
     let value = json::decode(&bytes, &DecodeLimits::default()).map_err(|error| error.to_string());
     let value = value.and_then(|decoded| match decoded.value {
         value @ Json::Object(_) => Ok(Selection::of(value, &bytes)),
         _ => Err("no object".to_owned()),
     });
-    Frame { bytes, at_us, value }
+    Frame { bytes, at_us, place, value }
 }
 
 impl Selection {
