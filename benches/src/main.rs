@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program is a report")]
 
+mod envelope;
 mod json_rpc;
 mod policy;
 mod queue;
@@ -19,7 +20,7 @@ const LARGE_BYTES: usize = 1_000_000;
 
 type Figure = fn() -> Result<(), String>;
 
-const FIGURES: [(&str, Figure); 16] = [
+const FIGURES: [(&str, Figure); 17] = [
     ("pingpong", toolhost::pingpong),
     ("pipelined", toolhost::pipelined),
     ("large", toolhost::large),
@@ -31,6 +32,7 @@ const FIGURES: [(&str, Figure); 16] = [
     ("rpc-pingpong", json_rpc::pingpong),
     ("rpc-pipelined", json_rpc::pipelined),
     ("rpc-large", json_rpc::large),
+    ("envelope", envelope::round_trip),
     ("block", policy::block),
     ("select", policy::select),
     ("enqueue", queue::enqueue),
