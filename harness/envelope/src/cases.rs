@@ -23,6 +23,7 @@ use peerproof_engine::sizes::padded;
 
 use super::caller;
 use super::face::COMMAND;
+use super::generate;
 use super::model::BYTES_MAX;
 use super::shape;
 use super::talk::{self, CHAIN_MAX, Talk};
@@ -37,6 +38,9 @@ fn limit(facts: &Facts, name: &str) -> Option<u64> {
         _ => None,
     }
 }
+
+/// Bytes of the last of the envelopes that are drawn, from the last one on.
+const GENERATED_BYTES: [u64; 2] = [64 << 10, 4 << 10];
 
 /// One step.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -70,6 +74,10 @@ struct Row {
     times: Option<usize>,
     /// Its output is fed back until it is terminated.
     chain: bool,
+    /// So many envelopes as drawn that every engine takes, the last two of them longer; or one that a chain begins with.
+    generated: Option<usize>,
+    /// Envelopes that are over size, and what refusing them costs.
+    over_size: bool,
     /// What is done instead.
     acts: Vec<Act>,
     /// Clause that the step is about; by default the case's first one.
@@ -145,6 +153,22 @@ impl Row {
         }
         if !self.acts.is_empty() {
             talk.acts(clause, &self.acts);
+            return Ok(());
+        }
+        for left in (0..self.generated.unwrap_or(0)).rev() {
+            let text = generate::accepted(facts, self.chain, rng);
+            if self.chain {
+                talk.chain(clause, Payload::text(text), CHAIN_MAX);
+            } else {
+                let bytes = GENERATED_BYTES.get(left).copied().unwrap_or(0);
+                talk.send(clause, generate::sized(&text, bytes, rng), Chunking::Whole);
+            }
+        }
+        if self.generated.is_some() {
+            return Ok(());
+        }
+        if self.over_size {
+            talk.over_size(clause);
             return Ok(());
         }
         let plain = vec!["plain".to_owned()];

@@ -9,6 +9,7 @@ use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::rng::Rng;
 
 use super::face::COMMAND;
+use super::model::{Input, Trait};
 use super::shape::{self, Shape, What};
 use super::talk::{self, Talk};
 
@@ -23,7 +24,31 @@ const TIMES: &[&str] = &[
     "2024-02-29T23:59:59.123456789-23:59",
     "1999-12-31T23:59:59.999999Z",
     "2025-12-10t10:00:00.123z",
+    "2025-12-10T10:00:00.000001+14:00",
+    "2025-12-10T10:00:00.10-00:00",
+    "2025-12-10t23:59:00Z",
+    "0001-01-01T00:00:00Z",
+    "1970-01-01T00:00:00.000000000000+23:59",
 ];
+
+/// Members that later versions added: the bounds with 1.2, several stages with 1.1.
+const ADDED: [&[&str]; 2] = [
+    &["llm_call_count", "max_llm_calls", "agent_hop_count", "max_agent_hops"],
+    &[
+        "completed_stages",
+        "current_stage_number",
+        "max_stages",
+        "all_goals",
+        "remaining_goals",
+        "goal_completion_status",
+    ],
+];
+
+/// Whole numbers to the edges of what is kept exactly.
+const WHOLE: [i64; 6] = [-9_007_199_254_740_991, -1, 0, 1, 16_777_217, 9_007_199_254_740_991];
+
+/// What long inputs are made of.
+const UNITS: [&str; 3] = ["x", "é€😀", "\\u00e9"];
 
 /// A conversation: a canary and a few envelopes, some of them wrong in one place.
 pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
@@ -34,12 +59,44 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
         if rng.chance(1, 4) {
             text = spoilt(&text, rng);
         }
-        talk.send("ENV-PROC-01", Payload::text(text), Chunking::Whole);
+        let bytes = match rng.below(400) {
+            0 => 9 << 20,
+            1..=3 => 1 << 20,
+            4..=19 => 64 << 10,
+            20..=49 => 1 << 10,
+            _ => 0,
+        };
+        talk.send("ENV-PROC-01", sized(&text, bytes, rng), Chunking::Whole);
     }
     let mut plan = talk.plan();
     // What they are about follows from their bytes.
     plan.steps.iter_mut().filter(|step| !step.canary).for_each(|step| step.expect = serde_json::Value::Null);
     plan
+}
+
+/// An envelope that every engine takes, but for the end that it may have come to. The start of a chain is not at its end.
+pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
+    loop {
+        let text = envelope(rng);
+        let is_taken = |it: &Trait| it.clause == "ENV-TERM-05" && !is_start;
+        if Input::read(facts, text.as_bytes()).traits.iter().all(is_taken) {
+            return text;
+        }
+    }
+}
+
+/// The envelope with a longer input of the user's where it has less than so many bytes.
+pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
+    let unit = *rng.pick(&UNITS);
+    let times = bytes.saturating_sub(text.len() as u64) / unit.len() as u64;
+    let name = "\"raw_input\":\"";
+    match text.find(name).filter(|_| times > 0) {
+        Some(at) => {
+            let (before, behind) = text.split_at(at + name.len());
+            Payload::text(before).repeat(unit, times).then(Payload::text(behind))
+        }
+        None => Payload::text(text),
+    }
 }
 
 /// An envelope that is right.
@@ -67,6 +124,10 @@ pub fn envelope(rng: &mut Rng) -> String {
             changes.push((name.clone(), value(shape, rng).to_text()));
         }
     }
+    let newer = *rng.pick(&[0, 1, 2]);
+    changes.extend(
+        ADDED.iter().take(newer).flat_map(|names| *names).map(|name| ((*name).to_owned(), String::new())),
+    );
     for _ in 0..rng.below(3) {
         changes.push((format!("x_{}", rng.below(9)), free_data::value(NAMES, rng, 3).to_text()));
     }
@@ -96,6 +157,7 @@ fn value(shape: &Shape, rng: &mut Rng) -> Json {
         What::Text => free_data::string(rng),
         What::Id(prefix) => Json::from(format!("{prefix}{:016x}", rng.next_u64())),
         What::Time => Json::from(*rng.pick(TIMES)),
+        What::Whole(None) => Json::from(*rng.pick(&WHOLE)),
         What::Whole(least) => Json::from(least.unwrap_or(0) + i64::try_from(rng.below(4)).unwrap_or(0)),
         What::Number => free_data::number(rng),
         What::Flag => Json::from(rng.chance(1, 2)),
