@@ -34,6 +34,8 @@ pub mod talk;
 pub mod time;
 pub mod twins;
 
+use model::{Stand, Trait};
+
 /// The envelope boundary. Its data is loaded when it is asked for.
 struct Envelope {
     clauses: OnceLock<Vec<Clause>>,
@@ -173,17 +175,35 @@ impl Boundary for Envelope {
     }
 }
 
-/// Envelopes of a recorded caller that no engine takes, each under the clause by which it is refused.
+/// Envelopes of a recorded caller that no engine takes, each under the clause by which it is refused, and what is no envelope
+/// alone or lacks what the schema requires.
 fn wrong_inputs(transcript: &Transcript) -> Vec<Finding> {
     let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
         let input = model::Input::read(&transcript.facts, &line.bytes);
-        let mut traits = input.traits.iter().chain(input.sent.iter().flat_map(|sent| &sent.traits));
-        let wrong = traits.find(|it| matches!(it.stand, model::Stand::Refuse))?;
+        let refused = input
+            .traits
+            .iter()
+            .find(|it| it.stand == Stand::Refuse)
+            .map(|it| (it.clause, "wrong_envelope", "an envelope that engines take".to_owned()));
+        let (clause, reason, expected) = refused.or_else(|| input.traits.iter().find_map(wrong_of_caller))?;
         let got = shorten(&String::from_utf8_lossy(&line.bytes), 200).into_owned();
-        Some(Finding::new(wrong.clause, "wrong_envelope", "an envelope that engines take", got).at(line.step))
+        Some(Finding::new(clause, reason, expected, got).at(line.step))
     });
     wrong.collect()
+}
+
+/// What callers do not send, though engines may take it: clause, reason, and what is expected.
+fn wrong_of_caller(it: &Trait) -> Option<(&'static str, &'static str, String)> {
+    match it.clause {
+        "ENV-FRAME-03" => {
+            Some(("ENV-CALL-25", "more_than_one", "one JSON object, nothing behind it".to_owned()))
+        }
+        "ENV-ACC-03" | "ENV-TYPE-03" | "ENV-TYPE-04" | "ENV-TIME-05" => {
+            Some(("ENV-CALL-26", "not_of_schema", format!("{}: what the schema allows", it.at)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the peer is a caller, for which engines are played.

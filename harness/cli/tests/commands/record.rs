@@ -477,14 +477,19 @@ echo "with $MY_API_KEY" >&2
     assert_eq!(blamed(folder.path(), &transcript, &[]), []);
 }
 
+const PLAIN_ENVELOPE: &str = r#"{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"u","session_id":"sess_0123456789abcdef","raw_input":"x","outputs":{},"current_stage":"start","terminated":false}"#;
+
 #[test]
 fn a_caller_of_one_exchange_is_told_what_no_peer_takes() {
     let folder = tempfile::tempdir().unwrap();
     for (boundary, said, server, clause) in [
-        ("envelope", r#"{"user_id":7}"#, ["peer", "envelope", "engine", "process"].as_slice(), "ENV-"),
+        ("envelope", r#"{"user_id":7}"#, ["peer", "envelope", "engine", "process"].as_slice(), "ENV-PROP-03"),
+        ("envelope", r#"{"user_id":"u"}"#, &["peer", "envelope", "engine", "process"], "ENV-CALL-26"),
+        ("envelope", "PLAIN x", &["peer", "envelope", "engine", "process"], "ENV-CALL-25"),
         ("python_tool", r#"{"protocol_version":2}"#, &["peer", "python_tool", "runner"], "PT-REQ-02"),
     ] {
         let server = [&[BINARY], server].concat();
+        let said = said.replace("PLAIN", PLAIN_ENVELOPE);
         let transcript = recorded(folder.path(), boundary, &format!("say '{said}'"), &server, 0);
         let blamed = blamed(folder.path(), &transcript, &[]);
         assert_eq!(blamed.len(), 1, "{blamed:?}");
