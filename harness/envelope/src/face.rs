@@ -16,9 +16,10 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::same::{self, Twins};
 use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::{self, Line};
+use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, Step};
-use peerproof_engine::transcript::{Exit, Transcript};
+use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::kept::{Mode, differences, is_same};
 use super::model::{self, Input, Sent, Stand, is_terminated};
@@ -490,9 +491,35 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 /// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.
 pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
     let id = |bytes: &[u8]| {
+    cost(transcript, &mut judgement);
         let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
         decoded.value.get("envelope_id").cloned()
     };
+/// What refusing envelopes that are over size costs. Whoever processes them may need memory for it.
+fn cost(transcript: &Transcript, judgement: &mut Judgement) {
+    let is_sample = |step: &&Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
+    let mut sampled = transcript.plan.steps.iter().filter(is_sample).map(|step| step.session).peekable();
+    if sampled.peek().is_none() {
+        return;
+    }
+    let is_over_size = |step: usize| {
+        let act = transcript.plan.steps.get(step).map(|step| &step.act);
+        matches!(act, Some(Act::Send { payload, .. }) if payload.len(&Vars::new()) > model::BYTES_MAX)
+    };
+    let is_taken = |session: usize| match transcript.plan.sessions.get(session) {
+        Some(spec) if spec.command == HTTP => transcript
+            .of(session)
+            .any(|it| matches!(it.kind, Kind::HttpReply { step, status: 200, .. } if is_over_size(step))),
+        _ => transcript.exit(session) == Some(Exit::Code(0)),
+    };
+    if sampled.any(is_taken) {
+        let why = "over_size: envelopes of more than 10 MB are processed here, not refused";
+        judgement.untestable.get_or_insert_with(|| why.to_owned());
+    } else {
+        memory::judge(transcript, "ENV-SIZE-04", judgement);
+    }
+}
+
     let Act::Send { payload, .. } = &step.act else { return false };
     let own = payload.expand(&Vars::new()).ok().and_then(|bytes| id(&bytes));
     let is_own = |id: &Json| id.as_str().is_some_and(|id| id.starts_with(talk::CANARY_ID));

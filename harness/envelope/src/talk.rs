@@ -3,6 +3,7 @@
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::Aim;
 use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
 
@@ -30,6 +31,12 @@ pub struct Talk {
     /// Bytes that were written to the one server.
     written: usize,
 }
+
+/// Bytes of two envelopes that are over size, with the labels of the samples of memory behind them.
+const OVER_SIZE: [(u64, &str); 2] = [(16_000_000, memory::AFTER_SMALLER), (60_000_000, memory::AFTER_LARGER)];
+
+/// Bytes that a pipe does not hold: where they were written, they are being read.
+const READ_BYTES: u64 = 256 << 10;
 
 /// Bytes that are written to one server: it may give back several times as many.
 const SERVER_BYTES_MAX: usize = 12 << 20;
@@ -148,13 +155,46 @@ impl Talk {
         self
     }
 
+    /// Two envelopes that are over size by white space within them, with what the peer's memory was before and behind each: a
+    /// server's once it has answered something else, that of a process once it has begun to read.
+    pub fn over_size(&mut self, clause: &str) -> &mut Self {
+        let behind = PLAIN.strip_prefix('{').unwrap_or_default();
+        let await_frames = u32::from(self.command == HTTP);
+        let send = |payload| Act::Send { payload, chunking: Chunking::Whole, await_frames };
+        if self.command == HTTP {
+            self.push(clause, memory::sample(memory::IDLE));
+        }
+        for (bytes, label) in OVER_SIZE {
+            if self.command == HTTP {
+                let payload = Payload::text("{").repeat(" ", bytes);
+                self.push(clause, send(payload.then(Payload::text(behind))));
+                self.written = 0;
+                self.canary_behind();
+                self.push(clause, memory::sample(label));
+                continue;
+            }
+            self.open(0);
+            self.push(clause, send(Payload::text("{").repeat(" ", READ_BYTES)));
+            self.push(clause, Act::Flush);
+            self.push(clause, memory::sample(memory::IDLE));
+            self.push(clause, send(Payload::default().repeat(" ", bytes)));
+            self.push(clause, Act::Flush);
+            self.push(clause, memory::sample(label));
+            self.push(clause, send(Payload::text(behind)));
+            self.push(clause, Act::Finish);
+        }
+        self
+    }
+
+    fn push(&mut self, clause: &str, act: Act) {
+        let step = self.aimed(clause, None, act);
+        self.plan.steps.push(step);
+    }
+
     /// Anything else that is done to a process of its own, or to the server.
     pub fn acts(&mut self, clause: &str, acts: &[Act]) -> &mut Self {
         self.open(0);
-        for act in acts {
-            let step = self.aimed(clause, None, act.clone());
-            self.plan.steps.push(step);
-        }
+        acts.iter().for_each(|act| self.push(clause, act.clone()));
         self
     }
 

@@ -111,6 +111,12 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::MarksReplies,
     ),
     carrier(
+        "http-holds-bodies",
+        &["ENV-SIZE-04"],
+        "A body that is too large is held whole before it is refused.",
+        HttpFault::HoldsBodies,
+    ),
+    carrier(
         "http-small-bodies",
         &["ENV-SIZE-01"],
         "Bodies of more than 100,000 bytes are answered 413.",

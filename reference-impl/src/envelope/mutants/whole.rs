@@ -105,6 +105,12 @@ pub const MUTANTS: &[Mutant] = &[
         });
         Box::new(edit::Edited::new(envelope::machine(Config { choices, ..Config::default() }), cut))
     }),
+    machine(
+        "holds-what-it-refuses",
+        &["ENV-SIZE-04"],
+        "What is too large is held whole before it is refused.",
+        |inner| Box::new(Holds { inner, held: Vec::new() }),
+    ),
     config("one-id-for-all", &["ENV-ACC-05"], "Generated ids are always the same.", |config| {
         config.id_seed = 7
     }),
@@ -125,6 +131,20 @@ impl crate::machine::Machine for ReadsOnce {
         if !is_more {
             self.inner.handle(event, now, actions);
         }
+    }
+}
+
+struct Holds {
+    inner: crate::mutant::Inner,
+    held: Vec<u8>,
+}
+
+impl crate::machine::Machine for Holds {
+    fn handle(&mut self, event: Event<'_>, now: crate::machine::Millis, actions: &mut Vec<Action>) {
+        if let Event::Stdin(bytes) = event {
+            self.held.extend_from_slice(bytes);
+        }
+        self.inner.handle(event, now, actions);
     }
 }
 
