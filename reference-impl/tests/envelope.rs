@@ -109,6 +109,16 @@ fn bounds_stop_it() {
         assert_eq!((reply["outputs"].clone(), reply["completed_at"].is_string()), (json!({}), true));
     }
     assert_eq!(answer(&[("over_bound", "refuse")], &json!({ "iteration": 4 })).0, 1);
+    let returned = answer(&[("over_bound", "same")], &json!({ "iteration": 4 })).1;
+    assert_eq!(
+        (returned["terminated"].clone(), returned["current_stage"].clone()),
+        (json!(false), json!("start"))
+    );
+    assert_eq!(
+        answer(&[("over_bound", "same")], &json!({})).1["current_stage"],
+        "start",
+        "it runs no stages"
+    );
 }
 
 #[test]

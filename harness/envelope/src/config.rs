@@ -8,7 +8,7 @@ const REFUSE: &[&str] = &["same", "refuse"];
 const KEEP: &[&str] = &["keep", "refuse"];
 const ACCEPT: &[&str] = &["accept", "refuse"];
 
-/// Every key that a configuration for an engine may hold.
+/// Every key that a configuration for an engine or a caller may hold.
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         "command",

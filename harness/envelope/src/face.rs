@@ -1,4 +1,4 @@
-//! The face of an engine: what a process that was given one envelope may answer.
+//! The face of an engine: what a process or a server that was given an envelope may answer.
 
 mod http;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
-use super::kept::{Mode, differences, is_same};
+use super::kept::{Mode, differences, is_advanced, is_same};
 use super::model::{self, Input, Sent, Stand, is_terminated};
 use super::shape::BOUNDS;
 use super::talk;
@@ -285,22 +285,28 @@ fn holds_all_of(new: &Json, old: &Json) -> bool {
 }
 
 /// What the engine does with envelopes, and whether the canaries of the conversation show it rather than the configuration.
-/// An engine that gave back an envelope with stages left, and all the others, runs none.
+/// An engine that gave back an envelope with stages left, and all the others, runs none; one that ran a stage of some runs them.
 fn mode(transcript: &Transcript) -> (Mode, bool) {
     match transcript.facts.choices.get("process").map(String::as_str) {
         Some("identity") => return (Mode::Identity, false),
         Some(_) => return (Mode::Advance, false),
         None => {}
     }
-    let gave_back = |(bytes, reply): (Vec<u8>, Vec<u8>)| {
+    let read = |(bytes, reply): (Vec<u8>, Vec<u8>)| {
         let sent = Input::read(&transcript.facts, &bytes).sent?;
         let reply = json::decode(json::trim(&reply), &DecodeLimits::default()).ok()?;
-        let has_stages_left = sent.normal.iter().all(model::has_stages_left);
-        Some((is_same(&sent, &reply.value), has_stages_left))
+        Some((sent, reply.value))
     };
-    let seen: Vec<(bool, bool)> = canaries(transcript).into_iter().filter_map(gave_back).collect();
-    let runs_none = seen.iter().any(|(_, stages)| *stages) && seen.iter().all(|(same, _)| *same);
-    (if runs_none { Mode::Identity } else { Mode::Advance }, true)
+    let seen: Vec<(Sent, Json)> = canaries(transcript).into_iter().filter_map(read).collect();
+    let has_stages_left = |(sent, _): &(Sent, Json)| sent.normal.iter().all(model::has_stages_left);
+    let mode = match () {
+        () if seen.iter().any(|(sent, reply)| is_advanced(sent, reply)) => Mode::Advance,
+        () if seen.iter().any(has_stages_left) && seen.iter().all(|(sent, reply)| is_same(sent, reply)) => {
+            Mode::Identity
+        }
+        () => Mode::Unknown,
+    };
+    (mode, true)
 }
 
 /// What was said as a canary, each with what came for it.
@@ -444,7 +450,7 @@ fn is_deterministic(transcript: &Transcript, mode: Mode) -> bool {
 /// as it was when that counter stands at its maximum.
 fn what_stops(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode == Mode::Advance) {
+    for (asked, extra, reply) in envelopes(heard).filter(|(_, extra, _)| extra.mode != Mode::Identity) {
         let Some((sent, normal)) = extra.sent.as_ref().and_then(|it| Some((it, it.normal.first()?))) else {
             continue;
         };
@@ -485,16 +491,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         let why = "not_deterministic: two replies of an engine that runs stages are not compared";
         judgement.untestable.get_or_insert_with(|| why.to_owned());
     }
+    cost(transcript, &mut judgement);
     judgement
 }
 
-/// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.
-pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
-    let id = |bytes: &[u8]| {
-    cost(transcript, &mut judgement);
-        let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
-        decoded.value.get("envelope_id").cloned()
-    };
 /// What refusing envelopes that are over size costs. Whoever processes them may need memory for it.
 fn cost(transcript: &Transcript, judgement: &mut Judgement) {
     let is_sample = |step: &&Step| matches!(&step.act, Act::SampleMemory { label } if label == memory::IDLE);
@@ -520,6 +520,12 @@ fn cost(transcript: &Transcript, judgement: &mut Judgement) {
     }
 }
 
+/// Whether `frame` is certainly the answer to the canary `step`: it has its id, which no other has.
+pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
+    let id = |bytes: &[u8]| {
+        let decoded = json::decode(json::trim(bytes), &DecodeLimits::default()).ok()?;
+        decoded.value.get("envelope_id").cloned()
+    };
     let Act::Send { payload, .. } = &step.act else { return false };
     let own = payload.expand(&Vars::new()).ok().and_then(|bytes| id(&bytes));
     let is_own = |id: &Json| id.as_str().is_some_and(|id| id.starts_with(talk::CANARY_ID));

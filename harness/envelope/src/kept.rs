@@ -35,12 +35,16 @@ pub struct Difference {
     pub got: String,
 }
 
-/// What an engine does with envelopes, as far as that is known.
+/// What is done with envelopes, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It gives back what it is given.
+    /// A caller passes it on: it is the same.
+    Caller,
+    /// An engine gives back what it is given, or ends what waits or is over a bound.
     Identity,
-    /// It runs stages, or may do so.
+    /// It may run stages.
+    Unknown,
+    /// It runs stages.
     Advance,
 }
 
@@ -66,7 +70,16 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
 
 /// Whether the reply is the envelope that was sent.
 pub fn is_same(sent: &Sent, reply: &Json) -> bool {
-    differences(sent, reply, Mode::Identity).is_empty()
+    differences(sent, reply, Mode::Caller).is_empty()
+}
+
+/// Whether the reply shows that the engine ran a stage of what was sent, as it may.
+pub fn is_advanced(sent: &Sent, reply: &Json) -> bool {
+    let ran = |normal: &Json| {
+        let own = Comparison { sent, old: normal, new: model::normal(reply), found: Vec::new() };
+        own.ran(own.is_ended()).is_some()
+    };
+    differences(sent, reply, Mode::Advance).is_empty() && sent.normal.iter().all(ran)
 }
 
 struct Comparison<'a> {
@@ -180,6 +193,7 @@ impl<'a> Comparison<'a> {
         let over = model::is_over_bound(self.old);
         let pending = model::pending(self.old);
         let frozen = match () {
+            () if mode == Mode::Caller => Some("ENV-PROC-02"),
             () if model::is_terminated(self.old) => Some("ENV-TERM-06"),
             () if !pending.is_empty() => Some("ENV-PEND-02"),
             () if over => Some("ENV-BOUND-04"),
@@ -206,6 +220,19 @@ impl<'a> Comparison<'a> {
             self.member(name, shape, is_fixed);
         }
         self.undocumented("", self.old, &self.new.clone(), shape::envelope());
+        // Members that contradict each other are kept in whatever engine.
+        if frozen == Some("ENV-BOUND-04")
+            && is_fixed
+            && mode == Mode::Advance
+            && !model::is_inconsistent(self.old)
+        {
+            self.add(
+                "ENV-BOUND-05",
+                "returned",
+                "/terminated",
+                "true, for a bound is passed and stages are run",
+            );
+        }
         if !is_fixed {
             self.ending(&pending, over);
             self.advanced();

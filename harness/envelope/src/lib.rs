@@ -1,4 +1,4 @@
-//! The envelope boundary: an engine that takes one envelope and gives one back.
+//! The envelope boundary: an engine that takes one envelope and gives one back, and a caller that has envelopes processed.
 
 use std::sync::OnceLock;
 

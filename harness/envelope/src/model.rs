@@ -382,7 +382,8 @@ pub fn are_goals_wrong(normal: &Json) -> bool {
     left.iter().any(|goal| !all.is_empty() && !all.contains(goal) || status(goal) == Some("satisfied"))
 }
 
-fn is_inconsistent(normal: &Json) -> bool {
+/// Whether members contradict each other.
+pub fn is_inconsistent(normal: &Json) -> bool {
     let is_null = |name: &str| normal.get(name).is_none_or(Json::is_null);
     let time = |name: &str| spelling(normal.get(name)?.as_str()?).unix_us();
     let is_early = time("completed_at").zip(time("received_at")).is_some_and(|(end, begin)| end < begin);

@@ -1,7 +1,7 @@
 //! A deterministic pipeline of six agents: each call runs the next of them.
 
 use super::agents::{AGENTS, section};
-use super::choices::{OverBound, Pending};
+use super::choices::Pending;
 use super::members::BOUNDS;
 use super::validate::{count, over_bound};
 use super::{Config, Members, datetime, get, names, number, object, set, slot};
@@ -14,10 +14,7 @@ pub fn advance(members: &mut Members, config: &Config, now: &str) {
         return;
     }
     if let Some(reason) = over_bound(members) {
-        if config.choices.over_bound == OverBound::Terminate {
-            terminate(members, reason, now);
-        }
-        return;
+        return terminate(members, reason, now);
     }
     for (pending, response, reason) in [
         ("clarification_pending", "clarification_response", "clarification_required"),

@@ -21,7 +21,7 @@ choices! {
     pending_input: Pending = Pending::Same, {
         "same" => Pending::Same, "terminate" => Pending::Terminate, "refuse" => Pending::Refuse
     };
-    /// A counter that is over its maximum.
+    /// A counter that is over its maximum. Only an engine that runs nothing may give it back: `same` makes it one.
     over_bound: OverBound = OverBound::Terminate, {
         "terminate" => OverBound::Terminate, "refuse" => OverBound::Refuse, "same" => OverBound::Same
     };
@@ -52,6 +52,13 @@ two! {
     Kept { Same, Refuse },
     /// What a lenient reader takes.
     Lenient { Accept, Refuse },
+}
+
+impl Choices {
+    /// Whether stages are run.
+    pub fn advances(&self) -> bool {
+        self.process == Process::Advance && self.over_bound != OverBound::Same
+    }
 }
 
 /// See [`Choices::pending_input`].

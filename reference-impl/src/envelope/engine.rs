@@ -1,7 +1,7 @@
 //! The engine of `process`: one envelope in, one envelope out.
 
 use super::advance::advance;
-use super::choices::{Kept, OverBound, OverSize, Pending, Process, TrailingText};
+use super::choices::{Kept, OverBound, OverSize, Pending, TrailingText};
 use super::validate::{complete, is_inconsistent, over_bound};
 use super::{Config, Members, datetime, get};
 use crate::json::{self, ErrorKind, Value, write_value};
@@ -78,7 +78,7 @@ impl Engine {
                 return Err(why.to_owned());
             }
         }
-        if choices.process == Process::Advance {
+        if choices.advances() {
             advance(&mut members, &self.config, &datetime::written(self.config.started_unix_ms + now));
         }
         Ok(members)

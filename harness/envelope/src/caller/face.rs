@@ -113,7 +113,7 @@ impl Face for Caller {
             (Way::Envelope(reply), "envelope") => {
                 let null = peerproof_engine::json::Json::Null;
                 let told = noted.line.get("envelope").unwrap_or(&null);
-                match differences(reply, told, Mode::Identity).into_iter().next() {
+                match differences(reply, told, Mode::Caller).into_iter().next() {
                     None => Ok(()),
                     Some(it) => {
                         let to = reply.raw.pointer(&it.at).map(|value| value.to_text());
@@ -252,6 +252,20 @@ mod tests {
             let found = found_of(told, &null, talk::PLAIN, &BOTH, ENVELOPE);
             assert_eq!(found, ["ENV-CALL-26 null_emitted"], "{told}");
         }
+    }
+
+    /// What ends an envelope is an engine, not a caller.
+    #[test]
+    fn a_caller_ends_nothing() {
+        let ended = |state| {
+            let reply = talk::with(talk::PLAIN, [state]);
+            let reason = "\"clarification_required\"";
+            let end = [("terminated", "true"), ("terminal_reason", reason), ("termination_reason", reason)];
+            let line = ENVELOPE.replace("PLAIN", &talk::with(&reply, end));
+            found(&reply, &BOTH, &line)
+        };
+        assert_eq!(ended(("clarification_pending", "true")), ["ENV-CALL-19 advanced"]);
+        assert_eq!(ended(("llm_call_count", "11")), ["ENV-CALL-19 advanced"]);
     }
 
     #[test]

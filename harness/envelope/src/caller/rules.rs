@@ -97,7 +97,7 @@ fn request(known: &Known, call: &Call, text: &[u8]) -> Vec<Finding> {
     let null = Json::Null;
     let told = call.told.get("envelope").unwrap_or(&null).to_text();
     let Some(told) = Input::read(&known.facts, told.as_bytes()).sent else { return Vec::new() };
-    let differences = differences(&told, &request.raw, Mode::Identity).into_iter();
+    let differences = differences(&told, &request.raw, Mode::Caller).into_iter();
     let finding = |it: crate::kept::Difference| {
         let clause = match it.clause {
             "ENV-OUT-01" | "ENV-OUT-02" | "ENV-TIME-10" => SCHEMA,

@@ -211,6 +211,38 @@ fn of_bounds_that_are_passed_at_once_either_is_the_reason() {
 }
 
 #[test]
+fn what_is_over_a_bound_is_given_back_by_engines_that_run_nothing() {
+    let over = ("llm_call_count", "11");
+    for mode in [Mode::Identity, Mode::Unknown] {
+        assert_eq!(said("plain", &[over], &[], mode), [""; 0]);
+    }
+    assert_eq!(said("plain", &[over], &[], Mode::Advance), ["ENV-BOUND-05 /terminated"]);
+    // Other reasons for which nothing is run.
+    assert_eq!(said("done", &[over], &[], Mode::Advance), [""; 0]);
+    for other in [("clarification_pending", "true"), ("terminal_reason", "\"denied_by_policy\"")] {
+        assert_eq!(said("plain", &[over, other], &[], Mode::Advance), [""; 0]);
+    }
+}
+
+#[test]
+fn a_stage_that_was_run_shows() {
+    let advanced = |base: &str, reply: &[(&str, &str)]| {
+        let sent = talk::base(base).unwrap();
+        let reply = talk::with(&sent, reply.iter().copied()).parse().unwrap();
+        let input = Input::read(&Facts::new(Side::Provider), sent.as_bytes());
+        is_advanced(&input.sent.unwrap(), &reply)
+    };
+    let stage = ("current_stage", "\"perception\"");
+    assert!(advanced("plain", &[stage]));
+    assert!(advanced("plain", &[("llm_call_count", "1")]));
+    // What else an engine changes may be a fault of one that runs nothing.
+    assert!(!advanced("plain", &[]));
+    assert!(!advanced("plain", &[("metadata", "{\"a\":1}")]));
+    assert!(!advanced("plain", &[stage, ("user_id", "\"v\"")]));
+    assert!(!advanced("done", &[stage]));
+}
+
+#[test]
 fn the_bound_of_stages_has_no_reason_of_its_own() {
     let ended = |most| {
         let words = ("termination_reason", "\"no more\"");

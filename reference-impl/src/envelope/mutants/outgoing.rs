@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::super::validate::over_bound;
 use super::super::{Members, get, number, object, set, slot};
 use super::Mutant;
 use super::edit::Edit::{Advanced, Ended, Loses, Reply};
@@ -234,6 +235,12 @@ pub const MUTANTS: &[Mutant] = table! {
         Ended(|given, reply| {
             let is_bound = |value: &Value| value.as_str().is_some_and(|it| it.starts_with("max_"));
             if get(reply, "terminal_reason").is_some_and(is_bound) {
+                reply.clone_from(given);
+            }
+        });
+    "returns-what-is-over-bounds" ["ENV-BOUND-05"] "An engine that runs stages gives an envelope whose counter is over its maximum back." =>
+        Ended(|given, reply| {
+            if over_bound(reply).is_some() {
                 reply.clone_from(given);
             }
         });
