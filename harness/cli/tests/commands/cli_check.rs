@@ -329,6 +329,52 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
 }
 
 #[test]
+fn init_and_doctor_know_engines_and_callers_of_envelopes() {
+    for (own, key, side, told, check) in [
+        (
+            &["engine", "process"][..],
+            "command = [",
+            "provider",
+            "no command `http`",
+            "envelope/process/canary",
+        ),
+        (
+            &["engine", "--http", "{addr}"],
+            "http = [",
+            "provider",
+            "no command `command`",
+            "envelope/http/canary",
+        ),
+        (
+            &["caller", "{scenario}", "{results}"],
+            "caller = [",
+            "consumer",
+            "caller",
+            "envelope/caller/canary",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut init = peerproof(folder.path());
+        init.args(["init", "envelope", "--", BINARY, "peer", "envelope"]).args(own).assert().code(0);
+        let written = fs::read_to_string(folder.path().join("peerproof.toml")).unwrap();
+        assert!(written.lines().any(|line| line.starts_with(key)), "{written}");
+        assert!(written.contains(&format!("side = \"{side}\"")), "{written}");
+        let choice = if side == "consumer" { "missing_core_in_reply" } else { "over_bound" };
+        assert!(written.contains(choice), "{written}");
+        let doctor = peerproof(folder.path()).arg("doctor").assert().code(0);
+        // Long lines are wrapped.
+        let said = String::from_utf8_lossy(&doctor.get_output().stdout).into_owned();
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(told) && (side == "consumer" || words.contains("deterministic")), "{said}");
+        peerproof(folder.path()).args(["check", "-k", check]).assert().code(0);
+    }
+    // What is no engine is started and answers nothing that counts.
+    let folder = tempfile::tempdir().unwrap();
+    let mut doctor = peerproof(folder.path());
+    doctor.args(["doctor", "envelope", "--", "sh", "-c", "cat >/dev/null"]).assert().code(4);
+}
+
+#[test]
 fn secrets_do_not_reach_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());
