@@ -85,14 +85,16 @@ pub fn accepted(facts: &Facts, is_start: bool, rng: &mut Rng) -> String {
     }
 }
 
-/// The envelope with a longer input of the user's where it has less than so many bytes.
+/// The envelope with long metadata where it has less than so many bytes: an engine that runs stages may copy the user's input
+/// into several places.
 pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
     let unit = *rng.pick(&UNITS);
     let times = bytes.saturating_sub(text.len() as u64) / unit.len() as u64;
-    let name = "\"raw_input\":\"";
-    match text.find(name).filter(|_| times > 0) {
+    let long = talk::with(text, [("metadata", "{\"long\":\"\"}")]);
+    let name = "\"long\":\"";
+    match long.find(name).filter(|_| times > 0) {
         Some(at) => {
-            let (before, behind) = text.split_at(at + name.len());
+            let (before, behind) = long.split_at(at + name.len());
             Payload::text(before).repeat(unit, times).then(Payload::text(behind))
         }
         None => Payload::text(text),
