@@ -31,6 +31,12 @@ pub struct Aim {
 }
 
 impl Aim {
+    /// What a step expects that is about this clause, and nothing where that is empty.
+    pub fn about(clause: &str) -> serde_json::Value {
+        let aim = (!clause.is_empty()).then(|| Self { clause: clause.into(), reason: None });
+        serde_json::to_value(aim).unwrap_or_default()
+    }
+
     /// The aim of a step; `None` for a step without one.
     pub fn of(step: &Step) -> Option<Self> {
         serde_json::from_value(step.expect.clone()).ok()

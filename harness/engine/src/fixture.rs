@@ -283,6 +283,20 @@ impl Fixtures {
         Ok(found)
     }
 
+    /// Whether a process of an actor lives.
+    ///
+    /// # Errors
+    /// One sentence: the record of one cannot be read.
+    pub fn is_played(&self) -> Result<bool, String> {
+        for actor in &self.actors {
+            let mut processes = actor.log.read_all()?.into_iter().filter_map(|line| process_of(line.entry));
+            if processes.any(|(process, _)| process.lives()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn actor(&self, name: &str) -> Result<&Actor, String> {
         let actor = self.actors.iter().find(|actor| actor.name == name);
         actor.ok_or_else(|| format!("there is no actor {name:?}"))

@@ -164,6 +164,11 @@ pub enum Act {
         /// Name for the oracle.
         label: String,
     },
+    /// Record the processor time that the peer's process tree has used.
+    SampleProcessor {
+        /// Name for the oracle.
+        label: String,
+    },
     /// Let the boundary's counterpart speak with a peer that asks: it takes frames and says what is written when, until
     /// the peer ends. Then the kept files of the plan are recorded.
     Play {

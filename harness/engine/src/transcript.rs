@@ -32,6 +32,13 @@ pub use seen::{Seen, StdinState};
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Bytes(pub Vec<u8>);
 
+impl Bytes {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", Payload::from_bytes(&self.0).summary(200))
@@ -147,6 +154,9 @@ pub enum Kind {
         status: u16,
         /// `Content-Type`.
         content_type: Option<String>,
+        /// All lines of its head, and of heads and trailers beside it, as they came.
+        #[serde(default, skip_serializing_if = "Bytes::is_empty")]
+        head: Bytes,
         /// Length of the body.
         body_bytes: u64,
         /// The body, where the line that is received next says less.
@@ -226,6 +236,13 @@ pub enum Kind {
         label: String,
         /// Bytes.
         hwm_bytes: u64,
+    },
+    /// Processor time that the peer's process tree had used.
+    Processor {
+        /// Label of the step.
+        label: String,
+        /// Milliseconds.
+        used_ms: u64,
     },
     /// A descendant was still there after the peer had ended; it was then killed.
     LeakedProcess {

@@ -151,6 +151,11 @@ pub trait Connection {
     /// How the peer ended, if it did.
     fn exit(&self) -> Option<Exit>;
 
+    /// Whether the peer has ended and nothing that it started lives; false where the transport cannot tell.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Microseconds since the connection began, on its clock.
     fn now_us(&self) -> u64;
 

@@ -165,6 +165,7 @@ mod tests {
                     reused: step > 0,
                     status: 200,
                     content_type: None,
+                    head: Bytes::default(),
                     body_bytes: body.len() as u64,
                     body: None,
                     keeps_open: true,

@@ -168,6 +168,7 @@ fn replied(body: &str) -> Vec<Kind> {
         reused: false,
         status: 200,
         content_type: None,
+        head: Bytes::default(),
         body_bytes: body.len() as u64,
         body: None,
         keeps_open: true,

@@ -4,7 +4,7 @@ use super::http::Exchange;
 use crate::face::{Face, Frame, Framing, Reading};
 use crate::finding::Finding;
 use crate::lines;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Event, Kind, Transcript};
 
 /// One frame of output, in the order of the session.
 pub struct Output<M> {
@@ -94,10 +94,10 @@ pub fn of<F: Face>(
                 .filter(|(_, event)| matches!(event.kind, Kind::Received { .. } | Kind::Exited { .. }))
                 .last()
                 .map_or(0, |(place, _)| place);
-            let exit = transcript.exit(session);
             // Whoever is stopped in the midst of an answer has not finished it, and owes none.
-            let is_stopped = exit.is_none()
-                || transcript.of(session).any(|event| matches!(event.kind, Kind::Signalled { .. }));
+            let is_signal = |event: &Event| matches!(event.kind, Kind::Signalled { .. });
+            let exit = transcript.exit(session).filter(|_| !transcript.of(session).any(is_signal));
+            let is_stopped = exit.is_none();
             let is_over = !is_stopped || !out.is_empty();
             let mut frame = is_over.then(|| read(&out, place, exit));
             if let Some(frame) = frame.as_mut().filter(|_| is_stopped) {

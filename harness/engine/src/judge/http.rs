@@ -21,6 +21,8 @@ pub struct Exchange<'a> {
     pub was_dropped: bool,
     /// Value of `Content-Type` of the reply.
     pub content_type: Option<&'a str>,
+    /// The lines of the heads and trailers of the reply.
+    pub head: &'a [u8],
     /// The body of the reply.
     pub body: Option<&'a [u8]>,
     /// Its place among the replies of the session, from 1.
@@ -61,14 +63,24 @@ pub(super) fn exchanges<'a>(transcript: &'a Transcript, session: usize, lines: &
     let (mut current, mut place) = (None, 0);
     for event in transcript.of(session) {
         match &event.kind {
-            Kind::HttpReply { step, of_step, status, content_type, body_bytes, keeps_open, body, .. } => {
+            Kind::HttpReply {
+                step,
+                of_step,
+                status,
+                content_type,
+                head,
+                body_bytes,
+                keeps_open,
+                body,
+                ..
+            } => {
                 current = places.binary_search(&(*step, *of_step)).ok();
                 place += 1;
                 if let Some(at) = current {
                     let (status, body_bytes, keeps_open) = (*status, *body_bytes, *keeps_open);
                     all[at].reply = Some(Reply { status, body_bytes, keeps_open });
                     (all[at].place, all[at].at_us, all[at].wholly_sent) = (place, event.at_us, true);
-                    all[at].content_type = content_type.as_deref();
+                    (all[at].content_type, all[at].head) = (content_type.as_deref(), &head.0);
                     all[at].body = body.as_ref().map(|body| body.0.as_slice());
                 }
             }

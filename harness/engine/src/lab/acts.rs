@@ -124,6 +124,12 @@ impl Run<'_> {
                     self.record(session, Kind::Memory { label: label.clone(), hwm_bytes });
                 }
             }
+            Act::SampleProcessor { label } => {
+                let used = self.live[session].connection.as_ref().and_then(|it| it.cpu_time());
+                if let Some(used_ms) = used.and_then(|used| u64::try_from(used.as_millis()).ok()) {
+                    self.record(session, Kind::Processor { label: label.clone(), used_ms });
+                }
+            }
             Act::Play { script, life_ms } => {
                 self.play(index, session, script, *life_ms)?;
                 if let Some(fixtures) = fixtures {

@@ -157,6 +157,8 @@ pub enum PathKind {
     NotExecutable,
     /// A pipe with a name, into which nobody writes.
     Fifo,
+    /// A socket with a name, at which nobody listens.
+    Socket,
     /// A program that is the same as another one, byte by byte.
     Copy {
         /// Path of the other one.

@@ -133,6 +133,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         }
         Kind::Killed => "· killed".to_owned(),
         Kind::Waited { ms } => format!("· {ms} ms pass"),
+        Kind::Processor { label, used_ms } => format!("· processor time ({label}): {used_ms} ms"),
         Kind::Memory { label, hwm_bytes } => format!("· memory ({label}): {} KiB", hwm_bytes / 1024),
         Kind::LeakedProcess { pid, command } => format!("✗ process {pid} ({command}) left behind"),
         Kind::LeftFile { path } => format!("✗ file {path} left behind"),

@@ -34,6 +34,7 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         Act::Signal(_)
         | Act::Wait { .. }
         | Act::SampleMemory { .. }
+        | Act::SampleProcessor { .. }
         | Act::Play { .. }
         | Act::Hide { .. }
         | Act::Look { .. }

@@ -39,6 +39,7 @@ impl ReferenceLab {
                     Act::Signal(_)
                         | Act::SignalWhen { .. }
                         | Act::SampleMemory { .. }
+                        | Act::SampleProcessor { .. }
                         | Act::ProbeActor { .. }
                 )
         };

@@ -345,13 +345,14 @@ impl Kind {
                 reused: _,
                 status: _,
                 content_type,
+                head,
                 body_bytes: _,
                 body,
                 keeps_open: _,
                 took_us: _,
             } => {
-                let body = body.iter_mut().map(|body| Made::Bytes(&mut body.0));
-                content_type.iter_mut().map(Made::Text).chain(body).collect()
+                let bytes = body.iter_mut().chain([head]).map(|bytes| Made::Bytes(&mut bytes.0));
+                content_type.iter_mut().map(Made::Text).chain(bytes).collect()
             }
             Self::HttpFailed {
                 step: _,
@@ -370,7 +371,7 @@ impl Kind {
             Self::Signalled { signal: _ } => Vec::new(),
             Self::Exited { exit: _ } | Self::ClientExited { exit: _ } => Vec::new(),
             Self::DeadlinePassed { awaited: _, waited_ms: _ } | Self::Waited { ms: _ } => Vec::new(),
-            Self::Memory { label: _, hwm_bytes: _ } => Vec::new(),
+            Self::Memory { label: _, hwm_bytes: _ } | Self::Processor { label: _, used_ms: _ } => Vec::new(),
             Self::LeakedProcess { pid: _, command } => vec![Made::Text(command)],
             Self::LeftFile { path } => vec![Made::Text(path)],
             Self::ListenerHit { listener: _, head, body } => {

@@ -467,6 +467,10 @@ impl Connection for ChildConnection {
         self.ended.filter(|_| self.exit_recorded).map(|ended| ended.exit)
     }
 
+    fn is_over(&self) -> bool {
+        self.has_ended() && self.orphans().is_empty()
+    }
+
     fn now_us(&self) -> u64 {
         micros(self.started.elapsed())
     }

@@ -308,7 +308,7 @@ impl HttpConnection {
         let Exchange { step, of_step, connection, .. } = exchange;
         match how {
             Ended::Unanswered => {}
-            Ended::Reply(Reply { status, content_type, body, keeps_open }) => {
+            Ended::Reply(Reply { status, content_type, head, body, keeps_open }) => {
                 let kind = Kind::HttpReply {
                     step,
                     of_step,
@@ -316,6 +316,7 @@ impl HttpConnection {
                     reused: carried > 1,
                     status,
                     content_type,
+                    head: Bytes(head),
                     body_bytes: body.len() as u64,
                     body: (!is_line(&body)).then(|| Bytes(body.clone())),
                     keeps_open,
@@ -576,6 +577,10 @@ impl Connection for HttpConnection {
 
     fn exit(&self) -> Option<Exit> {
         self.child.as_ref().and_then(Connection::exit)
+    }
+
+    fn is_over(&self) -> bool {
+        self.child.as_ref().is_some_and(Connection::is_over)
     }
 
     fn now_us(&self) -> u64 {

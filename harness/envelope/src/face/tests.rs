@@ -30,6 +30,7 @@ fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judg
                 reused: true,
                 status,
                 content_type: Some(content_type.to_owned()),
+                head: Bytes::default(),
                 body_bytes: body.len() as u64,
                 body: Some(Bytes(body.into_bytes())),
                 keeps_open: true,

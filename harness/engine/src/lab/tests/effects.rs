@@ -109,3 +109,36 @@ fn a_process_that_floods_is_read_while_another_is_waited_for() {
     let transcript = carry_out(script, vec![queue()], vec![say(0, "flood\n", 0), wait, finish(0)]);
     assert_eq!((missed(&transcript), transcript.stdout(0).len()), (vec![], (1 << 20) + 1));
 }
+
+/// How long was waited in vain, milliseconds.
+fn waited_ms(transcript: &Transcript) -> Vec<u64> {
+    those(transcript, |kind| match kind {
+        Kind::DeadlinePassed { waited_ms, .. } => Some(*waited_ms),
+        _ => None,
+    })
+}
+
+#[test]
+fn little_is_waited_for_once_nothing_lives() {
+    let crashes = vec![start(), wait(path("inbox/never"), 30_000), wait(path("inbox/none"), 30_000)];
+    let waited = waited_ms(&carry_out("exit 3", vec![queue()], crashes.clone()));
+    assert!(waited.len() == 2 && waited.iter().all(|ms| (900..10_000).contains(ms)), "{waited:?}");
+    // One that it left, in a session of its own, and another worker.
+    let leaves = "cd \"$ROOT/queue\"; setsid sh -c 'sleep 1.6; : > inbox/never; : > inbox/none' </dev/null >/dev/null 2>&1 &";
+    let transcript = carry_out(leaves, vec![queue()], crashes.clone());
+    assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
+    let works = "mkdir \"$ROOT/one\" 2>/dev/null || exit 3; cd \"$ROOT/queue\"; sleep 1.6; : > inbox/never; : > inbox/none";
+    let second = Step { session: 1, ..start() };
+    let waits = crashes[1..].iter().map(|wait| Step { session: 1, ..wait.clone() });
+    let steps = [start(), step(Act::Wait { ms: 100 }), second].into_iter().chain(waits).collect();
+    let transcript = carry_out(works, vec![queue()], steps);
+    assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
+}
+
+#[test]
+fn what_an_actor_does_that_outlives_all_is_waited_for() {
+    let leaves = "setsid env -i \"$ROOT/job\" </dev/null >/dev/null 2>&1 & sleep 0.3";
+    let steps = vec![start(), wait(Effect::Ends { actor: "job".to_owned(), end: 0 }, 30_000)];
+    let transcript = carry_out(leaves, vec![queue(), job(vec![ActorStep::Sleep { ms: 2_500 }])], steps);
+    assert_eq!(missed(&transcript), [], "{:?}", transcript.events);
+}

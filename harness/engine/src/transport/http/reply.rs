@@ -12,6 +12,8 @@ const INTERIM_MAX: u32 = 16;
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) content_type: Option<String>,
+    /// The lines of all heads and trailers.
+    pub(super) head: Vec<u8>,
     pub(super) body: Vec<u8>,
     /// Another request may follow on the connection.
     pub(super) keeps_open: bool,
@@ -53,6 +55,7 @@ pub(super) struct Reader {
     says_close: bool,
     says_keep: bool,
     content_type: Option<String>,
+    head: Vec<u8>,
     body: Vec<u8>,
     body_bytes_max: usize,
     /// It answers HEAD, and has no body whatever it says.
@@ -73,6 +76,7 @@ impl Reader {
             says_close: false,
             says_keep: false,
             content_type: None,
+            head: Vec::new(),
             body: Vec::new(),
             body_bytes_max,
             bodyless,
@@ -145,7 +149,8 @@ impl Reader {
         }
         let delimited = self.bodyless || self.chunked || self.length.is_some();
         let keeps_open = delimited && !self.says_close && (!self.http_1_0 || self.says_keep);
-        Some(Reply { status: self.status?, content_type: self.content_type, body: self.body, keeps_open })
+        let Self { content_type, head, body, .. } = self;
+        Some(Reply { status: self.status?, content_type, head, body, keeps_open })
     }
 
     fn take_body(&mut self, bytes: &[u8], left: u64) -> Result<usize, Fault> {
@@ -174,6 +179,9 @@ impl Reader {
             return malformed("a line or the head is longer than 64 KiB");
         }
         self.line.extend_from_slice(&bytes[..count]);
+        if matches!(self.state, State::Head | State::Trailer) {
+            self.head.extend_from_slice(&bytes[..count]);
+        }
         if end.is_some() {
             let line = std::mem::take(&mut self.line);
             let line = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -326,6 +334,18 @@ mod tests {
         let old = "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n1";
         assert!(!body(old, false).2);
         assert!(body(&old.replace("\r\n\r\n", "\r\nConnection: keep-alive\r\n\r\n"), false).2);
+    }
+
+    #[test]
+    fn all_of_each_head_is_kept() {
+        let text = "HTTP/1.1 100 Continue\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                    2\r\n{}\r\n0\r\nB: 2\r\n\r\n";
+        for piece in [1, 7, 10_000] {
+            let (reply, _) = read(text, piece, false).unwrap();
+            let head = String::from_utf8(reply.head).unwrap();
+            assert!(head.contains("A: 1\r\n") && head.contains("B: 2\r\n") && !head.contains("{}"), "{head}");
+            assert_eq!(reply.body, b"{}");
+        }
     }
 
     #[test]
