@@ -27,7 +27,8 @@ pub struct ConfigKey {
     /// Of a command: its placeholders with their braces. Of a table: its members as `name: type`, where the type is
     /// `string`, `object`, `integer`, `pointer`, `empty` or `any`; an object that is a template names its placeholders
     /// behind it. A `?` behind the name marks what may be left out, a `+` a placeholder that is appended where it is not
-    /// named. Of names with `|` between them there is exactly one; `NAME_env` names the variable that holds the value.
+    /// named, a `*` one that stands in a variable of `env` where it does not stand in the command. Of names with `|` between
+    /// them there is exactly one; `NAME_env` names the variable that holds the value.
     pub members: &'static [&'static str],
     /// One sentence.
     pub meaning: &'static str,
@@ -132,7 +133,7 @@ impl ConfigKey {
 
 /// A member of a [`ConfigKey`] without the mark behind it.
 pub fn unmarked(member: &str) -> &str {
-    member.trim_end_matches(['?', '+'])
+    member.trim_end_matches(['?', '+', '*'])
 }
 
 /// When and where something is written to a peer: what no plan can know.

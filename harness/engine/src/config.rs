@@ -256,6 +256,8 @@ impl Config {
             {
                 *program = full.to_owned();
             }
+            let key = vocabulary::find(self.boundary, "peer", name)?;
+            command::check_environment(&key, argv, &self.env)?;
             find_program(argv, path.as_deref(), self.folder.as_deref())
                 .map_err(|error| format!("the command `{name}` of the peer cannot be started: {error}"))?;
         }

@@ -27,27 +27,27 @@ const TREAT: &[&str] = &["run", "leave", "failed"];
 pub const KEYS: &[ConfigKey] = &[
     ConfigKey::command(
         COMMAND,
-        &["{queue}?", "{runner}?"],
+        &["{queue}*", "{runner}?"],
         "argv of a worker: the folder of the queue, and the program that it runs for a job, with the job's file as last \
          argument; without {runner} a job is a run whose driver is MACHINA_POLICY_CMD",
     ),
-    ConfigKey::command(WORKER, &["{queue}?", "{runner}?"], "the same under its own name"),
+    ConfigKey::command(WORKER, &["{queue}*", "{runner}?"], "the same under its own name"),
     ConfigKey::command(
         ONCE,
-        &["{queue}?", "{runner}?"],
+        &["{queue}*", "{runner}?"],
         "argv of a worker that ends when there is nothing more to take",
     ),
     ConfigKey::command(
         ENQUEUE,
-        &["{queue}?", "{aid}"],
+        &["{queue}*", "{aid}"],
         "argv of a toolhost in run mode with the tool that enqueues",
     ),
     ConfigKey::command(
         HTTP,
-        &["{queue}?", "{port}?", "{host}?", "{addr}?"],
+        &["{queue}*", "{port}?", "{host}?", "{addr}?"],
         "argv of the HTTP adapter; or { command, url, ready }",
     ),
-    ConfigKey::command(SERVE, &["{root}?"], "argv of a toolhost in serve mode with the Genesis tools"),
+    ConfigKey::command(SERVE, &["{root}*"], "argv of a toolhost in serve mode with the Genesis tools"),
     ConfigKey::told_feature(
         "token",
         &["env|args: any", "header?: string", "value?: string"],

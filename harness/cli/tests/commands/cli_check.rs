@@ -276,6 +276,42 @@ fn a_configuration_is_written_once_and_can_be_checked() {
 }
 
 #[test]
+fn a_worker_is_configured_and_looked_at_like_any_peer() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = ["--", BINARY, "peer", "run_queue", "worker", "{queue}", "--runner", "{runner}"];
+    peerproof(folder.path()).args(["init", "run_queue"]).args(worker).assert().code(0);
+    let written = fs::read_to_string(folder.path().join("peerproof.toml")).unwrap();
+    for line in [
+        "\nworker = [",
+        "\n# http = [",
+        "\n# serve = [\"./my_peer\",\"{root}\"]",
+        "\ntoken = false",
+        "sigterm",
+    ] {
+        assert!(written.contains(line), "{line:?} is not in {written}");
+    }
+    let doctor = peerproof(folder.path()).arg("doctor").assert().code(0);
+    doctor.stdout(contains("worker").and(contains("genesis")));
+    let check = peerproof(folder.path()).args(["check", "-k", "canary/plain-request"]).assert().code(0);
+    check.stdout(contains("no command `once` is configured").and(contains("the feature `once`").not()));
+}
+
+#[test]
+fn a_toolhost_that_is_not_told_where_it_works_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let configured = |root: &str, env: &str| {
+        let serve = format!("[{BINARY:?}, \"peer\", \"run_queue\", \"genesis\", {root} \"--serve\"]");
+        let text = format!("[peer]\nboundary = \"run_queue\"\nserve = {serve}\nenv = {{ {env} }}\n");
+        fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+        peerproof(folder.path()).arg("doctor").assert()
+    };
+    configured("\"--root\", \"x\",", "").code(2).stderr(contains("`serve` has no {root}"));
+    for (root, env) in [("\"--root\", \"{root}\",", ""), ("", "MACHINA_ROOT = \"{root}\"")] {
+        configured(root, env).stderr(contains("has no {root}").not()).stdout(contains("serve"));
+    }
+}
+
+#[test]
 fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let keyed = ["--", BINARY, "peer", "json_rpc", "--stdio", "--auth-key", "k"];

@@ -1,5 +1,6 @@
 //! Command lines in a configuration: placeholders, and whether there is a program at all.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Stri
         ));
     }
     let missing = |member: &&&str| !used.iter().any(|placeholder| placeholder == unmarked(member));
-    for required in key.members.iter().filter(missing).filter(|member| !member.ends_with('?')) {
+    for required in key.members.iter().filter(missing).filter(|member| !member.ends_with(['?', '*'])) {
         if required.ends_with('+') {
             argv.push(unmarked(required).to_owned());
         } else {
@@ -49,6 +50,31 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Stri
         }
     }
     Ok(argv)
+}
+
+/// Looks whether what has to stand in the command `key` or in a variable does.
+///
+/// # Errors
+/// One sentence: a placeholder is in neither.
+pub fn check_environment(
+    key: &ConfigKey,
+    argv: &[String],
+    env: &BTreeMap<String, String>,
+) -> Result<(), String> {
+    let texts: Vec<&String> = argv.iter().chain(env.values()).collect();
+    let is_there = |placeholder: &str| {
+        let used =
+            |text: &&String| placeholders(text).is_ok_and(|used| used.iter().any(|it| it == placeholder));
+        texts.iter().any(used)
+    };
+    let mut asked = key.members.iter().filter_map(|member| member.strip_suffix('*'));
+    match asked.find(|placeholder| !is_there(placeholder)) {
+        Some(missing) => Err(format!(
+            "the command `{}` has no {missing}, and no variable of `env` has: put it where the peer takes it",
+            key.name
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The placeholders in one part of argv, with their braces.

@@ -237,6 +237,12 @@ impl Report<'_> {
         let _ = writeln!(out, "  {} {list}", self.printer.paint(tone, &format!("{word:9}")));
     }
 
+    /// Whether a peer of the boundary may have a command of this name.
+    fn is_command(&self, name: &str) -> bool {
+        let commands = self.boundary.map(|boundary| boundary.commands()).unwrap_or_default();
+        commands.iter().any(|(_, names)| names.contains(&name))
+    }
+
     /// What was not decided, by reason.
     fn undecided(&self, out: &mut String) {
         let mut reasons: BTreeMap<(&'static str, &str), Vec<&CheckResult>> = BTreeMap::new();
@@ -251,6 +257,7 @@ impl Report<'_> {
         for ((word, detail), checks) in &reasons {
             let (code, sentence) = detail.split_once(": ").unwrap_or(("", detail));
             let sentence = match *word {
+                "not_claimed" if self.is_command(detail) => format!("no command `{detail}` is configured"),
                 "not_claimed" => format!("the feature `{detail}` is not claimed"),
                 "masked" => format!("masked by {code}, {sentence}"),
                 _ => sentence.to_owned(),
