@@ -36,6 +36,7 @@ const FIGURES: [(&str, Figure); 17] = [
     ("block", policy::block),
     ("select", policy::select),
     ("enqueue", queue::enqueue),
+    ("enqueue-http", queue::enqueue_http),
     ("jobs", queue::jobs),
     ("start", queue::start),
 ];

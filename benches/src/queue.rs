@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use peerproof_benches::pair::{Pair, turns};
@@ -49,8 +50,8 @@ pub fn enqueue() -> Result<(), String> {
         let (mut synced, mut lazy) = (Pair::default(), Spread::default());
         for round in 0..200 {
             let mut put = |syncs| put(bare.path(), &mut number, syncs);
-            synced.add(turns(round, || peer.exchange(line.as_bytes(), TURN), || put(true))?);
-            lazy.add(1.0 / put(false).map_err(failed)?.as_secs_f64());
+            synced.add(turns(round, || peer.exchange(line.as_bytes(), TURN), || put(Syncs::FileAndFolder))?);
+            lazy.add(1.0 / put(Syncs::Nothing).map_err(failed)?.as_secs_f64());
         }
         println!(
             "enqueue: a job put in {place}, over a bare write, fsync, rename and fsync of the folder: {}; undisturbed {:.3} \
@@ -64,19 +65,115 @@ pub fn enqueue() -> Result<(), String> {
     Ok(())
 }
 
+/// Jobs over HTTP, as a share of the least that makes one durable: a write, an fsync and a rename.
+pub fn enqueue_http() -> Result<(), String> {
+    for (place, folder) in [("a disk", std::env::temp_dir()), ("memory", PathBuf::from("/dev/shm"))] {
+        let queue = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let bare = tempfile::tempdir_in(&folder).map_err(failed)?;
+        let mut adapter = Posting::start(queue.path()).map_err(failed)?;
+        let mut number = 0;
+        let (mut share, mut of_both) = (Pair::default(), Pair::default());
+        for round in 0..200 {
+            let mut put = |syncs| put(bare.path(), &mut number, syncs);
+            share.add(turns(round, || put(Syncs::File), || adapter.post(TURN))?);
+            of_both.add(turns(round, || put(Syncs::FileAndFolder), || adapter.post(TURN))?);
+        }
+        println!(
+            "enqueue-http: jobs/s over HTTP on one connection in {place}, as a share of a bare write, fsync and rename: {}; \
+             undisturbed {:.3} ({:.0} of {:.0} us); of the same with an fsync of the folder: {}",
+            share.ratio,
+            share.best(),
+            share.first.quantile(0.02),
+            share.second.quantile(0.02),
+            of_both.ratio
+        );
+    }
+    Ok(())
+}
+
+/// The adapter, and a connection to it.
+struct Posting {
+    process: Child,
+    stream: TcpStream,
+    request: Vec<u8>,
+    reply: Vec<u8>,
+}
+
+impl Posting {
+    fn start(queue: &Path) -> io::Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let argv = own(&["peer", "run_queue", "http", "--queue"], queue, &["--port", &port.to_string()])?;
+        let mut process = command(&argv)?.spawn()?;
+        let end = Instant::now() + Duration::from_secs(10);
+        let stream = loop {
+            match TcpStream::connect(("127.0.0.1", port)) {
+                Ok(stream) => break stream,
+                Err(error) if Instant::now() > end => {
+                    process.kill()?;
+                    process.wait()?;
+                    return Err(error);
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        stream.set_nodelay(true)?;
+        let head = format!(
+            "POST /enqueue HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            JOB.len()
+        );
+        let request = [head.as_bytes(), JOB].concat();
+        Ok(Self { process, stream, request, reply: vec![0; 4 << 10] })
+    }
+
+    /// Posts jobs, one by one; the time for one.
+    fn post(&mut self, jobs: u32) -> io::Result<Duration> {
+        let start = Instant::now();
+        for _ in 0..jobs {
+            self.stream.write_all(&self.request)?;
+            let mut read = 0;
+            // Its reply is as long as it says, and ends with an object.
+            while self.reply.get(..read).unwrap_or_default().last() != Some(&b'}') {
+                match self.stream.read(self.reply.get_mut(read..).unwrap_or_default())? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    more => read += more,
+                }
+            }
+            if !self.reply.starts_with(b"HTTP/1.1 202 ") {
+                return Err(io::Error::other("a job is refused"));
+            }
+        }
+        Ok(start.elapsed() / jobs)
+    }
+}
+
+impl Drop for Posting {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What of a job is on the disk before it counts as put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Syncs {
+    Nothing,
+    File,
+    FileAndFolder,
+}
+
 /// Puts jobs; the time for one.
-fn put(folder: &Path, number: &mut u64, syncs: bool) -> io::Result<Duration> {
+fn put(folder: &Path, number: &mut u64, syncs: Syncs) -> io::Result<Duration> {
     let start = Instant::now();
     for _ in 0..TURN {
         *number += 1;
         let written = folder.join(format!("{number}.tmp"));
         let mut file = File::create_new(&written)?;
         file.write_all(JOB)?;
-        if syncs {
+        if syncs != Syncs::Nothing {
             file.sync_all()?;
         }
         fs::rename(&written, folder.join(format!("{number}.json")))?;
-        if syncs {
+        if syncs == Syncs::FileAndFolder {
             File::open(folder)?.sync_all()?;
         }
     }
