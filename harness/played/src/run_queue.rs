@@ -15,7 +15,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
-use peerproof_run_queue::config::{POLL_MS, RECOVER_MS};
+use peerproof_run_queue::config::{ATTEMPTS, POLL_MS, RECOVER_MS, RETRY_MS};
 use peerproof_run_queue::{ENQUEUE, ONCE, SERVE, WORKER};
 
 pub mod properties;
@@ -30,6 +30,9 @@ const OWN_SHIM: [&str; 3] = ["peer", "run_queue", SHIM];
 
 /// The words by which it is a peer of this boundary.
 const OWN: [&str; 2] = ["peer", "run_queue"];
+
+/// A worker that sees how its programs end tries twice.
+const TRIES: [&str; 4] = ["--attempts", "2", "--retry-ms", "100"];
 
 /// The roles, each by the word that the reference has for it.
 const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
@@ -50,8 +53,8 @@ impl Played for RunQueue {
     fn references(&self) -> Vec<Reference> {
         let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
         let commands = vec![
-            (WORKER, own(&["worker", "{queue}", "--runner", "{runner}"])),
-            (ONCE, own(&["worker", "{queue}", "--once", "--runner", "{runner}"])),
+            (WORKER, own(&[&["worker", "{queue}", "--runner", "{runner}"][..], &TRIES].concat())),
+            (ONCE, own(&[&["worker", "{queue}", "--once", "--runner", "{runner}"][..], &TRIES].concat())),
             (ENQUEUE, own(&["enqueue", "--queue", "{queue}", "--run", "{aid}"])),
             (HTTP, own(&["http", "--queue", "{queue}", "--port", "{port}", "--host", "{host}"])),
             (SERVE, own(&["genesis", "--root", "{root}", "--serve"])),
@@ -69,7 +72,8 @@ impl Played for RunQueue {
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
-        facts.limits.extend([(POLL_MS.to_owned(), 250), (RECOVER_MS.to_owned(), 1_000)]);
+        let limits = [(POLL_MS, 250), (RECOVER_MS, 1_000), (ATTEMPTS, 2), (RETRY_MS, 100)];
+        facts.limits.extend(limits.map(|(name, most)| (name.to_owned(), most)));
         facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         let has = |compiler: &str| {
             let mut command = Command::new(compiler);

@@ -17,7 +17,8 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
 
 use super::ENQUEUE;
-use crate::inbox::{self, Clauses, Job, Outcome, QUEUE};
+use crate::inbox::{self, Clauses, Outcome, QUEUE};
+use crate::job::{DEPTH_MAX, Job};
 
 /// Aid of the tool where no other is configured.
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
@@ -42,12 +43,16 @@ const NO_OBJECT: &str = "QUE-ENQ-07";
 const NO_JOB: &str = "QUE-ENQ-08";
 const OTHERS: &str = "QUE-ENQ-09";
 const STATE: &str = "QUE-ENQ-10";
+const LEAVES: &str = "QUE-ENQ-14";
 const BAR: &str = "QUE-JOB-24";
+const NESTED: &str = "QUE-JOB-21";
+const DEEP: &str = "QUE-JOB-28";
+const BEFORE: &str = "QUE-ENQ-04";
 
 const CLAUSES: Clauses = Clauses {
     named: OTHERS,
     equal: SUCCESS,
-    whole: "QUE-ENQ-04",
+    whole: BEFORE,
     own: OTHERS,
     kept: OTHERS,
     told: None,
@@ -138,7 +143,7 @@ impl Face for Tool {
     }
 
     fn manners(&self) -> &Manners {
-        const { &Manners::all(SUCCESS) }
+        const { &Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(SUCCESS) } }
     }
 
     fn begin(&self, _: &Transcript) -> BTreeSet<String> {
@@ -254,6 +259,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Tool, transcript);
     let requests = judge::listen(&Tool, transcript, requests);
     inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
+    // What no text tells of its own clause has that of its conversation.
+    if transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == DEEP) {
+        let is_end = |it: &&mut Finding| it.clause.0 == SUCCESS && it.reason != "missing";
+        judgement.findings.iter_mut().filter(is_end).for_each(|it| it.clause = DEEP.into());
+    }
     let file = transcript.events.iter().find_map(|event| match &event.kind {
         Kind::Looked { label, found, .. } if label == OUTSIDE => {
             found.iter().find(|one| one.kind == FoundKind::File)
@@ -313,10 +323,7 @@ impl Talk {
             },
         );
         let send = Act::Send { payload: text, chunking: Chunking::Whole, await_frames: 0 };
-        let expect = match aim {
-            "" => serde_json::Value::Null,
-            aim => serde_json::to_value(Aim { clause: aim.into(), reason: None }).unwrap_or_default(),
-        };
+        let expect = Aim::about(aim);
         let step = |act| Step { session, canary: is_canary, ..Step::new(act) };
         self.plan.steps.push(Step { expect, ..step(send) });
         self.plan.steps.push(step(Act::Finish));
@@ -330,6 +337,22 @@ impl Talk {
     /// The same as a string.
     fn ask_text(&mut self, aim: &str, request: &str) {
         self.ask(aim, &Json::from(request).to_text());
+    }
+
+    /// A job nested so many levels beside its own.
+    fn nested(&mut self, levels: usize) -> String {
+        let job = self.job();
+        let rest = job.strip_suffix('}').unwrap_or(&job);
+        format!("{rest},\"deep\":{}{}}}", "[".repeat(levels), "]".repeat(levels))
+    }
+
+    /// Kills the process of the last call as soon as it answers, where it would have been waited for.
+    fn kill_at_reply(&mut self) {
+        let Some(finish) = self.plan.steps.pop() else { return };
+        let answer = Act::Send { payload: Payload::default(), chunking: Chunking::Whole, await_frames: 1 };
+        for act in [Act::CloseStdin, answer, Act::Signal("KILL".to_owned())] {
+            self.plan.steps.push(Step { session: finish.session, ..Step::new(act) });
+        }
     }
 
     fn canary(&mut self) {
@@ -376,7 +399,7 @@ pub fn checks() -> Vec<Check> {
         check(
             "put/object",
             "A request that is an object is stored as it was sent, under the name that is told.",
-            &[OBJECT, SUCCESS, "QUE-ENQ-04", "QUE-ENQ-05", "QUE-JOB-04", STATE],
+            &[OBJECT, SUCCESS, BEFORE, "QUE-ENQ-05", "QUE-JOB-04", STATE, LEAVES],
             |talk| {
                 let (job, word) = (talk.job(), talk.word.clone());
                 talk.ask(OBJECT, &job);
@@ -395,6 +418,37 @@ pub fn checks() -> Vec<Check> {
                 talk.look();
             },
         ),
+        check(
+            "put/killed-behind-the-reply",
+            "A job is in the inbox from the first byte of the reply on, though the tool is killed at once.",
+            &[BEFORE],
+            |talk| {
+                for _ in 0..3 {
+                    let job = talk.job();
+                    talk.ask(BEFORE, &job);
+                    talk.kill_at_reply();
+                    talk.look();
+                }
+            },
+        ),
+        check("put/nested", "A request nested up to 64 levels is put.", &[NESTED], |talk| {
+            // The text around an object is one level more.
+            for (levels, is_text) in [(DEPTH_MAX - 2, false), (DEPTH_MAX - 1, true)] {
+                let job = talk.nested(levels);
+                if is_text {
+                    talk.ask_text(NESTED, &job)
+                } else {
+                    talk.ask(NESTED, &job)
+                }
+                talk.look();
+            }
+        }),
+        check("put/very-deep", "A request that is nested very deeply is put, or refused.", &[DEEP], |talk| {
+            let job = talk.nested(100_000);
+            talk.ask(DEEP, &job);
+            talk.ask_text(DEEP, &job);
+            talk.look();
+        }),
         check("put/the-same-twice", "Two calls make two jobs.", &["QUE-ENQ-11"], |talk| {
             let job = format!("{{\"goal_id\":\"{}\",\"inputs\":{{}}}}", talk.word);
             talk.ask("QUE-ENQ-11", &job);

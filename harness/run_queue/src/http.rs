@@ -25,7 +25,7 @@ mod tokens;
 pub use cases::checks;
 pub use face::judge;
 pub use generate::conversation;
-use request::Token;
+use request::{Request, Token};
 
 /// Checks without a mutant, and why.
 pub const REDUNDANT: &[(&str, &str)] = &[
@@ -36,10 +36,6 @@ pub const REDUNDANT: &[(&str, &str)] = &[
     (
         "run_queue/http/size/limit-in-chunks",
         "what takes chunks lies around the machine; the same with a length notices its mutant",
-    ),
-    (
-        "run_queue/http/process/sigterm",
-        "what ends the reference at SIGTERM lies around the machine, and has no seam",
     ),
     (
         "run_queue/http/process/port-in-use",
@@ -68,6 +64,12 @@ const ANYWHERE: &str = "0.0.0.0";
 /// One sentence.
 pub fn admit(transcript: &Transcript) -> Result<(), String> {
     strict::expectations::<Aim>(&transcript.plan)
+}
+
+/// Whether an adapter without a token may answer a request by this status; `bytes` are all of the request, head and body.
+pub fn may_answer(bytes: &[u8], status: u16) -> bool {
+    let how = Carriage::post().framing(Framing::Verbatim);
+    Request::of(&how, bytes).stand(None).allows(status)
 }
 
 /// Makes conversations with the adapter.
@@ -151,10 +153,7 @@ impl<'a> Talk<'a> {
         how.counted = !how.is_raw();
         let step = self.step(Act::Send { payload, chunking: Chunking::Whole, await_frames });
         step.http = Some(how);
-        if !aim.is_empty() {
-            let aim = Aim { clause: aim.into(), reason: None };
-            step.expect = serde_json::to_value(aim).unwrap_or_default();
-        }
+        step.expect = Aim::about(aim);
         step
     }
 

@@ -12,72 +12,13 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
 
 use super::FOLDERS;
+use super::job::{self, Job};
 
 /// The fixture that is the queue, and the label of looks at it.
 pub const QUEUE: &str = "queue";
 
-/// Most bytes of a job.
-pub const BYTES_MAX: usize = 10 << 20;
-
-/// Levels of nesting that always work.
-const DEPTH_MAX: usize = 64;
-
 /// Most characters of a text that is quoted.
 const QUOTED_CHARS: usize = 200;
-
-/// What a text is as a job.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Job {
-    /// A job.
-    Right(Json),
-    /// A job whose `goal_id` holds `|`, which may be refused.
-    Barred(Json),
-    /// What readers may take or refuse, and may store in several ways.
-    Unclear,
-    /// None.
-    Malformed,
-}
-
-impl Job {
-    /// Reads one, whatever its size.
-    pub fn read(text: &[u8]) -> Self {
-        if text.starts_with("\u{feff}".as_bytes()) {
-            return Self::Unclear;
-        }
-        let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else { return Self::Malformed };
-        let (value, facts) = (decoded.value, decoded.facts);
-        let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
-        let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
-        let is_open = facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX;
-        if is_open || value.has_number(|number| number.is_big() || number.is_beyond_double()) {
-            return Self::Unclear;
-        }
-        if value.as_object().is_none() || goal.is_empty() || !has_inputs {
-            return Self::Malformed;
-        }
-        let is = |name: &str, is_right: fn(&Json) -> bool| value.get(name).is_none_or(is_right);
-        let is_text = |value: &Json| value.as_str().is_some();
-        if !is("request_id", is_text)
-            || !is("control_mode", is_text)
-            || !is("tools", |tools| tools.as_array().is_some_and(<[Json]>::is_empty))
-            || !is("max_steps", |most| most.as_u64().is_some_and(|most| most > 0))
-        {
-            return Self::Unclear;
-        }
-        match goal.contains('|') {
-            true => Self::Barred(value),
-            false => Self::Right(value),
-        }
-    }
-
-    /// What is stored of it, where the contract says so.
-    pub fn value(self) -> Option<Json> {
-        match self {
-            Self::Right(value) | Self::Barred(value) => Some(value),
-            Self::Unclear | Self::Malformed => None,
-        }
-    }
-}
 
 /// What a writer said about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,16 +111,13 @@ impl<'a> Seen<'a> {
             let name = String::from_utf8_lossy(&one.path.0).into_owned();
             File { name, bytes, value: decoded.map(|decoded| decoded.value) }
         });
-        let is_job = |file: &File<'_>| file.name.strip_prefix("inbox/").is_some_and(is_taken);
+        let is_job = |file: &File<'_>| {
+            file.name.strip_prefix("inbox/").is_some_and(|name| job::is_name(name.as_bytes()))
+        };
         let (mut jobs, others): (Vec<_>, Vec<_>) = files.partition(is_job);
         jobs.iter_mut().for_each(|file| file.name = file.name.split_off("inbox/".len()));
         Self { jobs, others }
     }
-}
-
-/// Whether every worker takes a name.
-fn is_taken(name: &str) -> bool {
-    name.len() > ".json".len() && name.ends_with(".json") && !name.starts_with('.') && !name.contains('/')
 }
 
 /// Whether what is stored is what was sent: members that the writer adds begin with `_`.
@@ -262,7 +200,7 @@ impl Ledger<'_> {
         let (Some(path), Ok(text)) = (path.strip_prefix("queue/"), bytes.expand(&Vars::new())) else {
             return;
         };
-        let name = path.strip_prefix("inbox/").filter(|name| is_taken(name));
+        let name = path.strip_prefix("inbox/").filter(|name| job::is_name(name.as_bytes()));
         match (name, Job::read(&text).value()) {
             (Some(name), Some(value)) => drop(self.owned.insert(name.to_owned(), (OWN, value))),
             (Some(_), None) => {}

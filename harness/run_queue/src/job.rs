@@ -10,11 +10,68 @@ use peerproof_engine::plan::ActorStep;
 /// Most bytes of a job.
 pub const BYTES_MAX: usize = 10 << 20;
 
+/// Levels of nesting that always work.
+pub const DEPTH_MAX: usize = 64;
+
 /// The name of the program that does what a job says.
 pub const PROGRAM: &str = "run_queue/job";
 
 /// What a driver says at the end.
 const NOOP: &str = "<NOOP><END>\n";
+
+/// What a text is as a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Job {
+    /// A job.
+    Right(Json),
+    /// A job whose `goal_id` holds `|`, which may be refused.
+    Barred(Json),
+    /// What readers may take or refuse, and may store in several ways.
+    Unclear,
+    /// None.
+    Malformed,
+}
+
+impl Job {
+    /// Reads one, whatever its size.
+    pub fn read(text: &[u8]) -> Self {
+        if text.starts_with("\u{feff}".as_bytes()) {
+            return Self::Unclear;
+        }
+        let Ok(decoded) = json::decode(text, &DecodeLimits::default()) else { return Self::Malformed };
+        let (value, facts) = (decoded.value, decoded.facts);
+        let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
+        let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
+        let is_open = facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX;
+        if is_open || value.has_number(|number| number.is_big() || number.is_beyond_double()) {
+            return Self::Unclear;
+        }
+        if value.as_object().is_none() || goal.is_empty() || !has_inputs {
+            return Self::Malformed;
+        }
+        let is = |name: &str, is_right: fn(&Json) -> bool| value.get(name).is_none_or(is_right);
+        let is_text = |value: &Json| value.as_str().is_some();
+        if !is("request_id", is_text)
+            || !is("control_mode", is_text)
+            || !is("tools", |tools| tools.as_array().is_some_and(<[Json]>::is_empty))
+            || !is("max_steps", |most| most.as_u64().is_some_and(|most| most > 0))
+        {
+            return Self::Unclear;
+        }
+        match goal.contains('|') {
+            true => Self::Barred(value),
+            false => Self::Right(value),
+        }
+    }
+
+    /// What is stored of it, where the contract says so.
+    pub fn value(self) -> Option<Json> {
+        match self {
+            Self::Right(value) | Self::Barred(value) => Some(value),
+            Self::Unclear | Self::Malformed => None,
+        }
+    }
+}
 
 /// What the bytes of a file in the inbox are.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +80,8 @@ pub enum What {
     Job(Vec<ActorStep>),
     /// A malformed one, by this clause.
     Malformed(&'static str),
-    /// One that may be refused, by this choice.
-    Open(&'static str),
+    /// One that may be refused, by this choice where there is one.
+    Open(Option<&'static str>),
 }
 
 /// Reads the bytes of a file in the inbox.
@@ -32,14 +89,18 @@ pub fn read(bytes: &[u8]) -> What {
     if bytes.len() > BYTES_MAX {
         return What::Malformed("QUE-JOB-18");
     }
-    let Some(value) = decode(bytes) else { return What::Malformed("QUE-JOB-13") };
-    let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
-    let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
-    match () {
-        () if value.as_object().is_none() || goal.is_empty() || !has_inputs => What::Malformed("QUE-JOB-14"),
-        () if goal.contains('|') => What::Open("goal_id_with_bar"),
-        () => What::Job(play(&value)),
+    match Job::read(bytes) {
+        Job::Right(value) => What::Job(play(&value)),
+        Job::Barred(_) => What::Open(Some("goal_id_with_bar")),
+        Job::Unclear => What::Open(None),
+        Job::Malformed if decode(bytes).is_some() => What::Malformed("QUE-JOB-14"),
+        Job::Malformed => What::Malformed("QUE-JOB-13"),
     }
+}
+
+/// Whether every worker takes a file of this name.
+pub fn is_name(name: &[u8]) -> bool {
+    name.len() > ".json".len() && name.ends_with(b".json") && !name.starts_with(b".") && !name.contains(&b'/')
 }
 
 /// The word by which a job, or the payload of a driver, names itself.
@@ -176,8 +237,9 @@ mod tests {
         for (name, value) in [("goal_id", ""), ("goal_id", "\"\""), ("goal_id", "7"), ("inputs", "[]")] {
             assert_eq!(without(name, value), What::Malformed("QUE-JOB-14"), "{name} {value}");
         }
-        assert_eq!(without("goal_id", "\"a|b\""), What::Open("goal_id_with_bar"));
+        assert_eq!(without("goal_id", "\"a|b\""), What::Open(Some("goal_id_with_bar")));
         assert_eq!(read(b"{"), What::Malformed("QUE-JOB-13"));
+        assert_eq!(without("goal_id", "\"\\ud800\""), What::Open(None));
         assert_eq!(read(&vec![b' '; BYTES_MAX + 1]), What::Malformed("QUE-JOB-18"));
         assert_eq!(depth(b"[[1]]"), 2);
     }

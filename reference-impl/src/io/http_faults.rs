@@ -147,6 +147,10 @@ impl Front for Faulty {
             (HttpFault::RefusalHasBody, Some(_)) if reply.status == 400 => {
                 reply.body = b"{\"current_stage\":\"start\",\"outputs\":{}}".to_vec();
             }
+            (HttpFault::TellsAuthorization, Some(request)) => {
+                let told = request.authorization.as_deref().unwrap_or_default();
+                reply.content_type = String::leak(format!("application/json\r\nX-Authorization: {told}"));
+            }
             (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
             (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
             (HttpFault::MarksReplies, Some(_)) => {

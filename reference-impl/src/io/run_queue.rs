@@ -23,6 +23,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::complain;
 use super::dispatch::{Careful, Handling};
+use super::faults::misbehave;
 use super::http_faults::faulty;
 use super::http_server::{HttpReply, Plain, Service, serve};
 use super::json_rpc::unix_ms;
@@ -117,6 +118,9 @@ fn run(
         None => None,
         Some(id) => Some(mutants::find(role, &id).ok_or_else(|| format!("{role} has no mutant {id:?}"))?),
     };
+    if let Some(fault) = mutant.and_then(|mutant| mutant.shell_fault()) {
+        misbehave(fault, variable("TMPDIR").map(PathBuf::from)).map_err(|error| error.to_string())?;
+    }
     match (role, &operands[..]) {
         ("worker", [queue]) => {
             config.once = arguments.once;

@@ -73,6 +73,8 @@ pub enum HttpFault {
     SkipsSum,
     /// Compressed bodies are inflated whole before their size is looked at.
     InflatesFirst,
+    /// The head of a reply repeats how its request was authorized.
+    TellsAuthorization,
     /// What a compressed body inflates to is answered by status 500 where it is too large.
     InflatedIsServerError,
 }

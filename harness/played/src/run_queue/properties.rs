@@ -1,9 +1,11 @@
 //! Properties of the reference worker and of the model for any bytes. Fuzz targets and plain tests call the same functions; each
 //! panics where a property does not hold.
 
-use peerproof_reference::run_queue::{Careful, Config, Ways as _};
+use peerproof_reference::http::{HttpCaps, HttpStep, RequestReader};
+use peerproof_reference::run_queue::disk::{Disk, Fault, Kind, Op, Out};
+use peerproof_reference::run_queue::{Adapter, Careful, Config, Parts, Ways as _};
 
-use peerproof_engine::json::{self, DecodeLimits};
+use peerproof_run_queue::http::may_answer;
 use peerproof_run_queue::job::{self, What};
 
 /// What the reference takes for a job the model takes for none that is malformed. The reference refuses more: members that it
@@ -12,17 +14,88 @@ use peerproof_run_queue::job::{self, What};
 /// # Panics
 /// Where that does not hold.
 pub fn job(data: &[u8]) {
-    let is_taken = Careful.read(data, &Config::default()).is_ok();
-    let is_open = json::decode(data, &DecodeLimits::default())
-        .is_ok_and(|it| it.facts.duplicate_keys || it.facts.lone_surrogates || it.facts.depth > 64);
-    if is_taken && !is_open {
+    if Careful.read(data, &Config::default()).is_ok() {
         let what = job::read(data);
         assert!(!matches!(what, What::Malformed(_)), "{what:?}: {}", String::from_utf8_lossy(data));
     }
 }
 
+/// What the reference adapter answers to a request the model lets an adapter answer.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn http(data: &[u8]) {
+    let caps = HttpCaps {
+        head_bytes_max: 64 << 10,
+        body_bytes_max: job::BYTES_MAX,
+        discard_bytes_max: u64::MAX,
+        takes_length_beside_chunks: false,
+    };
+    let (mut reader, mut rest) = (RequestReader::new(caps), data);
+    let step = loop {
+        match reader.take(&mut rest) {
+            HttpStep::Continue => {}
+            step => break step,
+        }
+    };
+    let status = match step {
+        HttpStep::Request(request) => {
+            Adapter::new(Config::default(), Parts::new(Box::new(Bottomless))).answer(&request).0
+        }
+        HttpStep::Bad(status) => status,
+        HttpStep::More | HttpStep::Continue => return,
+    };
+    assert!(may_answer(data, status), "status {status}: {}", String::from_utf8_lossy(data));
+}
+
+/// Takes whatever is put, and has nothing.
+struct Bottomless;
+
+impl Disk for Bottomless {
+    fn act(&mut self, op: Op) -> Result<Out, Fault> {
+        Ok(match op {
+            Op::List(_) => Out::Entries(Vec::new()),
+            Op::Look(_) => Out::Kind(Kind::Missing),
+            Op::Read { .. } => return Err(Fault::Missing),
+            _ => Out::Done,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use peerproof_engine::rng::Rng;
+    use peerproof_run_queue::inbox::near_miss;
+
+    #[test]
+    fn stored_requests() {
+        crate::stored::replay("run_queue", super::http);
+    }
+
+    #[test]
+    fn what_the_reference_answers_is_allowed() {
+        let job = "{\"goal_id\":\"g\",\"inputs\":{}}";
+        let head = |line: &str, more: &str| format!("{line} HTTP/1.1\r\nHost: a\r\n{more}\r\n");
+        let length = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", job.len());
+        let chunked = "Content-Type: application/json; charset=utf-8\r\nTransfer-Encoding: chunked\r\n";
+        let texts = [
+            head("POST /enqueue", &length) + job,
+            head("POST /enqueue?x=1", &length) + job,
+            head("POST /enqueue", chunked) + &format!("{:x}\r\n{job}\r\n0\r\n\r\n", job.len()),
+            head("POST /enqueue", &format!("{length}Expect: 100-continue\r\n")) + job,
+            head("GET /health", ""),
+            head("PUT /enqueue", &length) + job,
+            head("POST /other", "Content-Length: 0\r\n"),
+        ];
+        let mut rng = Rng::new(7);
+        for text in &texts {
+            super::http(text.as_bytes());
+            for _ in 0..2_000 {
+                super::http(&near_miss(text.clone().into_bytes(), &mut rng));
+            }
+        }
+    }
+
     #[test]
     fn stored_jobs() {
         crate::stored::replay("run_queue", super::job);

@@ -61,9 +61,8 @@ impl Talk {
     }
 
     fn push(&mut self, clause: &str, payload: Payload, await_frames: u32, allow_ms: u64) -> &mut Self {
-        let aim = Aim { clause: clause.into(), reason: None };
         let act = Act::Send { payload, chunking: Chunking::Whole, await_frames };
-        let expect = serde_json::to_value(aim).unwrap_or_default();
+        let expect = Aim::about(clause);
         self.plan.steps.push(Step { expect, allow_ms, ..Step::new(act) });
         self
     }

@@ -10,7 +10,8 @@ use peerproof_engine::transport::child::shim::Limits;
 
 use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;
-use crate::inbox::{self, BYTES_MAX, QUEUE};
+use crate::inbox::{self, QUEUE};
+use crate::job::{BYTES_MAX, DEPTH_MAX};
 
 /// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
 const DISK_BYTES: u64 = 512 << 10;
@@ -51,19 +52,20 @@ fn puts() -> Vec<Check> {
         check(
             "put/kinds-of-jobs",
             "Jobs of every sort are stored as they were sent, under the name that is told.",
-            &["QUE-HTTP-01", "QUE-HTTP-02", "QUE-HTTP-06", "QUE-HTTP-18", "QUE-JOB-04"],
+            &["QUE-HTTP-01", "QUE-HTTP-02", "QUE-HTTP-06", "QUE-HTTP-18", "QUE-JOB-04", "QUE-JOB-21"],
             |talk| {
                 let job = talk.job();
-                let nested = format!("\"deep\":{}{}", "[".repeat(63), "]".repeat(63));
+                let levels = DEPTH_MAX - 1;
+                let nested = format!("\"deep\":{}{}", "[".repeat(levels), "]".repeat(levels));
                 let word = format!("{}-plain", talk.word);
                 let texts = [
-                    format!("{{\"goal_id\":\"{word}\"}}"),
-                    format!(" \r\n\t{{ \"goal_id\" : \"g\\u00e9-{word}\", \"inputs\" : {{}} }} \n"),
-                    with(&job, &nested),
-                    format!("{{\"inputs\":{{\"goal_id\":1,\"inputs\":[]}},\"goal_id\":\"../{word}\"}}"),
+                    ("", format!("{{\"goal_id\":\"{word}\"}}")),
+                    ("", format!(" \r\n\t{{ \"goal_id\" : \"g\\u00e9-{word}\", \"inputs\" : {{}} }} \n")),
+                    ("QUE-JOB-21", with(&job, &nested)),
+                    ("", format!("{{\"inputs\":{{\"goal_id\":1,\"inputs\":[]}},\"goal_id\":\"../{word}\"}}")),
                 ];
-                for text in texts {
-                    talk.put("", post(), &text);
+                for (aim, text) in texts {
+                    talk.put(aim, post(), &text);
                     talk.look();
                 }
                 talk.canary();
@@ -524,37 +526,49 @@ fn around() -> Vec<Check> {
                 Ok(())
             },
         ),
-        check("garbage", "What is no request, or no end of one, ends nothing.", &["QUE-HTTP-31"], |talk| {
-            let huge = format!("Content-Length: {}\r\n", "9".repeat(30));
-            let texts = [
-                "\r\n\r\n".to_owned(),
-                "garbage\r\n\r\n".to_owned(),
-                format!("POST {PATH}\r\n\r\n"),
-                format!("POST {PATH} HTTP/1.1\r\nno colon\r\n\r\n"),
-                format!("POST {PATH} HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(200_000)),
-                format!("{} {PATH} HTTP/1.1\r\n\r\n", "P".repeat(100_000)),
-                head(&huge, "{}"),
-                head("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"),
-                head("Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
-                "\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03".to_owned(),
-            ];
-            for text in texts {
-                talk.say("QUE-HTTP-31", &text);
-            }
-            let deep = format!("{{\"goal_id\":\"g\",\"deep\":{}", "[".repeat(100_000));
-            talk.ask("", post(), Payload::text(deep));
-            for text in ["", "PO", "POST /enqueue HTTP/1.1\r\nHost"] {
-                let how = post().framing(Framing::Cut).on(1);
-                talk.ask("QUE-HTTP-31", how, Payload::text(text));
-            }
-            Ok(())
-        }),
+        check(
+            "garbage",
+            "What is no request, no end of one, or nested very deeply, ends nothing.",
+            &["QUE-HTTP-31", "QUE-JOB-28"],
+            |talk| {
+                let huge = format!("Content-Length: {}\r\n", "9".repeat(30));
+                let texts = [
+                    "\r\n\r\n".to_owned(),
+                    "garbage\r\n\r\n".to_owned(),
+                    format!("POST {PATH}\r\n\r\n"),
+                    format!("POST {PATH} HTTP/1.1\r\nno colon\r\n\r\n"),
+                    format!("POST {PATH} HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(200_000)),
+                    format!("{} {PATH} HTTP/1.1\r\nHost: a\r\n\r\n", "P".repeat(100_000)),
+                    head(&huge, "{}"),
+                    head("Transfer-Encoding: chunked\r\n", "zz\r\n{}\r\n0\r\n\r\n"),
+                    head("Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
+                    "\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03".to_owned(),
+                ];
+                for text in texts {
+                    talk.say("QUE-HTTP-31", &text);
+                }
+                let deep = format!("{{\"goal_id\":\"g\",\"deep\":{}", "[".repeat(100_000));
+                talk.ask("", post(), Payload::text(deep));
+                let levels = 100_000;
+                let deep = format!("\"deep\":{}{}", "[".repeat(levels), "]".repeat(levels));
+                let deep = with(&talk.job(), &deep);
+                talk.ask("QUE-JOB-28", post(), Payload::text(deep));
+                for text in ["", "PO", "POST /enqueue HTTP/1.1\r\nHost"] {
+                    let how = post().framing(Framing::Cut).on(1);
+                    talk.ask("QUE-HTTP-31", how, Payload::text(text));
+                }
+                Ok(())
+            },
+        ),
     ]
 }
 
 pub(super) fn health(talk: &mut Talk<'_>, aim: &str) {
-    let how = Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) };
-    talk.ask(aim, how, Payload::default());
+    talk.ask(aim, asks_health(), Payload::default());
+}
+
+pub(super) fn asks_health() -> Carriage {
+    Carriage { path: Some(HEALTH.to_owned()), ..post().method("GET").content_type(None) }
 }
 
 /// Clients that stop within a request, each at another place, and a job beside them.
@@ -595,11 +609,16 @@ fn processes() -> Vec<Check> {
                 Ok(())
             },
         ),
-        check("process/sigterm", "SIGTERM ends it within 2 s.", &["QUE-HTTP-32"], |talk| {
-            talk.step(Act::Signal("TERM".to_owned()));
-            talk.look();
-            Ok(())
-        }),
+        check(
+            "process/sigterm",
+            "SIGTERM ends it within 2 s, and nothing of it is left.",
+            &["QUE-HTTP-32", "QUE-HTTP-39"],
+            |talk| {
+                talk.step(Act::Signal("TERM".to_owned()));
+                talk.look();
+                Ok(())
+            },
+        ),
         check(
             "process/reached-from-everywhere",
             "Told another host than a loopback address, without a token, it ends.",

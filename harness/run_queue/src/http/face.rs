@@ -8,15 +8,18 @@ use peerproof_engine::face::{
     Subject, What,
 };
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature, Repair};
+use peerproof_engine::json::Json;
 use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::Line;
 use peerproof_engine::memory;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Act;
-use peerproof_engine::transcript::{Awaited, Event, Exit, Kind, Transcript};
+use peerproof_engine::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
 
-use super::request::{CLIENT, LARGE, Request, Stand, Token};
+use super::request::{CLIENT, LARGE, Request, Stand, Token, is_put};
+use crate::FOLDERS;
 use crate::inbox::{self, Clauses, Outcome};
+use crate::job::{self, Job};
 
 /// Number of the signal for files that are too large.
 const XFSZ: i32 = 25;
@@ -35,6 +38,7 @@ const LIVES: &str = "QUE-HTTP-31";
 const TERM: &str = "QUE-HTTP-32";
 const SECRET: &str = "QUE-TOK-02";
 const MEMORY: &str = "QUE-HTTP-38";
+const LEAVES: &str = "QUE-HTTP-39";
 
 const CLAUSES: Clauses = Clauses {
     named: "QUE-HTTP-18",
@@ -81,8 +85,8 @@ impl Face for Adapter {
             &Manners {
                 ends_at_term: TERM,
                 lives_on: LIVES,
-                no_process_left: TERM,
-                no_file_left: TERM,
+                no_process_left: LEAVES,
+                no_file_left: LEAVES,
                 ..Manners::all("QUE-HTTP-01")
             }
         }
@@ -164,15 +168,7 @@ impl Face for Adapter {
             let finding = Finding::new(clause, "http_status", expected, format!("status {status}"));
             own.findings.push(finding.at(asked.step));
         };
-        let is_allowed = match stand {
-            _ if aim == Some(FULL) || aim == Some(FULL_IS_TOLD) => true,
-            Stand { is_health: true, .. } => status == 200 || stand.refuses(status),
-            _ => {
-                put && stand.may_put
-                    || stand.may_be_fine && (200..=299).contains(&status)
-                    || stand.refuses(status)
-            }
-        };
+        let is_allowed = aim == Some(FULL) || aim == Some(FULL_IS_TOLD) || stand.allows(status);
         match stand.careful {
             // The step says what it is about: the clause of what is malformed is the lesser one.
             _ if !is_allowed => {
@@ -210,10 +206,6 @@ impl Face for Adapter {
     fn rules(&self) -> &[Rule<Self>] {
         &[beside, secret]
     }
-}
-
-fn is_put(status: u16) -> bool {
-    (200..=202).contains(&status)
 }
 
 fn phrase(stand: &Stand) -> String {
@@ -255,18 +247,24 @@ fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding
     late.collect()
 }
 
-/// The token is in no reply and in no file of the queue.
+/// The token is in no reply and in no job.
 fn secret(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
     let Some(Token { token, .. }) = &trace.state.tokens[heard.session] else { return Vec::new() };
     let holds = |bytes: &[u8]| bytes.windows(token.len()).any(|part| part == token.as_bytes());
     let told = heard.carriages.iter().zip(heard.lines).find_map(|(exchange, line)| {
-        exchange.body.is_some_and(holds).then_some(("a reply", Some(line.step)))
+        let place = match () {
+            () if exchange.body.is_some_and(holds) => "the body of a reply",
+            () if holds(exchange.head) => "the head of a reply",
+            () => return None,
+        };
+        Some((place, Some(line.step)))
     });
     let stored = || {
         trace.transcript.of(heard.session).find_map(|event| match &event.kind {
             Kind::Looked { found, .. } => {
-                let mut files = found.iter().filter_map(|one| one.bytes.as_ref());
-                files.any(|bytes| holds(&bytes.0)).then_some(("a file of the queue", None))
+                let is_job = |one: &&Found| FOLDERS.iter().any(|it| one.path.0.starts_with(it.as_bytes()));
+                let mut jobs = found.iter().filter(is_job).filter_map(|one| one.bytes.as_ref());
+                jobs.any(|bytes| holds(&bytes.0)).then_some(("a job", None))
             }
             _ => None,
         })
@@ -333,11 +331,11 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
 }
 
 /// The job in a request that is refused whatever it holds.
-fn refused_job(stand: &Stand, line: &Line) -> Option<peerproof_engine::json::Json> {
-    if stand.may_put || line.bytes.len() > inbox::BYTES_MAX {
+fn refused_job(stand: &Stand, line: &Line) -> Option<Json> {
+    if stand.may_put || line.bytes.len() > job::BYTES_MAX {
         return None;
     }
-    inbox::Job::read(&line.bytes).value()
+    Job::read(&line.bytes).value()
 }
 
 /// A start at a place where it must not, or cannot, listen: it ends by itself, with a status other than 0.

@@ -8,7 +8,7 @@ use peerproof_engine::json::Json;
 use peerproof_engine::transcript::Transcript;
 
 use super::TOKEN;
-use crate::inbox::{BYTES_MAX, Job};
+use crate::job::{BYTES_MAX, Job};
 
 /// Refusals of what is wrong with a request.
 pub const CLIENT: &[RangeInclusive<u16>] = &[400..=499];
@@ -72,20 +72,27 @@ impl Request {
     }
 
     fn verbatim(bytes: &[u8]) -> Self {
-        let garbage = || Self { is_garbage: true, ..Self::default() };
+        // What ends in line feeds alone is read by some.
+        let is_odd = has_bare_line_feed(bytes);
+        let garbage = || Self { is_garbage: !is_odd, is_odd, ..Self::default() };
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return garbage() };
         let (head, body) = (&bytes[..end], &bytes[end + 4..]);
         let Ok(head) = std::str::from_utf8(head) else { return garbage() };
         let mut lines = head.split("\r\n");
         let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
         let [method, target, version] = words[..] else { return garbage() };
-        if !version.starts_with("HTTP/1.") || method.is_empty() || lines.clone().any(|it| !it.contains(':')) {
+        let is_malformed = !version.starts_with("HTTP/1.") || method.is_empty() || target.is_empty();
+        if is_malformed || lines.clone().any(|it| !it.contains(':')) {
             return garbage();
         }
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        let mut names = lines.clone().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let has_host = names.clone().any(|name| name.eq_ignore_ascii_case("host"));
+        let is_plain = names.all(|name| !name.is_empty() && name.bytes().all(is_token));
         let mut request = Self {
             method: method.to_owned(),
             target: target.to_owned(),
-            is_odd: version != "HTTP/1.1",
+            is_odd: version != "HTTP/1.1" || !has_host || !is_plain,
             ..Self::default()
         };
         request.add_headers(lines);
@@ -95,7 +102,10 @@ impl Request {
         };
         match (request.is_chunked, length) {
             (true, _) => match chunks(body) {
-                Some(body) => request.body = body,
+                Some((body, is_odd)) => {
+                    request.body = body;
+                    request.is_odd |= is_odd;
+                }
                 None => request.is_cut = true,
             },
             (false, Some(length)) => {
@@ -165,12 +175,19 @@ impl Request {
 
     /// The same with a token, or without need for one.
     fn authorized(&self) -> Stand {
+        if self.is_odd {
+            let stand = Stand::put("QUE-HTTP-36", Job::read(&self.body)).or_refused(ANY);
+            return stand.or_closed().or_fine().or_silent();
+        }
         let (path, query) = match self.target.split_once('?') {
             Some((path, _)) => (path, true),
             None => (self.target.as_str(), false),
         };
         let plain = path.trim_matches('/').to_ascii_lowercase();
-        let is_near = plain == "enqueue" && path != super::PATH || path.contains("//") || path.contains('%');
+        let is_near = plain == "enqueue" && path != super::PATH
+            || path.contains("//")
+            || path.contains('%')
+            || !path.starts_with('/');
         if is_near || self.method == "HEAD" || self.method == "OPTIONS" {
             return Stand { may_put: self.method == "POST", ..Stand::refused("QUE-HTTP-36", ANY) }.or_fine();
         }
@@ -198,9 +215,6 @@ impl Request {
         let first = self.lengths.first();
         let is_wrong = !self.lengths.iter().all(|length| is_decimal(length))
             || self.lengths.iter().any(|it| Some(it) != first);
-        if self.is_odd {
-            return Stand::put("QUE-HTTP-36", job()).or_refused(ANY).or_closed();
-        }
         if is_wrong || first.is_none() && !self.is_chunked {
             return Stand::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT }).or_closed();
         }
@@ -270,20 +284,39 @@ fn is_over(length: &str) -> bool {
     is_decimal(length) && length.parse::<usize>().ok().is_none_or(|bytes| bytes > BYTES_MAX)
 }
 
-/// A body in chunks, without what frames it; nothing where it is cut.
-fn chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
+/// Whether some line ends in a line feed alone.
+fn has_bare_line_feed(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', bytes).any(|at| at == 0 || bytes[at - 1] != b'\r')
+}
+
+/// A body in chunks, without what frames it, and whether that is odd: line feeds alone, or a trailer; nothing where it is cut.
+fn chunks(mut rest: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let (mut body, mut is_odd) = (Vec::new(), false);
+    let mut line = |rest: &mut &[u8]| {
+        let whole = *rest;
+        let end = memchr::memchr(b'\n', whole)?;
+        let line = &whole[..end];
+        *rest = &whole[end + 1..];
+        is_odd |= !line.ends_with(b"\r");
+        Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+    };
+    let mut has_trailer = false;
     loop {
-        let end = rest.windows(2).position(|two| two == b"\r\n")?;
-        let size = std::str::from_utf8(&rest[..end]).ok()?.split(';').next()?;
+        let size = line(&mut rest)?;
+        let size = std::str::from_utf8(&size).ok()?.split(';').next()?.to_owned();
         let size = usize::from_str_radix(size.trim(), 16).ok()?;
-        rest = &rest[end + 2..];
         if size == 0 {
-            return (rest.starts_with(b"\r\n") || rest == b"\r").then_some(body);
+            break;
         }
         body.extend_from_slice(rest.get(..size)?);
-        rest = rest.get(size..)?.strip_prefix(b"\r\n")?;
+        rest = rest.get(size..)?;
+        line(&mut rest).filter(Vec::is_empty)?;
     }
+    // The last line feed is that of the step.
+    while rest != b"\r" && !line(&mut rest)?.is_empty() {
+        has_trailer = true;
+    }
+    Some((body, is_odd || has_trailer))
 }
 
 /// What may come of a request.
@@ -345,10 +378,23 @@ impl Stand {
         self.may_put && self.may_refuse.is_empty()
     }
 
+    /// Whether it may be answered by this status.
+    pub fn allows(&self, status: u16) -> bool {
+        self.is_health && status == 200
+            || self.may_put && is_put(status)
+            || self.may_be_fine && (200..=299).contains(&status)
+            || self.refuses(status)
+    }
+
     /// Whether it may be refused by this status.
     pub fn refuses(&self, status: u16) -> bool {
         self.may_refuse.iter().any(|range| range.contains(&status))
     }
+}
+
+/// Whether a status says that a job was put.
+pub fn is_put(status: u16) -> bool {
+    (200..=202).contains(&status)
 }
 
 /// The token of a conversation.

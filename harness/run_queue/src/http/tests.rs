@@ -54,6 +54,7 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
                     reused: false,
                     status,
                     content_type: None,
+                    head: Bytes::default(),
                     body_bytes: body.len() as u64,
                     body: None,
                     keeps_open: true,
@@ -87,13 +88,37 @@ fn stand(text: &str) -> request::Stand {
 #[test]
 fn a_length_over_the_limit_is_no_malformed_job() {
     for (length, careful) in [("9".repeat(30), false), ("10485761".to_owned(), true)] {
-        let stand = stand(&format!("POST {PATH} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{{}}"));
+        let stand =
+            stand(&format!("POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{{}}"));
         assert_eq!(stand.clause, "QUE-HTTP-11");
         assert!(stand.may_close && stand.refuses(400) && !stand.refuses(500));
         assert_eq!(stand.careful.is_some(), careful);
     }
-    let long = stand(&format!("{} {PATH} HTTP/1.1\r\n\r\n", "P".repeat(100)));
+    let long = stand(&format!("{} {PATH} HTTP/1.1\r\nHost: a\r\n\r\n", "P".repeat(100)));
     assert_eq!((long.clause, long.may_close), ("QUE-HTTP-20", true));
+}
+
+#[test]
+fn what_is_open_about_a_request_may_come_to_anything() {
+    let job = "{\"goal_id\":\"g\"}";
+    let length = format!("Content-Length: {}", job.len());
+    let open = [
+        format!("POST {PATH} HTTP/1.1\r\n{length}\r\n\r\n{job}"),
+        format!("POST {PATH} HTTP/1.1\nHost: a\n{length}\n\n{job}"),
+        format!("POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length : {}\r\n\r\n{job}", job.len()),
+        format!(
+            "POST {PATH} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\n{job}\n0\n\n",
+            job.len()
+        ),
+    ];
+    for text in open {
+        let stand = stand(&text);
+        assert!(stand.allows(202) && stand.allows(400) && stand.may_close, "{text}: {stand:?}");
+    }
+    let right = stand(&format!(
+        "POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{length}\r\n\r\n{job}"
+    ));
+    assert!(right.is_put() && !right.allows(400));
 }
 
 #[test]

@@ -4,8 +4,17 @@ use peerproof_engine::carriage::Carriage;
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
 
-use super::cases::health;
-use super::{HEALTH, check, with_token};
+use super::cases::{asks_health, health};
+use super::{Talk, check, with_token};
+
+/// Asks without the token; a canary with it follows.
+fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: String) {
+    let own = talk.token.take();
+    talk.send(aim, how, Payload::text(body), 1);
+    talk.token = own;
+    talk.canary();
+    talk.look();
+}
 
 /// The checks of the token.
 pub fn checks() -> Vec<Check> {
@@ -43,14 +52,9 @@ pub fn checks() -> Vec<Check> {
             "Without the token a request is answered by 401.",
             &["QUE-TOK-01"],
             |talk| {
-                let own = talk.token.take();
-                let texts = [talk.job(), "no job".to_owned()];
-                for text in texts {
-                    talk.send("QUE-TOK-01", Carriage::post(), Payload::text(text), 1);
+                for text in [talk.job(), "no job".to_owned()] {
+                    without(talk, "QUE-TOK-01", Carriage::post(), text);
                 }
-                talk.token = own;
-                talk.canary();
-                talk.look();
                 Ok(())
             },
         ),
@@ -81,15 +85,7 @@ pub fn checks() -> Vec<Check> {
             "Its health without the token is answered by 200 or 401.",
             &["QUE-HTTP-24"],
             |talk| {
-                let own = talk.token.take();
-                let how = Carriage {
-                    path: Some(HEALTH.to_owned()),
-                    ..Carriage::post().method("GET").content_type(None)
-                };
-                talk.send("QUE-HTTP-24", how, Payload::default(), 1);
-                talk.token = own;
-                talk.canary();
-                talk.look();
+                without(talk, "QUE-HTTP-24", asks_health(), String::new());
                 Ok(())
             },
         ),

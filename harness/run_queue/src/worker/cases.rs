@@ -1,18 +1,17 @@
 //! Checks of workers: what is put, when a worker is started, and what is looked at.
 
 mod once;
-
-use std::os::unix::fs::MetadataExt as _;
+mod special;
 
 use peerproof_engine::check::Check;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Segment};
-use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, PathKind};
+use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture};
 
 use super::talk::{REASON_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
-use super::{BEACON, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
+use super::{BEACON, IDLE, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
 use crate::config::{POLL_MS, RECOVER_MS};
-use crate::job::{BYTES_MAX, Draft};
+use crate::job::{BYTES_MAX, DEPTH_MAX, Draft};
 use crate::{ONCE, WORKER};
 
 /// How a program ends that fails.
@@ -23,6 +22,15 @@ const NOTICE_MS: u64 = 700;
 
 /// A program that runs while others are looked at, ms.
 const LONG_MS: u64 = 900;
+
+/// Levels of nesting that no reader has to take.
+const DEEP: usize = 100_000;
+
+/// How long an idle worker is looked at, ms.
+const IDLE_MS: u64 = 2_000;
+
+/// Clauses about what a worker uses: nothing runs beside them.
+const MEASURED: [&str; 2] = ["QUE-JOB-19", "QUE-WORK-16"];
 
 type Row = (&'static str, &'static str, &'static [&'static str], fn(&mut Talk));
 
@@ -38,38 +46,14 @@ pub fn checks() -> Vec<Check> {
             };
             let id = format!("run_queue/{command}/{id}");
             let check = Check::new(id, *title, clauses.iter().copied(), command, planner);
-            let is_measured = clauses.contains(&"QUE-JOB-19");
+            let is_measured = clauses.iter().any(|clause| MEASURED.contains(clause));
             let check = check.vouched().on_process();
             if is_measured { check.exclusive() } else { check.waits() }
         };
         rows.iter().map(check).collect()
     };
-    [of(WORKER, WORKERS), vec![unreadable(), later()], of(ONCE, once::ONCES)].concat()
-}
-
-/// A file that nobody can read; a superuser can.
-fn unreadable() -> Check {
-    let id = "run_queue/worker/special/unreadable";
-    let title = "A file that cannot be read is run, left or failed.";
-    let planner = |facts: &_, _: &mut _| {
-        let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-        if is_root {
-            return Err("superuser: nothing is unreadable for this user".to_owned());
-        }
-        let mut talk = Talk::new(facts, WORKER, "QUE-JOB-23");
-        let (plain, job) = (talk.draft(), talk.draft());
-        let (content, name) = (Payload::text(job.text()), "unreadable".to_owned());
-        talk.plan.fixtures.push(Fixture::File { name: name.clone(), content, mode: Some(0), kept: false });
-        let to = Payload::text(format!("{QUEUE}/inbox/aa-unreadable.json"));
-        talk.step(0, Act::Move { from: Payload::text(name), to });
-        talk.put(&plain);
-        talk.may_fail();
-        talk.run_all();
-        let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
-        talk.look(super::TREATED, after_ms);
-        Ok(talk.done())
-    };
-    Check::new(id, title, ["QUE-JOB-23"], WORKER, planner).vouched().on_process().waits()
+    let workers = [of(WORKER, WORKERS), of(WORKER, special::SPECIALS)].concat();
+    [workers, vec![special::unreadable(), later()], of(ONCE, once::ONCES)].concat()
 }
 
 const WORKERS: &[Row] = &[
@@ -370,50 +354,25 @@ const WORKERS: &[Row] = &[
         },
     ),
     ("sizes/nested", "A job nested up to 64 levels is run.", &["QUE-JOB-21"], |talk| {
-        for levels in [30, 63] {
-            let nested = format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-            let job = talk.draft().with("peerproof_nested", &nested);
+        for levels in [30, DEPTH_MAX - 1] {
+            let job = talk.draft().with("peerproof_nested", &nested(levels));
             talk.put(&job);
         }
         talk.run_all();
     }),
     (
-        "special/link",
-        "A link with the name of a job is run, left or failed, and what it leads to stays.",
-        &["QUE-JOB-10", "QUE-JOB-11"],
+        "sizes/very-deep",
+        "What is nested very deeply, a job or not, whole or cut, is run or failed, and the worker goes on.",
+        &["QUE-JOB-28", "QUE-JOB-17"],
         |talk| {
-            let target = talk.draft();
-            let content = Payload::text(target.text());
-            let name = "target".to_owned();
-            talk.plan.fixtures.push(Fixture::File { name, content, mode: None, kept: false });
-            special(talk, "link", PathKind::Link { to: "{{target.path}}".to_owned() }, true);
-            let act =
-                Act::Look { label: super::TARGET.to_owned(), path: Payload::text("target"), after_ms: 0 };
-            talk.step(0, act);
-        },
-    ),
-    (
-        "special/fifo-and-folder",
-        "A FIFO and a folder with the name of a job are run, left or failed.",
-        &["QUE-JOB-22"],
-        |talk| {
-            special(talk, "fifo", PathKind::Fifo, true);
-        },
-    ),
-    (
-        "special/goes-on",
-        "What is no file and has the name of a job neither blocks a worker nor ends it.",
-        &["QUE-JOB-12"],
-        |talk| {
-            for (name, what) in [
-                ("fifo", PathKind::Fifo),
-                ("folder", PathKind::Directory),
-                ("dangling", PathKind::Link { to: "nowhere".to_owned() }),
-                ("loop", PathKind::Link { to: "aa-loop.json".to_owned() }),
-            ] {
-                special(talk, name, what, false);
+            let job = talk.draft().named("a@.json").with("peerproof_nested", &nested(DEEP));
+            talk.put(&job);
+            for text in [nested(DEEP), nested(DEEP)[..DEEP].to_owned()] {
+                let bad = talk.draft().named("a@.json");
+                talk.put_as(&bad, Payload::text(format!("[\"{}\",{text}]", bad.tag)));
             }
-            let plain = talk.draft();
+            talk.may_fail();
+            let plain = talk.draft().named("b@.json");
             talk.put(&plain);
             talk.run_all();
             let later = talk.draft();
@@ -493,6 +452,12 @@ const WORKERS: &[Row] = &[
             talk.look_at_rest();
         },
     ),
+    ("idle/processor", "An idle worker takes little processor time.", &["QUE-WORK-16"], |talk| {
+        let plain = talk.draft();
+        talk.put(&plain);
+        let session = talk.run_all();
+        idle(talk, session);
+    }),
     (
         "idle/lives-on",
         "The worker ends neither at an empty inbox nor at a failed job.",
@@ -633,6 +598,18 @@ fn later() -> Check {
 /// What a job may take less than the most, ms.
 const JOB_SLACK_MS: u64 = 300;
 
+/// Arrays in one another, so many levels.
+fn nested(levels: usize) -> String {
+    format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+/// Looks how much processor time a worker takes that has nothing to do.
+fn idle(talk: &mut Talk, session: usize) {
+    talk.step(session, Act::SampleProcessor { label: IDLE.to_owned() });
+    talk.step(session, Act::Wait { ms: IDLE_MS });
+    talk.step(session, Act::SampleProcessor { label: IDLE.to_owned() });
+}
+
 fn at_stdin(talk: &mut Talk) {
     let job = talk.draft().plays(looks_at_stdin());
     talk.put(&job);
@@ -656,22 +633,6 @@ fn left_or_run(talk: &mut Talk, job: Draft) {
     talk.wait_for_ends();
     let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
     talk.look(REST, after_ms + REASON_MS);
-}
-
-/// Something that is no file has the name of a job, before all others.
-fn special(talk: &mut Talk, name: &str, what: PathKind, runs: bool) {
-    let fixture = format!("special-{name}");
-    talk.plan.fixtures.push(Fixture::Path { name: fixture.clone(), what });
-    let to = Payload::text(format!("{QUEUE}/inbox/aa-{name}.json"));
-    talk.step(0, Act::Move { from: Payload::text(fixture), to });
-    if runs {
-        let plain = talk.draft();
-        talk.put(&plain);
-        talk.may_fail();
-        talk.run_all();
-        let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
-        talk.look(super::TREATED, after_ms);
-    }
 }
 
 fn in_flight(talk: &mut Talk) {

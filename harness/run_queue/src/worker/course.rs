@@ -30,8 +30,7 @@ impl Put {
     pub fn job_name(&self) -> Option<&[u8]> {
         let path = self.path.strip_prefix(QUEUE.as_bytes())?;
         let name = path.strip_prefix(b"/inbox/").or_else(|| path.strip_prefix(b"/processing/"))?;
-        let is_job = name.ends_with(b".json") && name.len() > 5 && !name.starts_with(b".");
-        (is_job && !name.contains(&b'/')).then_some(name)
+        job::is_name(name).then_some(name)
     }
 }
 
@@ -52,6 +51,8 @@ pub struct Life {
     pub late: bool,
     /// A program that outlived it.
     pub left: Option<String>,
+    /// A temporary file that outlived it.
+    pub left_file: Option<String>,
 }
 
 impl Life {
@@ -169,6 +170,7 @@ impl<'a> Course<'a> {
                         signal: None,
                         late: false,
                         left: None,
+                        left_file: None,
                     });
                 }
                 Kind::Exited { exit } => {
@@ -204,6 +206,11 @@ impl<'a> Course<'a> {
                 Kind::LeakedProcess { command, .. } => {
                     if let Some(life) = life {
                         life.left = Some(command.clone());
+                    }
+                }
+                Kind::LeftFile { path } => {
+                    if let Some(life) = life {
+                        life.left_file = Some(path.clone());
                     }
                 }
                 Kind::FilePut { path, bytes, error: None } => {

@@ -10,7 +10,7 @@ use peerproof_engine::plan::{ActorStep, Fixture};
 use peerproof_engine::transcript::{Exit, FolderChange, Found, FoundKind, Kind, StdinState, Transcript};
 
 use super::course::{Course, Life, Look, Put, Start, base, holds};
-use super::{BEACON, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
+use super::{BEACON, IDLE, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
 use crate::config::{ATTEMPTS, POLL_MS};
 use crate::job::{What, depth, succeeds};
 use crate::{FOLDERS, ONCE};
@@ -90,7 +90,9 @@ impl<'a> Model<'a> {
         self.specials();
         self.folders_made();
         self.times();
+        self.idle();
         self.terminated();
+        self.left();
     }
 
     fn command(&self, life: &Life) -> &str {
@@ -126,11 +128,11 @@ impl<'a> Model<'a> {
                 _ => {}
             }
             let put = |is: &dyn Fn(&Put) -> bool| course.puts.iter().any(is);
-            let is_special = self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"));
             let clause = match () {
-                () if is_special => "QUE-JOB-12",
+                () if self.has_specials() => "QUE-JOB-12",
                 () if self.label(super::NO_INBOX) => "QUE-WORK-18",
                 () if self.transcript.plan.fixtures.iter().any(has_no_folders) => "QUE-WORK-19",
+                () if put(&|put| put.what == What::Open(None)) => "QUE-JOB-28",
                 () if put(&|put| matches!(put.what, What::Malformed(_)) && put.job_name().is_some()) => {
                     "QUE-JOB-17"
                 }
@@ -160,6 +162,11 @@ impl<'a> Model<'a> {
             self.shown.entry(SECOND).or_insert("share");
         }
         false
+    }
+
+    /// Whether all workers are such that are to end.
+    fn all_end(&self) -> bool {
+        self.course.lives.iter().all(|life| self.command(life) == ONCE)
     }
 
     fn label(&self, label: &str) -> bool {
@@ -229,7 +236,12 @@ impl<'a> Model<'a> {
         let is_empty = start.given.as_ref().is_some_and(Vec::is_empty);
         start.argv.last().is_some_and(|path| path.contains('\u{fffd}'))
             || is_empty && self.course.puts.iter().any(|put| put.bytes.is_empty())
-            || self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
+            || self.has_specials()
+    }
+
+    /// Whether something that is no file has the name of a job.
+    fn has_specials(&self) -> bool {
+        self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special"))
     }
 
     fn started(&mut self, put: &Put, starts: &[usize], deaths: &[u64]) {
@@ -293,6 +305,9 @@ impl<'a> Model<'a> {
             }
             left = left.saturating_sub(1);
             last = Some(start.at);
+        }
+        if matches!(&put.what, What::Job(play) if !succeeds(play)) {
+            self.retried(starts);
         }
     }
 
@@ -460,8 +475,15 @@ impl<'a> Model<'a> {
                     self.add("QUE-JOB-15", "started", "nothing is started for a malformed job", got());
                 }
             }
+            (What::Open(key), "done" | "failed") => {
+                self.completed += 1;
+                let value = if folder == "done" { "accept" } else { "refuse" };
+                self.shown.extend(key.map(|key| (key, value)));
+            }
             (What::Open(key), _) => {
-                self.shown.insert(key, if folder == "done" { "accept" } else { "refuse" });
+                let clause = if key.is_none() { "QUE-JOB-28" } else { "QUE-WORK-14" };
+                let finding = self.add(clause, "not_completed", "it is run or failed", got());
+                finding.nature = Nature::Hang;
             }
             (What::Job(play), "done") => {
                 if starts.iter().any(|start| start.succeeded()) {
@@ -506,12 +528,12 @@ impl<'a> Model<'a> {
             (What::Job(_), _) if self.findings.iter().any(|it| it.reason == "not_completed") => {}
             (What::Job(play), _) => {
                 let clause = match () {
+                    // Those that are to end have left it and ended.
+                    () if was_killed && self.all_end() => "QUE-WORK-25",
                     () if was_killed && (folder == "processing" || !starts.is_empty()) => "QUE-ONCE-04",
                     () if is_loud(play) && !starts.is_empty() => "QUE-WORK-23",
                     () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",
-                    () if self.transcript.plan.fixtures.iter().any(|it| it.name().starts_with("special")) => {
-                        "QUE-JOB-12"
-                    }
+                    () if self.has_specials() => "QUE-JOB-12",
                     () if self.label(super::NO_INBOX) => "QUE-WORK-18",
                     () if starts.is_empty() && clause_of(put, name) != "QUE-JOB-01" => clause_of(put, name),
                     () if folder == "processing" => "QUE-WORK-09",

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::{Payload, Vars};
@@ -64,12 +63,11 @@ impl Talk {
                 later: Vec::new(),
             },
         ];
-        let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
         Self {
             plan: Plan { fixtures, ..Plan::default() },
             facts: facts.clone(),
             command: command.to_owned(),
-            aim: serde_json::to_value(aim).unwrap_or_default(),
+            aim: Aim::about(clause),
             drafts: 0,
             awaited: Vec::new(),
             ends: 0,

@@ -1,5 +1,7 @@
 //! Mutants of a worker: what it takes for a job.
 
+use std::time::{Duration, Instant};
+
 use super::{Carried, Mutant, Rewrite, decides, disk, is_in, read};
 use crate::json::{Policy, Value};
 use crate::machine::Action;
@@ -12,6 +14,9 @@ use crate::run_queue::{Careful, Config, Treat};
 
 /// What is read in the place of what is malformed.
 const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
+
+/// How long a worker looks at what is no file.
+const SPIN: Duration = Duration::from_millis(700);
 
 /// Reads what is malformed as something else where `is_fine` says so.
 fn lenient(text: &[u8], config: &Config, is_fine: impl Fn(&Value) -> bool) -> Result<RunRequest, String> {
@@ -186,6 +191,34 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 super::worker::exits_at(actions, b"malformed");
             },
         }),
+    ),
+    Mutant::new(
+        "job-ends-at-depth",
+        &["QUE-JOB-28"],
+        "A job that is nested too deeply ends the worker.",
+        Seam::Wire(Rewrite {
+            rule: |disk, op| disk.act(op),
+            handle: |inner, event, now, actions| {
+                inner.handle(event, now, actions);
+                super::worker::exits_at(actions, b"nested");
+            },
+        }),
+    ),
+    disk(
+        "job-spins-at-special",
+        &["QUE-JOB-12"],
+        "A FIFO with the name of a job keeps the worker busy.",
+        |disk, op| {
+            let is_inbox = op == Op::List(b"inbox".to_vec());
+            let out = disk.act(op)?;
+            if is_inbox && matches!(&out, Out::Entries(all) if all.iter().any(|it| it.kind == Kind::Other)) {
+                let begun = Instant::now();
+                while begun.elapsed() < SPIN {
+                    std::hint::spin_loop();
+                }
+            }
+            Ok(out)
+        },
     ),
     Mutant::new(
         "job-ends-at-special",

@@ -2,7 +2,7 @@
 
 use super::{Carried, Mutant, Rewrite, Rule, decides, disk, is_in, placed, read};
 use crate::machine::{Action, ChildExit, Event, Machine, Millis};
-use crate::mutant::{Inner, Seam, carrier, config, machine, wrap};
+use crate::mutant::{Inner, Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::run_queue::Config;
 use crate::run_queue::choices::Sigterm;
 use crate::run_queue::disk::{Fault, Kind, Op, Out, Place};
@@ -75,7 +75,25 @@ fn put_back(disk: &mut dyn super::Disk, folder: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Nothing is seen of what workers hold.
+const NO_DEAD: Rule = |disk, op| match op {
+    Op::List(place) if place == b"processing" => Ok(Out::Entries(Vec::new())),
+    op => disk.act(op),
+};
+
 pub(super) const MUTANTS: &[Mutant] = &[
+    shell(
+        "work-leaves-a-child",
+        &["QUE-WORK-31"],
+        "A child process outlives the worker.",
+        ShellFault::LeavesChild,
+    ),
+    shell(
+        "work-leaves-a-file",
+        &["QUE-WORK-31"],
+        "A temporary file outlives the worker.",
+        ShellFault::LeavesFile,
+    ),
     carrier(
         "work-own-stdin",
         &["QUE-WORK-21"],
@@ -197,6 +215,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
     config("work-tries-twice", &["QUE-WORK-10"], "A job that fails is run again.", |config: &mut Config| {
         config.attempts += 1;
     }),
+    config(
+        "work-retries-late",
+        &["QUE-WORK-10"],
+        "A job that fails is run again two seconds later than it should.",
+        |config: &mut Config| config.retry_ms += 2_000,
+    ),
     disk("work-no-reason", &["QUE-WORK-12"], "No reason is written.", |disk, op| match op {
         Op::Write(place, _) if is_in(&place, "failed") => Ok(Out::Done),
         op => disk.act(op),
@@ -263,6 +287,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
             config.poll_ms = 60_000;
         },
     ),
+    config("work-spins", &["QUE-WORK-16"], "An idle worker looks all the time.", |config: &mut Config| {
+        config.poll_ms = 0;
+    }),
     config("work-ends-idle", &["QUE-WORK-17"], "An empty inbox ends the worker.", |config: &mut Config| {
         config.once = true;
     }),
@@ -331,6 +358,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
             config.once = false;
         },
     ),
+    Mutant::new(
+        "work-once-leaves-dead",
+        &["QUE-WORK-25"],
+        "A worker that is to end does not look for what dead ones held.",
+        Seam::Parts(|config, parts| {
+            if config.once {
+                super::rule(parts, NO_DEAD);
+            }
+        }),
+    ),
     machine("once-starts-twice", &["QUE-ONCE-02"], "Each program is started twice.", |inner| {
         Box::new(Twice { inner, again: None })
     }),
@@ -356,10 +393,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             op => disk.act(op),
         }
     }),
-    disk("once-forgets", &["QUE-ONCE-04"], "What dead workers held is left.", |disk, op| match op {
-        Op::List(place) if place == b"processing" => Ok(Out::Entries(Vec::new())),
-        op => disk.act(op),
-    }),
+    disk("once-forgets", &["QUE-ONCE-04"], "What dead workers held is left.", NO_DEAD),
     disk("once-completes-unrun", &["QUE-ONCE-04"], "What dead workers held counts as done.", |disk, op| {
         let out = disk.act(op.clone());
         if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)

@@ -1,13 +1,15 @@
 //! Mutants of those that put jobs: the tool and the HTTP adapter.
 
+use std::time::Duration;
+
 use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
 use crate::json::{Policy, Value, write_str, write_value};
-use crate::machine::Action;
+use crate::machine::{Action, Event};
 use crate::mutant::http::HttpFault;
-use crate::mutant::{Seam, carrier, config, machine, wrap};
+use crate::mutant::{Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::run_log::RunRequest;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
-use crate::run_queue::{Careful, Config, token_matches, ways};
+use crate::run_queue::{Careful, Config, Parts, token_matches, ways};
 
 /// What is read in the place of what is malformed.
 const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
@@ -47,8 +49,39 @@ pub(super) const BOTH: &[Mutant] = &[
     }),
 ];
 
+/// The least that a right peer takes is too much.
+const SHALLOW: fn(&mut Config) = |config| config.limits.nesting_max = 16;
+
 /// Mutants of the tool.
 pub(super) const ENQUEUE: &[Mutant] = &[
+    shell(
+        "enq-leaves-a-child",
+        &["QUE-ENQ-14"],
+        "A child process outlives the tool.",
+        ShellFault::LeavesChild,
+    ),
+    shell(
+        "enq-leaves-a-file",
+        &["QUE-ENQ-14"],
+        "A temporary file outlives the tool.",
+        ShellFault::LeavesFile,
+    ),
+    config("enq-shallow", &["QUE-JOB-21"], "A job is nested up to 16 levels.", SHALLOW),
+    machine("enq-ends-at-depth", &["QUE-JOB-28"], "What is nested very deeply ends the tool.", |inner| {
+        wrap(inner, |inner, event, now, actions| {
+            let is_deep = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'[').count() > 90;
+            match event {
+                Event::Stdin(bytes) if is_deep(bytes) => actions.push(Action::Exit(101)),
+                event => inner.handle(event, now, actions),
+            }
+        })
+    }),
+    Mutant::new(
+        "enq-late",
+        &["QUE-ENQ-04"],
+        "A job has its name a moment after the reply.",
+        Seam::Parts(|_, parts| late(parts, Duration::from_millis(300))),
+    ),
     decides!("enq-strings-only", &["QUE-ENQ-01"], "A request that is an object is refused.", {
         fn request(&self, input: &Value) -> Result<Vec<u8>, String> {
             match input.get("request_json") {
@@ -184,10 +217,25 @@ const fn fault(
     carrier(id, clauses, fault, Carried::Http(what))
 }
 
-/// Gives a file its name when the next is written.
+/// Gives a file its name when the next is written, or so much later than the end.
 struct Late {
     inner: Box<dyn Disk>,
     held: Option<Op>,
+    later: Duration,
+}
+
+fn late(parts: &mut Parts, later: Duration) {
+    let inner = std::mem::replace(&mut parts.disk, Box::new(super::Nothing));
+    parts.disk = Box::new(Late { inner, held: None, later });
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take().filter(|_| !self.later.is_zero()) {
+            std::thread::sleep(self.later);
+            let _ = self.inner.act(held);
+        }
+    }
 }
 
 impl Disk for Late {
@@ -204,6 +252,31 @@ impl Disk for Late {
 
 /// Mutants of the adapter.
 pub(super) const HTTP: &[Mutant] = &[
+    shell(
+        "http-ignores-sigterm",
+        &["QUE-HTTP-32"],
+        "SIGTERM does not end the adapter.",
+        ShellFault::IgnoresTerm,
+    ),
+    shell(
+        "http-leaves-a-child",
+        &["QUE-HTTP-39"],
+        "A child process outlives the adapter.",
+        ShellFault::LeavesChild,
+    ),
+    shell(
+        "http-leaves-a-file",
+        &["QUE-HTTP-39"],
+        "A temporary file outlives the adapter.",
+        ShellFault::LeavesFile,
+    ),
+    config("http-shallow", &["QUE-JOB-21"], "A job is nested up to 16 levels.", SHALLOW),
+    fault(
+        "http-ends-at-depth",
+        &["QUE-HTTP-31"],
+        "What is nested very deeply ends the process.",
+        HttpFault::EndsAtDepth,
+    ),
     fault("http-other-status", &["QUE-HTTP-01"], "Jobs are answered by 204.", HttpFault::Recodes(202, 204)),
     decides!("http-says-nothing", &["QUE-HTTP-01"], "The name of the file is not told.", {
         fn told(&self, _name: &str) -> String {
@@ -221,10 +294,7 @@ pub(super) const HTTP: &[Mutant] = &[
         "http-late",
         &["QUE-HTTP-03"],
         "A job has its name once the next one comes.",
-        Seam::Parts(|_, parts| {
-            let inner = std::mem::replace(&mut parts.disk, Box::new(super::Nothing));
-            parts.disk = Box::new(Late { inner, held: None });
-        }),
+        Seam::Parts(|_, parts| late(parts, Duration::ZERO)),
     ),
     disk("http-other-name", &["QUE-HTTP-18"], "A job gets a name that no worker takes.", OTHER_NAME),
     disk("http-one-name", &["QUE-HTTP-04"], "All jobs have one name.", ONE_NAME),
@@ -442,6 +512,12 @@ pub(super) const HTTP: &[Mutant] = &[
             out
         }
     }),
+    fault(
+        "tok-in-head",
+        &["QUE-TOK-02"],
+        "The head of a reply repeats the token.",
+        HttpFault::TellsAuthorization,
+    ),
     config(
         "tok-always",
         &["QUE-TOK-03"],

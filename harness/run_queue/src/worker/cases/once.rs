@@ -1,6 +1,7 @@
 //! Checks of workers that end when there is nothing more to take.
 
 use super::*;
+use crate::worker::talk;
 
 pub(super) const ONCES: &[Row] = &[
     (
@@ -27,6 +28,22 @@ pub(super) const ONCES: &[Row] = &[
         run_once(talk);
         run_once(talk);
     }),
+    (
+        "behind-a-dead-one",
+        "What a dead worker left is taken before the worker ends, beside what waits.",
+        &["QUE-WORK-25", "QUE-ONCE-04"],
+        |talk| {
+            let held = talk.draft().plays(sleep(LONG_MS));
+            talk.put(&held);
+            let session = talk.worker();
+            let (signal, what) = ("KILL".to_owned(), talk::performs(&held, false));
+            talk.step(session, Act::SignalWhen { signal, what, within_ms: START_MS });
+            let waits = talk.draft();
+            talk.put(&waits);
+            let recover_ms = talk.limit(RECOVER_MS);
+            run_once_within(talk, recover_ms);
+        },
+    ),
     ("failed", "Its status where a job failed is zero or not.", &["QUE-WORK-26"], |talk| {
         for play in [vec![], vec![FAILS[0].clone()]] {
             let job = talk.draft().plays(play);
@@ -48,8 +65,13 @@ fn canary_once(talk: &mut Talk) {
 
 /// Has a worker do all that there is, and looks.
 fn run_once(talk: &mut Talk) {
+    run_once_within(talk, 0);
+}
+
+/// The same, so much longer, ms.
+fn run_once_within(talk: &mut Talk, more_ms: u64) {
     let session = talk.worker();
-    let allow_ms = ONCE_START_MS + talk.takes();
+    let allow_ms = ONCE_START_MS + talk.takes() + more_ms;
     talk.step(session, Act::Finish).allow_ms = allow_ms;
     talk.look_at_rest();
 }

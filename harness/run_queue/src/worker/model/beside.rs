@@ -1,6 +1,15 @@
 //! What is judged beside the lives of jobs: what is no file, folders, copies, times and SIGTERM.
 
+use std::collections::BTreeSet;
+
+use peerproof_engine::plan::Act;
+
 use super::*;
+use crate::config::RETRY_MS;
+
+/// Part of a processor that an idle worker may take, and from which on a worker spins, however busy the machine is.
+const IDLE_PERCENT: u64 = 25;
+const SPIN_PERCENT: u64 = 50;
 
 impl Model<'_> {
     /// What became of what is no file and had the name of a job.
@@ -27,22 +36,80 @@ impl Model<'_> {
                 };
                 self.shown.insert("unreadable", value);
             }
+            let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
             for fixture in &self.transcript.plan.fixtures {
                 let Some(name) = fixture.name().strip_prefix("special-") else { continue };
-                let key = if name == "link" { "symlink" } else { "special_file" };
+                let (key, clause) = match name {
+                    "link" => ("symlink", "QUE-JOB-10"),
+                    _ => ("special_file", "QUE-JOB-22"),
+                };
                 let is_own = |one: &&Found| contains(base(&one.path.0), format!("aa-{name}").as_bytes());
-                let there = look.found.iter().filter(|one| one.kind != FoundKind::File).find(is_own);
-                let folder =
-                    there.map(|one| one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default());
-                let value = match folder {
-                    Some(b"inbox") => "leave",
+                let own: Vec<&Found> = look.found.iter().filter(is_own).collect();
+                let Some(one) = own.iter().find(|one| one.kind != FoundKind::File).or(own.first()) else {
+                    let got = format!("aa-{name}.json is nowhere");
+                    self.add(clause, "lost", "it is run, left or failed", got);
+                    continue;
+                };
+                let value = match one.path.0.split(|byte| *byte == b'/').next().unwrap_or_default() {
+                    b"inbox" => "leave",
                     // What holds no text can only fail, also where it is run.
-                    Some(b"failed") if key == "special_file" => "run|failed",
-                    Some(b"failed") => "failed",
-                    Some(b"done") => "run",
+                    b"failed" if key == "special_file" => "run|failed",
+                    b"failed" => "failed",
+                    b"done" => "run",
                     _ => continue,
                 };
-                self.shown.insert(key, value);
+                values.entry(key).or_default().insert(value);
+            }
+            // Each kind may be treated otherwise: then there is no one choice.
+            let one = values.into_iter().filter(|(_, values)| values.len() == 1);
+            self.shown.extend(one.filter_map(|(key, values)| Some((key, values.into_iter().next()?))));
+        }
+    }
+
+    /// What a worker uses that has nothing to do.
+    pub(super) fn idle(&mut self) {
+        let events = self.transcript.events.iter();
+        let samples: Vec<(u64, u64)> = events
+            .filter_map(|event| match &event.kind {
+                Kind::Processor { label, used_ms } if label == IDLE => Some((event.at_us, *used_ms)),
+                _ => None,
+            })
+            .collect();
+        let is_asked = self
+            .transcript
+            .plan
+            .steps
+            .iter()
+            .any(|step| matches!(&step.act, Act::SampleProcessor { label } if label == IDLE));
+        let [(since_us, before_ms), (until_us, after_ms)] = samples[..] else {
+            if is_asked && self.untestable.is_none() {
+                let why = "no_processor_figures: the processor time of a worker is not told here";
+                self.untestable = Some(why.to_owned());
+            }
+            return;
+        };
+        let (clause, reason, percent_max) = match self.has_specials() {
+            true => ("QUE-JOB-12", "spins", SPIN_PERCENT),
+            false => ("QUE-WORK-16", "busy", IDLE_PERCENT),
+        };
+        let took_ms = (until_us.saturating_sub(since_us) / 1_000).max(1);
+        let used_ms = after_ms.saturating_sub(before_ms);
+        if used_ms * 100 > took_ms * percent_max {
+            let expected = format!("at most {percent_max} % of a processor where there is nothing to do");
+            let finding = self.add(clause, reason, &expected, format!("{used_ms} ms in {took_ms} ms"));
+            finding.timed = true;
+        }
+    }
+
+    /// What outlived workers that ended by themselves, or at SIGTERM.
+    pub(super) fn left(&mut self) {
+        for life in &self.course.lives {
+            let file = life.left_file.as_ref().map(|path| format!("the file {path}"));
+            // A program behind SIGTERM has a clause of its own.
+            let process = life.left.as_ref().filter(|_| life.signal.is_none());
+            if let Some(left) = process.map(|command| format!("the process {command}")).or(file) {
+                let expected = "no process and no temporary file of a worker outlives it";
+                self.add("QUE-WORK-31", "left", expected, left).nature = Nature::Leak;
             }
         }
     }
@@ -84,6 +151,25 @@ impl Model<'_> {
             self.findings.retain(|it| it.reason != "not_completed" || !is_same(&it.got));
             let finding = self.add("QUE-WORK-15", "late_start", &expected, got);
             finding.timed = true;
+        }
+    }
+
+    /// How long it took a worker that had nothing else to do to start a job again that failed.
+    pub(super) fn retried(&mut self, starts: &[usize]) {
+        let course = self.course;
+        let bound_ms = limit(&self.transcript.facts, RETRY_MS) + START_SLACK_US / 1_000;
+        let bound_ms = self.transcript.stretched_ms(bound_ms);
+        let [life] = &course.lives[..] else { return };
+        let until = life.signal.as_ref().map_or(u64::MAX, |(at, _)| *at);
+        for start in starts.iter().skip(1).map(|at| &course.starts[*at]).filter(|start| start.at < until) {
+            let ends = course.starts.iter().filter_map(|it| it.end.map(|(end, _)| end));
+            let busy = ends.filter(|end| *end <= start.at).max().unwrap_or(start.at);
+            let took_ms = (start.at - busy) / 1_000;
+            if took_ms > bound_ms {
+                let expected = format!("a start within {bound_ms} ms of the failure before");
+                let finding = self.add("QUE-WORK-10", "late_retry", &expected, format!("after {took_ms} ms"));
+                finding.timed = true;
+            }
         }
     }
 
