@@ -23,15 +23,14 @@ pub const RECOVER_MS: &str = "recover_ms";
 const VERDICT: &[&str] = &["accept", "refuse"];
 const TREAT: &[&str] = &["run", "leave", "failed"];
 
+const A_WORKER: &str = "argv of a worker, `command` or `worker`: the folder of the queue, and the program that it runs for a \
+                        job, with the job's file as last argument; without {runner} a job is a run whose driver is \
+                        MACHINA_POLICY_CMD";
+
 /// Every key that a configuration for a queue may hold.
 pub const KEYS: &[ConfigKey] = &[
-    ConfigKey::command(
-        COMMAND,
-        &["{queue}*", "{runner}?"],
-        "argv of a worker: the folder of the queue, and the program that it runs for a job, with the job's file as last \
-         argument; without {runner} a job is a run whose driver is MACHINA_POLICY_CMD",
-    ),
-    ConfigKey::command(WORKER, &["{queue}*", "{runner}?"], "the same under its own name"),
+    ConfigKey::command(COMMAND, &["{queue}*", "{runner}?"], A_WORKER),
+    ConfigKey::command(WORKER, &["{queue}*", "{runner}?"], A_WORKER),
     ConfigKey::command(
         ONCE,
         &["{queue}*", "{runner}?"],

@@ -284,7 +284,7 @@ fn a_worker_is_configured_and_looked_at_like_any_peer() {
     for line in [
         "\nworker = [",
         "\n# http = [",
-        "\n# serve = [\"./my_peer\",\"{root}\"]",
+        "\n# serve = [\"./my_peer\", \"{root}\"]",
         "\ntoken = false",
         "sigterm",
     ] {

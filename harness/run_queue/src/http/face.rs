@@ -463,10 +463,13 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     starts(transcript, &mut judgement);
     full(transcript, &requests, &mut judgement);
     memory::judge(transcript, MEMORY, &mut judgement);
-    // A canary behind others that is not answered shows what they did to the server.
+    // A canary behind others that is not answered shows what they did to the server, and so does an end at what no step is
+    // about.
     for finding in &mut judgement.findings {
-        let is_behind = finding.step.is_some_and(|step| step > 0) && finding.clause.0 == "QUE-HTTP-01";
-        if is_behind && matches!(finding.nature, Nature::Crash | Nature::Hang) {
+        let Some(step) = finding.step.filter(|step| *step > 0) else { continue };
+        let is_hung = finding.nature == Nature::Hang && finding.clause.0 == "QUE-HTTP-01";
+        let is_aimed = transcript.plan.steps.get(step).and_then(Aim::of).is_some();
+        if is_hung || finding.nature == Nature::Crash && !is_aimed {
             finding.clause = LIVES.into();
         }
     }

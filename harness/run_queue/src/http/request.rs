@@ -92,7 +92,7 @@ impl Request {
         let mut request = Self {
             method: method.to_owned(),
             target: target.to_owned(),
-            is_odd: version != "HTTP/1.1" || !has_host || !is_plain,
+            is_odd: version != "HTTP/1.1" || !has_host || !is_plain || has_bare_line_feed(head.as_bytes()),
             ..Self::default()
         };
         request.add_headers(lines);
@@ -173,6 +173,12 @@ impl Request {
         self.is_chunked && self.lengths.is_empty()
     }
 
+    /// Whether a length is no number, or several differ.
+    fn has_wrong_length(&self) -> bool {
+        let first = self.lengths.first();
+        self.lengths.iter().any(|length| !is_decimal(length) || Some(length) != first)
+    }
+
     /// The same with a token, or without need for one.
     fn authorized(&self) -> Stand {
         if self.is_odd {
@@ -183,6 +189,11 @@ impl Request {
             Some((path, _)) => (path, true),
             None => (self.target.as_str(), false),
         };
+        // Who finds no end of a request need not look at where it goes.
+        let is_enqueuing = path == super::PATH && self.method == "POST";
+        if !is_enqueuing && (self.is_cut || self.is_over || self.has_wrong_length()) {
+            return Stand::refused("QUE-HTTP-36", ANY).or_fine().or_closed().or_silent();
+        }
         let plain = path.trim_matches('/').to_ascii_lowercase();
         let is_near = plain == "enqueue" && path != super::PATH
             || path.contains("//")
@@ -213,9 +224,7 @@ impl Request {
     fn posted(&self, query: bool) -> Stand {
         let job = || Job::read(&self.body);
         let first = self.lengths.first();
-        let is_wrong = !self.lengths.iter().all(|length| is_decimal(length))
-            || self.lengths.iter().any(|it| Some(it) != first);
-        if is_wrong || first.is_none() && !self.is_chunked {
+        if self.has_wrong_length() || first.is_none() && !self.is_chunked {
             return Stand::refused("QUE-HTTP-14", if self.is_chunked { UNKNOWN } else { CLIENT }).or_closed();
         }
         if self.is_cut && !self.is_over {

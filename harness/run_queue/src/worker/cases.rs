@@ -552,7 +552,7 @@ const WORKERS: &[Row] = &[
         talk.look_at_rest();
         talk.kill(second);
     }),
-    ("term/idle", "An idle worker ends within 2 s of SIGTERM.", &["QUE-TERM-01"], |talk| {
+    ("term/idle", "An idle worker ends within 2 s of SIGTERM.", &["QUE-TERM-01", "QUE-WORK-31"], |talk| {
         let plain = talk.draft();
         talk.put(&plain);
         let session = talk.run_all();

@@ -16,7 +16,7 @@ use crate::run_queue::{Careful, Config, Treat};
 const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
 
 /// How long a worker looks at what is no file.
-const SPIN: Duration = Duration::from_millis(700);
+const SPIN: Duration = Duration::from_millis(2_000);
 
 /// Reads what is malformed as something else where `is_fine` says so.
 fn lenient(text: &[u8], config: &Config, is_fine: impl Fn(&Value) -> bool) -> Result<RunRequest, String> {

@@ -53,7 +53,7 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
         "{\"goal_id\":\"g\"} x".to_owned(),
         "{\"goal_id\":\"g\",\"other\":1}".to_owned(),
         nested(30),
-        nested(100),
+        nested(200),
     ];
     for (number, text) in texts.iter().enumerate() {
         world.put(&format!("inbox/{number:02}.json"), text);

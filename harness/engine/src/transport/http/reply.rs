@@ -267,7 +267,8 @@ impl Reader {
             if interim > INTERIM_MAX {
                 return malformed("interim replies without end");
             }
-            *self = Self { interim, ..Self::new(self.body_bytes_max, self.bodyless) };
+            let head = std::mem::take(&mut self.head);
+            *self = Self { interim, head, ..Self::new(self.body_bytes_max, self.bodyless) };
             return Ok(());
         }
         self.bodyless |= matches!(status, 101 | 204 | 304);

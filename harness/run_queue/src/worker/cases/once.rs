@@ -13,7 +13,7 @@ pub(super) const ONCES: &[Row] = &[
     (
         "drained",
         "The worker takes all that there is and ends with status 0.",
-        &["QUE-WORK-25", "QUE-WORK-14"],
+        &["QUE-WORK-25", "QUE-WORK-14", "QUE-WORK-31"],
         |talk| {
             for _ in 0..5 {
                 let job = talk.draft().plays(sleep(20));
