@@ -17,7 +17,7 @@ pub type Planner = Arc<dyn Fn(&Facts, &mut Rng) -> Result<Plan, Untestable> + Se
 /// One experiment.
 #[derive(Clone)]
 pub struct Check {
-    /// Kebab path that names stimulus and side: `toolhost/serve/stdin/one-byte-over-limit`. Stable, never reused.
+    /// Kebab path that names stimulus and side: `toy/serve/stdin/one-byte-over-limit`. Stable, never reused.
     pub id: String,
     /// One sentence for reports: what is done and what has to happen.
     pub title: String,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Id of a clause such as `TH-IDEM-03`; stable for ever and never reused.
+/// Id of a clause such as `TOY-IDEM-03`; stable for ever and never reused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClauseId(pub String);

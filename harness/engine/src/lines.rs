@@ -368,7 +368,7 @@ mod tests {
         let sent = |step, payload| Event { at_us: 0, session: 0, kind: Kind::Sent { step, payload } };
         let long = || Payload::default().repeat("x", KEPT_BYTES as u64 - 1);
         let transcript = Transcript {
-            boundary: "toolhost".to_owned(),
+            boundary: "toy".to_owned(),
             check: "by-hand".to_owned(),
             facts: Arc::new(Facts::new(Side::Provider)),
             plan: Arc::new(Plan::default()),

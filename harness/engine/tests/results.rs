@@ -12,7 +12,7 @@ use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
 fn header(planned: &[&str]) -> RunHeader {
     RunHeader {
         peerproof: "0.1.0".to_owned(),
-        boundary: "toolhost".to_owned(),
+        boundary: "toy".to_owned(),
         side: Side::Provider,
         peer: "peer".to_owned(),
         planned: planned.iter().map(|id| (*id).to_owned()).collect(),
@@ -28,7 +28,7 @@ fn header(planned: &[&str]) -> RunHeader {
 
 fn check(id: &str, verdict: Verdict) -> CheckResult {
     let findings = if verdict.is_failure() {
-        vec![Finding::new("TH-X-01", "accepted", "ok:false", "ok:true").at(2)]
+        vec![Finding::new("TOY-X-01", "accepted", "ok:false", "ok:true").at(2)]
     } else {
         Vec::new()
     };
@@ -37,7 +37,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         title: "What is done.".to_owned(),
         reason: findings.first().map(|finding| finding.reason.clone()),
         verdict,
-        clauses: vec![ClauseRef { id: "TH-X-01".into(), level: Level::Must }],
+        clauses: vec![ClauseRef { id: "TOY-X-01".into(), level: Level::Must }],
         choice: None,
         findings,
         reproducer: None,
@@ -74,7 +74,7 @@ fn all_verdicts() -> Vec<CheckResult> {
         Verdict::HarnessError(text()),
     ]
     .into_iter()
-    .map(|verdict| check(&format!("toolhost/serve/{}", verdict.word()), verdict))
+    .map(|verdict| check(&format!("toy/serve/{}", verdict.word()), verdict))
     .collect()
 }
 
@@ -91,8 +91,8 @@ fn every_verdict_survives_storage() {
     assert_eq!(file.runs[0].header.rng_seed, u64::MAX);
     assert_eq!(file.runs[0].footer.as_ref().unwrap().exit_code, 1);
     let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.starts_with(r#"{"type":"run","peerproof":"0.1.0","boundary":"toolhost","side":"provider""#));
-    assert!(text.contains(r#"{"type":"check","id":"toolhost/serve/pass""#), "{text}");
+    assert!(text.starts_with(r#"{"type":"run","peerproof":"0.1.0","boundary":"toy","side":"provider""#));
+    assert!(text.contains(r#"{"type":"check","id":"toy/serve/pass""#), "{text}");
     assert!(text.lines().last().unwrap().starts_with(r#"{"type":"end","counts":{"crash":1"#), "{text}");
 }
 
@@ -122,7 +122,7 @@ fn an_explanation_is_folded_into_its_check() {
         id: "a/1".to_owned(),
         reproducer: Some("a__1".to_owned()),
         conversation: vec!["→ {}".to_owned()],
-        finding: Some(Finding::new("TH-X-01", "accepted", "ok:false", "less").at(0)),
+        finding: Some(Finding::new("TOY-X-01", "accepted", "ok:false", "less").at(0)),
     };
     writer.explain(&explanation).unwrap();
     explanation.fold_into(&mut failed);

@@ -150,11 +150,33 @@ fn crates() -> Vec<String> {
 #[test]
 fn only_the_boundaries_name_a_boundary() {
     let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
-    for folder in ["harness/engine/src", "harness/peerproof/src", "harness/cli/src"] {
+    for folder in ["harness/peerproof/src", "harness/cli/src"] {
         let may: Vec<&str> = ["harness/peerproof/src/table"].into_iter().chain(EXAMPLES).collect();
         let found = places(folder, &may, &names);
         assert!(found.is_empty(), "only its own crate, played/ and table.rs may name a boundary:\n{found}");
     }
+}
+
+/// Its tests, its documentation and its example do without the names of boundaries and the ids of their clauses as well.
+#[test]
+fn the_engine_speaks_of_no_boundary() {
+    let mut words = BTreeSet::new();
+    for boundary in table::all() {
+        words.extend([boundary.name().to_owned(), boundary.name().replace('_', "-")]);
+        let prefix = |id: &str| id.split_once('-').map(|(prefix, _)| format!("{prefix}-"));
+        words.extend(boundary.clauses().iter().filter_map(|clause| prefix(&clause.id.0)));
+    }
+    let begins = |line: &str, at: usize| !line[..at].ends_with(|it: char| it.is_ascii_alphanumeric());
+    let mut found = String::new();
+    for (path, text) in files(&root().join("harness/engine")) {
+        for (number, line) in text.lines().enumerate() {
+            let mut named = words.iter().flat_map(|word| line.match_indices(word.as_str()));
+            if named.any(|(at, _)| begins(line, at)) {
+                found.push_str(&format!("{}:{}: {}\n", relative(&path), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "the engine knows no boundary:\n{found}");
 }
 
 /// The crates of the workspace that a crate below `harness/` depends on, its tests included.
@@ -339,6 +361,11 @@ fn whatever_goes_over_boundaries_knows_each() {
         if !read("README.md").contains(&word) {
             faults.push(format!("README.md has nothing for the boundary {name}: no {word:?} in it"));
         }
+        if !root().join(format!("harness/golden/{name}.txt")).is_file() {
+            faults.push(format!(
+                "harness/golden/ has no record of the boundary {name}: harness/golden.sh writes it"
+            ));
+        }
         if !targets.iter().any(|target| target.starts_with(&format!("{name}_"))) {
             faults.push(format!("no fuzz target is called after the boundary {name}"));
         }
@@ -392,6 +419,44 @@ fn the_tree_speaks_of_the_project_alone() {
         for (number, line) in text.lines().enumerate() {
             if words.iter().any(|word| line.contains(word.as_str())) {
                 faults.push(format!("{}:{}: {}", relative(&path), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The paths between backticks in a document, but for patterns and those with a word to fill in.
+fn named_paths(text: &str) -> Vec<&str> {
+    let words = text.lines().filter(|line| !line.starts_with("    ")).flat_map(|line| {
+        // Each second part stands between backticks.
+        line.split('`').skip(1).step_by(2)
+    });
+    let is_path = |word: &&str| {
+        let fixed = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte));
+        let open = word.split('/').any(|part| ["NAME", "TARGET"].iter().any(|it| part.contains(it)));
+        let is_file =
+            [".rs", ".md", ".toml", ".sh", ".json", ".yml", ".py"].iter().any(|end| word.ends_with(end));
+        fixed
+            && !open
+            && !word.starts_with('/')
+            && (is_file || word.ends_with('/') || word.matches('/').count() > 1)
+    };
+    words.filter(is_path).collect()
+}
+
+#[test]
+fn documents_name_what_is_there() {
+    let there: Vec<String> = files(&root()).iter().map(|(path, _)| format!("/{}", relative(path))).collect();
+    let mut faults = Vec::new();
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let named = named_paths(&text);
+        assert!(named.len() > 15, "{document}: {named:?}");
+        for name in named {
+            let file = format!("/{}", name.trim_end_matches('/'));
+            let folder = format!("{file}/");
+            if !there.iter().any(|path| path.ends_with(&file) || path.contains(&folder)) {
+                faults.push(format!("{document} names `{name}`, which is nowhere"));
             }
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::payload::Payload;
 
 /// Something around the peer that the harness plays. Names are plain words; those of actors, files and paths may have
-/// folders before them (`policies/driver`), which are made.
+/// folders before them (`folder/file`), which are made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixture {

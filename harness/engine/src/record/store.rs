@@ -235,7 +235,7 @@ mod tests {
         let plan =
             Plan { sessions: vec![Session::default()], by_model: true, recorded: true, ..Plan::default() };
         Transcript {
-            boundary: "toolhost".to_owned(),
+            boundary: "toy".to_owned(),
             check: "recorded".to_owned(),
             facts: Arc::new(Facts::new(Side::Provider)),
             plan: Arc::new(plan),

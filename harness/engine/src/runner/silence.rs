@@ -189,7 +189,7 @@ mod tests {
 
     fn transcript(kinds: Vec<Kind>) -> Transcript {
         Transcript {
-            boundary: "toolhost".to_owned(),
+            boundary: "toy".to_owned(),
             check: "by-hand".to_owned(),
             facts: Arc::new(Facts::new(Side::Provider)),
             plan: Arc::new(Plan::default()),
