@@ -83,7 +83,7 @@ impl Engine {
     /// # Errors
     /// One sentence: a fault of the harness, or what the oracles found.
     pub fn check(&self, plan: &Arc<Plan>) -> Result<(), String> {
-        let transcript = self.lab().execute_shared("bench", plan)?;
+        let transcript = self.lab().execute_shared("bench", plan).map_err(|error| error.to_string())?;
         let judgement = boundary::judge(self.peer.boundary, &transcript);
         match judgement.findings.first() {
             Some(finding) => Err(format!("{}: {}", finding.clause, finding.got)),

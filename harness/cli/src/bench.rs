@@ -247,7 +247,7 @@ impl Args {
             (Some(command), _) => {
                 let argv = words(command).map_err(Stop::usage)?;
                 let mut config = Config::new(boundary);
-                config.set_main_command(argv).map_err(Stop::usage)?;
+                config.set_main_command(argv)?;
                 // The same tools, unless its own configuration says otherwise.
                 if let Some(first) = self.peer.config(self.boundary.as_deref(), context)? {
                     config.roles = first.roles;
@@ -255,7 +255,7 @@ impl Args {
                 }
                 config
             }
-            (None, Some(path)) => Config::load(path, &table::all()).map_err(Stop::usage)?,
+            (None, Some(path)) => Config::load(path, &table::all())?,
             (None, None) => return Ok(None),
         };
         if config.boundary.name() != boundary.name() {
@@ -268,7 +268,7 @@ impl Args {
 
 /// The peer of a configuration, with what it shows of itself.
 fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<Peer, Stop> {
-    let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let mut peer = config.peer(&context.variables)?;
     let probes =
         runner::prepare(&mut peer, &Options::default(), around).map_err(|error| error.of(&peer.name))?;
     if around.interrupted.load(Ordering::Relaxed) {

@@ -189,8 +189,7 @@ impl Known {
                 "cannot read the expectations {shown}: {error}; `peerproof expect init` writes them"
             ))
         })?;
-        let expectations =
-            Expectations::parse(&text).map_err(|error| Stop::usage(format!("{shown}: {error}")))?;
+        let expectations = Expectations::parse(&text).map_err(|error| error.of(shown))?;
         Ok(Self { expectations: Some((path, expectations)) })
     }
 
@@ -212,13 +211,13 @@ impl Known {
 
 /// Splits peers and selection; refuses what selects nothing.
 fn parts(peers: Vec<Peer>, filter: &[String], shard: Option<Shard>) -> Result<Vec<Part>, Stop> {
-    let filter = Filter::new(filter).map_err(Stop::usage)?;
+    let filter = Filter::new(filter)?;
     let mut parts: Vec<Part> = peers
         .into_iter()
         .map(|peer| Part { checks: checks_of_side(peer.boundary, peer.facts.side), peer })
         .collect();
     let all: Vec<&Check> = parts.iter().flat_map(|part| part.checks.iter().copied()).collect();
-    filter.refuse_useless(&all).map_err(Stop::usage)?;
+    filter.refuse_useless(&all)?;
     for part in &mut parts {
         part.checks.retain(|check| filter.takes(check));
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::peer_args::PeerArgs;
 use super::run_args::RunArgs;
-use super::{Context, Done, Exit, Stop};
+use super::{Context, Done, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
 use peerproof_engine::boundary::{ConfigKey, checks_of_side};
 use peerproof_engine::check::Check;
@@ -71,7 +71,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
     notes.extend(advice(&peer, tried && !answered, &checks));
-    let played = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
+    let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
     // One of the other side ends; one that hangs would do so again.
     let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);

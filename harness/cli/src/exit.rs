@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use peerproof_engine::blame::{HarnessFault, Misconfigured};
 use peerproof_engine::runner::Unprepared;
 
 /// Status of the process; never a count.
@@ -96,6 +97,18 @@ impl From<Unprepared> for Stop {
             Unprepared::Peer(message) => Self::usage(message),
             Unprepared::Machine(message) => Self::harness(message),
         }
+    }
+}
+
+impl From<Misconfigured> for Stop {
+    fn from(error: Misconfigured) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<HarnessFault> for Stop {
+    fn from(error: HarnessFault) -> Self {
+        Self::harness(error)
     }
 }
 

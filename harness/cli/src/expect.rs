@@ -80,7 +80,7 @@ fn init(files: &Files, force: bool, context: &Context) -> Done {
 }
 
 fn load(text: &str, path: &Path) -> Result<Expectations, Stop> {
-    Expectations::parse(text).map_err(|error| Stop::usage(format!("{}: {error}", path.display())))
+    Ok(Expectations::parse(text).map_err(|error| error.of(path.display()))?)
 }
 
 fn update(files: &Files, add: bool, context: &Context) -> Done {

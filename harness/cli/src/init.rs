@@ -48,14 +48,14 @@ pub fn run(args: &Args, context: &Context) -> Done {
     }
     let options = args.run.options(context)?;
     let config = args.peer.for_init(&args.boundary)?;
-    let mut peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let mut peer = config.peer(&context.variables)?;
     context.catch_interrupts();
     let scratch = super::check::scratch()?;
     let actor_exe = ActorExe::new(context.exe()?);
     let around =
         Surroundings { actor_exe: &actor_exe, scratch: scratch.path(), interrupted: &context.interrupted };
     let probes = runner::prepare(&mut peer, &options, around)?;
-    let tried = runner::try_roles(&peer, &probes, &options, around).map_err(Stop::harness)?;
+    let tried = runner::try_roles(&peer, &probes, &options, around)?;
     if context.interrupted.load(Ordering::Relaxed) {
         context.printer.note("interrupted; nothing was written");
         return Ok(Exit::Interrupted);

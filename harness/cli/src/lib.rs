@@ -218,7 +218,7 @@ fn usage(error: &clap::Error, context: &Context) -> Exit {
 /// # Errors
 /// There is none; the nearest and all names are given.
 pub fn boundary_named(name: &str) -> Result<&'static dyn Boundary, Stop> {
-    boundary::named(&table::all(), name).map_err(Stop::usage)
+    Ok(boundary::named(&table::all(), name)?)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::{Context, Done, Exit, Stop, boundary_named, check};
 use crate::progress::Progress;
 use peerproof::report::{matrix as report, render};
 use peerproof::table;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::checks_of_side;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
@@ -135,9 +136,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
 /// The checks that are wanted.
 fn chosen(args: &Args, listed: &[Listed]) -> Result<Vec<&'static Check>, Stop> {
     let Some(first) = listed.first() else { return Ok(Vec::new()) };
-    let filter = Filter::new(&args.filter).map_err(Stop::usage)?;
+    let filter = Filter::new(&args.filter)?;
     let mut checks = checks_of_side(first.peer.boundary, first.peer.facts.side);
-    filter.refuse_useless(&checks).map_err(Stop::usage)?;
+    filter.refuse_useless(&checks)?;
     checks.retain(|check| filter.takes(check));
     Ok(checks)
 }
@@ -331,8 +332,8 @@ impl Entry {
         }
         let expectations = self.expect.as_ref().map(|file| {
             let path = folder.join(file);
-            let cannot = |error: String| Stop::usage(format!("{}: {error}", path.display()));
-            let text = std::fs::read_to_string(&path).map_err(|error| cannot(error.to_string()))?;
+            let cannot = |error: Misconfigured| error.of(path.display());
+            let text = std::fs::read_to_string(&path).map_err(|error| cannot(error.to_string().into()))?;
             let expectations = Expectations::parse(&text).map_err(cannot)?;
             Ok::<_, Stop>((path, expectations))
         });
@@ -345,9 +346,7 @@ impl Entry {
                             `expect` can stand";
             return Err(Stop::usage(sentence));
         }
-        Config::load(path, &table::all())
-            .and_then(|config| config.peer(&context.variables))
-            .map_err(Stop::usage)
+        Ok(Config::load(path, &table::all())?.peer(&context.variables)?)
     }
 
     fn named_boundary(&self) -> Result<&'static dyn peerproof_engine::boundary::Boundary, Stop> {
@@ -380,8 +379,8 @@ impl Entry {
         config.folder = Some(folder.to_owned());
         config.side = self.side;
         for (name, argv) in &self.commands {
-            config.set_command(name, argv.clone()).map_err(Stop::usage)?;
+            config.set_command(name, argv.clone())?;
         }
-        config.peer(&context.variables).map_err(Stop::usage)
+        Ok(config.peer(&context.variables)?)
     }
 }

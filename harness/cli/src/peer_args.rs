@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Stop, boundary_named};
 use peerproof::table;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::{Config, DEFAULT_FILE};
@@ -52,7 +53,7 @@ impl PeerArgs {
     /// Nothing says which, or the configuration is wrong.
     pub fn peer(&self, boundary: Option<&str>, context: &Context) -> Result<Peer, Stop> {
         match self.config(boundary, context)? {
-            Some(config) => config.peer(&context.variables).map_err(Stop::usage),
+            Some(config) => Ok(config.peer(&context.variables)?),
             None => Err(Stop::usage(
                 "which peer? give its command line behind `--`, or --config FILE (`peerproof init` writes one)",
             )),
@@ -65,7 +66,7 @@ impl PeerArgs {
     /// Nothing names a peer or a boundary, or the configuration is wrong.
     pub fn peer_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         match (self.config(boundary, context)?, boundary) {
-            (Some(config), _) => Ok(vec![config.peer(&context.variables).map_err(Stop::usage)?]),
+            (Some(config), _) => Ok(vec![config.peer(&context.variables)?]),
             (None, Some(_)) => self.peers_or_references(boundary, context),
             (None, None) => Err(Stop::usage(
                 "which peer? name a boundary for its reference, or give a command line behind `--`, or --config FILE \
@@ -80,7 +81,7 @@ impl PeerArgs {
     /// The configuration is wrong.
     pub fn peers_or_references(&self, boundary: Option<&str>, context: &Context) -> Result<Vec<Peer>, Stop> {
         if let Some(config) = self.config(boundary, context)? {
-            return Ok(vec![config.peer(&context.variables).map_err(Stop::usage)?]);
+            return Ok(vec![config.peer(&context.variables)?]);
         }
         let boundaries = match boundary {
             Some(name) => vec![boundary_named(name)?],
@@ -108,7 +109,7 @@ impl PeerArgs {
     pub fn config(&self, boundary: Option<&str>, context: &Context) -> Result<Option<Config>, Stop> {
         let boundary = boundary.map(boundary_named).transpose()?;
         let mut config = match (self.file(context), boundary) {
-            (Some(path), _) => Config::load(&path, &table::all()).map_err(Stop::usage)?,
+            (Some(path), _) => Config::load(&path, &table::all())?,
             (None, Some(boundary)) if !self.command.is_empty() => Config::new(boundary),
             (None, None) if !self.command.is_empty() => {
                 return Err(Stop::usage(
@@ -137,7 +138,7 @@ impl PeerArgs {
             // The default file happens to be about something else than the command line.
             config = Config::new(boundary);
         }
-        self.apply(&mut config).map_err(Stop::usage)?;
+        self.apply(&mut config)?;
         Ok(Some(config))
     }
 
@@ -147,7 +148,7 @@ impl PeerArgs {
     /// The boundary is unknown, or a flag is wrong.
     pub fn for_init(&self, boundary: &str) -> Result<Config, Stop> {
         let mut config = Config::new(boundary_named(boundary)?);
-        self.apply(&mut config).map_err(Stop::usage)?;
+        self.apply(&mut config)?;
         Ok(config)
     }
 
@@ -190,13 +191,13 @@ impl PeerArgs {
             || [&self.features, &self.roles, &self.choices, &self.env].iter().any(|list| !list.is_empty())
     }
 
-    fn apply(&self, config: &mut Config) -> Result<(), String> {
+    fn apply(&self, config: &mut Config) -> Result<(), Misconfigured> {
         if !self.command.is_empty() {
             config.set_main_command(self.command.clone()).map_err(|error| {
                 let (argv, values) = config.boundary.unfilled(&self.command);
                 match values.is_empty() {
                     true => error,
-                    false => format!("{error}: -- {}", quoted_line(&argv)),
+                    false => format!("{error}: -- {}", quoted_line(&argv)).into(),
                 }
             })?;
             // Words of the command line mean what they mean where it was typed.
@@ -235,7 +236,8 @@ impl PeerArgs {
                     "--requirements {set:?}: {} has the sets {}",
                     config.boundary.name(),
                     sets.join(", ")
-                ));
+                )
+                .into());
             }
             config.requirements = Some(set.clone());
         }
@@ -256,10 +258,10 @@ pub fn quoted_line(argv: &[String]) -> String {
     argv.iter().map(|word| peerproof_engine::reproducer::quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str), String> {
+fn pair<'a>(flag: &str, form: &str, text: &'a str) -> Result<(&'a str, &'a str), Misconfigured> {
     text.split_once('=')
         .filter(|(name, _)| !name.is_empty())
-        .ok_or_else(|| format!("{flag} takes {form}, not {text:?}"))
+        .ok_or_else(|| format!("{flag} takes {form}, not {text:?}").into())
 }
 
 /// The reference peer that answers, for the boundary of this name.

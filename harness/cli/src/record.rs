@@ -98,7 +98,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     let boundary = match (&args.boundary, args.peer.file(context)) {
         (Some(name), _) => boundary_named(name)?,
-        (None, Some(file)) => Config::load(&file, &table::all()).map_err(Stop::usage)?.boundary,
+        (None, Some(file)) => Config::load(&file, &table::all())?.boundary,
         (None, None) => {
             let names: Vec<&str> = table::all().iter().map(|boundary| boundary.name()).collect();
             return Err(Stop::usage(format!("which boundary? --boundary is one of {}", names.join(", "))));
@@ -137,7 +137,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
     }
     let env: Vec<(String, String)> =
         config.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let peer = config.peer(&context.variables).map_err(Stop::usage)?;
+    let peer = config.peer(&context.variables)?;
     let mut secrets = peer.secrets();
     // Both have all variables of ours, and the client has words of its own.
     let own = context.variables.iter().filter(|(name, _)| is_secret_name(name));

@@ -12,7 +12,7 @@ use peerproof::table;
 use peerproof_engine::boundary::{self, Boundary};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::fixture::ActorExe;
-use peerproof_engine::lab::Lab;
+use peerproof_engine::lab::{Lab, Unfinished};
 use peerproof_engine::peer::Peer;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::runner::{self, Options, Surroundings};
@@ -172,9 +172,9 @@ pub(super) fn with_lab<T>(
 /// # Errors
 /// The peer cannot be started, or a fault of this machine.
 pub(super) fn execute(lab: &Lab<'_>, check: &str, plan: &Plan) -> Result<Transcript, Stop> {
-    let transcript = lab.execute(check, plan).map_err(|error| match lab.budget.is_interrupted() {
-        true => Stop { exit: Exit::Interrupted, message: error },
-        false => Stop::harness(error),
+    let transcript = lab.execute(check, plan).map_err(|unfinished| match unfinished {
+        Unfinished::Interrupted => Stop { exit: Exit::Interrupted, message: unfinished.to_string() },
+        Unfinished::Fault(fault) => fault.into(),
     })?;
     for event in &transcript.events {
         if let Kind::StartFailed { error } = &event.kind {

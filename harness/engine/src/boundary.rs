@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bench::workload::Workload;
+use crate::blame::Misconfigured;
 use crate::check::Check;
 use crate::clause::{Clause, Side};
 use crate::counterpart::Counterpart;
@@ -367,7 +368,10 @@ pub fn find(boundaries: &[&'static dyn Boundary], name: &str) -> Option<&'static
 ///
 /// # Errors
 /// There is none; the nearest and all names are given.
-pub fn named(boundaries: &[&'static dyn Boundary], name: &str) -> Result<&'static dyn Boundary, String> {
+pub fn named(
+    boundaries: &[&'static dyn Boundary],
+    name: &str,
+) -> Result<&'static dyn Boundary, Misconfigured> {
     find(boundaries, name).ok_or_else(|| {
         let names: Vec<&str> = boundaries.iter().map(|boundary| boundary.name()).collect();
         let hint = match name.split_once('/') {
@@ -376,7 +380,7 @@ pub fn named(boundaries: &[&'static dyn Boundary], name: &str) -> Result<&'stati
             }
             _ => did_you_mean(&name.replace('-', "_"), names.iter().copied()),
         };
-        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", "))
+        format!("there is no boundary {name:?}{hint}; there is: {}", names.join(", ")).into()
     })
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::blame::Misconfigured;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::carriage::{HTTP, READY};
 use crate::clause::Side;
@@ -91,7 +92,7 @@ impl Config {
     ///
     /// # Errors
     /// One sentence that begins with the file's name, with the line where that is known.
-    pub fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Self, String> {
+    pub fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Self, Misconfigured> {
         file::load(path, boundaries)
     }
 
@@ -104,7 +105,7 @@ impl Config {
         name: &str,
         folder: &Path,
         boundaries: &[&'static dyn Boundary],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Misconfigured> {
         file::parse(text, name, folder, boundaries)
     }
 
@@ -112,7 +113,7 @@ impl Config {
     ///
     /// # Errors
     /// There is no such command, it is empty, or its placeholders are wrong.
-    pub fn set_command(&mut self, name: &str, argv: Vec<String>) -> Result<(), String> {
+    pub fn set_command(&mut self, name: &str, argv: Vec<String>) -> Result<(), Misconfigured> {
         let name = self.boundary.command_name(name, self.side, &argv);
         let key = vocabulary::find(self.boundary, "peer", &name)?;
         let argv = command::check(&key, self.placed(argv)?)?;
@@ -121,7 +122,7 @@ impl Config {
     }
 
     /// Fills `{here}`, which is the folder of the file. Without a file there is none.
-    fn placed(&self, argv: Vec<String>) -> Result<Vec<String>, String> {
+    fn placed(&self, argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
         let Some(folder) = &self.folder else { return Ok(argv) };
         let folder = std::path::absolute(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let Some(folder) = folder.to_str() else { return Ok(argv) };
@@ -137,7 +138,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::set_command`].
-    pub fn set_main_command(&mut self, argv: Vec<String>) -> Result<(), String> {
+    pub fn set_main_command(&mut self, argv: Vec<String>) -> Result<(), Misconfigured> {
         let (name, side) = self.boundary.main_command(&argv);
         self.commands.clear();
         self.side = Some(side);
@@ -148,7 +149,7 @@ impl Config {
     ///
     /// # Errors
     /// There is no such feature, or it cannot have this value.
-    pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), String> {
+    pub fn set_feature(&mut self, name: &str, value: Value) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "features", name)?;
         vocabulary::check_feature(&key, &value)?;
         self.features.get_or_insert_default().insert(name.to_owned(), value);
@@ -159,7 +160,7 @@ impl Config {
     ///
     /// # Errors
     /// There is no such role, or a member of `value` is missing, unknown or of a wrong type.
-    pub fn set_role(&mut self, name: &str, value: Value) -> Result<(), String> {
+    pub fn set_role(&mut self, name: &str, value: Value) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "roles", name)?;
         vocabulary::check_members(&key, &value)?;
         self.roles.insert(name.to_owned(), value);
@@ -170,7 +171,7 @@ impl Config {
     ///
     /// # Errors
     /// There is no such choice, or it has no such value.
-    pub fn set_choice(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub fn set_choice(&mut self, name: &str, value: &str) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "choices", name)?;
         vocabulary::check_choice(&key, value)?;
         self.choices.insert(name.to_owned(), value.to_owned());
@@ -181,7 +182,7 @@ impl Config {
     ///
     /// # Errors
     /// There is no such limit.
-    pub fn set_limit(&mut self, name: &str, value: u64) -> Result<(), String> {
+    pub fn set_limit(&mut self, name: &str, value: u64) -> Result<(), Misconfigured> {
         let key = vocabulary::find(self.boundary, "limits", name)?;
         vocabulary::check_limit(&key, value)?;
         self.limits.insert(name.to_owned(), value);
@@ -192,14 +193,14 @@ impl Config {
     ///
     /// # Errors
     /// No command is configured, or the commands belong to different sides.
-    pub fn side(&self) -> Result<Side, String> {
+    pub fn side(&self) -> Result<Side, Misconfigured> {
         let sides: Vec<(Side, Vec<&'static str>)> = self.boundary.commands();
         let named =
             |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
         let Some(argv) = self.commands.values().next() else {
             let all: Vec<String> =
                 sides.iter().map(|(side, names)| format!("{} ({})", named(names), side.word())).collect();
-            return Err(format!("no command is configured: give {}", all.join(", or ")));
+            return Err(format!("no command is configured: give {}", all.join(", or ")).into());
         };
         let fitting: Vec<Side> = sides
             .iter()
@@ -208,9 +209,7 @@ impl Config {
             .collect();
         let inferred = match fitting.as_slice() {
             [] => {
-                return Err(
-                    "the commands belong to different sides; one configuration is one peer".to_owned()
-                );
+                return Err("the commands belong to different sides; one configuration is one peer".into());
             }
             [side] => *side,
             _ => self.side.unwrap_or_else(|| self.boundary.main_command(argv).1),
@@ -221,7 +220,8 @@ impl Config {
                 side.word(),
                 named(&self.commands.keys().map(String::as_str).collect::<Vec<_>>()),
                 inferred.word()
-            )),
+            )
+            .into()),
             _ => Ok(inferred),
         }
     }
@@ -231,7 +231,7 @@ impl Config {
     ///
     /// # Errors
     /// One sentence: no command, or a program that cannot be started.
-    pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, String> {
+    pub fn peer(&self, variables: &BTreeMap<String, OsString>) -> Result<Peer, Misconfigured> {
         self.side()?;
         let mut base_env: Vec<(String, OsString)> = Vec::new();
         for name in ["PATH", "HOME"].into_iter().chain(self.pass_env.iter().map(String::as_str)) {
@@ -273,7 +273,7 @@ impl Config {
         &self,
         variables: &BTreeMap<String, OsString>,
         make: MakeMachine,
-    ) -> Result<Peer, String> {
+    ) -> Result<Peer, Misconfigured> {
         self.peer_from(Origin::InProcess(make), self.commands.clone(), variables)
     }
 
@@ -282,7 +282,7 @@ impl Config {
         origin: Origin,
         commands: BTreeMap<String, Vec<String>>,
         variables: &BTreeMap<String, OsString>,
-    ) -> Result<Peer, String> {
+    ) -> Result<Peer, Misconfigured> {
         let mut commands = commands;
         let side = self.side()?;
         if side == Side::Provider {
@@ -292,8 +292,9 @@ impl Config {
         facts.commands.extend(commands.keys().cloned());
         facts.features = self.features.clone().unwrap_or_default();
         for (name, value) in &mut facts.features {
-            self.fill_in(value, variables).map_err(|error| format!("the feature {name:?}: {error}"))?;
-            self.read_in(name, value).map_err(|error| format!("the feature {name:?}: {error}"))?;
+            let named = |error: Misconfigured| error.of(format_args!("the feature {name:?}"));
+            self.fill_in(value, variables).map_err(named)?;
+            self.read_in(name, value).map_err(named)?;
         }
         facts.roles.clone_from(&self.roles);
         facts.choices.clone_from(&self.choices);
@@ -321,7 +322,11 @@ impl Config {
     }
 
     /// Puts what a variable holds, of the peer or of ours, in the place of its name under `NAME_env`.
-    fn fill_in(&self, value: &mut Value, variables: &BTreeMap<String, OsString>) -> Result<(), String> {
+    fn fill_in(
+        &self,
+        value: &mut Value,
+        variables: &BTreeMap<String, OsString>,
+    ) -> Result<(), Misconfigured> {
         let Value::Object(members) = value else { return Ok(()) };
         let names: Vec<String> = members.keys().filter(|name| name.ends_with("_env")).cloned().collect();
         for name in names {
@@ -338,7 +343,7 @@ impl Config {
     }
 
     /// Puts what the file of a feature holds beside its path, as `text`.
-    fn read_in(&self, feature: &str, value: &mut Value) -> Result<(), String> {
+    fn read_in(&self, feature: &str, value: &mut Value) -> Result<(), Misconfigured> {
         /// More is no sample.
         const BYTES_MAX: u64 = 1 << 20;
         let key = vocabulary::find(self.boundary, "features", feature)?;

@@ -9,6 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use jiff::civil::Date;
 use serde::Deserialize;
 
+use crate::blame::Misconfigured;
 use crate::verdict::{CheckResult, Verdict};
 
 mod edit;
@@ -101,7 +102,7 @@ impl Expectations {
     /// # Errors
     /// One message with the line: malformed TOML, an unknown key, a bad date, an unknown verdict, a bad glob, or an
     /// entry that is there twice.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Misconfigured> {
         let file: FileForm = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let mut entries: Vec<(Entry, Option<GlobMatcher>)> = Vec::new();
         for (index, entry) in file.expect.into_iter().enumerate() {
@@ -111,11 +112,12 @@ impl Expectations {
                 return Err(format!(
                     "expectation {number}: verdict = {:?} cannot be expected; it is one of {words}",
                     entry.verdict
-                ));
+                )
+                .into());
             }
             let same = |other: &Entry| other.check == entry.check && other.reason == entry.reason;
             if entries.iter().any(|(other, _)| same(other) && other.verdict == entry.verdict) {
-                return Err(format!("expectation {number}: {} is there twice", entry.check));
+                return Err(format!("expectation {number}: {} is there twice", entry.check).into());
             }
             let glob = if entry.check.contains(['*', '?', '[', '{']) {
                 let glob = GlobBuilder::new(&entry.check).literal_separator(true).build();

@@ -2,6 +2,7 @@
 
 use globset::{Glob, GlobMatcher};
 
+use crate::blame::Misconfigured;
 use crate::check::Check;
 use crate::nearest::did_you_mean;
 
@@ -18,25 +19,25 @@ struct Pattern {
 }
 
 impl Filter {
-    /// A filter of these patterns: globs on ids of checks (`toolhost/serve/json/*`) or of clauses (`TH-FRAME-*`), or whole
+    /// A filter of these patterns: globs on ids of checks (`toy/serve/json/*`) or of clauses (`TOY-FRAME-*`), or whole
     /// words of an id (`nan`, `json/nan`; a folder such as `serve/json` stands for all in it).
     ///
     /// # Errors
     /// A pattern is no glob.
-    pub fn new(patterns: &[String]) -> Result<Self, String> {
+    pub fn new(patterns: &[String]) -> Result<Self, Misconfigured> {
         let pattern = |text: &String| {
             let glob = Glob::new(text)
                 .map_err(|error| format!("the filter {text:?} is no pattern: {}", error.kind()))?;
             Ok(Pattern { text: text.clone(), glob: glob.compile_matcher() })
         };
-        Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, String>>()? })
+        Ok(Self { patterns: patterns.iter().map(pattern).collect::<Result<_, Misconfigured>>()? })
     }
 
     /// Refuses patterns that match nothing in `checks`.
     ///
     /// # Errors
     /// Names the first such pattern and the id that is nearest to it.
-    pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), String> {
+    pub fn refuse_useless(&self, checks: &[&Check]) -> Result<(), Misconfigured> {
         for pattern in &self.patterns {
             if checks.iter().any(|check| pattern.matches(check)) {
                 continue;
@@ -49,7 +50,8 @@ impl Filter {
             return Err(format!(
                 "the filter {:?} matches no check{hint} (`peerproof list` shows them)",
                 pattern.text
-            ));
+            )
+            .into());
         }
         Ok(())
     }
@@ -79,31 +81,31 @@ mod tests {
 
     #[test]
     fn patterns_are_globs_folders_names_and_clauses() {
-        let check = check("toolhost/serve/json/nan", "TH-JSON-01");
+        let check = check("toy/serve/json/nan", "TOY-JSON-01");
         for pattern in [
-            "toolhost/serve/json/nan",
-            "toolhost/*/nan",
+            "toy/serve/json/nan",
+            "toy/*/nan",
             "*json*",
-            "toolhost/serve",
-            "toolhost/serve/",
+            "toy/serve",
+            "toy/serve/",
             "serve",
             "serve/json",
             "nan",
             "json/nan",
-            "TH-JSON-01",
-            "TH-JSON-*",
+            "TOY-JSON-01",
+            "TOY-JSON-*",
         ] {
             let filter = Filter::new(&[pattern.to_owned()]).unwrap();
             assert!(filter.takes(&check), "{pattern}");
         }
-        for pattern in ["toolhost/serve/js", "an", "TH-JSON-0", "erve/json", "/"] {
+        for pattern in ["toy/serve/js", "an", "TOY-JSON-0", "erve/json", "/"] {
             let filter = Filter::new(&[pattern.to_owned()]).unwrap();
             assert!(!filter.takes(&check), "{pattern}");
             assert!(filter.refuse_useless(&[&check]).is_err(), "{pattern}");
         }
-        let near = Filter::new(&["toolhost/serve/json/nam".to_owned()]).unwrap();
-        let sentence = near.refuse_useless(&[&check]).unwrap_err();
-        assert!(sentence.contains("did you mean \"toolhost/serve/json/nan\"?"), "{sentence}");
+        let near = Filter::new(&["toy/serve/json/nam".to_owned()]).unwrap();
+        let sentence = near.refuse_useless(&[&check]).unwrap_err().to_string();
+        assert!(sentence.contains("did you mean \"toy/serve/json/nan\"?"), "{sentence}");
         assert!(Filter::new(&["[".to_owned()]).is_err());
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::finding::Finding;
-use crate::lab::Lab;
+use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
 use crate::plan::{Act, Plan};
 use crate::played::Played;
@@ -267,12 +267,12 @@ pub fn run(
 fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Seen>) -> u64 {
     let transcript = match lab.execute_shared("fuzz", plan) {
         Ok(transcript) => transcript,
-        Err(_) if lab.budget.is_interrupted() => return 0,
-        Err(error) => {
+        Err(Unfinished::Interrupted) => return 0,
+        Err(Unfinished::Fault(fault)) => {
             // A variable without a value: the peer has issued no lease. The next conversation may go.
             let given_up = &mut lock(seen).given_up;
             given_up.0 += 1;
-            given_up.1 = Some(error);
+            given_up.1 = Some(fault.into());
             return 0;
         }
     };

@@ -13,11 +13,13 @@ mod replies;
 pub(crate) mod tests;
 mod time;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::blame::HarnessFault;
 use crate::budget::Budget;
 use crate::fixture::{ActorExe, Fixtures, now_us};
 use crate::payload::Vars;
@@ -36,8 +38,31 @@ const LARGE_BYTES: usize = 256 << 10;
 /// with a peer that is slow or loses one reply after the other.
 const GENERATED_SHARE: u32 = 24;
 
-/// Why a conversation was not had to its end: the user asked to stop.
-pub const INTERRUPTED: &str = "interrupted";
+/// Why a conversation was not had to its end. What was cut short shows nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The user asked to stop.
+    Interrupted,
+    /// A fixture could not be set up, a folder not made, or a variable of the plan has no value.
+    Fault(HarnessFault),
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Unfinished {}
+
+impl From<String> for Unfinished {
+    fn from(sentence: String) -> Self {
+        Self::Fault(sentence.into())
+    }
+}
 
 /// What is needed to carry out plans against one peer.
 pub struct Lab<'a> {
@@ -110,9 +135,8 @@ impl Lab<'_> {
     /// Carries out `plan` and gives back what happened, with secrets replaced.
     ///
     /// # Errors
-    /// One sentence about a fault of the harness or its machine: a fixture could not be set up, a folder not made, a
-    /// variable of the plan has no value. Or [`INTERRUPTED`]: a conversation that was cut short shows nothing.
-    pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, String> {
+    /// [`Unfinished`].
+    pub fn execute(&self, check: &str, plan: &Plan) -> Result<Transcript, Unfinished> {
         self.execute_shared(check, &Arc::new(plan.clone()))
     }
 
@@ -120,7 +144,13 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// Those of [`Lab::execute`].
-    pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, String> {
+    pub fn execute_shared(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, Unfinished> {
+        // What goes wrong once the user asked to stop comes of that.
+        let stopped = |error| if self.budget.is_interrupted() { Unfinished::Interrupted } else { error };
+        self.hold(check, plan).map_err(stopped)
+    }
+
+    fn hold(&self, check: &str, plan: &Arc<Plan>) -> Result<Transcript, Unfinished> {
         let needs_fixtures = plan.needs_folder();
         let folder = if self.peer.is_process() || needs_fixtures {
             Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
@@ -158,7 +188,6 @@ impl Lab<'_> {
         let mut outcome = Ok(());
         for (index, step) in plan.steps.iter().enumerate() {
             if self.budget.is_interrupted() {
-                outcome = Err(INTERRUPTED.to_owned());
                 break;
             }
             outcome = run.step(index, step, fixtures.as_mut());
@@ -181,7 +210,7 @@ impl Lab<'_> {
         }
         outcome?;
         if self.budget.is_interrupted() {
-            return Err(INTERRUPTED.to_owned());
+            return Err(Unfinished::Interrupted);
         }
         let Run { events, secrets, .. } = run;
         let mut transcript = Transcript {

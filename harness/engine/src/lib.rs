@@ -12,6 +12,7 @@
 
 pub mod asking;
 pub mod bench;
+pub mod blame;
 pub mod boundary;
 pub mod budget;
 pub mod carriage;

@@ -23,7 +23,7 @@ use crate::check::Check;
 use crate::clause::{ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::fixture::ActorExe;
-use crate::lab::{INTERRUPTED, Lab};
+use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
 use crate::rng::Rng;
 use crate::text::visible;
@@ -396,9 +396,11 @@ impl Round<'_> {
         let mut lab = lab(self.peer, self.options, self.around);
         wait.apply(&mut lab, &plan);
         let _stay = self.room.enter(&plan);
-        let transcript = lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|error| {
-            if error == INTERRUPTED { interrupted() } else { Verdict::HarnessError(error) }
-        })?;
+        let transcript =
+            lab.execute_shared(&check.id, &Arc::new(plan)).map_err(|unfinished| match unfinished {
+                Unfinished::Interrupted => interrupted(),
+                Unfinished::Fault(fault) => Verdict::HarnessError(fault.into()),
+            })?;
         self.room.saw(&transcript);
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
@@ -495,7 +497,7 @@ impl Round<'_> {
 
 /// Of a check that was not run, not run to its end, or not confirmed.
 fn interrupted() -> Verdict {
-    Verdict::Untestable(INTERRUPTED.to_owned())
+    Verdict::Untestable(Unfinished::Interrupted.to_string())
 }
 
 /// A worker that panicked has already been reported; its data is still whole.

@@ -27,6 +27,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use crate::report::console;
 use crate::report::printer::Printer;
 use crate::table;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::checks_of_side;
 use peerproof_engine::check::Check;
 use peerproof_engine::config::{Config, DEFAULT_EXPECTATIONS};
@@ -89,6 +90,12 @@ impl From<Unprepared> for SuiteError {
     }
 }
 
+impl From<Misconfigured> for SuiteError {
+    fn from(error: Misconfigured) -> Self {
+        Self::Configuration(error.into())
+    }
+}
+
 impl SuiteError {
     /// Prints the sentence and ends the process with the status that the command line has for it.
     pub fn exit(&self) -> ! {
@@ -126,7 +133,7 @@ impl Suite {
         let file = file.as_ref();
         let variables = std::env::vars_os();
         Ok(Self {
-            config: Config::load(file, &table::all()).map_err(SuiteError::Configuration)?,
+            config: Config::load(file, &table::all())?,
             expectations: file.with_file_name(DEFAULT_EXPECTATIONS),
             filters: Vec::new(),
             variables: variables
@@ -147,7 +154,7 @@ impl Suite {
         argv: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, SuiteError> {
         let argv = argv.into_iter().map(Into::into).collect();
-        self.config.set_command(name, argv).map_err(SuiteError::Configuration)?;
+        self.config.set_command(name, argv)?;
         Ok(self)
     }
 
@@ -188,7 +195,7 @@ impl Suite {
     }
 
     /// The peer, of which nothing but the configuration is known.
-    fn peer(&self) -> Result<Peer, String> {
+    fn peer(&self) -> Result<Peer, Misconfigured> {
         match &self.machines {
             Some(machines) => self.config.peer_in_process(&self.variables, Arc::clone(machines)),
             None => self.config.peer(&self.variables),
@@ -229,12 +236,12 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
         .prefix("peerproof-")
         .tempdir()
         .map_err(|error| SuiteError::Machine(format!("cannot make a temporary folder: {error}")))?;
-    let mut peer = suite.peer().map_err(SuiteError::Configuration)?;
-    let filter = Filter::new(&suite.filters).map_err(SuiteError::Configuration)?;
+    let mut peer = suite.peer()?;
+    let filter = Filter::new(&suite.filters)?;
     let mut checks = checks_of_side(peer.boundary, peer.facts.side);
-    filter.refuse_useless(&checks).map_err(SuiteError::Configuration)?;
+    filter.refuse_useless(&checks)?;
     checks.retain(|check| filter.takes(check));
-    let expectations = expectations(&suite.expectations).map_err(SuiteError::Configuration)?;
+    let expectations = expectations(&suite.expectations)?;
     let nextest = suite.variables.contains_key("NEXTEST");
     let number = |name: &str| suite.variables.get(name).and_then(|value| value.to_str()?.parse::<f64>().ok());
     let options = Options {
@@ -282,12 +289,12 @@ fn prepare(suite: Suite, args: &Arguments) -> Result<(Vec<Trial>, Cleanup), Suit
 }
 
 /// The expectations in `path`; none where it is not there.
-fn expectations(path: &Path) -> Result<Expectations, String> {
+fn expectations(path: &Path) -> Result<Expectations, Misconfigured> {
     let shown = path.display();
     match std::fs::read_to_string(path) {
-        Ok(text) => Expectations::parse(&text).map_err(|error| format!("{shown}: {error}")),
+        Ok(text) => Expectations::parse(&text).map_err(|error| error.of(shown)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Expectations::default()),
-        Err(error) => Err(format!("cannot read the expectations {shown}: {error}")),
+        Err(error) => Err(format!("cannot read the expectations {shown}: {error}").into()),
     }
 }
 

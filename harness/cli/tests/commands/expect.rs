@@ -139,7 +139,7 @@ fn a_wrong_file_is_refused_with_its_place() {
         (good.clone() + &good, "twice"),
         ("[[expect]]\ncheck = \"a\"\nverdict = \"fail\"\n".to_owned(), "reason"),
     ] {
-        let error = Expectations::parse(&text).unwrap_err();
+        let error = Expectations::parse(&text).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     }
 }

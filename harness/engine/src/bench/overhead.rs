@@ -79,7 +79,7 @@ pub fn measure(
 /// Carries out and judges one conversation.
 fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, String> {
     let began = Instant::now();
-    let transcript = lab.execute_shared("bench", plan)?;
+    let transcript = lab.execute_shared("bench", plan).map_err(|error| error.to_string())?;
     let judgement = boundary::judge(lab.peer.boundary, &transcript);
     let took = began.elapsed();
     match judgement.findings.first() {

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::blame::Misconfigured;
 use crate::boundary::{ConfigKey, unmarked};
 use crate::carriage::HTTP;
 use crate::transport::http::URL_PREFIX;
@@ -103,7 +104,11 @@ pub(super) fn placeholders(part: &str) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// One sentence that says what is in its place and what to do.
-pub fn find_program(argv: &[String], path: Option<&OsStr>, folder: Option<&Path>) -> Result<PathBuf, String> {
+pub fn find_program(
+    argv: &[String],
+    path: Option<&OsStr>,
+    folder: Option<&Path>,
+) -> Result<PathBuf, Misconfigured> {
     let program = argv.first().map_or("", String::as_str);
     let here = folder.unwrap_or(Path::new("."));
     if program.contains('/') {
@@ -113,12 +118,13 @@ pub fn find_program(argv: &[String], path: Option<&OsStr>, folder: Option<&Path>
             _ => format!("{program}: {error}"),
         })?;
         if meta.is_dir() {
-            return Err(format!("{program} is a directory; name the program in it"));
+            return Err(format!("{program} is a directory; name the program in it").into());
         }
         if meta.permissions().mode() & 0o111 == 0 {
             return Err(format!(
                 "{program} is not executable; use chmod +x, or put its interpreter before it"
-            ));
+            )
+            .into());
         }
         return Ok(file);
     }
@@ -130,5 +136,5 @@ pub fn find_program(argv: &[String], path: Option<&OsStr>, folder: Option<&Path>
     }
     let hint =
         if here.join(program).exists() { format!("; did you mean ./{program}?") } else { String::new() };
-    Err(format!("there is no program {program:?} in the PATH of the peer{hint}"))
+    Err(format!("there is no program {program:?} in the PATH of the peer{hint}").into())
 }

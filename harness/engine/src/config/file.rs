@@ -1,11 +1,13 @@
 //! The file form of a configuration.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toml::Table;
 
 use super::{Config, vocabulary};
+use crate::blame::Misconfigured;
 use crate::boundary::{Boundary, named};
 use crate::carriage::HTTP;
 use crate::clause::Side;
@@ -15,7 +17,7 @@ use crate::transport::http::URL_PREFIX;
 const TABLES: [&str; 5] = ["peer", "features", "roles", "choices", "limits"];
 
 /// Reads a file. See [`Config::load`].
-pub(super) fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Config, String> {
+pub(super) fn load(path: &Path, boundaries: &[&'static dyn Boundary]) -> Result<Config, Misconfigured> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -41,7 +43,7 @@ pub(super) fn parse(
     name: &str,
     folder: &Path,
     boundaries: &[&'static dyn Boundary],
-) -> Result<Config, String> {
+) -> Result<Config, Misconfigured> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| line_of_offset(text, span.start));
         let place = line.map(|line| format!(" line {line}")).unwrap_or_default();
@@ -64,11 +66,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Puts the place of a key before a sentence.
-    fn at(&self, table: &str, key: &str, sentence: &str) -> String {
+    fn at(&self, table: &str, key: &str, sentence: impl fmt::Display) -> Misconfigured {
         match self.line_of(table, key) {
             Some(line) => format!("{} line {line}: {sentence}", self.name),
             None => format!("{}: {sentence}", self.name),
         }
+        .into()
     }
 
     /// The line on which `key` is set in `table`, where it is written plainly.
@@ -92,16 +95,16 @@ impl Reader<'_> {
         None
     }
 
-    fn config(&self, file: &Table, folder: &Path) -> Result<Config, String> {
+    fn config(&self, file: &Table, folder: &Path) -> Result<Config, Misconfigured> {
         for (name, value) in file {
             if !TABLES.contains(&name.as_str()) {
                 let hint = did_you_mean(name, TABLES);
                 let sentence =
                     format!("there is no table [{name}]{hint}; there is: [{}]", TABLES.join("], ["));
-                return Err(self.at(name, "", &sentence));
+                return Err(self.at(name, "", sentence));
             }
             if !value.is_table() {
-                return Err(self.at("", name, &format!("{name:?} has to be a table: write [{name}]")));
+                return Err(self.at("", name, format_args!("{name:?} has to be a table: write [{name}]")));
             }
         }
         let empty = Table::new();
@@ -113,13 +116,13 @@ impl Reader<'_> {
                 let sentence = format!(
                     "[peer] has no `boundary`; add boundary = \"{first}\" or another of `peerproof list boundaries`"
                 );
-                return Err(self.at("peer", "", &sentence));
+                return Err(self.at("peer", "", sentence));
             }
             Some(value) => {
                 let word = value.as_str().ok_or_else(|| {
-                    self.at("peer", "boundary", &format!("`boundary` has to be a string, not {value}"))
+                    self.at("peer", "boundary", format_args!("`boundary` has to be a string, not {value}"))
                 })?;
-                named(self.boundaries, word).map_err(|error| self.at("peer", "boundary", &error))?
+                named(self.boundaries, word).map_err(|error| self.at("peer", "boundary", error))?
             }
         };
         let mut config = Config::new(boundary);
@@ -127,38 +130,39 @@ impl Reader<'_> {
         // What a command is called may depend on the side.
         let (side, others): (Vec<_>, Vec<_>) = peer.iter().partition(|(key, _)| *key == "side");
         for (key, value) in side.into_iter().chain(others) {
-            self.peer_key(&mut config, key, value).map_err(|error| self.at("peer", key, &error))?;
+            self.peer_key(&mut config, key, value).map_err(|error| self.at("peer", key, error))?;
         }
         if file.contains_key("features") {
             config.features = Some(std::collections::BTreeMap::new());
         }
         for (key, value) in table("features") {
-            config.set_feature(key, json(value)).map_err(|error| self.at("features", key, &error))?;
+            config.set_feature(key, json(value)).map_err(|error| self.at("features", key, error))?;
         }
         for (key, value) in table("roles") {
-            config.set_role(key, json(value)).map_err(|error| self.at("roles", key, &error))?;
+            config.set_role(key, json(value)).map_err(|error| self.at("roles", key, error))?;
         }
         for (key, value) in table("choices") {
             let word = match value {
                 toml::Value::String(word) => word.clone(),
                 other => other.to_string(),
             };
-            config.set_choice(key, &word).map_err(|error| self.at("choices", key, &error))?;
+            config.set_choice(key, &word).map_err(|error| self.at("choices", key, error))?;
         }
         for (key, value) in table("limits") {
             let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
             let set = match number {
                 Some(number) => config.set_limit(key, number),
                 None => vocabulary::find(boundary, "limits", key)
-                    .and_then(|_| Err(format!("the limit {key:?} has to be a whole number, not {value}"))),
+                    .and_then(|_| Err(format!("the limit {key:?} has to be a whole number, not {value}")))
+                    .map_err(Misconfigured::from),
             };
-            set.map_err(|error| self.at("limits", key, &error))?;
+            set.map_err(|error| self.at("limits", key, error))?;
         }
-        config.side().map_err(|error| self.at("peer", "", &error))?;
+        config.side().map_err(|error| self.at("peer", "", error))?;
         Ok(config)
     }
 
-    fn peer_key(&self, config: &mut Config, key: &str, value: &toml::Value) -> Result<(), String> {
+    fn peer_key(&self, config: &mut Config, key: &str, value: &toml::Value) -> Result<(), Misconfigured> {
         let known = vocabulary::find(config.boundary, "peer", key)?;
         if !vocabulary::is_general(key) {
             if key == HTTP

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Options, Surroundings, lab};
+use crate::blame::HarnessFault;
+use crate::lab::Unfinished;
 use crate::peer::Peer;
 use crate::transcript::{Kind, Transcript};
 
@@ -36,6 +38,12 @@ impl fmt::Display for Unprepared {
 }
 
 impl std::error::Error for Unprepared {}
+
+impl From<HarnessFault> for Unprepared {
+    fn from(error: HarnessFault) -> Self {
+        Self::Machine(error.into())
+    }
+}
 
 /// Asks the peer which roles and features it has and completes its facts.
 ///
@@ -78,8 +86,9 @@ pub fn probe(
         lab.budget.stdout_bytes_max = lab.budget.stdout_bytes_max.min(PROBE_STDOUT_BYTES_MAX);
         let transcript = match lab.execute("probe", &plan) {
             // What comes next is not run either, and says so.
-            Err(_) if lab.budget.is_interrupted() => break,
-            executed => executed.map_err(Unprepared::Machine)?,
+            Err(Unfinished::Interrupted) => break,
+            Err(Unfinished::Fault(fault)) => return Err(fault.into()),
+            Ok(transcript) => transcript,
         };
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
@@ -105,7 +114,7 @@ pub fn try_roles(
     probes: &[Transcript],
     options: &Options,
     around: Surroundings<'_>,
-) -> Result<BTreeMap<String, Option<String>>, String> {
+) -> Result<BTreeMap<String, Option<String>>, HarnessFault> {
     let facts = &peer.facts;
     if !probes.is_empty() && probes.iter().all(is_mute) {
         return Ok(BTreeMap::new());
@@ -118,8 +127,9 @@ pub fn try_roles(
     for (role, plan) in trials {
         let lab = lab(peer, options, around);
         let transcript = match lab.execute("trial", &plan) {
-            Err(_) if lab.budget.is_interrupted() => break,
-            executed => executed?,
+            Err(Unfinished::Interrupted) => break,
+            Err(Unfinished::Fault(fault)) => return Err(fault),
+            Ok(transcript) => transcript,
         };
         tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
         if is_mute(&transcript) {

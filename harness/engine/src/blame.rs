@@ -1,0 +1,51 @@
+//! Errors that say by their type whose fault it is: what a user configured, or the harness and its machine.
+
+use std::fmt;
+
+/// What a user configured or asked for makes no sense: one sentence that says where it stands and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misconfigured(String);
+
+/// The harness or its machine cannot go on: one sentence. It says nothing about a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HarnessFault(String);
+
+macro_rules! sentence {
+    ($($of:ident),+) => {$(
+        impl From<String> for $of {
+            fn from(sentence: String) -> Self {
+                Self(sentence)
+            }
+        }
+
+        impl From<&str> for $of {
+            fn from(sentence: &str) -> Self {
+                Self(sentence.to_owned())
+            }
+        }
+
+        impl From<$of> for String {
+            fn from(error: $of) -> Self {
+                error.0
+            }
+        }
+
+        impl fmt::Display for $of {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::error::Error for $of {}
+
+        impl $of {
+            /// The same with the name of what it is about before it.
+            #[must_use]
+            pub fn of(self, name: impl fmt::Display) -> Self {
+                Self(format!("{name}: {}", self.0))
+            }
+        }
+    )+};
+}
+
+sentence!(Misconfigured, HarnessFault);
