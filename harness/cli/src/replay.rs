@@ -89,8 +89,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
             transcript.boundary
         ))
     })?;
-    strict::facts(boundary, &transcript.facts)
-        .and_then(|()| boundary.admit(&transcript))
+    strict::admit(boundary, &transcript)
         .map_err(|error| Stop::usage(format!("{name} cannot be judged: {error}")))?;
     for step in &transcript.plan.steps {
         if step.session >= transcript.plan.sessions.len() {

@@ -20,7 +20,7 @@ use crate::private;
 use crate::rng::Rng;
 use crate::runner::Failure;
 use crate::shrink;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Kind, Transcript, strict};
 
 /// How a run is done.
 #[derive(Debug, Clone)]
@@ -103,8 +103,10 @@ impl Corpus {
         paths.sort();
         for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let text = std::fs::read_to_string(&path).map_err(cannot)?;
-            let plan = serde_json::from_str(&text)
-                .map_err(|error| format!("{} is no conversation of the corpus: {error}", path.display()))?;
+            let refused =
+                |error: String| format!("{} is no conversation of the corpus: {error}", path.display());
+            let plan = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+            let plan = strict::read(&plan, "").map_err(refused)?;
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             let (clause, reason) = name.split_once("--").unwrap_or((name, ""));
             plans.push(((clause.to_owned(), reason.to_owned()), plan));
@@ -350,4 +352,26 @@ fn shrunk(
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_with_an_unknown_member_is_none_of_the_corpus() {
+        let folder = tempfile::tempdir().unwrap();
+        let step = crate::plan::Step::new(Act::Finish);
+        let plan = Plan { steps: vec![step], ..Plan::default() };
+        let text = serde_json::to_string(&plan).unwrap();
+        let load = |text: &str| {
+            std::fs::write(folder.path().join("ADD-01--lost.json"), text).unwrap();
+            Corpus::load(folder.path())
+        };
+        assert_eq!(load(&text).unwrap().plans.len(), 1);
+        let misspelt = text.replace("\"session\"", "\"sesion\"");
+        assert_ne!(misspelt, text);
+        let error = load(&misspelt).unwrap_err();
+        assert!(error.contains("ADD-01--lost.json") && error.contains("sesion"), "{error}");
+    }
 }

@@ -9,7 +9,8 @@ use crate::boundary::Boundary;
 use crate::config;
 use crate::facts::Facts;
 use crate::nearest::{did_you_mean, nearest};
-use crate::plan::Plan;
+use crate::plan::{ActorStep, Fixture, Plan};
+use crate::transcript::Transcript;
 
 /// Members that are stored only where they say something.
 const OPTIONAL: [&str; 32] = [
@@ -134,11 +135,56 @@ pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), 
     Ok(())
 }
 
+/// Refuses a stored conversation that `boundary` does not wholly know: names of the configuration, clauses that its steps
+/// are about, programs that its actors play, and what [`Boundary::admit`] refuses.
+///
+/// # Errors
+/// One sentence.
+pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), String> {
+    facts(boundary, &transcript.facts)?;
+    boundary.admit(transcript)?;
+    clauses(boundary, &transcript.plan)?;
+    programs(boundary, &transcript.plan)
+}
+
+/// Refuses steps that are about no clause of the boundary: nothing would be broken, or a clause that nobody wrote.
+fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
+    let known = || boundary.clauses().iter().map(|clause| clause.id.0.as_str());
+    for (at, step) in plan.steps.iter().enumerate() {
+        let aims = step.expect.as_array().map_or(std::slice::from_ref(&step.expect), Vec::as_slice);
+        for id in aims.iter().filter_map(|aim| aim.get("clause")?.as_str()) {
+            if known().all(|known| known != id) {
+                let hint = did_you_mean(id, known());
+                return Err(format!(
+                    "plan/steps/{at}/expect: there is no clause {id:?} of {}{hint}; {ADVICE}",
+                    boundary.name()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses actors that play a program which the boundary has not.
+fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
+    for fixture in &plan.fixtures {
+        let Fixture::Actor { name, script, later } = fixture else { continue };
+        for step in later.iter().chain([script]).flatten() {
+            if let ActorStep::Converse(program) | ActorStep::Perform(program) = step
+                && boundary.program(program, &[]).is_none()
+            {
+                return Err(format!("plan/fixtures/{name}: there is no program {program:?}; {ADVICE}"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Refuses names of roles, features, choices and limits that were meant to be others.
 ///
 /// # Errors
 /// One sentence.
-pub fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), String> {
+fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), String> {
     let known = config::keys(boundary);
     let tables: [(&str, Vec<&String>); 4] = [
         ("roles", facts.roles.keys().collect()),

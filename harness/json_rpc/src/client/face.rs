@@ -154,5 +154,9 @@ pub fn admit(plan: &Plan) -> Result<(), String> {
         return Err("plan: one server is played for one client".to_owned());
     }
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
-    Scenario::of(plan).map(drop).ok_or_else(|| unread.to_owned())
+    Scenario::of(plan).ok_or(unread)?;
+    match Scenario::unread(plan) {
+        Some(place) => Err(format!("plan/fixtures: {place} of the scenario is unknown")),
+        None => Ok(()),
+    }
 }

@@ -117,6 +117,10 @@ pub struct Scenario {
 impl Scenario {
     /// The text of the file.
     pub fn to_text(&self) -> String {
+        self.to_json().to_text()
+    }
+
+    fn to_json(&self) -> Json {
         let mut scenario = Json::object::<&str>([]);
         if let Some(Auth { key, key_id }) = &self.auth {
             let mut auth = Json::object([("key", Json::from(key.as_str()))]);
@@ -129,17 +133,21 @@ impl Scenario {
             scenario.set("retry", retry_json(max_attempts, base_ms));
         }
         scenario.set("calls", Json::array(self.calls.iter().map(Call::to_json)));
-        scenario.to_text()
+        scenario
     }
 
     /// The scenario of a plan, out of its fixture.
     pub fn of(plan: &Plan) -> Option<Self> {
-        let content = plan.fixtures.iter().find_map(|fixture| match fixture {
-            Fixture::File { name, content, .. } if name == super::SCENARIO => Some(content),
-            _ => None,
-        })?;
-        let text = content.expand(&Vars::new()).ok()?;
-        let value = json::decode(&text, &DecodeLimits::default()).ok()?.value;
+        Self::read(&told(plan)?)
+    }
+
+    /// The place of a member in the scenario of a plan that is not read; `None` where all of it is.
+    pub fn unread(plan: &Plan) -> Option<String> {
+        let told = told(plan)?;
+        unread(&told, &Self::read(&told)?.to_json(), "")
+    }
+
+    fn read(value: &Json) -> Option<Self> {
         let auth = value.get("auth").and_then(|auth| {
             let text = |name: &str| auth.get(name).and_then(Json::as_str).map(str::to_owned);
             Some(Auth { key: text("key")?, key_id: text("key_id") })
@@ -171,5 +179,67 @@ impl Scenario {
     /// Attempts in all and middle of the first delay in ms that hold for a call, where the scenario says.
     pub fn retry_of(&self, call: &Call) -> Option<(u64, u64)> {
         call.retry.or(self.retry)
+    }
+}
+
+/// The file of a plan's scenario.
+fn told(plan: &Plan) -> Option<Json> {
+    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
+        Fixture::File { name, content, .. } if name == super::SCENARIO => Some(content),
+        _ => None,
+    })?;
+    let text = content.expand(&Vars::new()).ok()?;
+    Some(json::decode(&text, &DecodeLimits::default()).ok()?.value)
+}
+
+/// The place of the first member of `told` that `read` lacks.
+fn unread(told: &Json, read: &Json, place: &str) -> Option<String> {
+    match (told, read) {
+        (Json::Object(members), Json::Object(_)) => members.iter().find_map(|(name, value)| {
+            let place = format!("{place}/{name}");
+            match read.get(name) {
+                Some(read) => unread(value, read, &place),
+                None => Some(place),
+            }
+        }),
+        (Json::Array(items), Json::Array(read)) => {
+            let mut pairs = items.iter().zip(read).enumerate();
+            pairs.find_map(|(at, (item, read))| unread(item, read, &format!("{place}/{at}")))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_with_a_member_that_is_not_read_is_told_by_its_place() {
+        let retry = Some((3, 50));
+        let call = Call {
+            notify: true,
+            batch: Some("b".to_owned()),
+            after: vec!["x".to_owned()],
+            retry,
+            ..Call::new("a")
+        };
+        let auth = Some(Auth { key: "k".to_owned(), key_id: Some("1".to_owned()) });
+        let text = Scenario { auth, retry, calls: vec![Call::new("x"), call] }.to_text();
+        let unread = |text: &str| {
+            let content = peerproof_engine::payload::Payload::text(text);
+            let (name, mode, kept) = (super::super::SCENARIO.to_owned(), None, false);
+            Scenario::unread(&Plan {
+                fixtures: vec![Fixture::File { name, content, mode, kept }],
+                ..Plan::default()
+            })
+        };
+        assert_eq!(unread(&text), None);
+        for (member, place) in
+            [("key_id", "/auth/key_idx"), ("notify", "/calls/1/notifyx"), ("base_ms", "/retry")]
+        {
+            let wrong = text.replacen(&format!("\"{member}\""), &format!("\"{member}x\""), 1);
+            assert_eq!(unread(&wrong).as_deref(), Some(place), "{wrong}");
+        }
     }
 }

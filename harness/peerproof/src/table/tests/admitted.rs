@@ -7,8 +7,7 @@ use crate::table;
 use peerproof_engine::boundary::{Boundary, checks_of_side};
 use peerproof_engine::clause::Side;
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::strict::facts;
-use peerproof_engine::transcript::{Event, Exit, Kind, Transcript};
+use peerproof_engine::transcript::{Event, Exit, Kind, Transcript, strict};
 
 /// The stored form of a conversation of every check of both sides, nothing said yet.
 fn transcripts() -> Vec<(&'static dyn Boundary, Transcript)> {
@@ -48,9 +47,7 @@ fn text(transcript: &Transcript) -> Vec<u8> {
 }
 
 fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), String> {
-    let transcript = Transcript::load(text)?;
-    facts(boundary, &transcript.facts)?;
-    boundary.admit(&transcript)
+    strict::admit(boundary, &Transcript::load(text)?)
 }
 
 /// Paths of all members whose names are fixed: not those that a peer or a check chose.
@@ -140,4 +137,35 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
         let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err();
         assert!(error.contains(place) && error.contains(to.trim_matches('"')), "{error}");
     }
+}
+
+/// What a name stands for is not known where the name is not. A few conversations of each boundary show it.
+#[test]
+fn clauses_and_programs_that_a_boundary_lacks_are_refused() {
+    const OF_EACH: usize = 12;
+    let mut refused = std::collections::BTreeMap::<&str, [usize; 2]>::new();
+    for (boundary, transcript) in transcripts() {
+        let refused = refused.entry(boundary.name()).or_default();
+        let stored = String::from_utf8(text(&transcript)).unwrap();
+        let (head, events) = stored.split_once('\n').unwrap();
+        let head: Value = serde_json::from_str(head).unwrap();
+        let clause = (0..transcript.plan.steps.len())
+            .flat_map(|at| ["", "/0"].map(|one| format!("/plan/steps/{at}/expect{one}/clause")))
+            .find(|place| head.pointer(place).is_some());
+        let script = (0..transcript.plan.fixtures.len())
+            .flat_map(|at| {
+                ["converse", "perform"].map(|step| format!("/plan/fixtures/{at}/actor/script/0/{step}"))
+            })
+            .find(|place| head.pointer(place).is_some());
+        for (sort, place) in [clause, script].into_iter().enumerate() {
+            let Some(place) = place.filter(|_| refused[sort] < OF_EACH) else { continue };
+            let mut head = head.clone();
+            *head.pointer_mut(&place).unwrap() = "NONE-SUCH".into();
+            let error = admit(boundary, format!("{head}\n{events}").as_bytes()).unwrap_err();
+            assert!(error.contains("\"NONE-SUCH\"") && error.lines().count() == 1, "{error}");
+            refused[sort] += 1;
+        }
+    }
+    assert!(refused.values().all(|[clauses, _]| *clauses == OF_EACH), "{refused:?}");
+    assert!(["run_log", "run_queue"].iter().all(|name| refused[name][1] > 0), "{refused:?}");
 }
