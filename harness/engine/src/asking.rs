@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::clause::ClauseId;
 use crate::counterpart::{Counterpart, Doing};
 use crate::face::Aim;
-use crate::finding::Finding;
+use crate::finding::{Finding, Repair};
 use crate::fixture::path_of;
 use crate::json::{self, DecodeLimits, Json};
 use crate::payload::{Payload, Segment, Vars, shorten};
@@ -328,13 +328,15 @@ impl Request {
         let mut words = first.split(' ');
         if words.next() != Some("POST") || words.next().is_none_or(|target| path_of(target) != path) {
             let expected = format!("POST {path}");
-            return Some(Finding::new(clause, "other_request", expected, shorten(first, QUOTED_CHARS)));
+            let finding = Finding::new(clause, "other_request", expected, shorten(first, QUOTED_CHARS));
+            return Some(finding.repaired_by(Repair::other("")));
         }
         let given = self.header("content-type").unwrap_or_default();
         let came = given.split(';').next().unwrap_or_default().trim();
         (!came.eq_ignore_ascii_case("application/json")).then(|| {
             let expected = "Content-Type: application/json";
             Finding::new(clause, "content_type", expected, shorten(came, QUOTED_CHARS))
+                .repaired_by(Repair::set("", "\"application/json\""))
         })
     }
 }
@@ -502,30 +504,28 @@ pub fn faults(
     clauses: &Clauses,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut add = |clause, reason, expected: &str, got: String| {
-        found.push(Finding::new(clause, reason, expected, got));
+    let mut add = |clause, reason, expected: &str, got: String, repair| {
+        found.push(Finding::new(clause, reason, expected, got).repaired_by(repair));
     };
     if let Some(fault) = fault {
         let expected = "each line of the results is a JSON object of the right form";
-        add(clauses.results, "bad_result_line", expected, fault.clone());
+        add(clauses.results, "bad_result_line", expected, fault.clone(), Repair::other(""));
     }
     if let Some(unknown) = noted.iter().find(|it| calls.iter().all(|call| call.name != it.name)) {
-        add(clauses.results, "unknown_ref", "results of the scenario's calls", unknown.phrase());
+        let expected = "results of the scenario's calls";
+        add(clauses.results, "unknown_ref", expected, unknown.phrase(), Repair::Drop);
     }
     for (call, course) in calls.iter().zip(courses) {
         let name = &call.name;
         if noted.iter().filter(|it| it.name == *name).count() > 1 {
             let expected = "one line for each call";
-            add(clauses.results, "second_result_line", expected, format!("several lines for {name:?}"));
+            let got = format!("several lines for {name:?}");
+            add(clauses.results, "second_result_line", expected, got, Repair::Drop);
         }
         let times = course.starts.len().max(course.requests.len());
         if times > 1 {
-            add(
-                clauses.once,
-                "repeated",
-                "one start or request for each call",
-                format!("{times} of {name:?}"),
-            );
+            let expected = "one start or request for each call";
+            add(clauses.once, "repeated", expected, format!("{times} of {name:?}"), Repair::Undo);
         }
         let Some(begun_us) = course.begun_us() else { continue };
         let before: Vec<(&Call, &Course)> =
@@ -537,7 +537,8 @@ pub fn faults(
         };
         if let Some((other, _)) = before.iter().find(|(_, course)| is_early(course)) {
             let got = format!("{name:?} began before {:?} had ended", other.name);
-            add(clauses.order, "too_early", "a call begins when those that it comes after have ended", got);
+            let expected = "a call begins when those that it comes after have ended";
+            add(clauses.order, "too_early", expected, got, Repair::Undo);
         }
         // Whoever makes one call after the other may have had others to make meanwhile.
         let due_us = |(call, course): (&Call, &Course)| {
@@ -553,7 +554,9 @@ pub fn faults(
             let ms = (begun_us - due_us) / 1_000;
             let got = format!("{name:?} began {ms} ms after all before it were due");
             let expected = "the outcome of a call stands a second after its time is over";
-            found.push(Finding::new(clauses.late, "pending_too_long", expected, got).timed());
+            found.push(
+                Finding::new(clauses.late, "pending_too_long", expected, got).repaired_by(Repair::Sooner),
+            );
             return found;
         }
     }

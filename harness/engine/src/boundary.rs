@@ -403,7 +403,7 @@ pub fn is_beyond(boundary: &dyn Boundary, requirements: &str, clause: &Clause) -
 }
 
 /// Judges a stored or fresh transcript the way its plan asks for: by the expectations in its steps, or by the model. What is
-/// wrong with the answer to a canary is told once, by its own clause where there is one.
+/// wrong with the answer to a canary is told once, by its own clause where there is one. Every finding has its repair.
 pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let by_model = transcript.plan.by_model;
     let mut judgement =
@@ -412,5 +412,6 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
     let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
     judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
+    judgement.findings = judgement.findings.into_iter().map(Finding::repaired).collect();
     judgement
 }

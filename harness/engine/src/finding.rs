@@ -54,6 +54,18 @@ pub enum Repair {
     Undo,
 }
 
+impl Repair {
+    /// This JSON text as the value at a place.
+    pub fn set(at: impl Into<String>, to: impl Into<String>) -> Self {
+        Self::Set { at: at.into(), to: Some(to.into()) }
+    }
+
+    /// One of several other values at a place.
+    pub fn other(at: impl Into<String>) -> Self {
+        Self::Set { at: at.into(), to: None }
+    }
+}
+
 /// One violation. It cannot be made without a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -74,7 +86,7 @@ pub struct Finding {
     /// It is about how long something took: a busy machine may be why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed: bool,
-    /// The smallest edit that would have made it allowed, where the judge knows it.
+    /// The smallest edit that would have made it allowed. Where the judge says none, it is that of all such failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
 }
@@ -122,6 +134,19 @@ impl Finding {
     pub fn repaired_by(mut self, repair: Repair) -> Self {
         self.timed |= matches!(repair, Repair::Sooner);
         self.repair = Some(repair);
+        self
+    }
+
+    /// Says what would have made it allowed where the judge did not.
+    #[must_use]
+    pub(crate) fn repaired(mut self) -> Self {
+        self.repair.get_or_insert_with(|| match self.nature {
+            Nature::Leak => Repair::Undo,
+            Nature::Hang => Repair::Sooner,
+            Nature::Crash => Repair::Exit(Exit::Code(0)),
+            Nature::Violation if self.timed => Repair::Sooner,
+            Nature::Violation => Repair::other(""),
+        });
         self
     }
 

@@ -1,6 +1,6 @@
 //! What refusing a large input may cost: the conversation that measures it, and its judge.
 
-use crate::finding::{Finding, Judgement};
+use crate::finding::{Finding, Judgement, Repair};
 use crate::payload::Payload;
 use crate::plan::{Act, Chunking};
 use crate::transcript::{Kind, Transcript};
@@ -72,7 +72,8 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
             if growth > GROWTH_BYTES_MAX {
                 let got = format!("{} MiB more than the {} MiB when idle", growth >> 20, idle_bytes >> 20);
                 let expected = "memory grows by at most 64 MiB while a large input is refused";
-                judgement.findings.push(Finding::new(clause, "memory_grew", expected, got));
+                let finding = Finding::new(clause, "memory_grew", expected, got);
+                judgement.findings.push(finding.repaired_by(Repair::Undo));
                 break;
             }
         }
@@ -83,7 +84,8 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
     {
         let got = format!("{} MiB more, then {} MiB more", smaller >> 20, larger >> 20);
         let expected = "memory does not grow with the length of the refused input";
-        judgement.findings.push(Finding::new(clause, "memory_grows_with_input", expected, got));
+        let finding = Finding::new(clause, "memory_grows_with_input", expected, got);
+        judgement.findings.push(finding.repaired_by(Repair::Undo));
     }
     if is_asked && !is_known && judgement.findings.is_empty() {
         judgement.untestable =

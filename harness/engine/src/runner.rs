@@ -421,7 +421,8 @@ impl Round<'_> {
             } else if let Some(clause) = check.clauses.first() {
                 let got = format!("{} = {}", choice.key, choice.value);
                 let expected = format!("{} = {pinned}, as configured under [choices]", choice.key);
-                judgement.findings.push(Finding::new(clause.0.as_str(), "other_choice", expected, got));
+                let finding = Finding::new(clause.0.as_str(), "other_choice", expected, got);
+                judgement.findings.push(finding.repaired());
             }
         }
         Ok((judgement, transcript))

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use include_dir::include_dir;
 
 use peerproof_engine::face::Frame;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::schema::Schemas;
@@ -46,34 +46,45 @@ pub fn message(line: &[u8]) -> Option<Json> {
 pub fn violations(response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
     let text = || shorten(&response.to_text(), 240).into_owned();
-    let mut add = |clause: &str, reason: &str, expected: &str| {
-        findings.push(Finding::new(clause, reason, expected, text()));
+    let mut add = |clause: &str, reason: &str, expected: &str, repair: Repair| {
+        findings.push(Finding::new(clause, reason, expected, text()).repaired_by(repair));
     };
+    let other = Repair::other;
     if !matches!(response, Json::Object(_)) {
-        add("RPC-MSG-05", "not_an_object", "a response that is an object");
+        add("RPC-MSG-05", "not_an_object", "a response that is an object", other(""));
         return findings;
     }
     if response.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
-        add("RPC-MSG-01", "wrong_version", "`jsonrpc` is the string \"2.0\"");
+        add(
+            "RPC-MSG-01",
+            "wrong_version",
+            "`jsonrpc` is the string \"2.0\"",
+            Repair::set("/jsonrpc", "\"2.0\""),
+        );
     }
     match (response.get("result"), response.get("error")) {
-        (Some(_), Some(_)) => add("RPC-MSG-02", "result_and_error", "either `result` or `error`, never both"),
-        (None, None) => add("RPC-MSG-02", "neither", "either `result` or `error`"),
+        (Some(_), Some(_)) => {
+            add("RPC-MSG-02", "result_and_error", "either `result` or `error`, never both", other(""));
+        }
+        (None, None) => add("RPC-MSG-02", "neither", "either `result` or `error`", other("/result")),
         _ => {}
     }
     match response.get("id") {
-        None => add("RPC-MSG-03", "id_missing", "a response has `id`, null where there is none to echo"),
+        None => {
+            let expected = "a response has `id`, null where there is none to echo";
+            add("RPC-MSG-03", "id_missing", expected, other("/id"));
+        }
         Some(Json::String(_) | Json::Number(_) | Json::Null) => {}
-        Some(_) => add("RPC-MSG-03", "id_type", "`id` is a string, a number or null"),
+        Some(_) => add("RPC-MSG-03", "id_type", "`id` is a string, a number or null", other("/id")),
     }
     if let Some(error) = response.get("error").filter(|_| response.get("result").is_none()) {
         let code = error.get("code").and_then(Json::as_number);
         if !matches!(error, Json::Object(_)) {
-            add("RPC-MSG-04", "error_shape", "`error` is an object");
+            add("RPC-MSG-04", "error_shape", "`error` is an object", other("/error"));
         } else if !code.is_some_and(peerproof_engine::json::Number::is_integral) {
-            add("RPC-MSG-04", "error_code", "`error.code` is an integer");
+            add("RPC-MSG-04", "error_code", "`error.code` is an integer", other("/error/code"));
         } else if error.get("message").and_then(Json::as_str).is_none() {
-            add("RPC-MSG-04", "error_message", "`error.message` is a string");
+            add("RPC-MSG-04", "error_message", "`error.message` is a string", other("/error/message"));
         }
     }
     // The schema is a second opinion: it speaks up only where no rule has.
@@ -98,7 +109,9 @@ fn schema_violation(response: &Json) -> Option<Finding> {
     let violations = schemas.validate("response", response).ok()?;
     let violation = violations.first()?;
     let got = format!("at {:?}: {}", violation.instance_path, violation.message);
-    Some(Finding::new("RPC-MSG-05", "schema", "a response as the JSON Schema `response` describes it", got))
+    let expected = "a response as the JSON Schema `response` describes it";
+    let repair = Repair::other(violation.instance_path.to_string());
+    Some(Finding::new("RPC-MSG-05", "schema", expected, got).repaired_by(repair))
 }
 
 #[cfg(test)]

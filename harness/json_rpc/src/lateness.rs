@@ -7,7 +7,7 @@
 use super::model::Work;
 use super::server::Server;
 use peerproof_engine::face::Framing;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::pace::Allowance;
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -36,7 +36,7 @@ fn end(transcript: &Transcript, session: usize) -> Option<Finding> {
                 return (took_us > may_take_us).then(|| {
                     let expected = "exit within 2 s of the last reply, or of the end of input";
                     let got = format!("exit after {} ms", took_us / 1_000);
-                    Finding::new("RPC-PROC-02", "late_exit", expected, got).timed()
+                    Finding::new("RPC-PROC-02", "late_exit", expected, got).repaired_by(Repair::Sooner)
                 });
             }
             _ => {}
@@ -100,7 +100,8 @@ fn late(lines: impl Iterator<Item = Timed>, timeout_scale: f64) -> Vec<Finding> 
                 allowance.plain_us() / 1_000
             );
             let got = format!("an answer after {} ms", took_us / 1_000);
-            found.push(Finding::new("RPC-TIME-01", "late", expected, got).at(line.step).timed());
+            let finding = Finding::new("RPC-TIME-01", "late", expected, got);
+            found.push(finding.repaired_by(Repair::Sooner).at(line.step));
         }
     }
     found

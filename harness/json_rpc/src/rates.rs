@@ -4,7 +4,7 @@ use super::model::rate::{LIMITED, limit, retry_after_ms};
 use super::model::{Unit, auth::UNAUTHORIZED, code};
 use super::server::Server;
 use peerproof_engine::face::Asked;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -40,7 +40,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
         let most = asked.iter().max_by_key(|asked| bytes_of(transcript, asked.step));
         let aim = most.and_then(|asked| asked.aim.as_ref()).map(|aim| aim.clause.0.as_str());
         let clause = aim.filter(|clause| clause.starts_with("RPC-RATE-")).unwrap_or("RPC-RATE-01");
-        let finding = Finding::new(clause, "not_limited", expected, got);
+        let finding = Finding::new(clause, "not_limited", expected, got)
+            .repaired_by(Repair::set("/error/code", LIMITED.to_string()));
         found.push(match most {
             Some(asked) => finding.at(asked.step),
             None => finding,
@@ -63,7 +64,7 @@ fn refused_and_run(asked: &[&Asked<Server>], answers: &[(&Unit, &Json)]) -> Opti
     let (_, answer) = of_counter.max_by_key(|(_, answer)| count(answer))?;
     (count(answer) > Some(runs_max)).then(|| {
         let expected = format!("at most {runs_max} runs: calls that are refused for their rate do not run");
-        Finding::new("RPC-RATE-04", "refused_call_ran", expected, answer.to_text())
+        Finding::new("RPC-RATE-04", "refused_call_ran", expected, answer.to_text()).repaired_by(Repair::Undo)
     })
 }
 

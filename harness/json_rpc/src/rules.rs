@@ -2,7 +2,7 @@
 
 use super::model::{Allowed, Codes, ErrorRule, Unit, What};
 use peerproof_engine::face::Outcome;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -37,12 +37,17 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
     if !rule.codes.is_empty() && !rule.codes.contains(&code) && !allowed.iter().any(is_named) {
         let codes: Vec<String> = rule.codes.iter().map(ToString::to_string).collect();
         let expected = format!("error {}", codes.join(" or "));
-        return Some(Finding::new(rule.clause, "wrong_code", expected, text()));
+        let repair = match rule.codes {
+            [code] => Repair::set("/error/code", code.to_string()),
+            _ => Repair::other("/error/code"),
+        };
+        return Some(Finding::new(rule.clause, "wrong_code", expected, text()).repaired_by(repair));
     }
     let kind = error.pointer("/data/type").and_then(Json::as_str);
     if code == rule.of && !kind.is_some_and(|kind| rule.types.contains(&kind)) {
         let expected = format!("`error.data.type` is {}", rule.types.join(" or "));
-        return Some(Finding::new(rule.clause, "wrong_type", expected, text()));
+        let finding = Finding::new(rule.clause, "wrong_type", expected, text());
+        return Some(finding.repaired_by(Repair::other("/error/data/type")));
     }
     None
 }
@@ -63,7 +68,8 @@ pub fn trace(response: &Json) -> Option<Finding> {
         match value {
             Json::String(text) if has_trace(text) => {
                 let expected = "no stack trace outside `data.stack_trace`";
-                return Some(Finding::new("RPC-ERR-04", "stack_trace", expected, shorten(text, 240)));
+                let finding = Finding::new("RPC-ERR-04", "stack_trace", expected, shorten(text, 240));
+                return Some(finding.repaired_by(Repair::other("/error")));
             }
             Json::Array(items) => open.extend(items),
             Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),

@@ -319,7 +319,8 @@ impl<F: Face> Session<'_, '_, F> {
                 "ended_early",
                 "one process serves for as long as its input stays open",
                 "exit status 0 before the end of input",
-            )),
+            )
+            .repaired_by(Repair::Undo)),
             Some(exit) if exit != Exit::Code(0) => {
                 let nature = if matches!(exit, Exit::Signal(_)) { Nature::Crash } else { Nature::Violation };
                 let expected = "exit status 0 at the end of input";
@@ -339,7 +340,7 @@ impl<F: Face> Session<'_, '_, F> {
         if let Some(exit) = ending.exit.filter(|_| !ending.signalled) {
             let expected = "a server that lives on, whatever it is sent";
             let finding = Finding::new(manners.lives_on, "ended_early", expected, exit.to_string());
-            self.own.findings.push(finding.of_nature(Nature::Crash));
+            self.own.findings.push(finding.of_nature(Nature::Crash).repaired_by(Repair::Undo));
         }
         if ending.signalled && ending.late {
             let expected = "the process ends within 2 s of SIGTERM";

@@ -4,7 +4,7 @@
 
 use super::Heard;
 use crate::face::{Asked, Face};
-use crate::finding::Finding;
+use crate::finding::{Finding, Repair};
 use crate::lines::{self, Line};
 use crate::transcript::{Kind, Transcript};
 
@@ -127,5 +127,5 @@ pub fn not_kept<F: Face>(heard: &Heard<'_, F>, clause: &'static str) -> Vec<Find
         (None, None) => return Vec::new(),
     };
     let expected = "a connection goes on after a reply";
-    vec![Finding::new(clause, "closed", expected, got).at(asked.step)]
+    vec![Finding::new(clause, "closed", expected, got).repaired_by(Repair::Undo).at(asked.step)]
 }

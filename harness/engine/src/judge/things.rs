@@ -81,7 +81,8 @@ fn end<F: Face>(
         None => finding,
     };
     if let Some((reason, got)) = ending.flood {
-        return Some(file(Finding::new(manners.lives_on, reason, "no more than is asked for", got)));
+        let finding = Finding::new(manners.lives_on, reason, "no more than is asked for", got);
+        return Some(file(finding.repaired_by(Repair::Undo)));
     }
     Some(match (ending.exit, pending) {
         (Some(Exit::Code(0)), _) => return None,

@@ -10,7 +10,7 @@ use super::allowed;
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
 use peerproof_engine::face::Outcome;
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, Json};
 
 /// Code of what is not signed as it has to be.
@@ -328,5 +328,6 @@ pub fn violation(response: &Json) -> Option<Finding> {
     (code == UNAUTHORIZED && kind != Some("AUTH")).then(|| {
         let got = peerproof_engine::payload::shorten(&response.to_text(), 200).into_owned();
         Finding::new("RPC-AUTH-01", "data_type", "error -32003 with `data.type` \"AUTH\"", got)
+            .repaired_by(Repair::set("/error/data/type", "\"AUTH\""))
     })
 }

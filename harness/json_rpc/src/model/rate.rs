@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use peerproof_engine::facts::Facts;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::Json;
 
 /// Code of what is one request too many.
@@ -39,5 +39,6 @@ pub fn violation(response: &Json) -> Option<Finding> {
         let got = peerproof_engine::payload::shorten(&response.to_text(), 200).into_owned();
         let expected = "error -32002 with an integer `data.retry_after_ms` above 0";
         Finding::new("RPC-RATE-02", "retry_after_ms", expected, got)
+            .repaired_by(Repair::other("/error/data/retry_after_ms"))
     })
 }

@@ -7,7 +7,7 @@ use super::super::model::{Aim, Asking, IdRule, LINE_BYTES_CERTAIN, Unit, allowed
 use super::Server;
 use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked};
-use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
+use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::Json;
 use peerproof_engine::judge::{Carried, Exchange, Heard, Trace, not_kept};
 use peerproof_engine::lines::Line;
@@ -97,7 +97,8 @@ pub fn status(carried: &Carried<'_, Server>) -> Judgement {
             && is_owed
         {
             let expected = "an HTTP reply to every request";
-            own.findings.push(asked.file(Finding::new(NOTHING, "no_http_reply", expected, reason)));
+            let finding = Finding::new(NOTHING, "no_http_reply", expected, reason);
+            own.findings.push(asked.file(finding.repaired_by(Repair::Send)));
         }
         return own;
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::{frames, model, rates, rules};
 use super::Server;
 use peerproof_engine::face::{Asked, Framing};
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::judge::{Came, Heard, Trace};
 use peerproof_engine::matrix::canonical::canonical;
 use peerproof_engine::payload::shorten;
@@ -37,7 +37,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 Some(first) if *first != text && !has_differed => {
                     has_differed = true;
                     let expected = format!("the error that another message was refused with: {first}");
-                    add(Finding::new("RPC-AUTH-11", "errors_differ", expected, text));
+                    let finding = Finding::new("RPC-AUTH-11", "errors_differ", expected, text);
+                    add(finding.repaired_by(Repair::set("/error", first.as_str())));
                 }
                 Some(_) => {}
             }
@@ -99,7 +100,7 @@ pub fn held_up(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Find
         if let Some(at) = held {
             let expected = "a call that is not held up by a slow one before it";
             let finding = Finding::new("RPC-CONC-01", "held_up", expected, "answered after the slow call");
-            found.push(finding.at(asked(at).step).timed());
+            found.push(finding.repaired_by(Repair::Sooner).at(asked(at).step));
         }
     }
     found

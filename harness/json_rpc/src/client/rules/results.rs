@@ -4,7 +4,7 @@ use super::Session;
 use crate::client::face::{Client, LATE_MS};
 use crate::client::seen;
 use peerproof_engine::face::fitting;
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Repair};
 
 impl Session<'_> {
     /// Whether the client, whatever it says of its calls, did nothing when the times of all that it had sent were over.
@@ -29,7 +29,8 @@ impl Session<'_> {
     }
 
     fn too_long(&mut self, expected: impl Into<String>, got: String) {
-        self.found.push(Finding::new("RPC-CLIENT-11", "pending_too_long", expected, got).timed());
+        let finding = Finding::new("RPC-CLIENT-11", "pending_too_long", expected, got);
+        self.found.push(finding.repaired_by(Repair::Sooner));
     }
 
     /// What is wrong with the results beside how the calls ended.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::table;
-use peerproof_engine::boundary::{Boundary, checks_of_side};
+use peerproof_engine::boundary::{Boundary, checks_of_side, judge};
 use peerproof_engine::clause::Side;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Event, Exit, Kind, Transcript, strict};
@@ -137,6 +137,18 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
         let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err();
         assert!(error.contains(place) && error.contains(to.trim_matches('"')), "{error}");
     }
+}
+
+#[test]
+fn every_finding_carries_its_repair() {
+    let mut found = 0;
+    for (boundary, transcript) in transcripts() {
+        for finding in judge(boundary, &transcript).findings {
+            assert!(finding.repair.is_some(), "{}: {finding:?}", transcript.check);
+            found += 1;
+        }
+    }
+    assert!(found > 500, "{found}");
 }
 
 /// What a name stands for is not known where the name is not. A few conversations of each boundary show it.
