@@ -1,9 +1,9 @@
-//! The python_tool boundary: a local runner and a service of Python tools ("Python tool protocol").
+//! The python_tool boundary: a local runner, a service and a runtime of Python tools ("Python tool protocol").
 //!
 //! [`Runner`] is the runner as a machine: it reads one request, has `shim.py` run the tool in a process of its own
 //! ([`crate::io::python_tool`] starts it within the guarantees that are in force), and writes one reply. What the tool prints
 //! never reaches standard output, because the outcome has a channel of its own. [`service::Service`] has each call over HTTP run by
-//! such a runner.
+//! such a runner, and [`runtime::Runtime`] makes the calls of a scenario.
 
 pub mod choices;
 pub mod mutants;

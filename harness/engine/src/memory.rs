@@ -52,19 +52,33 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
         .steps
         .iter()
         .any(|step| matches!(&step.act, Act::SampleMemory { label } if label == IDLE));
+    let of_session = |session| {
+        let samples = transcript.of(session).filter_map(|event| match &event.kind {
+            Kind::Memory { label, hwm_bytes } => Some((label.as_str(), *hwm_bytes)),
+            _ => None,
+        });
+        samples.collect::<Vec<_>>()
+    };
+    let samples: Vec<_> = (0..transcript.plan.sessions.len()).map(of_session).collect();
+    if is_asked {
+        judge_samples(&samples, clause, judgement);
+    }
+}
+
+/// As [`judge`], of samples that were taken in another way: those of each process, a label with the bytes.
+pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &mut Judgement) {
     let mut is_known = false;
     let (mut smaller, mut larger) = (None, None);
-    for session in 0..transcript.plan.sessions.len() {
+    for samples in processes {
         let mut idle = None;
-        for event in transcript.of(session) {
-            let Kind::Memory { label, hwm_bytes } = &event.kind else { continue };
+        for (label, hwm_bytes) in samples {
             let Some(idle_bytes) = idle else {
-                idle = (label == IDLE).then_some(*hwm_bytes);
+                idle = (*label == IDLE).then_some(*hwm_bytes);
                 is_known |= idle.is_some();
                 continue;
             };
             let growth = hwm_bytes.saturating_sub(idle_bytes);
-            match label.as_str() {
+            match *label {
                 AFTER_SMALLER => smaller = Some(growth),
                 AFTER_LARGER => larger = Some(growth),
                 _ => {}
@@ -87,7 +101,7 @@ pub fn judge(transcript: &Transcript, clause: &str, judgement: &mut Judgement) {
         let finding = Finding::new(clause, "memory_grows_with_input", expected, got);
         judgement.findings.push(finding.repaired_by(Repair::Undo));
     }
-    if is_asked && !is_known && judgement.findings.is_empty() {
+    if !is_known && judgement.findings.is_empty() {
         judgement.untestable =
             Some("no_memory_figures: this system does not tell the memory of a process".to_owned());
     }

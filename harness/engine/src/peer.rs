@@ -158,7 +158,7 @@ impl Peer {
         for (name, value) in &self.env {
             env.extend(self.filled(value, session).map(|value| (name.into(), value.into())));
         }
-        env.retain(|(name, _)| session.without.iter().all(|gone| *name != **gone));
+        env.retain(|(name, _)| session.without.iter().all(|gone| *name != **gone) && *name != *"TMPDIR");
         for (name, value) in &session.env {
             env.push((name.into(), value.into()));
         }

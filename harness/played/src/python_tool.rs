@@ -1,4 +1,4 @@
-//! The reference runner of Python tools as a peer under test.
+//! The reference runner, service and runtime of Python tools as peers under test.
 
 use peerproof_reference::io;
 use peerproof_reference::python_tool::mutants;
@@ -19,10 +19,10 @@ pub mod runtime;
 
 struct PythonTool;
 
-/// The words by which this program is the runner.
+/// The words by which this program is the runner or the service.
 const WORDS: [&str; 2] = ["peer", "python_tool"];
 
-/// The reference runner.
+/// The reference peers.
 pub fn played() -> &'static dyn Played {
     &PythonTool
 }

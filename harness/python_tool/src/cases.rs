@@ -87,6 +87,8 @@ struct Row {
     route: Option<String>,
     /// The host of a probe; by default 127.0.0.1.
     host: Option<String>,
+    /// What it makes lies in the folder for temporary files, and not in the project.
+    temporary: bool,
     /// The tool catches what is refused to it.
     catch: bool,
     /// The context of a call within a guarantee, as JSON text with `$GUARANTEE`; by default the plain one.
@@ -241,7 +243,7 @@ impl Row {
         let limits = |name: &str| limit(facts, name);
         let payload = self.payload.as_deref();
         let payload = payload.map(|text| text.replace("$NOISE", NOISE[usize::from(self.import)]));
-        let (mut payload, label) = talk.payload(self.role(), payload.as_deref());
+        let (mut payload, made) = talk.payload(self.role(), payload.as_deref());
         if let Some(bytes) = &self.data {
             payload = Payload::text("{\"data\":\"").repeat("x", bytes.resolve(&limits)?);
             payload = payload.then(Payload::text("\"}"));
@@ -262,7 +264,7 @@ impl Row {
         }
         let request = self.written(request, facts)?;
         let expanded = request.expand(&Vars::new()).ok();
-        talk.send(request, label, self.sending(clause));
+        talk.send(request, made, self.sending(clause));
         if self.presented {
             let text = expanded.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
             let value: Json = text.parse().map_err(|error| format!("the request is no JSON: {error}"))?;
@@ -311,9 +313,11 @@ impl Row {
         let context = context.replace("$GUARANTEE", guarantee);
         for guarded in [false, true] {
             let token = format!("t{:016x}", rng.next_u64());
-            let mut probe = Probe { role, route, token: &token, number: 0, guarded };
+            let mut probe =
+                Probe { role, route, token: &token, number: 0, guarded, temporary: self.temporary };
             let host = self.host.as_deref().unwrap_or("127.0.0.1");
-            let (mut payload, label, env) = talk.probe(&mut probe, host, self.catch && guarded);
+            let mut payload = talk.probe(&mut probe, host, self.catch && guarded);
+            let env = probe.env();
             talk.anew();
             let mut called = role;
             if self.import {
@@ -346,7 +350,7 @@ impl Row {
             let is_about = guarded || clause == "PT-GUAR-05";
             let env = if guarded && talk.is_posted() { BTreeMap::new() } else { env };
             let how = Sending { clause: is_about.then(|| clause.to_owned()), env, ..self.sending(clause) };
-            talk.send(talk.request(called, payload, &with), label, how);
+            talk.send(talk.request(called, payload, &with), probe.made(), how);
         }
     }
 }

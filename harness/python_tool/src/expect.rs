@@ -207,7 +207,7 @@ impl State {
             }
             Outcome::Ends => {
                 let clause = unless_imported("PT-FAIL-07", "PT-FAIL-09");
-                let mut made = made(clause, vec![Way::Failure, Way::Ended], any_exit);
+                let mut made = made(clause, vec![Way::Failure, Way::Ended], Extra::default());
                 // Some runners catch what can be caught, and cannot the rest.
                 let is_sudden = matches!(payload.get("how").and_then(Json::as_str), Some("os" | "kill"));
                 if !at_import && is_sudden {
@@ -227,7 +227,8 @@ impl State {
                 made(clause, vec![Way::Success(Some(result))], Extra::default())
             }
             Outcome::ResultOrFailure(clause, result) => {
-                made(clause, vec![Way::Success(Some(result)), Way::Failure], any_exit)
+                let extra = Extra { any_exit: role == "value", ..Extra::default() };
+                made(clause, vec![Way::Success(Some(result)), Way::Failure], extra)
             }
             Outcome::Any => made("PT-TIME-02", vec![Way::Success(None)], Extra::default()),
             Outcome::Fails(clause) => made(clause, vec![Way::Failure], any_exit),

@@ -382,11 +382,14 @@ pub fn compared(part: &Part<Runner>, message: &Message) -> String {
     }
 }
 
-/// Requests of a recorded caller that no runner takes, each under the clause by which it is refused.
+/// Requests of a recorded caller that no runner has to take, each under the clause by which it may be refused.
 pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
     let lines = (0..transcript.plan.sessions.len()).filter_map(|session| lines::of_run(transcript, session));
     let wrong = lines.filter(|line| !line.bytes.is_empty()).filter_map(|line| {
-        let wrong = *Request::read(&transcript.facts, &line.bytes).of(|it| *it == Stand::Refuse)?;
+        let request = Request::read(&transcript.facts, &line.bytes);
+        // A guarantee of a wrong type is no way to ask for one.
+        let wrong =
+            request.of(|it| *it == Stand::Refuse).or_else(|| request.of(|it| *it == Stand::Strict))?;
         let got = shorten(&String::from_utf8_lossy(&line.bytes), QUOTED_CHARS).into_owned();
         Some(Finding::new(wrong.clause, "wrong_request", "a request that runners take", got).at(line.step))
     });

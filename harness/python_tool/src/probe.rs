@@ -1,11 +1,13 @@
 //! Probes of guarantees: roles with an effect, the routes that have it, and what shows it.
 
+use std::collections::BTreeMap;
+
 use peerproof_engine::face::Sign;
 use peerproof_engine::json::Json;
 use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Fixture, Plan};
+use peerproof_engine::plan::{Fixture, PathKind, Plan};
 
-use super::project::PROJECT;
+use super::project::{PROJECT, TEMPORARY};
 
 /// What a file holds that a tool is to change.
 pub const BEFORE: &str = "as it was before anybody changed it";
@@ -15,6 +17,12 @@ const MODE: u32 = 0o751;
 
 /// Variable of the environment whose value nobody knows.
 pub const VARIABLE: &str = "PEERPROOF_VALUE";
+
+/// Variable that a tool sets, or takes away.
+pub const CHANGED: &str = "PEERPROOF_SET";
+
+/// Routes by which a variable is taken away.
+const REMOVES: [&str; 6] = ["delete", "pop", "clear", "delete_bytes", "unsetenv", "ctypes_unset"];
 
 /// The listener of calls that may connect, and of those that must not.
 pub const LISTENERS: [&str; 2] = ["open", "closed"];
@@ -105,28 +113,66 @@ pub struct Probe<'a> {
     pub number: usize,
     /// It is the call that is within the guarantee.
     pub guarded: bool,
+    /// What it makes lies in the folder for temporary files, and not in the project.
+    pub temporary: bool,
 }
 
 impl Probe<'_> {
-    /// The label of a look at what it makes.
-    pub fn label(&self) -> String {
+    /// The last part of the path of what it is about.
+    fn label(&self) -> String {
         format!("made-{}", self.number)
+    }
+
+    /// The last part of the path of a link to it: by its name a module.
+    fn link(&self) -> String {
+        format!("link-{}.py", self.number)
+    }
+
+    fn folder(&self) -> &'static str {
+        if self.temporary { TEMPORARY } else { PROJECT }
+    }
+
+    /// The path of what it makes.
+    pub fn made(&self) -> Option<String> {
+        matches!(self.role, "write" | "process").then(|| format!("{}/{}", self.folder(), self.label()))
+    }
+
+    /// Environment of the runner.
+    pub fn env(&self) -> BTreeMap<String, String> {
+        let own = match self.role {
+            "env_read" => Some((VARIABLE, self.token.to_owned())),
+            "env_write" if REMOVES.contains(&self.route) => Some((CHANGED, self.token.to_owned())),
+            _ if self.temporary => Some(("TMPDIR", format!("{{{{{TEMPORARY}.path}}}}"))),
+            _ => None,
+        };
+        own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Whether a listener shows its effect: what a tool reads once its reply is given can be told to nobody else.
+    pub fn is_heard(&self) -> bool {
+        self.role == "connect" || self.route == "atexit" && matches!(self.role, "read" | "env_read")
     }
 
     /// What has to be there before.
     pub fn fixtures(&self) -> Vec<Fixture> {
         let file = |name: String, text: &str| Fixture::File {
-            name: format!("{PROJECT}/{name}"),
+            name: format!("{}/{name}", self.folder()),
             content: Payload::text(text),
             mode: (self.route == "chmod").then_some(0o644),
             kept: false,
         };
+        let link = || Fixture::Path {
+            name: format!("{}/{}", self.folder(), self.link()),
+            what: PathKind::Link { to: self.label() },
+        };
         match (self.role, self.route) {
+            ("write", "through_link") => vec![link()],
+            ("read", "through_link") => vec![file(self.label(), self.token), link()],
             ("write", "remove" | "mmap" | "overwrite" | "truncate" | "chmod") => {
                 vec![file(self.label(), BEFORE)]
             }
             ("write", "rmdir") => {
-                let name = format!("{PROJECT}/{}", self.label());
+                let name = format!("{}/{}", self.folder(), self.label());
                 vec![Fixture::Folder { name, folders: Vec::new(), watched: false }]
             }
             ("write", "rename" | "link") => vec![file(format!("from-{}", self.number), BEFORE)],
@@ -142,32 +188,34 @@ impl Probe<'_> {
         let catch = if catch { ",\"catch\":true" } else { "" };
         let head = Payload::text(format!("{{\"route\":\"{route}\"{catch},"));
         let at = |name: &str, path: &str| {
-            let head = Payload::text(format!("\"{name}\":\"")).var(format!("{PROJECT}.path"));
+            let head = Payload::text(format!("\"{name}\":\"")).var(format!("{}.path", self.folder()));
             head.then(Payload::text(format!("/{path}\"")))
         };
+        let listener = LISTENERS[usize::from(self.guarded)];
+        let heard = |rest: Payload| {
+            rest.then(Payload::text(format!("\"host\":\"{host}\",\"port\":")))
+                .var(format!("{listener}.port"))
+                .then(Payload::text(format!(",\"listener\":\"{listener}\"")))
+        };
+        let text = |name: &str, text: &str| Payload::text(format!("\"{name}\":\"{text}\""));
+        let comma = |payload: Payload| payload.then(Payload::text(","));
         let rest = match self.role {
             "write" => {
-                let text = Payload::text(format!(",\"text\":\"{}\"", self.token));
-                let rest = at("path", &label).then(text);
+                let rest = comma(at("path", &label)).then(text("text", self.token));
                 match route {
-                    "rename" | "link" => {
-                        let from = at("from", &format!("from-{}", self.number));
-                        rest.then(Payload::text(",")).then(from)
-                    }
+                    "rename" | "link" => comma(rest).then(at("from", &format!("from-{}", self.number))),
+                    "through_link" => comma(rest).then(at("link", &self.link())),
                     _ => rest,
                 }
             }
             "read" if matches!(route, "listdir" | "scandir") => at("path", &format!("{label}/none")),
+            "read" if route == "through_link" => comma(at("path", &label)).then(at("link", &self.link())),
             "read" | "process" => at("path", &label),
-            "connect" => {
-                let listener = LISTENERS[usize::from(self.guarded)];
-                Payload::text(format!("\"host\":\"{host}\",\"port\":"))
-                    .var(format!("{listener}.port"))
-                    .then(Payload::text(format!(",\"text\":\"{}\",\"listener\":\"{listener}\"", self.token)))
-            }
-            "env_read" => Payload::text(format!("\"name\":\"{VARIABLE}\"")),
-            _ => Payload::text(format!("\"name\":\"PEERPROOF_SET\",\"value\":\"{}\"", self.token)),
+            "connect" => text("text", self.token),
+            "env_read" => text("name", VARIABLE),
+            _ => comma(text("name", CHANGED)).then(text("value", self.token)),
         };
+        let rest = if self.is_heard() { heard(comma(rest)) } else { rest };
         head.then(rest).then(Payload::text("}"))
     }
 }
@@ -177,7 +225,10 @@ pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<S
     let text = |name: &str| payload.get(name).and_then(Json::as_str);
     let route = text("route")?;
     let label = || Some(text("path")?.rsplit('/').next()?.to_owned());
-    let told = |text: String| Sign::Told { holds: text.into_bytes() };
+    let told = |text: String| match payload.get("listener").and_then(Json::as_str) {
+        Some(listener) => Sign::Hit { listener: listener.to_owned(), holds: Some(text.into_bytes()) },
+        None => Sign::Told { holds: text.into_bytes() },
+    };
     let found = |holds: Option<&str>| Some(Sign::Found { label: label()?, holds: holds.map(|it| it.into()) });
     let held = |name: &str| {
         plan.fixtures.iter().find_map(|fixture| match fixture {

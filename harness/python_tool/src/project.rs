@@ -6,6 +6,9 @@ use peerproof_engine::plan::Fixture;
 /// The fixture that is the project.
 pub const PROJECT: &str = "project";
 
+/// The fixture that is the folder for temporary files, where a conversation looks at it.
+pub const TEMPORARY: &str = "tmp-of-tools";
+
 /// The module that is written anew for each call which imports it.
 pub const IMPORTED: &str = "project/tools/peerproof_import.py";
 

@@ -9,8 +9,8 @@ use peerproof_engine::finding::CANARY_FAILED;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Plan, Session, Step};
 
-use super::probe::{LISTENERS, Probe, VARIABLE};
-use super::project::{self, IMPORTED, PROJECT};
+use super::probe::{LISTENERS, Probe};
+use super::project::{self, IMPORTED, PROJECT, TEMPORARY};
 use super::roles::{entry_of, tool_of, usual_payload};
 
 /// Where handshakes are posted to.
@@ -199,11 +199,11 @@ impl<'a> Talk<'a> {
         self.count += 1;
         let label = format!("made-{}", self.count);
         let path = Payload::text(before).var(format!("{PROJECT}.path"));
-        (path.then(Payload::text(format!("/{label}{behind}"))), Some(label))
+        (path.then(Payload::text(format!("/{label}{behind}"))), Some(format!("{PROJECT}/{label}")))
     }
 
-    /// Sends a request to a process of its own, and looks at what it made.
-    pub fn send(&mut self, request: Payload, label: Option<String>, how: Sending) {
+    /// Sends a request to a process of its own, and looks at what it made: at this path among the fixtures.
+    pub fn send(&mut self, request: Payload, made: Option<String>, how: Sending) {
         let session = self.open(how.env);
         let step = |act| Step { session, ..Step::new(act) };
         let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: None });
@@ -230,8 +230,9 @@ impl<'a> Talk<'a> {
         if has_canary {
             self.canary();
         }
-        if let Some(label) = label {
-            let path = Payload::text(format!("{PROJECT}/{label}"));
+        if let Some(path) = made {
+            let label = path.rsplit('/').next().unwrap_or_default().to_owned();
+            let path = Payload::text(path);
             self.plan.steps.push(step(Act::Look { label, path, after_ms: how.look_after_ms }));
         }
     }
@@ -247,19 +248,17 @@ impl<'a> Talk<'a> {
         self.plan.steps.push(Step { session, ..Step::new(put) });
     }
 
-    /// A probe of a guarantee with what it needs around it: fixtures, a value in the environment. Gives its payload, the look
-    /// that shows its effect, and the environment.
-    pub fn probe(
-        &mut self,
-        probe: &mut Probe<'_>,
-        host: &str,
-        catch: bool,
-    ) -> (Payload, Option<String>, BTreeMap<String, String>) {
+    /// A probe of a guarantee with the fixtures that it needs around it. Gives its payload.
+    pub fn probe(&mut self, probe: &mut Probe<'_>, host: &str, catch: bool) -> Payload {
         self.count += 1;
         probe.number = self.count;
-        let mut env = BTreeMap::new();
+        let has = |name: &str, plan: &Plan| plan.fixtures.iter().any(|it| it.name() == name);
+        if probe.temporary && !has(TEMPORARY, &self.plan) {
+            let name = TEMPORARY.to_owned();
+            self.plan.fixtures.push(Fixture::Folder { name, folders: Vec::new(), watched: false });
+        }
         self.plan.fixtures.extend(probe.fixtures());
-        if probe.role == "connect" && !self.plan.fixtures.iter().any(|it| it.name() == LISTENERS[0]) {
+        if probe.is_heard() && !has(LISTENERS[0], &self.plan) {
             let manner = Manner { datagrams: true, ..Manner::default() };
             self.plan.fixtures.extend(LISTENERS.map(|name| Fixture::Listener {
                 name: name.to_owned(),
@@ -269,11 +268,7 @@ impl<'a> Talk<'a> {
                 manner: manner.clone(),
             }));
         }
-        if probe.role == "env_read" {
-            env.insert(VARIABLE.to_owned(), probe.token.to_owned());
-        }
-        let label = matches!(probe.role, "write" | "process").then(|| probe.label());
-        (probe.payload(host, catch), label, env)
+        probe.payload(host, catch)
     }
 
     /// The conversation.

@@ -176,7 +176,7 @@ def routed(given, named, does, plain):
         if route == "atexit":
             import atexit
 
-            atexit.register(does, plain, payload)
+            atexit.register(later, does, plain, payload)
             return "later"
         return does(route, payload)
 
@@ -186,6 +186,29 @@ def routed(given, named, does, plain):
         return {"seen": act()}
     except Exception:
         return {"seen": None}
+
+
+def later(does, plain, payload):
+    """What it saw is told to a listener: the reply was given before."""
+    seen = does(plain, payload)
+    if does in (do_read, do_env_read):
+        do_connect("create_connection", {**payload, "text": str(seen)})
+
+
+def in_fork(act):
+    """What a child saw, which need not become another program."""
+    end, other = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(other, str(act()).encode())
+        finally:
+            os._exit(0)
+    os.close(other)
+    seen = os.read(end, 4096).decode()
+    os.close(end)
+    os.waitpid(child, 0)
+    return seen
 
 
 def in_thread(act):
@@ -215,6 +238,11 @@ def around(path):
     """The same path through `..`."""
     folder, name = os.path.split(path)
     return os.path.join(folder, "tools", "..", name)
+
+
+def below_proc(path):
+    """The same path, by what the system tells of this process."""
+    return "/proc/self/root" + path
 
 
 def write(*given, **named):
@@ -287,6 +315,10 @@ def do_write(route, payload):
         do_write("open", {"path": around(path), "text": text})
     elif route == "relative":
         do_write("open", {"path": os.path.relpath(path), "text": text})
+    elif route == "through_link":
+        do_write("open", {"path": payload["link"], "text": text})
+    elif route == "proc":
+        do_write("open", {"path": below_proc(path), "text": text})
     elif route == "child":
         import subprocess
 
@@ -348,6 +380,12 @@ def do_read(route, payload):
             return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)[:].decode()
     if route == "dotdot":
         return do_read("open", {"path": around(path)})
+    if route == "through_link":
+        return do_read("open", {"path": payload["link"]})
+    if route == "proc":
+        return do_read("open", {"path": below_proc(path)})
+    if route == "fork":
+        return in_fork(lambda: do_read("open", payload))
     if route == "child":
         import subprocess
 
@@ -551,12 +589,24 @@ def do_env_read(route, payload):
         c = libc()
         c.getenv.restype = ctypes.c_char_p
         return (c.getenv(name.encode()) or b"").decode()
-    if route in ("proc", "proc_of_parent"):
-        # All that leads up to the process that the harness started, and no further.
-        place = "self" if route == "proc" else str(os.getppid())
-        with open(f"/proc/{place}/environ", "rb") as file:
-            entries = file.read().split(b"\0")
-        return [entry.decode() for entry in entries if entry.startswith(name.encode() + b"=")]
+    if route == "fork":
+        return in_fork(lambda: do_env_read("environ", payload))
+    if route == "proc":
+        return variable_of("self", name)
+    if route == "proc_of_parent":
+        # What leads up to the process that the harness started has the variable, and nothing above that has it.
+        seen, process = [], os.getppid()
+        while process and not seen:
+            seen = variable_of(process, name)
+            with open(f"/proc/{process}/stat") as file:
+                process = int(file.read().rpartition(")")[2].split()[1])
+        return seen
+
+
+def variable_of(process, name):
+    with open(f"/proc/{process}/environ", "rb") as file:
+        entries = file.read().split(b"\0")
+    return [entry.decode() for entry in entries if entry.startswith(name.encode() + b"=")]
 
 
 def env_write(*given, **named):
@@ -565,6 +615,7 @@ def env_write(*given, **named):
 
 def do_env_write(route, payload):
     name, text = payload["name"], payload["value"]
+    was = os.environ.get(name)
     if route == "environ":
         os.environ[name] = text
     elif route == "update":
@@ -577,9 +628,24 @@ def do_env_write(route, payload):
         os.putenv(name, text)
     elif route == "ctypes":
         libc().setenv(name.encode(), text.encode(), 1)
+    elif route == "delete":
+        del os.environ[name]
+    elif route == "pop":
+        os.environ.pop(name)
+    elif route == "clear":
+        os.environ.clear()
+    elif route == "delete_bytes":
+        del os.environb[name.encode()]
+    elif route == "unsetenv":
+        os.unsetenv(name)
+    elif route == "ctypes_unset":
+        libc().unsetenv(name.encode())
     seen = [os.environ.get(name), os.getenv(name)]
-    if route in ("putenv", "ctypes"):
+    if route in ("putenv", "ctypes", "unsetenv", "ctypes_unset"):
         import subprocess
 
         seen.append(subprocess.run(["printenv", name], stdout=subprocess.PIPE).stdout.decode())
+    if was == text:
+        # It was there, with this value: what counts is that it no longer is.
+        return [] if all(seen) else [text[::-1]]
     return [text and text.strip()[::-1] for text in seen]

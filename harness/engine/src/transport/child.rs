@@ -43,7 +43,7 @@ pub struct ChildSpec {
     /// Program and arguments. A program without a slash is looked for in the `PATH` of `env`; a relative path is
     /// relative to `current_dir`.
     pub argv: Vec<OsString>,
-    /// The whole environment, but for the marker and `TMPDIR`, which are added.
+    /// The whole environment, but for the marker, which is added, and `TMPDIR`: `temp_dir` where nothing is said of it here.
     pub env: Vec<(OsString, OsString)>,
     /// Working directory; the harness's own by default.
     pub current_dir: Option<PathBuf>,
@@ -113,8 +113,8 @@ impl ChildSpec {
             }
             shim::command(self.shim.as_deref(), &self.limits, program.as_os_str())
         };
-        command.args(&self.argv[1..]).env_clear().envs(self.env.iter().map(|(key, value)| (key, value)));
-        command.env("TMPDIR", &self.temp_dir).env(&self.marker.0, &self.marker.1);
+        command.args(&self.argv[1..]).env_clear().env("TMPDIR", &self.temp_dir);
+        command.envs(self.env.iter().map(|(key, value)| (key, value))).env(&self.marker.0, &self.marker.1);
         if let Some(folder) = &self.current_dir {
             command.current_dir(folder);
         }

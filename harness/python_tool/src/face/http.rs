@@ -37,6 +37,7 @@ const OF_TYPE: &str = "PT-SRV-24";
 /// Connections go on behind a reply.
 pub const KEEP_ALIVE: &str = "PT-SRV-22";
 const LOOPBACK: &str = "PT-SRV-26";
+const ELSEWHERE: &str = "PT-SRV-28";
 const OF_MEMORY: &str = "PT-SIZE-04";
 const SHAKEN: &str = "PT-HS-01";
 const VERSION: &str = "PT-HS-02";
@@ -177,6 +178,10 @@ pub(super) fn allow(asked: &mut Asked<Runner>, how: Option<&Carriage>, exchange:
         // What is said to another method, in whichever words, is the service's own.
         part.allowed.extend(exchange.reply.map(|_| Allowed::silence()));
     } else if !how.is_cut() && !how.is_json() {
+        part.allowed.push(Allowed::answer(Way::Refused));
+        part.mix_choices();
+    } else if !how.is_cut() && how.path.is_some() && !is_handshake(how) {
+        part.clause = ELSEWHERE;
         part.allowed.push(Allowed::answer(Way::Refused));
         part.mix_choices();
     } else if part.clause == "PT-SIZE-03" && exchange.failure.is_some() {

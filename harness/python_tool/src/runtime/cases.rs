@@ -39,6 +39,14 @@ pub fn target(name: &str) -> String {
     format!("target-{name}")
 }
 
+/// A program that hands the next one what of memory the processes that led to it have had at the most, kB.
+pub const TELLS_MEMORY: &str = r#"m=0 p=$PPID
+while tr '\0' '\n' </proc/"$p"/environ | grep -q '^PEERPROOF_PEER='; do
+h=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/"$p"/status)
+m=$((m + ${h:-0})) p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/"$p"/status)
+done
+exec "$0" "$m""#;
+
 /// More than a pipe holds.
 const PAD_BYTES: usize = 300_000;
 
@@ -107,6 +115,8 @@ struct Row {
     args: Vec<String>,
     /// The program is told its working directory, as its last argument.
     in_folder: bool,
+    /// It is told so what of memory whoever started it has had; the ref is that of the sample.
+    memory: bool,
     after: Vec<String>,
     /// Members of the reply to a handshake as JSON texts, in the place of one that assures all that is required.
     handshake: BTreeMap<String, String>,
@@ -263,8 +273,9 @@ impl Row {
                 let members = [("container_runtime", path), ("image", image), ("command", Json::array(args))];
                 self.told(name, "container", members)
             }
-            _ if self.in_folder => {
-                let shell = ["/bin/sh", "-c", "exec \"$0\" \"$(pwd)\""].map(Json::from);
+            _ if self.in_folder || self.memory => {
+                let tells = if self.memory { TELLS_MEMORY } else { "exec \"$0\" \"$(pwd)\"" };
+                let shell = ["/bin/sh", "-c", tells].map(Json::from);
                 self.told(name, "local", [("command", Json::array(shell.into_iter().chain([path])))])
             }
             _ => self.told(name, "local", [("command", Json::array([path].into_iter().chain(args)))]),

@@ -182,7 +182,9 @@ impl Face for Runtime {
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
-    judge::judge(&Runtime, transcript)
+    let mut judgement = judge::judge(&Runtime, transcript);
+    rules::memory(transcript, &mut judgement);
+    judgement
 }
 
 #[cfg(test)]

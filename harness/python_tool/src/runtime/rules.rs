@@ -1,18 +1,19 @@
 //! What holds of a whole scenario: of what a runtime starts and sends, of its results, and of the traces in them.
 
-use super::cases::{PROJECT, PROXY, target};
+use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
 use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
 use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
 use peerproof_engine::face::{Allowed, Outcome, Part};
-use peerproof_engine::finding::Finding;
+use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
+use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};
 use peerproof_engine::plan::{ActorStep, Fixture};
-use peerproof_engine::transcript::Kind;
+use peerproof_engine::transcript::{Kind, Transcript};
 
 /// What a local runner is sent.
 pub const REQUEST: &str = "PT-RT-26";
@@ -39,6 +40,7 @@ const PACK: &str = "PT-RT-60";
 const OVERRIDE: &str = "PT-RT-61";
 const FOREIGN: &str = "PT-RT-62";
 const CONTAINER_ARGV: &str = "PT-RT-63";
+const MEMORY: &str = "PT-RT-66";
 const CONTAINER_GUARANTEES: &str = "PT-RT-64";
 
 const CLAUSES: Clauses = Clauses { results: RESULTS, once: "PT-RT-33", order: "PT-RT-35", late: "PT-RT-18" };
@@ -110,6 +112,26 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
     found
 }
 
+/// What replies that are too long cost: by what programs were told that were started before and behind them.
+pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
+    let known = Known::of(transcript);
+    let is_told = |call: &&Call| {
+        let command = call.told.get("command").and_then(Json::as_array).unwrap_or_default();
+        command.iter().any(|word| word.as_str() == Some(TELLS_MEMORY))
+    };
+    if !known.calls.iter().any(|call| is_told(&call)) {
+        return;
+    }
+    let sample = |(call, course): (&Call, &Course)| {
+        let kilobytes: u64 = course.starts.first()?.1.last()?.parse().ok()?;
+        (kilobytes > 0).then_some((call.name.clone(), kilobytes << 10))
+    };
+    let told = known.calls.iter().zip(&known.courses).filter(|(call, _)| is_told(call));
+    let samples: Vec<(String, u64)> = told.filter_map(sample).collect();
+    let samples = samples.iter().map(|(label, bytes)| (label.as_str(), *bytes)).collect();
+    memory::judge_samples(&[samples], MEMORY, judgement);
+}
+
 /// One call.
 struct One<'a> {
     known: &'a Known,
@@ -169,6 +191,7 @@ impl One<'_> {
                 (!is_right)
                     .then(|| Finding::new(CONTAINER_ARGV, "other_arguments", expected, format!("{argv:?}")))
             }
+            _ if told.contains(&TELLS_MEMORY) => None,
             _ if is_asked_for_folder => {
                 let folder = argv.last().map(String::as_str).unwrap_or_default();
                 let expected = "the working directory is the scenario's `app_root`";
@@ -432,7 +455,8 @@ impl One<'_> {
         for (_, name) in OWN.iter().filter(|(own, _)| *own != runner) {
             must(FOREIGN, name, "absent or null".to_owned(), *came(name) == Json::Null);
         }
-        if is_late && outcome != "timeout" {
+        // That of another call is told by its outcome; behind a complete reply it is an outcome like any other.
+        if is_late && (outcome != "timeout" || extra.is_held) {
             let clause = if extra.is_held { HELD_PIPE } else { CLAUSES.late };
             let expected = format!("an outcome within {latest_ms} ms");
             found.push(Finding::new(clause, "too_late", expected, noted.phrase()).timed());

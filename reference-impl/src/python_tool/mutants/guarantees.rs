@@ -111,6 +111,14 @@ pub const CONFIGURED: &[Mutant] = &[
         hook_alone(config, "no_filesystem_write");
         patch(config, "os.mkdir os.remove", "os.remove");
     }),
+    config("temporary-files-are-no-files", &["PT-FSW-01"], "What is temporary is not written.", |config| {
+        hook_alone(config, "no_filesystem_write");
+        let temporary = " and not str(args[0]).startswith(os.environ.get(\"TMPDIR\", \"/tmp/\"))";
+        patch(config, " and path != os.devnull", &format!(" and path != os.devnull{temporary}"));
+    }),
+    config("variables-are-taken-away", &["PT-ENW-02"], "What is taken away is not written.", |config| {
+        patch(config, "os.putenv os.unsetenv", "os.putenv");
+    }),
     config("files-are-removed", &["PT-FSW-01"], "What is removed is not written.", |config| {
         hook_alone(config, "no_filesystem_write");
         patch(config, "os.mkdir os.remove", "os.mkdir");

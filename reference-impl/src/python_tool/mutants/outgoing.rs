@@ -117,6 +117,9 @@ pub const MUTANTS: &[Mutant] = table! {
     "failure-with-status-1" ["PT-FAIL-06"] "A failure has the exit status 1." => Edit::Status(|_, reply| {
         (!is_ok(reply)).then_some(1)
     });
+    "ended-tools-with-their-status" ["PT-FAIL-06"] "A tool that ends its process is told by a failure, and by its exit status." => Edit::Status(|_, reply| {
+        matches!(kind(reply), "ToolExit" | "SystemExit").then_some(3)
+    });
     "silent-exit" ["PT-FAIL-08", "PT-FAIL-09"] "A tool that ends its process leaves exit status 0 and nothing else." => Edit::Status(|_, reply| {
         matches!(kind(reply), "ToolExit" | "SystemExit").then_some(-1)
     });

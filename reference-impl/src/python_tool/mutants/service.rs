@@ -85,6 +85,12 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "timeout_ms") = Value::Number((given / 2).into());
         }
     });
+    "service-stops-longer-tools-early" ["PT-SRV-12"] "A tool has a third of a timeout from 5 to 9 s." => Edit::Posted(|request| {
+        let given = request.get("timeout_ms").and_then(Value::as_i64);
+        if let Some(given) = given.filter(|given| (5_000..=9_000).contains(given)) {
+            *slot(request, "timeout_ms") = Value::Number((given / 3).into());
+        }
+    });
     "service-counts-from-the-head" ["PT-SRV-12"] "The time of a tool begins when the head of the call has come." => Edit::Carried(|request| {
         let body = request.body.as_deref().filter(|_| request.is_held_back);
         let Some(mut call) = body.and_then(parsed).filter(|call| call.get("timeout_ms").is_some()) else { return };
@@ -133,6 +139,11 @@ pub const MUTANTS: &[Mutant] = table! {
     "service-hangs-at-timeouts" ["PT-SRV-17"] "After a tool that hangs nothing is answered." => Edit::Answered(|_, status, reply| {
         if kind(reply) == "Timeout" {
             *status = 0;
+        }
+    });
+    "service-runs-another-call-elsewhere" ["PT-SRV-28"] "At another path every call is a plain one." => Edit::Carried(|request| {
+        if !["/", HANDSHAKE].contains(&request.target.as_str()) && request.method == "POST" {
+            request.body = Some(PLAIN_CALL.to_vec());
         }
     });
     "service-runs-by-any-method" ["PT-SRV-20"] "Every method is POST." => Edit::Carried(|request| request.method = "POST".to_owned());

@@ -1,12 +1,15 @@
 //! Mutants that make calls in another way.
 
-use super::super::{End, Outcome, Target};
+use super::super::{End, Outcome, Parts, Ready, Target};
 use super::Change::{Assured, Both, Config as Told, Line, Parts as Made, Sent, Shaken, Trace};
 use super::{Mutant, each, has, line, member, of};
 use crate::envelope::{get, number, set};
 use crate::envelope_caller::mutants::Fault;
 use crate::json::Value;
 use crate::mutant::carrier;
+
+/// What a call gets beyond its time of whoever is late, in ms.
+const LATE_MS: u64 = 8_000;
 
 pub(super) const MUTANTS: &[Mutant] = &[
     of(
@@ -42,6 +45,30 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 }
                 line(name, whole.as_ref(), told)
             });
+        }),
+    ),
+    of(
+        "runtime-is-late-in-secret",
+        &["PT-RT-18"],
+        "A local call has eight seconds more, and its trace the time that it should have had.",
+        Both(|config, parts| {
+            each(config, be_late);
+            be_silent_of_it(parts);
+        }),
+    ),
+    of(
+        "runtime-waits-for-the-pipe-in-secret",
+        &["PT-RT-45"],
+        "The end of a held pipe is waited for, and the outcome is a timeout that came in time.",
+        Both(|config, parts| {
+            each(config, |ready| {
+                be_late(ready);
+                if let Target::Local(argv) = &mut ready.target {
+                    let script = "out=$(\"$0\" \"$@\") || exit; printf %s \"$out\"";
+                    argv.splice(0..0, ["sh", "-c", script].map(str::to_owned));
+                }
+            });
+            be_silent_of_it(parts);
         }),
     ),
     of(
@@ -361,3 +388,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
     )
     .needing("unsafe_override"),
 ];
+
+fn be_late(ready: &mut Ready) {
+    if matches!(ready.target, Target::Local(_)) {
+        ready.timeout_ms += LATE_MS;
+    }
+}
+
+/// Tells of a call that was late as if its time had been kept.
+fn be_silent_of_it(parts: &mut Parts) {
+    parts.line = Box::new(|name, ready, mut told| {
+        let mut own = ready.cloned();
+        if let Some(own) = own.as_mut().filter(|own| matches!(own.target, Target::Local(_))) {
+            own.timeout_ms -= LATE_MS;
+            if told.elapsed_ms > own.timeout_ms {
+                told.outcome = Outcome::Other("timeout", "its time is over".to_owned());
+                told.elapsed_ms = own.timeout_ms;
+            }
+        }
+        line(name, own.as_ref(), told)
+    });
+}

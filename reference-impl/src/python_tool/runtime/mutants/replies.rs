@@ -1,8 +1,10 @@
 //! Mutants that take replies for something else.
 
 use super::super::{End, Outcome, Target};
-use super::Change::{Config as Told, End as Ends, Line, Outcome as Comes, Parts as Made, Reply, Status};
-use super::{Mutant, each, has, member, of, parsed, with_text};
+use super::Change::{
+    Both, Config as Told, End as Ends, Line, Outcome as Comes, Parts as Made, Reply, Status,
+};
+use super::{Mutant, each, has, judge, member, of, parsed, with_text};
 use crate::envelope::{get, number, set};
 use crate::envelope_caller::mutants::Fault;
 use crate::json::{ErrorKind, Value};
@@ -283,6 +285,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
         &["PT-RT-70"],
         "A reply has at most 32 levels.",
         Told(|config| config.limits.nesting_max = 32),
+    ),
+    of(
+        "runtime-holds-what-it-refuses",
+        &["PT-RT-66"],
+        "A reply of up to 100 MB is read before it is refused for its length.",
+        Both(|config, parts| {
+            let bytes_max = std::mem::replace(&mut config.reply_bytes_max, 100 << 20);
+            parts.judge = Box::new(move |ready, config, end| match &end {
+                End::Exited(_, text) | End::Replied(_, text) if text.len() > bytes_max => {
+                    Outcome::Other("invalid", "the reply is too long".to_owned())
+                }
+                _ => judge(ready, config, end),
+            });
+        }),
     ),
     carrier(
         "runtime-mends-pieces",
