@@ -112,7 +112,7 @@ pub fn judge(trace: &Trace<'_, Runtime>, heard: &Heard<'_, Runtime>) -> Vec<Find
     found
 }
 
-/// What replies that are too long cost: by what programs were told that were started before and behind them.
+/// What replies that are too long cost: by what programs were told that were started behind short and long ones.
 pub fn memory(transcript: &Transcript, judgement: &mut Judgement) {
     let known = Known::of(transcript);
     let is_told = |call: &&Call| {
