@@ -145,7 +145,8 @@ impl Peer {
         Some(filled)
     }
 
-    /// How the process of one session is started. `temp_dir` becomes its `TMPDIR` and is watched.
+    /// How the process of one session is started. `temp_dir` becomes its `TMPDIR`, where the session has none of its own, and is
+    /// watched.
     ///
     /// # Errors
     /// One sentence: no such command, a placeholder without a value, or a peer that is no process.

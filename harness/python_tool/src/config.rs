@@ -34,7 +34,7 @@ const REFUSAL: &[&str] = &["reply", "crash"];
 const ENTRY: &[&str] = &["entry: string", "tool?: string"];
 
 const fn claim(name: &'static str) -> ConfigKey {
-    ConfigKey::feature(name, "one guarantee by itself, as `guarantees` lists it")
+    ConfigKey::feature(name, "one guarantee by itself, as `guarantees` lists it").of(Side::Provider)
 }
 
 const fn role(name: &'static str) -> ConfigKey {
@@ -43,6 +43,7 @@ const fn role(name: &'static str) -> ConfigKey {
         ENTRY,
         "entry of the tool that plays this role, by default that of the scratch project",
     )
+    .of(Side::Provider)
 }
 
 /// Every key that a configuration for a runner or a service may hold.
@@ -71,19 +72,23 @@ pub const KEYS: &[ConfigKey] = &[
         "of a runtime: with `unsafe_override` a call is made without assurance of its guarantees",
     )
     .of(Side::Consumer),
-    ConfigKey::feature(HANDSHAKE, "of a service: guarantees are assured at /capabilities/handshake"),
-    ConfigKey::feature(CONCURRENT, "of a service: a slow call does not hold up the others"),
+    ConfigKey::feature(HANDSHAKE, "of a service: guarantees are assured at /capabilities/handshake")
+        .of(Side::Provider),
+    ConfigKey::feature(CONCURRENT, "of a service: a slow call does not hold up the others")
+        .of(Side::Provider),
     ConfigKey::worded_feature(
         ENFORCEMENT,
         &["enforced", "partial", "none"],
         "how far guarantees are enforced: on all routes, on plain routes, or not",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::worded_feature(
         GUARANTEES,
         &NAMES,
         "names of the guarantees that are enforced; by default the six",
-    ),
-    ConfigKey::feature(ENFORCED, "guarantees hold on every route, as `enforcement` says"),
+    )
+    .of(Side::Provider),
+    ConfigKey::feature(ENFORCED, "guarantees hold on every route, as `enforcement` says").of(Side::Provider),
     claim(NAMES[0]),
     claim(NAMES[1]),
     claim(NAMES[2]),
@@ -112,34 +117,40 @@ pub const KEYS: &[ConfigKey] = &[
         "refusal_status",
         &["200", "400"],
         "the status of a refusal by a service; 400 for any of 4xx",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::choice(
         "handshake_shortfall",
         &["partial", "none", "error"],
         "what a handshake says where not every guarantee can be given",
-    ),
-    ConfigKey::choice("refusal", REFUSAL, "how a request that is wrong is refused"),
-    ConfigKey::choice("tool_exit", REFUSAL, "what comes of a tool that ends its process"),
+    )
+    .of(Side::Provider),
+    ConfigKey::choice("refusal", REFUSAL, "how a request that is wrong is refused").of(Side::Provider),
+    ConfigKey::choice("tool_exit", REFUSAL, "what comes of a tool that ends its process").of(Side::Provider),
     ConfigKey::choice(
         "unknown_guarantee",
         &["refuse", "ignore"],
         "what becomes of a guarantee that the runner does not know",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::choice(
         "env_read_block",
         &["refuse", "empty"],
         "what a tool meets that reads the environment against a guarantee",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::choice(
         "caught_block",
         &["success", "failure"],
         "what comes of a tool that catches what a guarantee refuses to it",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::choice(
         "sandbox_unsupported",
         &["run", "refuse"],
         "what becomes of a call with `sandbox` and without guarantees",
-    ),
+    )
+    .of(Side::Provider),
     ConfigKey::choice(
         "order_of_calls",
         &["together", "one_by_one"],
