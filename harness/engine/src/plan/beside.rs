@@ -51,6 +51,22 @@ pub enum Effect {
         /// Which of its requests, counted from 0.
         request: usize,
     },
+    /// An actor has written to its standard output.
+    Writes {
+        /// Fixture.
+        actor: String,
+        /// Which of its outputs, counted from 0.
+        output: usize,
+    },
+    /// A file has so many lines: line feeds are counted.
+    Lines {
+        /// The fixture below which it is, there or still to come.
+        folder: String,
+        /// Its path there.
+        path: String,
+        /// So many, or more.
+        lines: usize,
+    },
     /// An actor has ended by itself.
     Ends {
         /// Fixture.

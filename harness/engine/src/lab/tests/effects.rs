@@ -79,6 +79,24 @@ fn a_process_is_killed_once_something_is_seen() {
 }
 
 #[test]
+fn a_process_is_killed_once_a_file_has_so_many_lines_or_an_actor_has_written() {
+    let script = "cd \"$ROOT/queue\"; echo 1 > log; printf 2 >> log; \"$ROOT/job\"; sleep 60";
+    let lines = |lines: usize| Effect::Lines { folder: "queue".to_owned(), path: "log".to_owned(), lines };
+    let kill = |what: Effect, within_ms: u64| {
+        step(Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms })
+    };
+    let writes = |output: usize| Effect::Writes { actor: "job".to_owned(), output };
+    let job = || job(vec![ActorStep::Stdout(Payload::text("done"))]);
+    for (whats, missed_in_all) in [([lines(2), lines(1)], 1), ([writes(1), writes(0)], 1)] {
+        let [never, once] = whats;
+        let transcript =
+            carry_out(script, vec![queue(), job()], vec![start(), kill(never, 500), kill(once, 20_000)]);
+        assert_eq!(missed(&transcript).len(), missed_in_all, "{:?}", transcript.events);
+        assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
+    }
+}
+
+#[test]
 fn what_is_gone_again_before_anybody_looks_is_seen() {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join("queue").join(path);
