@@ -11,26 +11,34 @@ const ANSWER_BYTES: usize = 12 << 20;
 /// How many times the bytes of a request an answer may be that repeats it, each code unit escaped twice.
 const REPEATED: usize = 12;
 
+/// The longest message that a contract lets a peer take, bytes, and how many times longer an answer to it is that repeats it
+/// with every character escaped: no contract forbids that.
+const TAKEN_BYTES_MAX: usize = 10_000_000;
+const ESCAPED: usize = 6;
+
 /// Frames that are kept of a peer that wrote too much: so many for each message, and as many as a few streams bring.
 const FRAMES_PER_MESSAGE: usize = 4;
 const UNASKED_FRAMES: usize = 4_096;
 
-/// Most bytes of output that the plan lets the peer of a session write, `bytes_max` at the most: an answer to each message,
-/// all that was sent again, and something besides. A peer that asks has no such measure.
+/// Most bytes of output that the plan lets the peer of a session write: an answer to each message, all that was sent again,
+/// and something besides; `bytes_max` at the most, or what its longest message takes when every character of it is escaped.
+/// A peer that asks has no such measure.
 pub(super) fn room(plan: &Plan, session: usize, vars: &Vars, bytes_max: usize) -> usize {
-    let mut room = UNASKED_BYTES;
+    let (mut room, mut longest) = (UNASKED_BYTES, 0);
     for step in plan.steps.iter().filter(|step| step.session == session) {
         match &step.act {
             Act::Send { payload, .. } => {
                 let answers = payload.lines().max(1).saturating_mul(ANSWER_BYTES);
-                let repeated = payload.len(vars).saturating_mul(REPEATED);
+                let length = payload.len(vars);
+                let repeated = length.saturating_mul(REPEATED);
+                longest = length.min(TAKEN_BYTES_MAX).max(longest);
                 room = room.saturating_add(answers).saturating_add(repeated);
             }
             Act::Play { .. } => return bytes_max,
             _ => {}
         }
     }
-    room.min(bytes_max)
+    room.min(bytes_max.max(longest * ESCAPED + UNASKED_BYTES))
 }
 
 /// Of each session whose peer exceeded the budget, keeps the frames up to the last stimulus that its messages can have
@@ -121,11 +129,17 @@ mod tests {
     fn each_message_makes_room_for_an_answer() {
         let send =
             |payload: Payload| Step::new(Act::Send { payload, chunking: Chunking::Whole, await_frames: 0 });
-        let room = |steps: Vec<Step>| room(&Plan { steps, ..Plan::default() }, 0, &Vars::new(), 64 << 20);
+        let within = |steps: Vec<Step>, bytes_max| {
+            room(&Plan { steps, ..Plan::default() }, 0, &Vars::new(), bytes_max)
+        };
+        let room = |steps: Vec<Step>| within(steps, 64 << 20);
         assert_eq!(room(Vec::new()), 1 << 20);
         assert_eq!(room(vec![send(Payload::text("{}"))]), (13 << 20) + 24);
         assert_eq!(room(vec![send(Payload::text("1\n2\n3\n"))]), (37 << 20) + 72);
         assert_eq!(room(vec![send(Payload::default().repeat("x", 10 << 20))]), 64 << 20);
+        let escaped = within(vec![send(Payload::default().repeat("x", 10_000_000))], 32 << 20);
+        assert_eq!(escaped, 60_000_000 + (1 << 20));
+        assert_eq!(within(vec![send(Payload::text("{}"))], 4 << 20), 4 << 20);
         assert_eq!(room(vec![Step { session: 1, ..send(Payload::text("{}")) }]), 1 << 20);
         let play = Act::Play { script: serde_json::Value::Null, life_ms: 1 };
         assert_eq!(room(vec![Step::new(play)]), 64 << 20);
