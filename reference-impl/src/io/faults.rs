@@ -6,11 +6,25 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use crate::mutant::ShellFault;
 
 /// How long a child that is left behind lives at most, seconds.
 pub(super) const CHILD_LIFE_S: &str = "60";
+
+/// Lets time pass.
+pub fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Keeps a processor busy for so long.
+pub fn spin(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
 
 /// Runs `correct` (program and arguments) as a child on our own standard streams with `fault` around it; returns its
 /// exit status. `temp_dir` is where temporary files belong.

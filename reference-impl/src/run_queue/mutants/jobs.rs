@@ -1,6 +1,6 @@
 //! Mutants of a worker: what it takes for a job.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Carried, Mutant, Rewrite, decides, disk, is_in, read};
 use crate::json::{Policy, Value};
@@ -212,10 +212,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let is_inbox = op == Op::List(b"inbox".to_vec());
             let out = disk.act(op)?;
             if is_inbox && matches!(&out, Out::Entries(all) if all.iter().any(|it| it.kind == Kind::Other)) {
-                let begun = Instant::now();
-                while begun.elapsed() < SPIN {
-                    std::hint::spin_loop();
-                }
+                crate::io::faults::spin(SPIN);
             }
             Ok(out)
         },
