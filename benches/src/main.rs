@@ -20,7 +20,7 @@ const LARGE_BYTES: usize = 1_000_000;
 
 type Figure = fn() -> Result<(), String>;
 
-const FIGURES: [(&str, Figure); 17] = [
+const FIGURES: [(&str, Figure); 18] = [
     ("pingpong", toolhost::pingpong),
     ("pipelined", toolhost::pipelined),
     ("large", toolhost::large),

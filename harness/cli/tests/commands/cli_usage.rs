@@ -47,7 +47,7 @@ fn no_command_shows_the_usage() {
 fn the_references_are_fuzzed_where_no_peer_is_named_and_are_clean() {
     let folder = empty();
     for boundary in table::all() {
-        let args = ["fuzz", boundary.name(), "--conversations", "24", "--time", "100s"];
+        let args = ["fuzz", boundary.name(), "--conversations", "24", "--time", "1000s"];
         let said = peerproof(folder.path()).args(args).assert().code(0).get_output().stdout.clone();
         let said = String::from_utf8_lossy(&said).into_owned();
         let references = table::played(boundary).references().len();

@@ -152,9 +152,11 @@ fn an_interrupt_reaches_the_checks_of_every_boundary() {
         // It may be started in a folder of its own.
         let script = format!("echo $$ > '{}/peer'; exec sleep 1000", folder.path().display());
         let mut args = vec!["check", boundary.name(), "--timeout-scale", "1000", "--", "sh", "-c", &script];
-        if boundary.name() == "run_log" {
-            args.extend(["{log}", "{peer}"]);
-        }
+        args.extend(match boundary.name() {
+            "run_log" => &["{log}", "{peer}"][..],
+            "run_queue" => &["{queue}"],
+            _ => &[],
+        });
         assert_eq!(interrupted(folder.path(), &args, Signal::INT), Some(130), "{}", boundary.name());
     }
 }

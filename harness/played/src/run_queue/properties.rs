@@ -45,7 +45,7 @@ pub fn http(data: &[u8]) {
         HttpStep::Bad(status) => status,
         HttpStep::More | HttpStep::Continue => return,
     };
-    assert!(may_answer(data, status), "status {status}: {}", String::from_utf8_lossy(data));
+    assert!(may_answer(data, status), "status {status}: {}", data.escape_ascii());
 }
 
 /// Takes whatever is put, and has nothing.

@@ -82,9 +82,8 @@ fn a_process_is_killed_once_something_is_seen() {
 fn a_process_is_killed_once_a_file_has_so_many_lines_or_an_actor_has_written() {
     let script = "cd \"$ROOT/queue\"; echo 1 > log; printf 2 >> log; \"$ROOT/job\"; sleep 60";
     let lines = |lines: usize| Effect::Lines { folder: "queue".to_owned(), path: "log".to_owned(), lines };
-    let kill = |what: Effect, within_ms: u64| {
-        step(Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms })
-    };
+    let kill =
+        |what: Effect, within_ms: u64| step(Act::SignalWhen { signal: "KILL".to_owned(), what, within_ms });
     let writes = |output: usize| Effect::Writes { actor: "job".to_owned(), output };
     let job = || job(vec![ActorStep::Stdout(Payload::text("done"))]);
     for (whats, missed_in_all) in [([lines(2), lines(1)], 1), ([writes(1), writes(0)], 1)] {
