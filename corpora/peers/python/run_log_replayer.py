@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -311,6 +312,12 @@ def main(argv):
         return 2
     adopt_orphans()
     toolhost = Toolhost(argv[2], timeout_s())
+
+    def terminate(_signal, _frame):
+        toolhost.close()
+        os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         with open(argv[1], "rb") as log:
             wrong = replay(log, toolhost)

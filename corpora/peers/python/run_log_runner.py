@@ -19,7 +19,7 @@ import uuid
 sys.dont_write_bytecode = True  # leave no file behind
 
 import strict_json  # noqa: E402
-from policy_select import Config, Selector  # noqa: E402
+from policy_select import Config, Selector, Terminated  # noqa: E402
 from process_tree import adopt_orphans, kill_descendants  # noqa: E402
 
 REPLY_BYTES_MAX = 1024 * 1024  # with its newline
@@ -274,8 +274,7 @@ def timeout_of(text):
 
 
 def terminate(_signal, _frame):
-    kill_descendants()
-    os._exit(128 + signal.SIGTERM)
+    raise Terminated
 
 
 def main(arguments):
@@ -292,6 +291,10 @@ def main(arguments):
         with open(log_path, "xb") as log:
             toolhost = Toolhost(os.path.abspath(peer), timeout_of(os.environ.get("MACHINA_TOOLHOST_TIMEOUT", "")))
             Run(request, log, Selector(Config(os.environ)), toolhost).make()
+    except Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        kill_descendants()  # again: the signal may have come in the middle of starting or killing
+        return 128 + signal.SIGTERM
     except Refused as error:
         sys.stderr.write(f"the request is refused: {error}\n")
         return 1

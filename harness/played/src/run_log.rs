@@ -62,8 +62,15 @@ impl Played for RunLog {
             }),
             _ => run(split_mutant(args, runner::find), env, |mutant| {
                 let runner = move |config, selector| -> Box<dyn Acting> { mutant.machine(config, selector) };
-                (mutant.shell_fault(), move |args: &[String]| {
-                    shell::run_run_log(args, env, &OWN_SHIM, &Peers { runner: &runner, ..Peers::CORRECT })
+                (mutant.shell_fault(), move |args: &[String]| match mutant.carrier_fault() {
+                    Some(fault) => {
+                        let correct = correct(&["run_log"], args.to_vec()).unwrap_or_default();
+                        shell::run_around_runner(fault, &correct)
+                    }
+                    None => {
+                        let peers = Peers { runner: &runner, ..Peers::CORRECT };
+                        shell::run_run_log(args, env, &OWN_SHIM, &peers)
+                    }
                 })
             }),
         }

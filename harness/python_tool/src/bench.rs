@@ -75,7 +75,7 @@ fn workload(name: &str, meaning: &str, requests: Vec<Vec<u8>>, echoed: Option<us
             ..Session::default()
         },
         requests,
-        files: project::TOOLS.to_vec(),
+        files: project::TOOLS.iter().map(|(path, text)| (*path, text.as_bytes().into())).collect(),
         one_shot: true,
         echoes: false,
         shapes: vec![Shape::Window(1)],

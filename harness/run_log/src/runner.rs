@@ -10,6 +10,7 @@ use peerproof_engine::ending::left_behind;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Nature};
+use peerproof_engine::json::Json;
 use peerproof_engine::plan::Plan;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Exit, Transcript, strict};
@@ -32,11 +33,14 @@ pub const TIMEOUT_VARIABLE: &str = "MACHINA_TOOLHOST_TIMEOUT";
 /// What is started to select (`policy` §1).
 pub const COMMAND_VARIABLE: &str = "MACHINA_POLICY_CMD";
 
+/// It ends in time when it is told to.
+const SIGTERM: &str = "LOG-RUN-SIGTERM";
+
 /// Folder of the logs.
 pub const LOGS: &str = "logs";
 
 /// Clauses that leave something open, with its key.
-const CHOICES: [(&str, &str); 9] = [
+const CHOICES: [(&str, &str); 10] = [
     ("LOG-WRITE-FORMS", "run_id_form"),
     ("LOG-WRITE-FIRST", "first_step"),
     ("LOG-WRITE-NOREQUEST", "request_id_absent"),
@@ -46,6 +50,7 @@ const CHOICES: [(&str, &str); 9] = [
     ("LOG-RUN-TOOLERROR", "tool_error_ends"),
     ("LOG-RUN-MODE", "control_mode_unknown"),
     ("LOG-RUN-BAR", "goal_id_with_bar"),
+    ("LOG-RUN-KEYS", "duplicate_keys"),
 ];
 
 /// Script of a null peer that writes the log of a run that never was.
@@ -106,13 +111,17 @@ struct All {
     /// Requests, whether their drivers are asked, and the kinds of the fallbacks that they began with.
     fallbacks: Vec<(Request, String)>,
     shown: BTreeMap<&'static str, String>,
+    /// A run went on to its end where nobody killed it.
+    ends_in_time: bool,
+    /// Sessions that were killed, and whose logs say that the run was over before.
+    closed: Vec<usize>,
 }
 
 /// Judges a transcript.
 pub fn judge(transcript: &Transcript) -> Judgement {
     let (mut judgement, mut all) = (Judgement::default(), All::default());
     let steps = &transcript.plan.steps;
-    let mut about = None;
+    let (mut about, mut targets, mut hits) = (None, 0_usize, 0_usize);
     for session in 0..transcript.plan.sessions.len() {
         let step = steps.iter().position(|step| step.session == session && !step.expect.is_null());
         let aim = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause.0);
@@ -121,7 +130,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
             Some(course) => {
                 let clause = aim.clone().unwrap_or_else(|| "LOG-WRITE-END".to_owned());
                 let end = run(&course, &clause, is_writable(transcript, session), &mut faults, &mut all);
-                if end == Some(End::Early) && faults.0.is_empty() {
+                targets += usize::from(course.is_target);
+                hits += usize::from(course.is_target && course.killed);
+                if end == Some(End::Early) && course.killed {
+                    all.closed.push(session);
+                } else if end == Some(End::Early) && faults.0.is_empty() {
                     let why = "ends_early: the runner ended the run before its driver did";
                     judgement.untestable = Some(why.to_owned());
                 }
@@ -129,9 +142,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                     let why = "not_tried: the tool was not run in run mode";
                     judgement.untestable = Some(why.to_owned());
                 }
-                if !course.killed {
-                    let left = left_behind(transcript, session, "LOG-RUN-LEAVES", "LOG-RUN-LEAVES");
-                    faults.0.extend(left);
+                all.ends_in_time |= end == Some(End::Due) && !course.killed;
+                // SIGKILL leaves nobody who could take anything away.
+                if !(course.is_target && course.killed) {
+                    let clause = if course.killed { SIGTERM } else { "LOG-RUN-LEAVES" };
+                    faults.0.extend(left_behind(transcript, session, clause, clause));
                 }
                 let is_canary = step.is_some_and(|step| steps[step].canary);
                 judgement.canaries_answered += usize::from(is_canary && faults.0.is_empty());
@@ -143,6 +158,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     }
     let mut faults = Faults::default();
     all.compare(&mut faults);
+    let missed = targets - hits;
+    if missed * 4 > targets && judgement.untestable.is_none() {
+        let why = format!("kill_missed: {missed} of {targets} kills were not at their points");
+        judgement.untestable = Some(why);
+    }
     judgement.findings.extend(faults.0.into_iter().map(|finding| finding.at(steps.len().saturating_sub(1))));
     let key = CHOICES.iter().find(|(clause, _)| about.as_deref() == Some(*clause)).map(|(_, key)| *key);
     judgement.choice = key.and_then(|key| {
@@ -166,7 +186,9 @@ fn is_writable(transcript: &Transcript, session: usize) -> bool {
 fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, all: &mut All) -> Option<End> {
     if course.ending.late {
         let got = course.ending.in_vain("no end of the process");
-        faults.add(clause, "does_not_end", "the runner ends by itself", got);
+        let expected =
+            if course.killed { "the runner ends within 2 s of SIGTERM" } else { "the runner ends by itself" };
+        faults.add(clause, "does_not_end", expected, got);
         faults.of_nature(Nature::Hang);
         return None;
     }
@@ -180,7 +202,25 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
     let is_refused =
         course.ending.exit != Some(Exit::Code(0)) && course.drivers.is_empty() && course.tools.is_empty();
     match &course.asked {
-        Asked::Unclear => None,
+        Asked::Unclear => {
+            if let Some(exit @ Exit::Signal(_)) = course.ending.exit.filter(|_| !course.killed) {
+                faults.add(clause, "crashed", "the request is run or refused", exit.to_string());
+                faults.of_nature(Nature::Crash);
+            }
+            None
+        }
+        Asked::Twice(..) if is_refused && !has_selection(course) => {
+            all.shown.insert("duplicate_keys", "refuse".to_owned());
+            None
+        }
+        Asked::Twice(last, first) => {
+            let started = payload_of(course, "run_started");
+            let goal = started.as_ref().and_then(|payload| payload.get("goal_id")).and_then(Json::as_str);
+            let is_first = goal == Some(first.goal_id.as_str());
+            let (value, request) = if is_first { ("first", first) } else { ("last", last) };
+            all.shown.insert("duplicate_keys", value.to_owned());
+            Some(ran(course, request, faults, all))
+        }
         Asked::Refused(why) => {
             refused(course, why, faults);
             None
@@ -208,12 +248,17 @@ fn run(course: &Course, clause: &str, is_writable: bool, faults: &mut Faults, al
 }
 
 fn has_selection(course: &Course) -> bool {
-    holds(course, b"\"selector_chosen\"")
+    payload_of(course, "selector_chosen").is_some()
 }
 
-fn holds(course: &Course, word: &[u8]) -> bool {
-    let log = course.log.as_deref().unwrap_or_default();
-    log.windows(word.len()).any(|window| window == word)
+/// The payload of the first line with this event; of a line without one, null.
+fn payload_of(course: &Course, event: &str) -> Option<Json> {
+    let mut lines = course.log.as_deref().unwrap_or_default().split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let line = seen::decoded(line)?;
+        let is_one = line.get("event").and_then(Json::as_str) == Some(event);
+        is_one.then(|| line.get("payload").cloned().unwrap_or_default())
+    })
 }
 
 /// Judges a request that had to be refused.
@@ -222,7 +267,9 @@ fn refused(course: &Course, why: &str, faults: &mut Faults) {
         () if course.ending.exit == Some(Exit::Code(0)) => "exit status 0",
         () if !course.drivers.is_empty() => "a driver was started",
         () if course.run_starts > 0 || !course.tools.is_empty() => "a tool was run",
-        () if holds(course, b"\"tool_ok\"") || holds(course, b"\"tool_error\"") => "a tool event in the log",
+        () if ["tool_ok", "tool_error"].iter().any(|event| payload_of(course, event).is_some()) => {
+            "a tool event in the log"
+        }
         () => return,
     };
     let expected = format!("the request is refused: {why}");
@@ -269,7 +316,8 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
     if course.killed {
         // What is there is no prefix of a right log.
         for finding in &mut faults.0[before..] {
-            if finding.clause.0 == "LOG-WRITE-EVENTS" && finding.reason == "order" {
+            let is_order = ["order", "selection_missing"].contains(&finding.reason.as_str());
+            if finding.clause.0 == "LOG-WRITE-EVENTS" && is_order {
                 "LOG-WRITE-ORDER".clone_into(&mut finding.clause.0);
             }
         }
@@ -280,6 +328,11 @@ fn ran(course: &Course, request: &Request, faults: &mut Faults, all: &mut All) -
 impl All {
     /// Compares runs with each other.
     fn compare(&self, faults: &mut Faults) {
+        if let Some(session) = self.closed.first().filter(|_| self.ends_in_time) {
+            let expected = "no `run_finished` before the run is over";
+            let got = format!("one in the log of run {session}, which was killed before");
+            faults.add("LOG-WRITE-ORDER", "finished_early", expected, got);
+        }
         for (at, id) in self.run_ids.iter().enumerate() {
             if self.run_ids[..at].contains(id) {
                 faults.add("LOG-WRITE-RUN", "run_id_again", "a new `run_id` for every run", id.as_str());

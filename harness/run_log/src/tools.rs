@@ -5,7 +5,7 @@
 //! script has them, in the place of a reply, and a session keeps what it has set and removed. The last word of an aid before its version
 //! says how it misbehaves, if it does: `AID.PEERPROOF.CRASH.v1`.
 
-use peerproof_engine::fixture::actor::Program;
+use peerproof_engine::fixture::actor::{LIFE_MS_MAX, Program};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::ActorStep;
@@ -15,9 +15,6 @@ use super::state::State;
 
 /// The program's name.
 pub const TOOLHOST: &str = "run_log/toolhost";
-
-/// How long a tool that hangs does so, ms; no actor lives longer.
-const HANG_MS: u64 = 60_000;
 
 /// How long a slow tool takes, ms: time to look at whoever waits for it.
 const SLOW_MS: u64 = 1_500;
@@ -111,9 +108,13 @@ impl Toolhost {
     /// One phrase: it is malformed.
     pub fn asked(&mut self, request: &[u8]) -> Result<(String, Json, State), &'static str> {
         let decode = |text: &[u8]| json::decode(json::trim(text), &DecodeLimits::default());
+        let is_line = request.ends_with(b"\n") && !json::trim(request).contains(&b'\n');
+        if !is_line && self.aid.is_none() {
+            return Err("the request of a session is no line");
+        }
         let request = decode(request).map_err(|_| "the request is no JSON")?.value;
         let named = request.get("aid").and_then(Json::as_str).map(str::to_owned);
-        let aid = self.aid.clone().or(named).ok_or("the request has no aid")?;
+        let aid = self.aid.clone().or(named).filter(|aid| !aid.is_empty()).ok_or("the request has no aid")?;
         let input = match request.get("input_json") {
             None => Json::Object(Vec::new()),
             Some(text) => {
@@ -176,6 +177,10 @@ impl Toolhost {
 }
 
 impl Program for Toolhost {
+    fn reads_lines(&self) -> bool {
+        self.aid.is_none()
+    }
+
     fn answer(&mut self, request: &[u8]) -> Vec<ActorStep> {
         let mut steps = match self.asked(request) {
             Err(why) => self.come_to("", Ran::Failed(why.to_owned())),
@@ -215,7 +220,7 @@ fn amiss(word: &str) -> Vec<ActorStep> {
     match word {
         "CRASH" => vec![ActorStep::Die(6)],
         "EXIT" => vec![ActorStep::Exit(3)],
-        "HANG" => vec![ActorStep::Sleep { ms: HANG_MS }],
+        "HANG" => vec![ActorStep::Sleep { ms: LIFE_MS_MAX }],
         "FLOOD" => {
             vec![ActorStep::Flood { unit: "x".repeat(1 << 10), bytes_max: 4 << 20 }, ActorStep::Exit(0)]
         }
@@ -248,7 +253,7 @@ mod tests {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let mut host = Toolhost::new(&argv);
         let (mut replies, mut exits) = (Vec::new(), false);
-        for step in requests.iter().flat_map(|request| host.answer(request.as_bytes())) {
+        for step in requests.iter().flat_map(|request| host.answer(format!("{request}\n").as_bytes())) {
             match step {
                 ActorStep::Stdout(payload) => {
                     let text = String::from_utf8(payload.expand(&Vars::new()).unwrap()).unwrap();
@@ -276,5 +281,28 @@ mod tests {
         assert_eq!(replies[2].get("ok"), Some(&false.into()));
         assert_eq!(replies[3].pointer("/ds_state/removed_slots").map(Json::to_text), Some("[]".to_owned()));
         assert_ne!(replies[1].get("output_json"), replies[3].get("output_json"));
+    }
+
+    #[test]
+    fn a_request_of_a_session_is_a_line_and_one_of_a_process_need_not_be() {
+        let asked = |argv: &[&str], request: &str| {
+            let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+            Toolhost::new(&argv).asked(request.as_bytes()).is_ok()
+        };
+        let (serve, run) = (["--serve", "default"], ["--run", "default", "A.DO.v1"]);
+        let request = r#"{"aid":"A.DO.v1","input_json":"{\"a\":1}","ds_state":{"slots":{}}}"#;
+        let spread = request.replacen(',', ",\n", 1);
+        for text in [format!("{request}\n"), format!(" {request}\r\n")] {
+            assert!(asked(&serve, &text) && asked(&run, &text), "{text}");
+        }
+        for text in [request.to_owned(), spread + "\n"] {
+            assert!(!asked(&serve, &text) && asked(&run, &text), "{text}");
+        }
+        for (from, to) in
+            [("\"{\\\"a\\\":1}\"", "{}"), ("\\\"a\\\":1", "'"), ("{\\\"a\\\":1}", "[]"), ("{}}", "[]}")]
+        {
+            let wrong = request.replacen(from, to, 1) + "\n";
+            assert!(wrong.trim_end() != request && !asked(&run, &wrong), "{wrong}");
+        }
     }
 }

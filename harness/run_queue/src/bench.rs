@@ -50,7 +50,7 @@ fn workload(name: &str, bytes: usize, aid: &str) -> Workload {
         },
         requests: vec![request.to_text().into_bytes()],
         // The folders of a queue are made by its worker.
-        files: ["inbox/.a", "processing/.a", "done/.a", "failed/.a"].map(|path| (path, "")).into(),
+        files: ["inbox/.a", "processing/.a", "done/.a", "failed/.a"].map(|path| (path, [].into())).into(),
         one_shot: true,
         echoes: false,
         shapes: vec![Shape::Window(1)],

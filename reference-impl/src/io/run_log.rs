@@ -9,6 +9,7 @@
 //! `MACHINA_POLICY_*`, `MACHINA_PROFILE`, `MACHINA_ROOT` and `PATH`.
 
 use std::fs::File;
+use std::time::Duration;
 
 use super::complain;
 use super::dispatch::{Careful, Handling, Launcher, TIMEOUT_VARIABLE, run_with_launcher};
@@ -19,6 +20,7 @@ use crate::machine::Machine;
 use crate::policy_driver::settings::Settings;
 use crate::policy_driver::{Parts, Selector, SelectorChoices, SelectorConfig, environment};
 use crate::run_log::mutants::replayer::Around;
+use crate::run_log::mutants::{closed, runner};
 use crate::run_log::{Config, Replayer, Right, Runner, RunnerParts};
 
 /// Exit status for arguments that make no sense, and for a log or a request that cannot be read.
@@ -29,6 +31,12 @@ const STATUS_STREAMS: i32 = 70;
 
 /// Longest time of one re-run, in ms, whatever [`TIMEOUT_VARIABLE`] says.
 const RERUN_MS_MAX: u64 = 60_000;
+
+/// How long a mutant stays behind its verdict.
+const STAYS: Duration = Duration::from_secs(4);
+
+/// How often a mutant looks at the log of the correct runner.
+const LOOKS_EVERY: Duration = Duration::from_millis(1);
 
 const USAGE: &str = "usage: run-log replayer LOG PEER | run-log runner REQUEST LOG PEER \
                      [--plugin NAME]... [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
@@ -158,8 +166,34 @@ pub fn run_around(fault: Around, correct: &[String], variables: &[(String, Strin
             writeln!(std::io::stdout(), "REPLAY_STRICT OK").map(|()| 0)
         }
         Around::TakesNoLog => run(correct),
+        Around::StaysOn => run(correct).inspect(|_| std::thread::sleep(STAYS)),
     };
     done.unwrap_or(STATUS_STREAMS)
+}
+
+/// Runs the correct runner, `correct`, with this around it: the log is the word before the last one. Returns the exit status.
+pub fn run_around_runner(fault: runner::Around, correct: &[String]) -> i32 {
+    let runner::Around::ClosesLog = fault;
+    let made = || -> std::io::Result<i32> {
+        let mut argv = correct.to_vec();
+        let at = argv.len().checked_sub(2).ok_or(std::io::ErrorKind::InvalidInput)?;
+        let log = argv[at].clone();
+        argv[at] += ".open";
+        let mut child = std::process::Command::new(&argv[0]).args(&argv[1..]).spawn()?;
+        let status = loop {
+            let ended = child.try_wait()?;
+            if let Ok(text) = std::fs::read(&argv[at]) {
+                std::fs::write(&log, closed(&text))?;
+            }
+            match ended {
+                Some(status) => break status.code().unwrap_or(STATUS_STREAMS),
+                None => std::thread::sleep(LOOKS_EVERY),
+            }
+        };
+        std::fs::remove_file(&argv[at])?;
+        Ok(status)
+    };
+    made().unwrap_or(STATUS_STREAMS)
 }
 
 /// Makes a file the standard input of this process.

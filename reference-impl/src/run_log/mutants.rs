@@ -18,6 +18,7 @@
 mod memory;
 pub mod replayer;
 pub mod runner;
+mod values;
 mod wire;
 
-pub use wire::Rewrite;
+pub use wire::{Rewrite, closed};

@@ -26,7 +26,7 @@ pub struct Workload {
     pub requests: Vec<Vec<u8>>,
     /// Files in the folder that `{{folder}}` stands for in the folder, the environment and the placeholders of the session,
     /// by their paths.
-    pub files: Vec<(&'static str, &'static str)>,
+    pub files: Vec<(&'static str, Arc<[u8]>)>,
     /// A process answers one request, at the end of its input; else it answers line by line.
     pub one_shot: bool,
     /// The reply is about as long as the request; else it is short.

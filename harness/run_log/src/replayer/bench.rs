@@ -1,6 +1,6 @@
-//! What a benchmark sends to a replayer: logs on its standard input, which is a file like any other to most. Nothing in them
-//! is run again, so that what is measured is reading and following them. Logs differ by their length alone: where time
-//! grows with it as it should, all take as much processor time for a step.
+//! What a benchmark gives to a replayer: logs in files. Nothing in them is run again, so that what is measured is reading and
+//! following them. Logs differ by their length alone: where time grows with it as it should, all take as much processor time
+//! for a step. The same log is on standard input, where the echo peer beside it finds it and a replayer lets it be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,21 +8,26 @@ use std::sync::Arc;
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
 use peerproof_engine::face::{Face as _, Frame, Reading};
 use peerproof_engine::json::Json;
-use peerproof_engine::plan::Session;
+use peerproof_engine::plan::{FOLDER, Session};
 
 use super::face::{Message, Replayer};
 use super::talk::{Maker, Pick, header, start};
 use crate::REPLAYER;
 
-/// Steps of the logs.
-const STEPS: [usize; 3] = [100, 10_000, 100_000];
+/// Steps of the logs, and the files in which they are.
+const LOGS: [(usize, &str); 3] = [(100, "log-100"), (10_000, "log-10000"), (100_000, "log-100000")];
 
 /// The workloads for a replayer.
-pub fn workloads() -> Vec<Workload> {
-    STEPS.map(workload).into()
+///
+/// # Errors
+/// Our own program, which stands for a toolhost that nobody starts, cannot be found.
+pub fn workloads() -> Result<Vec<Workload>, String> {
+    let program = std::env::current_exe()
+        .map_err(|error| format!("cannot find this program, which stands for a toolhost: {error}"))?;
+    Ok(LOGS.map(|(steps, file)| workload(steps, file, &program.to_string_lossy())).into())
 }
 
-fn workload(steps: usize) -> Workload {
+fn workload(steps: usize, file: &'static str, toolhost: &str) -> Workload {
     let judge: Judge = Arc::new(|_, reply| {
         let frame = Frame { bytes: reply, exit: None, status: None, is_due: true };
         match Replayer.read(&frame) {
@@ -30,8 +35,9 @@ fn workload(steps: usize) -> Workload {
             _ => Err(format!("the log is right, and the reply {:?}", String::from_utf8_lossy(reply))),
         }
     });
-    let placeholders = [("log", "/dev/stdin"), ("peer", "/bin/true")];
-    let placeholders = placeholders.map(|(name, path)| (name.to_owned(), path.to_owned()));
+    let log = log(steps).into_bytes();
+    let placeholders = [("log", format!("{{{{{FOLDER}}}}}/{file}")), ("peer", toolhost.to_owned())];
+    let placeholders = placeholders.map(|(name, path)| (name.to_owned(), path));
     Workload {
         name: format!("replay/{steps}-steps"),
         meaning: format!(
@@ -42,8 +48,8 @@ fn workload(steps: usize) -> Workload {
             placeholders: BTreeMap::from(placeholders),
             ..Session::default()
         },
-        requests: vec![log(steps).into_bytes()],
-        files: Vec::new(),
+        files: vec![(file, log.as_slice().into())],
+        requests: vec![log],
         one_shot: true,
         echoes: false,
         shapes: vec![Shape::Window(1)],

@@ -28,6 +28,9 @@ static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpora/cases");
 /// What the files of replayers are called.
 const PREFIX: &str = "replayer-";
 
+/// Length of a member beside those of the contract on each line of a long log.
+const NOTE_CHARS: usize = 200;
+
 /// Limits by name, for recipes.
 fn limit(name: &str) -> Option<u64> {
     match name {
@@ -313,11 +316,13 @@ fn longer(lines: &[Json], steps: u64) -> Payload {
     };
     let (run, digest) = (of("/run_id"), of("/payload/state_digest"));
     let mut log = text(head);
+    // So long that whoever holds all lines of 100,000 steps holds more than is allowed.
+    let note = "x".repeat(NOTE_CHARS);
     for step in 1..=steps {
         log.push_str(&format!(
-            "{{\"run_id\":{run},\"event\":\"selector_chosen\",\"step\":{step},\"payload\":{{\"kind\":\"PICK\",\"sid\":\"SID0009\",\
+            "{{\"run_id\":{run},\"note\":\"{note}\",\"event\":\"selector_chosen\",\"step\":{step},\"payload\":{{\"kind\":\"PICK\",\"sid\":\"SID0009\",\
              \"aid\":\"AID.PEERPROOF.RANDOM.v1\",\"raw\":\"<PICK><SID0009><END>\"}}}}\n\
-             {{\"run_id\":{run},\"event\":\"tool_ok\",\"step\":{step},\"payload\":{{\"aid\":\"AID.PEERPROOF.RANDOM.v1\",\
+             {{\"run_id\":{run},\"note\":\"{note}\",\"event\":\"tool_ok\",\"step\":{step},\"payload\":{{\"aid\":\"AID.PEERPROOF.RANDOM.v1\",\
              \"deterministic\":false,\"output_json\":\"{{}}\",\"tx_patch\":[],\"state_digest\":{digest}}}}}\n"
         ));
     }
@@ -397,6 +402,7 @@ mod tests {
                 let is_optional = |run: &model::Run| run.need == model::Need::May;
                 let open = told.open.len() + told.runs.iter().filter(|run| is_optional(run)).count();
                 let stand = match (&told.wrong, open) {
+                    (Some(_), _) if told.first_wins == Some(true) => "open",
                     (Some(_), _) => "refused",
                     (None, 0) => "accepted",
                     (None, _) => "open",

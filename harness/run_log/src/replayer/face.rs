@@ -1,17 +1,18 @@
 //! The face of a replayer: a log says what the verdict may be, and which tools are run again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, What,
 };
-use peerproof_engine::finding::{Finding, Judgement, Repair};
+use peerproof_engine::finding::{Finding, Judgement, Nature, Repair};
 use peerproof_engine::judge::{self, Heard, Trace};
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Vars, shorten};
-use peerproof_engine::plan::{Fixture, Plan};
+use peerproof_engine::plan::{Act, Fixture, Plan};
 use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript};
 
 use super::model::{self, Told};
@@ -32,9 +33,27 @@ const ONCE: &str = "LOG-VERDICT-ONCE";
 const EXIT: &str = "LOG-VERDICT-EXIT";
 const LEAVES: &str = "LOG-RERUN-LEAVES";
 const TIME: &str = "LOG-RERUN-TIME";
+const BOUND: &str = "LOG-RERUN-BOUND";
 const MEMORY: &str = "LOG-LINE-MEMORY";
 
-const MANNERS: Manners = Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(ONCE) };
+/// It ends when it is told to, and takes the toolhost with it.
+const SIGTERM: &str = "LOG-RERUN-SIGTERM";
+/// It ends soon behind its verdict.
+const ENDS: &str = "LOG-VERDICT-ENDS";
+
+/// How long it may take to end behind its verdict.
+const END: Duration = Duration::from_secs(2);
+
+/// What of that the harness itself may take.
+const END_SLACK: Duration = Duration::from_millis(500);
+
+const MANNERS: Manners = Manners {
+    no_process_left: LEAVES,
+    no_file_left: LEAVES,
+    ends_at_eof: ENDS,
+    ends_at_term: SIGTERM,
+    ..Manners::all(ONCE)
+};
 
 /// A replayer.
 pub struct Replayer;
@@ -81,6 +100,7 @@ impl Face for Replayer {
             let mut told = told(&transcript.plan, at)?;
             told.has_rerun = seen::has_rerun(transcript, at, &told);
             told.has_waited = seen::has_waited(transcript, at);
+            told.is_ended = is_signalled(&transcript.plan, at);
             Some(Arc::new(told))
         };
         (0..transcript.plan.sessions.len()).map(told).collect()
@@ -90,6 +110,10 @@ impl Face for Replayer {
         let What::Begun = stimulus.what else { return None };
         let known = state.get(stimulus.session)?.clone();
         let (clause, allowed, choice) = match &known {
+            // Whoever is told to end need not say anything.
+            Some(told) if told.is_ended => {
+                (SIGTERM, vec![Allowed::silence(), Allowed::answer(Way::NotOk)], None)
+            }
             None => ("LOG-VERDICT-UNREAD", vec![Allowed::answer(Way::NotOk)], None),
             Some(told) => allowed(told),
         };
@@ -177,7 +201,7 @@ impl Face for Replayer {
     }
 
     fn rules(&self) -> &[Rule<Self>] {
-        &[beside, lines, reruns]
+        &[beside, lines, reruns, end]
     }
 }
 
@@ -198,6 +222,11 @@ fn told(plan: &Plan, session: usize) -> Option<Told> {
     Some(model::read(&content.expand(&Vars::new()).ok()?, has_toolhost(plan, session)))
 }
 
+/// Whether the process of a session is told to end.
+fn is_signalled(plan: &Plan, session: usize) -> bool {
+    plan.steps.iter().any(|step| step.session == session && matches!(step.act, Act::Signal(_)))
+}
+
 fn has_toolhost(plan: &Plan, session: usize) -> bool {
     let toolhost = named("peer", session);
     let is_own = |fixture: &Fixture| matches!(fixture, Fixture::Actor { name, .. } if *name == toolhost);
@@ -206,6 +235,19 @@ fn has_toolhost(plan: &Plan, session: usize) -> bool {
 
 /// What may be said of a log: the clause that says so, and the choice that shows.
 fn allowed(told: &Told) -> (&'static str, Vec<Allowed<Way>>, Option<&'static str>) {
+    if let Some(first_wins) = told.first_wins {
+        let shown = match (told.wrong.is_none(), first_wins) {
+            (true, true) => Some(("last|first", "refuse")),
+            (true, false) => Some(("last", "first|refuse")),
+            (false, true) => Some(("first", "last|refuse")),
+            (false, false) => None,
+        };
+        if let Some((ok, fail)) = shown {
+            let ways = vec![Allowed::answer(Way::Ok).shows(ok), Allowed::answer(Way::Fail).shows(fail)];
+            let is_clear = told.open.iter().all(|open| open.clause == model::KEYS);
+            return (model::KEYS, ways, is_clear.then_some("duplicate_keys"));
+        }
+    }
     if let Some(wrong) = &told.wrong {
         return (wrong.clause, vec![Allowed::answer(Way::Fail)], None);
     }
@@ -276,6 +318,34 @@ fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
     findings
 }
 
+/// A process ends soon behind its verdict.
+fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
+    let (mut text, mut said, mut ended) = (Vec::new(), None, None);
+    for event in trace.transcript.of(heard.session) {
+        match &event.kind {
+            Kind::Received { bytes } if said.is_none() => {
+                text.extend_from_slice(&bytes.0);
+                let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                let whole = String::from_utf8_lossy(&text[..whole]);
+                said = whole.lines().any(|line| line.starts_with(VERDICT)).then_some(event.at_us);
+            }
+            Kind::Exited { .. } => ended = Some(event.at_us),
+            _ => {}
+        }
+    }
+    // Whoever did not end at all is told of as such.
+    let (Some(said), Some(ended), false) = (said, ended, heard.ending.late) else { return Vec::new() };
+    let took = Duration::from_micros(ended.saturating_sub(said));
+    if took <= END.mul_f64(trace.transcript.timeout_scale) + END_SLACK {
+        return Vec::new();
+    }
+    let expected = "the process ends within 2 s of its verdict";
+    let got = format!("it was there {:.1} s later", took.as_secs_f64());
+    vec![
+        Finding::new(ENDS, "does_not_end", expected, got).of_nature(Nature::Hang).repaired_by(Repair::Sooner),
+    ]
+}
+
 /// The reason of a FAIL holds the number of a line that is not before the first damaged one.
 fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -322,8 +392,15 @@ fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Replayer, transcript);
     // Of a tool that hangs only how long it is waited for is left to the replayer; that the log is refused is not.
-    for finding in judgement.findings.iter_mut().filter(|it| it.clause.0 == TIME && it.reason != "hung") {
+    let of_time = |clause: &ClauseId| [TIME, BOUND].contains(&clause.0.as_str());
+    for finding in judgement.findings.iter_mut().filter(|it| of_time(&it.clause) && it.reason != "hung") {
         finding.clause = ClauseId("LOG-RERUN-FAILS".to_owned());
+    }
+    // What SIGTERM leaves running is that of whoever was told to end.
+    if (0..transcript.plan.sessions.len()).any(|session| is_signalled(&transcript.plan, session)) {
+        for finding in judgement.findings.iter_mut().filter(|it| it.clause.0 == LEAVES) {
+            finding.clause = ClauseId(SIGTERM.to_owned());
+        }
     }
     memory::judge(transcript, MEMORY, &mut judgement);
     judgement

@@ -14,6 +14,9 @@ pub const LINE_BYTES_MAX: usize = 10 << 20;
 /// Levels of nesting that are certainly read, in each JSON text.
 pub const NESTING_MAX: usize = 64;
 
+/// A name that stands twice in an object of a line.
+pub const KEYS: &str = "LOG-LINE-KEYS";
+
 /// Statuses of a tool that failed.
 const FAILED: [&str; 3] = ["TOOL_ERROR", "INVALID_PICK", "BREAKER_TRIP"];
 
@@ -74,10 +77,15 @@ pub struct Told {
     pub runs: Vec<Run>,
     /// Number of its lines.
     pub lines: usize,
+    /// Of names that stand twice in an object of a line the last one counts here. Whether the log is right where the first one
+    /// does; `None` where no name stands twice.
+    pub first_wins: Option<bool>,
     /// A tool was run again that need not be; where there is one.
     pub has_rerun: Option<bool>,
     /// A tool was started that replies only at the end of its input.
     pub has_waited: bool,
+    /// The replayer is told to end before it can have come to a verdict.
+    pub is_ended: bool,
 }
 
 /// What may come next.
@@ -118,6 +126,35 @@ fn wrong<T>(clause: &'static str, why: impl Into<String>) -> Result<T, (&'static
 
 /// Reads a log; whether there is a toolhost that can be started.
 pub fn read(log: &[u8], has_toolhost: bool) -> Told {
+    let mut told = follow(log, has_toolhost);
+    if told.open.iter().any(|open| open.clause == KEYS) {
+        let first = |line: &[u8]| match json::decode(line.trim_ascii(), &DecodeLimits::default()) {
+            Ok(decoded) if decoded.facts.duplicate_keys && decoded.facts.depth <= NESTING_MAX => {
+                with_first_keys(&decoded.value).to_text().into_bytes()
+            }
+            _ => line.trim_ascii_end().to_vec(),
+        };
+        let lines: Vec<Vec<u8>> = log.split_inclusive(|byte| *byte == b'\n').map(first).collect();
+        let first = follow(&[lines.join(&b'\n'), b"\n".to_vec()].concat(), has_toolhost);
+        told.first_wins = Some(first.wrong.is_none());
+    }
+    told
+}
+
+/// A value of few levels with the first one alone of members that have the same name.
+fn with_first_keys(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => Json::Array(items.iter().map(with_first_keys).collect()),
+        Json::Object(members) => {
+            let is_first = |at: usize| members[..at].iter().all(|(known, _)| *known != members[at].0);
+            let kept = members.iter().enumerate().filter(|(at, _)| is_first(*at));
+            Json::Object(kept.map(|(_, (name, value))| (name.clone(), with_first_keys(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn follow(log: &[u8], has_toolhost: bool) -> Told {
     let mut replay = Replay {
         told: Told::default(),
         next: Next::Start,
@@ -187,6 +224,9 @@ impl Replay {
         if !line.ends_with(b"\n") {
             self.open("LOG-LINE-LAST", Some(("log_last_line_without_lf", "accept", "fail")));
         }
+        if decoded.facts.duplicate_keys {
+            self.open(KEYS, None);
+        }
         self.facts(&decoded);
         self.line(&decoded.value)
     }
@@ -195,7 +235,7 @@ impl Replay {
     fn facts(&mut self, decoded: &json::Decoded) {
         let facts = &decoded.facts;
         let is_big = decoded.value.has_number(|number| number.is_big() || number.is_beyond_double());
-        if facts.depth > NESTING_MAX || facts.duplicate_keys || facts.lone_surrogates || is_big {
+        if facts.depth > NESTING_MAX || facts.lone_surrogates || is_big {
             self.open("LOG-LINE-DEPTH", None);
         }
     }
@@ -203,6 +243,9 @@ impl Replay {
     /// The JSON value that a string holds.
     fn embedded(&mut self, text: &str) -> Option<Json> {
         let decoded = json::decode(text.as_bytes(), &DecodeLimits::default()).ok()?;
+        if decoded.facts.duplicate_keys {
+            self.open("LOG-LINE-DEPTH", None);
+        }
         self.facts(&decoded);
         Some(decoded.value)
     }
@@ -383,6 +426,7 @@ impl Replay {
                     self.state = State::read(state).map_err(|why| ("LOG-EVENT-STATE", why.to_owned()))?;
                     if self.state.0.iter().flatten().any(|held| !held.has_right_size()) {
                         self.open("LOG-EVENT-MODE", None);
+                        self.sizes_differ = true;
                     }
                 }
             }

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
+use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
 
 use super::model::{Need, Run, Told};
 use super::talk::named;
+use crate::only_integers_differ;
 use crate::state::State;
 use crate::tools::{self, Ran, Toolhost};
+
+/// What of a request is quoted.
+const QUOTED_CHARS: usize = 240;
 
 /// One execution.
 struct Execution {
@@ -28,6 +33,8 @@ struct Seen {
     odd_start: Option<Vec<String>>,
     /// A member of a request that no re-run carries.
     key: Option<&'static str>,
+    /// A request that no toolhost takes, and what is wrong with it.
+    bad: Option<(&'static str, String)>,
 }
 
 /// The executions of a session in their order; `None` where two tools were under way at once, so that nobody knows which was
@@ -50,7 +57,13 @@ fn seen(transcript: &Transcript, session: usize) -> Option<Seen> {
             Kind::ActorReceived { actor, bytes, pid } if *actor == toolhost => {
                 seen.key = seen.key.or(key_in(&bytes.0));
                 let host = running.get_mut(pid.as_ref()?)?;
-                let Ok((aid, input, state)) = host.asked(&bytes.0) else { continue };
+                let (aid, input, state) = match host.asked(&bytes.0) {
+                    Ok(asked) => asked,
+                    Err(why) => {
+                        seen.bad.get_or_insert_with(|| (why, String::from_utf8_lossy(&bytes.0).into_owned()));
+                        continue;
+                    }
+                };
                 if seen.unread.iter().any(|other| *other != aid) {
                     return None;
                 }
@@ -92,7 +105,7 @@ pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
 
 /// Holds what was run again against what the log tells.
 pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
-    let Some(Seen { executions: seen, unread, odd_start, key }) = seen(transcript, session) else {
+    let Some(Seen { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
@@ -106,6 +119,15 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
     if let Some(key) = key {
         let expected = "a re-run carries no key and no lease".to_owned();
         add("LOG-RERUN-KEYS", "key_given", expected, format!("`{key}` is there"), Repair::Undo);
+    }
+    if let Some((why, request)) = bad {
+        let expected = "a request that a toolhost takes".to_owned();
+        let got = format!("{why}: {}", shorten(&request, QUOTED_CHARS));
+        add("LOG-RERUN-REQUEST", "bad_request", expected, got, Repair::Set { at: String::new(), to: None });
+    }
+    // Which of two members counts is left open, and so is all that comes of it.
+    if told.first_wins.is_some() {
+        return findings;
     }
     let due: Vec<&Run> = told.runs.iter().filter(|run| !matches!(run.need, Need::Never(_))).collect();
     let never = |aid: &str| {
@@ -146,7 +168,9 @@ pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) 
                 add("LOG-RERUN-DETERMINISTIC", "other_order", expected, one.aid.clone(), set());
             }
             Some(run) if run.input != one.input => {
-                add("LOG-RERUN-INPUT", "other_input", run.input.to_text(), one.input.to_text(), set());
+                let of_numbers = only_integers_differ(&run.input, &one.input);
+                let clause = if of_numbers { "LOG-EQUAL-INTEGERS" } else { "LOG-RERUN-INPUT" };
+                add(clause, "other_input", run.input.to_text(), one.input.to_text(), set());
             }
             Some(run) => {
                 let (expected, got) = (run.before.to_json().to_text(), one.state.to_json().to_text());
@@ -220,7 +244,7 @@ mod tests {
                 ("input_json", run.input.to_text().into()),
                 ("ds_state", if at == 0 { run.before.to_json() } else { kept }),
             ]);
-            let bytes = Bytes(request.to_text().into_bytes());
+            let bytes = Bytes((request.to_text() + "\n").into_bytes());
             kinds.push(Kind::ActorReceived { actor: actor.clone(), bytes, pid: Some(1) });
             kinds.extend((at == 0).then(|| started(2)));
         }

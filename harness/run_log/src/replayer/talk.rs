@@ -325,7 +325,9 @@ impl Talk {
         let allow_ms = REPLAY_MS + reruns * RERUN_MS + how.allow_ms + bytes / 1_000;
         let acts = how.acts.into_iter().chain([Act::Finish]);
         let first = self.plan.steps.len();
-        self.plan.steps.extend(acts.map(|act| Step { session: at, allow_ms, ..Step::new(act) }));
+        // A signal gives no time beyond that of the contract.
+        let of = |act: &Act| if matches!(act, Act::Signal(_)) { 0 } else { allow_ms };
+        self.plan.steps.extend(acts.map(|act| Step { session: at, allow_ms: of(&act), ..Step::new(act) }));
         self.plan.steps[first].expect = expect;
         let look = Act::Look { label: named("left", at), path: Payload::text(folder), after_ms: 0 };
         self.plan.steps.push(Step { session: at, ..Step::new(look) });

@@ -52,6 +52,8 @@ pub struct Entry {
 pub struct Log {
     /// Its events, but for those that the contract does not name.
     pub entries: Vec<Entry>,
+    /// Numbers of its first and its last line that is not blank.
+    pub ends: Option<(usize, usize)>,
     /// Its `run_id`.
     pub run_id: Option<String>,
     /// How no `request_id` shows.
@@ -78,6 +80,7 @@ pub fn read(text: &[u8], killed: bool, request: &Request, faults: &mut Faults) -
             faults.add("LOG-WRITE-LF", "blank_line", "no blank line", format!("line {number} is blank"));
             continue;
         }
+        log.ends = Some((log.ends.map_or(number, |(first, _)| first), number));
         let quoted = || format!("line {number}: {}", shorten(&String::from_utf8_lossy(line), QUOTED_CHARS));
         let value = decoded(line).filter(|value| value.as_object().is_some());
         let event = value.as_ref().and_then(|value| value.get("event")?.as_str()).filter(|it| !it.is_empty());

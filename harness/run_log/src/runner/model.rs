@@ -11,8 +11,8 @@ use super::block::{self, Said};
 use super::log::{Entry, Faults, Log};
 use super::request::{POLICY_ONLY, Request};
 use super::seen::{Course, Driver};
-use crate::digest;
 use crate::state::State;
+use crate::{digest, only_integers_differ};
 
 /// What of a value is quoted.
 const QUOTED_CHARS: usize = 240;
@@ -166,6 +166,9 @@ impl<'a> Walk<'a> {
             }
             return None;
         };
+        if self.log.ends.is_some_and(|(first, _)| first != started.line) {
+            self.out_of_order("`run_started` on the first line");
+        }
         self.at += 1;
         self.started(started)?;
         while let Some(entry) = self.next() {
@@ -176,6 +179,10 @@ impl<'a> Walk<'a> {
                     self.finished(entry)?;
                     if self.next().is_some() {
                         self.out_of_order("nothing behind `run_finished`");
+                    } else if let Some((_, last)) = self.log.ends.filter(|(_, last)| *last != entry.line) {
+                        let expected = "`run_finished` on the last line";
+                        let got = format!("another event on line {last}");
+                        self.faults.add("LOG-WRITE-EVENTS", "order", expected, got);
                     }
                     return Some(self.end());
                 }
@@ -548,6 +555,11 @@ impl<'a> Walk<'a> {
         let is_same = |(at, _, got, _): &&(At, usize, Json, Json)| {
             wrong.iter().any(|(other, _, same, _)| other != at && same == got)
         };
+        if let Some((_, _, got, expected)) =
+            wrong.iter().find(|(_, _, got, right)| only_integers_differ(got, right))
+        {
+            return self.faults.add("LOG-RUN-INTEGERS", "inputs", expected.to_text(), got.to_text());
+        }
         if let Some((_, _, got, expected)) = wrong.iter().find(is_same) {
             return self.faults.add("LOG-RUN-MERGE", "inputs", expected.to_text(), got.to_text());
         }
@@ -647,6 +659,7 @@ mod tests {
                 log: Some(log.clone()),
                 ending: ending.clone(),
                 killed: false,
+                is_target: false,
             };
             let log = super::super::log::read(&log, false, request, &mut faults);
             Walk::new(&course, request, &log, &mut faults).walk();

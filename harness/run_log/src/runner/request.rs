@@ -48,6 +48,9 @@ pub enum Asked {
     Run(Request),
     /// It is run, or refused: key of the choice, its clause, and the value where it is run.
     Open(&'static str, &'static str, &'static str, Request),
+    /// It is refused, or one of these is run: that of which the last one of two members with the same name counts, and that of which
+    /// the first one does.
+    Twice(Request, Request),
     /// It is refused, because of this.
     Refused(&'static str),
     /// The contract does not say.
@@ -60,8 +63,17 @@ pub fn read(text: &[u8]) -> Asked {
         return Asked::Refused("it is no strict JSON");
     };
     let (value, facts) = (decoded.value, decoded.facts);
-    if facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX {
+    if facts.lone_surrogates || facts.depth > DEPTH_MAX {
         return Asked::Unclear;
+    }
+    if facts.duplicate_keys {
+        let first = Json::object(value.as_object().unwrap_or_default().iter().rev().cloned());
+        return match (request(&value), request(&first)) {
+            (Ok(Some((last, _))), Ok(Some((first, _)))) if last.goal_id != first.goal_id => {
+                Asked::Twice(last, first)
+            }
+            _ => Asked::Unclear,
+        };
     }
     match request(&value) {
         Ok(Some((request, mode))) => match mode {
@@ -165,6 +177,10 @@ mod tests {
             assert_eq!(read(text), Asked::Unclear, "{text}");
         }
         assert!(matches!(read(r#"{"goal_id":"g","x":1}"#), Asked::Run(_)));
+        let twice = read(r#"{"goal_id":"g","inputs":{},"goal_id":"h"}"#);
+        assert!(
+            matches!(twice, Asked::Twice(last, first) if (last.goal_id.as_str(), first.goal_id.as_str()) == ("h", "g"))
+        );
         assert!(matches!(read(r#"{"goal_id":"g|h"}"#), Asked::Open("goal_id_with_bar", ..)));
         assert!(matches!(read(r#"{"goal_id":"g","control_mode":"X"}"#), Asked::Open(_, "LOG-RUN-MODE", ..)));
     }

@@ -74,8 +74,10 @@ pub struct Course {
     pub log: Option<Vec<u8>>,
     /// How the process ended.
     pub ending: Ending,
-    /// It was killed by the harness.
+    /// The harness ended it before its time, by SIGKILL or SIGTERM.
     pub killed: bool,
+    /// It was to be killed by SIGKILL.
+    pub is_target: bool,
 }
 
 impl Course {
@@ -90,8 +92,11 @@ impl Course {
             _ => None,
         })?;
         let log = looked.first().and_then(|found| found.bytes.as_ref()).map(|bytes| bytes.0.clone());
-        let is_kill = |act: &Act| matches!(act, Act::SignalWhen { signal, .. } if signal == "KILL");
-        let steps = &transcript.plan.steps;
+        let mut own = transcript.plan.steps.iter().filter(|step| step.session == session);
+        let signal = own.find_map(|step| match &step.act {
+            Act::SignalWhen { signal, .. } => Some(signal.as_str()),
+            _ => None,
+        });
         let ending = Ending::of(transcript, session);
         let (run_starts, odd_start, tools) = tools(transcript, session, &names.toolhost);
         Some(Self {
@@ -106,8 +111,12 @@ impl Course {
                 .is_some_and(|command| command.contains(&names.driver)),
             has_toolhost: matches!(fixture(&names.toolhost), Some(Fixture::Actor { .. })),
             log,
-            killed: ending.signalled
-                && steps.iter().any(|step| step.session == session && is_kill(&step.act)),
+            // Whoever is sent SIGKILL too late has ended by itself.
+            killed: match signal {
+                Some("KILL") => ending.signalled && ending.exit != Some(Exit::Code(0)),
+                _ => ending.signalled,
+            },
+            is_target: signal == Some("KILL"),
             ending,
         })
     }

@@ -1,13 +1,14 @@
 //! Mutants of the replayer.
 
 use super::memory::{Forgetful, Lingering};
+use super::values::{cut, each, filled, has, sorted, unquoted, with};
 use super::wire::{
-    Members, Memory, Rewired, Rewrite, changed, left_open, members, merged_by, merged_deep, more, put, take,
-    without_nulls,
+    Memory, Rewired, Rewrite, changed, coarse, fragile, left_open, members, merged_by, merged_deep, more,
+    put, take, without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
 use crate::machine::{Action, Machine};
-use crate::mutant::{self, Seam, ShellFault, config, parts, shell};
+use crate::mutant::{self, Seam, ShellFault, config, machine, parts, shell};
 use crate::policy_driver::Sid;
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading, ToolOk};
@@ -28,6 +29,8 @@ pub enum Around {
     ChangesLog,
     /// A log that cannot be read is accepted.
     TakesNoLog,
+    /// The process stays for some time behind its verdict.
+    StaysOn,
 }
 
 impl Mutant {
@@ -100,6 +103,60 @@ pub const MUTANTS: &[Mutant] = &[
         &["LOG-VERDICT-UNREAD"],
         "A log that is missing is accepted.",
         Around::TakesNoLog,
+    ),
+    around(
+        "replay-stays-on",
+        &["LOG-VERDICT-ENDS"],
+        "The process ends 4 s behind its verdict.",
+        Around::StaysOn,
+    ),
+    // It is the one that nothing but minutes of waiting shows; the others are shown meanwhile.
+    config(
+        "replay-waits-as-long-as-it-is-told",
+        &["LOG-RERUN-BOUND"],
+        "MACHINA_TOOLHOST_TIMEOUT may be longer than 60 s.",
+        |config| {
+            if config.limits.toolhost_timeout_ms >= 60_000 {
+                config.limits.toolhost_timeout_ms = 1 << 40;
+            }
+        },
+    ),
+    reads("replay-holds-the-log", &["LOG-LINE-MEMORY"], "All lines are held to the end.", |memory, line| {
+        memory.held.extend_from_slice(&line);
+        vec![line]
+    }),
+    reads(
+        "replay-wants-request-ids",
+        &["LOG-HEADER-REQUEST"],
+        "A request_id of null is refused.",
+        |_, line| {
+            if has(&line, b"\"request_id\":null") { vec![b"no request\n".to_vec()] } else { vec![line] }
+        },
+    ),
+    machine(
+        "replay-dies-of-nesting",
+        &["LOG-LINE-DEEPER"],
+        "A line of many levels ends the process.",
+        fragile,
+    ),
+    decides!("replay-gives-input-as-object", "LOG-RERUN-REQUEST", "input_json is an object.", {
+        fn request(&self, rerun: &Rerun) -> Vec<u8> {
+            let request = Value::parse(&Right.request(rerun), 128, &Policy::default()).unwrap_or(Value::Null);
+            let mut request = members(&request);
+            let input = Value::parse(rerun.input.as_bytes(), 128, &Policy::default());
+            put(&mut request, "input_json", input.unwrap_or(Value::Null));
+            text_of(&Value::Object(request)).into_bytes()
+        }
+    }),
+    decides!(
+        "replay-compares-short-floats",
+        "LOG-EQUAL-INTEGERS",
+        "Integers are compared as short floats.",
+        {
+            fn same(&self, one: &Value, other: &Value) -> bool {
+                Right.same(&coarse(one), &coarse(other))
+            }
+        }
     ),
     parts(
         "replay-forgets-at-failures",
@@ -597,6 +654,7 @@ pub const MUTANTS: &[Mutant] = &[
             Right.verdict(failure.or(Some((1, "no"))), config)
         }
     }),
+    shell("replay-ignores-sigterm", &["LOG-RERUN-SIGTERM"], "SIGTERM ends nothing.", ShellFault::IgnoresTerm),
     shell(
         "replay-leaves-a-child",
         &["LOG-RERUN-LEAVES"],
@@ -605,81 +663,3 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     shell("replay-leaves-a-file", &["LOG-RERUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];
-
-fn has(line: &[u8], part: &[u8]) -> bool {
-    memchr::memmem::find(line, part).is_some()
-}
-
-/// The line with the payload of an event changed.
-fn with(line: &Line, event: &str, change: impl FnOnce(&mut Members)) -> Line {
-    let mut payload = members(&line.payload);
-    if line.event == *event {
-        change(&mut payload);
-    }
-    Line { payload: Value::Object(payload), ..line.clone() }
-}
-
-/// The line with a member of the payload where it is absent.
-fn filled(line: &Line, event: &str, name: &str, value: Value) -> Line {
-    with(line, event, |payload| {
-        if !payload.iter().any(|(known, _)| *known == *name) {
-            put(payload, name, value);
-        }
-    })
-}
-
-/// The items with one of their strings changed.
-fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -> Vec<Value> {
-    let item = |item: &Value| {
-        let mut members = members(item);
-        if let Some(text) = item.get(name).and_then(Value::as_str) {
-            put(&mut members, name, change(text).as_str().into());
-        }
-        Value::Object(members)
-    };
-    tx_patch.iter().map(item).collect()
-}
-
-/// A value whose texts end at U+0000.
-fn cut(value: &Value) -> Value {
-    let short = |text: &Text| -> Text {
-        let bytes = text.as_bytes();
-        let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).as_ref().into()
-    };
-    match value {
-        Value::String(text) => Value::String(short(text)),
-        Value::Array(elements) => Value::Array(elements.iter().map(cut).collect()),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (short(name), cut(value))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(elements) => {
-            let mut elements: Vec<Value> = elements.iter().map(sorted).collect();
-            elements.sort_by_key(text_of);
-            Value::Array(elements)
-        }
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-fn unquoted(value: &Value) -> Value {
-    match value {
-        Value::String(text) => {
-            Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or_else(|_| value.clone())
-        }
-        Value::Array(elements) => Value::Array(elements.iter().map(unquoted).collect()),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), unquoted(value))).collect())
-        }
-        other => other.clone(),
-    }
-}

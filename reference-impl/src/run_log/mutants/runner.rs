@@ -1,8 +1,8 @@
 //! Mutants of the runner.
 
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, changed, left_open, members, merged_by, merged_deep, more, put, take,
-    without_nulls,
+    Edit, Members, Rewired, Rewrite, changed, coarse, fragile, left_open, members, merged_by, merged_deep,
+    more, put, take, without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -11,12 +11,19 @@ use crate::policy_driver::{Merge, SelectionKind};
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, ToolOk};
 use crate::run_log::line::text_of;
-use crate::run_log::state::{State, request};
+use crate::run_log::state::{Item, State, request};
 use crate::run_log::tool::{Outcome, Success};
 use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, Runner, RunnerParts, ToolEntry, Ways};
 
 /// A runner that breaks clauses.
-pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite>;
+pub type Mutant = mutant::Mutant<Config, Box<dyn Ways>, Rewrite, Around>;
+
+/// What goes wrong around a correct runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// The log always ends with `run_finished`, which the next line takes the place of.
+    ClosesLog,
+}
 
 impl Mutant {
     /// The mutant as a machine with this selector (a correct one where the fault lies around it).
@@ -97,6 +104,96 @@ pub const MUTANTS: &[Mutant] = &[
             }
             let held = std::mem::take(&mut memory.held);
             if held.is_empty() { vec![line] } else { vec![line, held] }
+        },
+    ),
+    mutant::carrier(
+        "run-closes-its-log-early",
+        &["LOG-WRITE-ORDER"],
+        "run_finished is the last line at any time.",
+        Around::ClosesLog,
+    ),
+    decides!(
+        "run-replaces-what-stays",
+        "LOG-WRITE-UNCHANGED",
+        "A patch that changes nothing replaces slots.",
+        {
+            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+                match Ordinary.outcome(run, tool, outcome) {
+                    (Event::ToolOk(event), after) if event.tx_patch.is_empty() => {
+                        let replace = |item: &Item| {
+                            let mut item = members(&item.to_value());
+                            put(&mut item, "op", "replace".into());
+                            Value::Object(item)
+                        };
+                        let tx_patch = State::default().patch_to(&after).iter().map(replace).collect();
+                        (Event::ToolOk(ToolOk { tx_patch, ..event }), after)
+                    }
+                    right => right,
+                }
+            }
+        }
+    ),
+    decides!("run-digests-in-capitals", "LOG-RUN-DIGEST", "Digests have upper-case digits.", {
+        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+            match Ordinary.outcome(run, tool, outcome) {
+                (Event::ToolOk(event), after) => {
+                    let state_digest = state_digest(&after).to_uppercase().as_str().into();
+                    (Event::ToolOk(ToolOk { state_digest, ..event }), after)
+                }
+                right => right,
+            }
+        }
+    }),
+    decides!(
+        "run-merges-short-floats",
+        "LOG-RUN-INTEGERS",
+        "Integers of a patch go through short floats.",
+        {
+            fn merge(&self) -> Merge {
+                |inputs, patch, nesting_max| {
+                    let merged = crate::policy_driver::merge(inputs, patch, nesting_max)?;
+                    merged_by(|merged, _| coarse(merged), &merged, "{}", nesting_max)
+                }
+            }
+        }
+    ),
+    decides!("run-gives-input-as-object", "LOG-RUN-REQUEST", "input_json is an object.", {
+        fn tool_request(&self, run: &Run) -> Vec<u8> {
+            let request = Value::parse(&Ordinary.tool_request(run), 128, &Policy::default());
+            let mut request = members(&request.unwrap_or(Value::Null));
+            let input = Value::parse(run.inputs.as_bytes(), 128, &Policy::default());
+            put(&mut request, "input_json", input.unwrap_or(Value::Null));
+            text_of(&Value::Object(request)).into_bytes()
+        }
+    }),
+    mutant::machine(
+        "run-dies-of-nesting",
+        &["LOG-RUN-DEEPER"],
+        "A request of many levels ends the process.",
+        fragile,
+    ),
+    asks(
+        "run-never-ends",
+        &["LOG-RUN-ENDS"],
+        "The process stays when the run is over.",
+        |action| match action {
+            Action::Exit(0) => Vec::new(),
+            other => vec![other],
+        },
+    ),
+    writes(
+        "run-tells-what-it-is-first",
+        &["LOG-WRITE-EVENTS"],
+        "An event stands before run_started.",
+        |_, line| {
+            let mut lines = changed(line.clone(), "run_started", |whole, payload| {
+                put(whole, "event", "runner_started".into());
+                payload.clear();
+            });
+            if lines[0] != line {
+                lines.push(line);
+            }
+            lines
         },
     ),
     config("run-repeats-its-id", &["LOG-WRITE-RUN"], "Every run has the same run_id.", |config| {
@@ -447,6 +544,7 @@ pub const MUTANTS: &[Mutant] = &[
             other => vec![other],
         }
     }),
+    shell("run-ignores-sigterm", &["LOG-RUN-SIGTERM"], "SIGTERM ends nothing.", ShellFault::IgnoresTerm),
     shell("run-leaves-a-child", &["LOG-RUN-LEAVES"], "A child outlives the run.", ShellFault::LeavesChild),
     shell("run-leaves-a-file", &["LOG-RUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];

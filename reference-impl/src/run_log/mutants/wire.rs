@@ -2,7 +2,8 @@
 
 use crate::json::{Policy, Text, Value};
 use crate::machine::{Action, Event, Machine, Millis};
-use crate::mutant::Inner;
+use crate::mutant::{self, Inner};
+use crate::run_log::digest::sha256_hex;
 use crate::run_log::line::text_of;
 
 /// What becomes of a line, which has its LF unless it is cut.
@@ -137,6 +138,55 @@ pub(super) fn left_open(action: Action) -> Vec<Action> {
         other => vec![other],
     }
 }
+
+/// The log of a run under way as one that is over: with a `run_finished` behind its last line.
+pub fn closed(log: &[u8]) -> Vec<u8> {
+    let end = memchr::memrchr(b'\n', log).map_or(0, |end| end + 1);
+    let lines: Vec<&[u8]> = log[..end].split_inclusive(|byte| *byte == b'\n').collect();
+    let read = |line: &&[u8]| Value::parse(line, 128, &Policy::default()).unwrap_or(Value::Null);
+    let is = |line: &Value, event: &str| line.get("event").and_then(Value::as_str) == Some(event);
+    let lines: Vec<Value> = lines.iter().map(read).collect();
+    let Some(last) = lines.last().filter(|last| !is(last, "run_finished")) else { return log.to_vec() };
+    let digest = lines.iter().rev().find_map(|line| line.get("payload")?.get("state_digest").cloned());
+    let steps = lines.iter().filter(|line| is(line, "selector_chosen")).count();
+    let payload = vec![
+        ("reason".into(), "noop".into()),
+        ("steps".into(), Value::Number(i64::try_from(steps).unwrap_or(0).into())),
+        ("state_digest".into(), digest.unwrap_or_else(|| sha256_hex(b"").as_str().into())),
+    ];
+    let mut line = members(last);
+    put(&mut line, "event", "run_finished".into());
+    put(&mut line, "payload", Value::Object(payload));
+    [&log[..end], text_of(&Value::Object(line)).as_bytes(), b"\n"].concat()
+}
+
+/// A value whose integers went through a short float.
+pub(super) fn coarse(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let short = number.as_i64().map(|integer| (integer as f32) as i64);
+            Value::Number(short.map_or_else(|| number.clone(), Into::into))
+        }
+        Value::Array(items) => Value::Array(items.iter().map(coarse).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), coarse(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A machine that dies of nesting.
+pub(super) fn fragile(inner: Inner) -> Inner {
+    mutant::wrap(inner, |inner, event, now, actions| match event {
+        Event::Stdin(bytes) if memchr::memchr_iter(b'[', bytes).count() > BRACKETS_MAX => {
+            actions.push(Action::Abort);
+        }
+        event => inner.handle(event, now, actions),
+    })
+}
+
+/// Brackets in one read of which that machine dies.
+const BRACKETS_MAX: usize = 4_000;
 
 /// Members of an object.
 pub(super) type Members = Vec<(Text, Value)>;

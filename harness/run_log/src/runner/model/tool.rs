@@ -59,8 +59,8 @@ impl Walk<'_> {
             Some(execution) => {
                 match &execution.given {
                     Err(why) => {
-                        let expected = "a request of the toolhost's contract";
-                        self.faults.add("LOG-RUN-INPUT", "bad_request", expected, *why);
+                        let expected = "a request that a toolhost takes";
+                        self.faults.add("LOG-RUN-REQUEST", "bad_request", expected, *why);
                         return None;
                     }
                     Ok((input, state)) => {
@@ -188,6 +188,10 @@ impl Walk<'_> {
                 let expected = format!("`size_bytes` is {}", artifact.size_bytes);
                 self.faults.add("LOG-WRITE-SIZE", "size_bytes", expected, got());
             }
+        }
+        if before == after && !items.is_empty() {
+            let got = format!("line {}: {} items", event.line, items.len());
+            self.faults.add("LOG-WRITE-UNCHANGED", "items", "`tx_patch` is [] where nothing changed", got);
         }
         if state != *after {
             let expected =
