@@ -411,6 +411,31 @@ fn init_and_doctor_know_engines_and_callers_of_envelopes() {
 }
 
 #[test]
+fn runners_and_replayers_of_logs_are_configured_and_diagnosed_by_their_placeholders() {
+    for (words, check) in [
+        (&["replayer", "{log}", "{peer}"][..], "run_log/replayer/verdict/form"),
+        (&["runner", "{request}", "{log}", "{peer}"], "run_log/runner/end/noop"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut init = peerproof(folder.path());
+        init.args(["init", "run_log", "--", BINARY, "peer", "run_log"]).args(words).assert().code(0);
+        let written = fs::read_to_string(folder.path().join("peerproof.toml")).unwrap();
+        assert!(
+            written.contains("\"run_log\"") && words.iter().all(|word| written.contains(word)),
+            "{written}"
+        );
+        let first = format!("run_log/{}/canary/plain-request", words[0]);
+        let doctor = peerproof(folder.path()).arg("doctor").assert().code(0);
+        doctor.stdout(contains(words[0]).and(contains(first.as_str())));
+        peerproof(folder.path()).args(["check", "-k", check]).assert().code(0).stdout(contains("1 passed"));
+        // A program that does nothing is no such peer.
+        let mut doctor = peerproof(folder.path());
+        let idle = ["true"].iter().chain(&words[1..]);
+        doctor.args(["doctor", "run_log", "--"]).args(idle).assert().code(4).stdout(contains(first.as_str()));
+    }
+}
+
+#[test]
 fn secrets_do_not_reach_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());
