@@ -13,7 +13,7 @@ const REPEATED: usize = 12;
 
 /// The longest message that a contract lets a peer take, bytes, and how many times longer an answer to it is that repeats it
 /// with every character escaped: no contract forbids that.
-const TAKEN_BYTES_MAX: usize = 10_000_000;
+const TAKEN_BYTES_MAX: usize = 10 << 20;
 const ESCAPED: usize = 6;
 
 /// Frames that are kept of a peer that wrote too much: so many for each message, and as many as a few streams bring.
