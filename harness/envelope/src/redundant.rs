@@ -7,6 +7,10 @@ pub const CHECKS: &[(&str, &str)] = &[
         "whether the engine answers over HTTP at all: nothing else is begun where it does not",
     ),
     ("envelope/http/connections/loopback", "its mutant would listen where other machines reach it"),
+    (
+        "envelope/http/process/nothing-left",
+        "its mutants are held against the same check on standard streams; over HTTP they fail it, too",
+    ),
     ("envelope/http/open/over-size-ascii", OVER_SIZE),
     ("envelope/http/open/over-size-multi-byte", OVER_SIZE),
     ("envelope/http/open/twice-the-size", OVER_SIZE),
