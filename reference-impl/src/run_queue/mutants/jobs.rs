@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::worker::{exits_at, tells};
 use super::{Carried, Mutant, Rewrite, decides, disk, is_in, read};
 use crate::json::{Policy, Value};
 use crate::machine::Action;
@@ -180,29 +181,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
             op => disk.act(op),
         },
     ),
-    Mutant::new(
+    tells(
         "job-ends-at-malformed",
         &["QUE-JOB-17"],
         "A malformed job ends the worker.",
-        Seam::Wire(Rewrite {
-            rule: |disk, op| disk.act(op),
-            handle: |inner, event, now, actions| {
-                inner.handle(event, now, actions);
-                super::worker::exits_at(actions, b"malformed");
-            },
-        }),
+        |inner, event, now, actions| {
+            inner.handle(event, now, actions);
+            exits_at(actions, b"malformed");
+        },
     ),
-    Mutant::new(
+    tells(
         "job-ends-at-depth",
         &["QUE-JOB-28"],
         "A job that is nested too deeply ends the worker.",
-        Seam::Wire(Rewrite {
-            rule: |disk, op| disk.act(op),
-            handle: |inner, event, now, actions| {
-                inner.handle(event, now, actions);
-                super::worker::exits_at(actions, b"nested");
-            },
-        }),
+        |inner, event, now, actions| {
+            inner.handle(event, now, actions);
+            exits_at(actions, b"nested");
+        },
     ),
     disk(
         "job-spins-at-special",
@@ -232,28 +227,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
             },
             handle: |inner, event, now, actions| {
                 inner.handle(event, now, actions);
-                super::worker::exits_at(actions, b"not a regular file");
+                exits_at(actions, b"not a regular file");
             },
         }),
     ),
-    Mutant::new(
+    tells(
         "job-starts-malformed",
         &["QUE-JOB-15"],
         "A malformed job is run before it goes to failed.",
-        Seam::Wire(Rewrite {
-            rule: |disk, op| disk.act(op),
-            handle: |inner, event, now, actions| {
-                inner.handle(event, now, actions);
-                let says = |action: &Action| {
-                    let Action::Stderr(text) = action else { return None };
-                    memchr::memmem::find(text, b"malformed")?;
-                    let end = memchr::memmem::find(text, b" failed: ")?;
-                    Some([b"failed/", text.get(..end)?].concat())
-                };
-                if let Some(place) = actions.iter().find_map(says) {
-                    actions.push(Action::Job(place));
-                }
-            },
-        }),
+        |inner, event, now, actions| {
+            inner.handle(event, now, actions);
+            let says = |action: &Action| {
+                let Action::Stderr(text) = action else { return None };
+                memchr::memmem::find(text, b"malformed")?;
+                let end = memchr::memmem::find(text, b" failed: ")?;
+                Some([b"failed/", text.get(..end)?].concat())
+            };
+            if let Some(place) = actions.iter().find_map(says) {
+                actions.push(Action::Job(place));
+            }
+        },
     ),
 ];

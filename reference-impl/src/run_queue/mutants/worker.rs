@@ -56,7 +56,7 @@ macro_rules! runs_in {
     };
 }
 
-const fn tells(
+pub(super) const fn tells(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
