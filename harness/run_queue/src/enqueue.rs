@@ -18,7 +18,7 @@ use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
 
 use super::ENQUEUE;
 use crate::inbox::{self, Clauses, Outcome, QUEUE};
-use crate::job::{DEPTH_MAX, Job};
+use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 
 /// Aid of the tool where no other is configured.
 const AID: &str = "AID.QUEUE.ENQUEUE.v1";
@@ -341,9 +341,7 @@ impl Talk {
 
     /// A job nested so many levels beside its own.
     fn nested(&mut self, levels: usize) -> String {
-        let job = self.job();
-        let rest = job.strip_suffix('}').unwrap_or(&job);
-        format!("{rest},\"deep\":{}{}}}", "[".repeat(levels), "]".repeat(levels))
+        with_member(&self.job(), &format!("\"deep\":{}", arrays(levels)))
     }
 
     /// Kills the process of the last call as soon as it answers, where it would have been waited for.
@@ -444,7 +442,7 @@ pub fn checks() -> Vec<Check> {
             }
         }),
         check("put/very-deep", "A request that is nested very deeply is put, or refused.", &[DEEP], |talk| {
-            let job = talk.nested(100_000);
+            let job = talk.nested(VERY_DEEP);
             talk.ask(DEEP, &job);
             talk.ask_text(DEEP, &job);
             talk.look();

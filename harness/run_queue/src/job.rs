@@ -13,6 +13,19 @@ pub const BYTES_MAX: usize = 10 << 20;
 /// Levels of nesting that always work.
 pub const DEPTH_MAX: usize = 64;
 
+/// Levels of nesting that no reader has to take.
+pub const VERY_DEEP: usize = 100_000;
+
+/// A JSON array with arrays in one another, so many levels.
+pub fn arrays(levels: usize) -> String {
+    format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+/// The text of a job with a member more, which is written as it stands in JSON: `"name":value`.
+pub fn with_member(job: &str, member: &str) -> String {
+    format!("{},{member}}}", job.strip_suffix('}').unwrap_or(job))
+}
+
 /// The name of the program that does what a job says.
 pub const PROGRAM: &str = "run_queue/job";
 

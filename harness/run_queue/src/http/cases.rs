@@ -11,7 +11,7 @@ use peerproof_engine::transport::child::shim::Limits;
 use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;
 use crate::inbox::{self, QUEUE};
-use crate::job::{BYTES_MAX, DEPTH_MAX};
+use crate::job::{BYTES_MAX, DEPTH_MAX, VERY_DEEP, arrays, with_member};
 
 /// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
 const DISK_BYTES: u64 = 512 << 10;
@@ -34,11 +34,6 @@ fn post() -> Carriage {
     Carriage::post()
 }
 
-/// A job with a member more.
-fn with(job: &str, member: &str) -> String {
-    format!("{},{member}}}", job.strip_suffix('}').unwrap_or(job))
-}
-
 /// A job of so many bytes, made longer by this unit.
 fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
     let (before, behind) = (format!("{},\"pad\":\"", job.strip_suffix('}').unwrap_or(job)), "\"}");
@@ -55,13 +50,12 @@ fn puts() -> Vec<Check> {
             &["QUE-HTTP-01", "QUE-HTTP-02", "QUE-HTTP-06", "QUE-HTTP-18", "QUE-JOB-04", "QUE-JOB-21"],
             |talk| {
                 let job = talk.job();
-                let levels = DEPTH_MAX - 1;
-                let nested = format!("\"deep\":{}{}", "[".repeat(levels), "]".repeat(levels));
+                let nested = format!("\"deep\":{}", arrays(DEPTH_MAX - 1));
                 let word = format!("{}-plain", talk.word);
                 let texts = [
                     ("", format!("{{\"goal_id\":\"{word}\"}}")),
                     ("", format!(" \r\n\t{{ \"goal_id\" : \"g\\u00e9-{word}\", \"inputs\" : {{}} }} \n")),
-                    ("QUE-JOB-21", with(&job, &nested)),
+                    ("QUE-JOB-21", with_member(&job, &nested)),
                     ("", format!("{{\"inputs\":{{\"goal_id\":1,\"inputs\":[]}},\"goal_id\":\"../{word}\"}}")),
                 ];
                 for (aim, text) in texts {
@@ -170,7 +164,7 @@ fn malformed() -> Vec<Check> {
     };
     vec![
         refused("syntax", "What is not strict JSON is refused, and enqueues nothing.", |job| {
-            let more = |member: &str| with(job, member);
+            let more = |member: &str| with_member(job, member);
             let texts = [
                 job.replace('"', "'"),
                 job.replacen('}', ",}", 1),
@@ -547,11 +541,9 @@ fn around() -> Vec<Check> {
                 for text in texts {
                     talk.say("QUE-HTTP-31", &text);
                 }
-                let deep = format!("{{\"goal_id\":\"g\",\"deep\":{}", "[".repeat(100_000));
+                let deep = format!("{{\"goal_id\":\"g\",\"deep\":{}", "[".repeat(VERY_DEEP));
                 talk.ask("", post(), Payload::text(deep));
-                let levels = 100_000;
-                let deep = format!("\"deep\":{}{}", "[".repeat(levels), "]".repeat(levels));
-                let deep = with(&talk.job(), &deep);
+                let deep = with_member(&talk.job(), &format!("\"deep\":{}", arrays(VERY_DEEP)));
                 talk.ask("QUE-JOB-28", post(), Payload::text(deep));
                 for text in ["", "PO", "POST /enqueue HTTP/1.1\r\nHost"] {
                     let how = post().framing(Framing::Cut).on(1);

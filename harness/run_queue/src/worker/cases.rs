@@ -11,7 +11,7 @@ use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture};
 use super::talk::{REASON_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
 use super::{BEACON, IDLE, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
 use crate::config::{POLL_MS, RECOVER_MS};
-use crate::job::{BYTES_MAX, DEPTH_MAX, Draft};
+use crate::job::{BYTES_MAX, DEPTH_MAX, Draft, VERY_DEEP, arrays};
 use crate::{ONCE, WORKER};
 
 /// How a program ends that fails.
@@ -22,9 +22,6 @@ const NOTICE_MS: u64 = 700;
 
 /// A program that runs while others are looked at, ms.
 const LONG_MS: u64 = 900;
-
-/// Levels of nesting that no reader has to take.
-const DEEP: usize = 100_000;
 
 /// How long an idle worker is looked at, ms.
 const IDLE_MS: u64 = 2_000;
@@ -355,7 +352,7 @@ const WORKERS: &[Row] = &[
     ),
     ("sizes/nested", "A job nested up to 64 levels is run.", &["QUE-JOB-21"], |talk| {
         for levels in [30, DEPTH_MAX - 1] {
-            let job = talk.draft().with("peerproof_nested", &nested(levels));
+            let job = talk.draft().with("peerproof_nested", &arrays(levels));
             talk.put(&job);
         }
         talk.run_all();
@@ -365,9 +362,9 @@ const WORKERS: &[Row] = &[
         "What is nested very deeply, a job or not, whole or cut, is run or failed, and the worker goes on.",
         &["QUE-JOB-28", "QUE-JOB-17"],
         |talk| {
-            let job = talk.draft().named("a@.json").with("peerproof_nested", &nested(DEEP));
+            let job = talk.draft().named("a@.json").with("peerproof_nested", &arrays(VERY_DEEP));
             talk.put(&job);
-            for text in [nested(DEEP), nested(DEEP)[..DEEP].to_owned()] {
+            for text in [arrays(VERY_DEEP), arrays(VERY_DEEP)[..VERY_DEEP].to_owned()] {
                 let bad = talk.draft().named("a@.json");
                 talk.put_as(&bad, Payload::text(format!("[\"{}\",{text}]", bad.tag)));
             }
@@ -597,11 +594,6 @@ fn later() -> Check {
 
 /// What a job may take less than the most, ms.
 const JOB_SLACK_MS: u64 = 300;
-
-/// Arrays in one another, so many levels.
-fn nested(levels: usize) -> String {
-    format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
-}
 
 /// Looks how much processor time a worker takes that has nothing to do.
 fn idle(talk: &mut Talk, session: usize) {
