@@ -324,10 +324,15 @@ fn end(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding>
     for event in trace.transcript.of(heard.session) {
         match &event.kind {
             Kind::Received { bytes } if said.is_none() => {
-                text.extend_from_slice(&bytes.0);
-                let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-                let whole = String::from_utf8_lossy(&text[..whole]);
-                said = whole.lines().any(|line| line.starts_with(VERDICT)).then_some(event.at_us);
+                let whole = bytes.0.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                let (whole, rest) = bytes.0.split_at(whole);
+                text.extend_from_slice(whole);
+                if !whole.is_empty() {
+                    let lines = String::from_utf8_lossy(&text);
+                    said = lines.lines().any(|line| line.starts_with(VERDICT)).then_some(event.at_us);
+                    text.clear();
+                }
+                text.extend_from_slice(rest);
             }
             Kind::Exited { .. } => ended = Some(event.at_us),
             _ => {}
