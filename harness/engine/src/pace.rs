@@ -37,7 +37,7 @@ impl Measured {
 }
 
 /// What clocks and schedulers of two processes may add to any time, microseconds.
-const SLACK_US: u64 = 250_000;
+pub const SLACK_US: u64 = 250_000;
 
 /// What a peer may add to a time that the contract names, by one transcript alone: it may be slow at everything, so that
 /// what plain requests took counts twice.

@@ -9,13 +9,11 @@ use super::server::Server;
 use peerproof_engine::face::Framing;
 use peerproof_engine::finding::{Finding, Repair};
 use peerproof_engine::judge::{Heard, Trace};
-use peerproof_engine::pace::Allowance;
+use peerproof_engine::pace::{Allowance, SLACK_US};
 use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Time after its timeout in which a call has to be answered, microseconds.
 const AFTER_US: u64 = 1_000_000;
-/// What clocks and schedulers of two processes may add to the end of one, microseconds.
-const SLACK_US: u64 = 250_000;
 
 /// Time in which a process ends after its last reply, and that in which it may find out whether work needs less than a
 /// second, microseconds.
