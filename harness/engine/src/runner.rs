@@ -408,8 +408,8 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
-        if judgement.untestable.is_none() && judgement.choice.is_none() {
-            judgement.untestable = trial::left_out(&transcript);
+        if judgement.untestable.is_none() {
+            judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some());
         }
         if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)

@@ -563,6 +563,45 @@ fn an_inferred_choice_excuses_nothing_and_a_pinned_one_is_asserted() {
     assert_eq!(asserted[CRASH].findings[0].clause.0, "TH-TOOL-02");
 }
 
+/// A peer that refuses otherwise than it should: the way is that of its process.
+struct Unsteady(Box<dyn Machine>, usize);
+
+impl Machine for Unsteady {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        self.0.handle(event, now, actions);
+        for action in actions {
+            let Action::Stdout(bytes) = &action else { continue };
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            match self.1 {
+                _ if !text.contains("-32600") => {}
+                0 => *action = Action::Stdout(text.replace("-32600", "-32000").into()),
+                1 => *action = Action::Exit(3),
+                2 => *action = Action::Stdout(text.replace("error", "result").into()),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A peer that fails each time fails, however it does; what fails now and then is flaky.
+#[test]
+fn what_fails_in_another_way_each_time_is_not_flaky() {
+    const ID: &str = "json_rpc/stdio/examples/invalid-request-object";
+    let boundary = table::find("json_rpc").unwrap();
+    for (ways, is_flaky) in [([0, 1, 2], false), ([0, 0, 0], false), ([0, 3, 3], true), ([1, 2, 3], true)] {
+        let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+        let starts = AtomicUsize::new(0);
+        peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+            let way = ways[starts.fetch_add(1, Ordering::Relaxed) % 3];
+            Some(Box::new(Unsteady(table::played(boundary).reference_machine(args, env)?, way)))
+        }));
+        let options = Options { confirm: 3, keep_going: true, ..Options::default() };
+        let verdict = run_as(&peer, &[check(ID)], &options)[ID].verdict.clone();
+        assert_eq!(matches!(verdict, Verdict::Flaky(_)), is_flaky, "{ways:?}: {verdict:?}");
+        assert!(is_flaky || verdict.is_failure(), "{ways:?}: {verdict:?}");
+    }
+}
+
 #[test]
 fn what_runs_alone_has_nothing_beside_it_in_another_run() {
     let quiet = Arc::<RwLock<()>>::default();

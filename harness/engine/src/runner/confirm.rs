@@ -12,7 +12,7 @@ use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
-use crate::clause::ClauseId;
+use crate::clause::{ClauseId, Level};
 use crate::finding::{Finding, Judgement};
 use crate::parallel;
 use crate::transcript::{Kind, Packed, Transcript};
@@ -177,8 +177,9 @@ impl Round<'_> {
         (self.peer.is_process() && is_of_time(first, transcript)).then(|| bound(transcript))
     }
 
-    /// Runs a failing check again until it failed as often as asked for, with the same first finding. What a look with
-    /// short waits found before counts where further looks would be such. `time` is as [`Self::time_of`] says.
+    /// Runs a failing check again until it failed as often as asked for, with the same first finding, or each time in
+    /// another way. What a look with short waits found before counts where further looks would be such. `time` is as
+    /// [`Self::time_of`] says.
     pub(super) fn confirm(
         &self,
         check: &Check,
@@ -199,7 +200,10 @@ impl Round<'_> {
             if self.is_interrupted() {
                 break;
             }
-            seen += u32::from(self.shows(check, first).is_ok());
+            seen += u32::from(match self.shows(check, first) {
+                Ok(()) => true,
+                Err(judgement) => self.fails_anew(findings, &judgement.findings),
+            });
         }
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
@@ -226,6 +230,16 @@ impl Round<'_> {
         // Each time costs two deadlines, and everything waits for the first canary.
         let is_costly = is_first_canary(check) && *verdict == Verdict::Hang;
         if is_costly || self.silences.has_like(first) { total.min(2) } else { total }
+    }
+
+    /// Whether a further look failed too, in ways that the first did not: how much was seen of a peer that dies of a
+    /// message is a matter of moments. What was wrong beside the first finding, and shows again without it, is not that.
+    fn fails_anew(&self, before: &[Finding], now: &[Finding]) -> bool {
+        let is_should = |finding: &Finding| self.levels.get(&finding.clause) == Some(&Level::Should);
+        let may_be_should = before.first().is_some_and(is_should);
+        let is_known = |finding: &Finding| before.iter().any(|earlier| finding.repeats(earlier));
+        let counts = |finding: &Finding| !finding.is_of_time() && (may_be_should || !is_should(finding));
+        now.iter().any(counts) && !now.iter().any(is_known)
     }
 
     fn is_interrupted(&self) -> bool {

@@ -9,10 +9,11 @@ use crate::judge;
 use crate::lab::Taken;
 use crate::plan::{Act, Plan, Step};
 use crate::rng::Rng;
-use crate::transcript::{Kind, Transcript};
+use crate::transcript::{Exit, Kind, Transcript};
 
-/// Says which steps of the plan were not carried out and why: what was not tried is not proved.
-pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
+/// Says which steps of the plan were not carried out and why: what was not tried is not proved. Where the peer chose, that it
+/// ended may be its choice, and then the rest of that session is its choice, too.
+pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<String> {
     let sent: BTreeSet<usize> = transcript
         .events
         .iter()
@@ -23,8 +24,9 @@ pub(super) fn left_out(transcript: &Transcript) -> Option<String> {
         .collect();
     let sessions: BTreeSet<usize> = transcript.events.iter().map(|event| event.session).collect();
     let steps = || transcript.plan.steps.iter().enumerate().filter(|(_, step)| tries(step));
+    let may_be_left_out = |session: usize| has_chosen && ended_by_itself(transcript, session).is_some();
     let is_left_out = |(index, step): &(usize, &Step)| match step.act {
-        Act::Send { .. } => !sent.contains(index),
+        Act::Send { .. } => !sent.contains(index) && !may_be_left_out(step.session),
         _ => !sessions.contains(&step.session),
     };
     let (first, step) = steps().find(is_left_out)?;
@@ -57,14 +59,18 @@ fn is_complete(transcript: &Transcript, step: usize) -> bool {
     last.completes(taken.next().map(|(before, _)| before).as_ref(), capture)
 }
 
-fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
-    // Every session ends, once its input has.
+/// How the peer of a session ended while its input was open: every session ends, once its input has.
+fn ended_by_itself(transcript: &Transcript, session: usize) -> Option<Exit> {
     let before_end = transcript.of(session).take_while(|event| event.kind != Kind::StdinClosed);
     let ended = before_end.filter_map(|event| match event.kind {
         Kind::Exited { exit } => Some(exit),
         _ => None,
     });
-    if let Some(exit) = ended.last() {
+    ended.last()
+}
+
+fn why(transcript: &Transcript, first: usize, session: usize, sent: &BTreeSet<usize>) -> String {
+    if let Some(exit) = ended_by_itself(transcript, session) {
         return format!("the peer had ended ({exit})");
     }
     if transcript.of(session).any(|event| matches!(event.kind, Kind::DeadlinePassed { .. })) {
@@ -105,12 +111,12 @@ mod tests {
     use super::*;
     use crate::clause::Side;
     use crate::toy;
-    use crate::transcript::{Event, Exit};
+    use crate::transcript::Event;
 
     #[test]
     fn an_end_of_the_input_that_the_harness_made_is_no_reason() {
         let exited = Kind::Exited { exit: Exit::Code(0) };
-        let why_of = |kinds: [Kind; 2]| {
+        let told = |kinds: [Kind; 2], has_chosen| {
             let transcript = Transcript {
                 boundary: "toy".to_owned(),
                 check: "toy".to_owned(),
@@ -119,9 +125,12 @@ mod tests {
                 timeout_scale: 1.0,
                 events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).to_vec(),
             };
-            left_out(&transcript).unwrap()
+            left_out(&transcript, has_chosen)
         };
-        assert!(why_of([Kind::StdinClosed, exited.clone()]).ends_with("longer than it may"));
-        assert!(why_of([exited, Kind::StdinClosed]).ends_with("had ended (exit status 0)"));
+        let (at_end, by_itself) = ([Kind::StdinClosed, exited.clone()], [exited.clone(), Kind::StdinClosed]);
+        assert!(told(at_end.clone(), false).unwrap().ends_with("longer than it may"));
+        assert!(told(at_end, true).unwrap().ends_with("longer than it may"), "no choice excuses that");
+        assert!(told(by_itself.clone(), false).unwrap().ends_with("had ended (exit status 0)"));
+        assert_eq!(told(by_itself, true), None, "an end may be the choice");
     }
 }
