@@ -367,12 +367,14 @@ impl<'a> Comparison<'a> {
     ) {
         match (old, new) {
             (Json::Array(old), Json::Array(new)) => {
-                for (index, old) in old.iter().enumerate() {
-                    let at = format!("{at}/{index}");
-                    match new.get(index) {
-                        Some(new) => self.value(&at, old, new, all),
-                        None => return self.add(lost, "lost", &at, old.to_text()),
-                    }
+                // Where items are missing, those behind them have moved: that is one fault.
+                if new.len() < old.len()
+                    && let Some(index) = (0..old.len()).find(|index| old.get(*index) != new.get(*index))
+                {
+                    return self.add(lost, "lost", &format!("{at}/{index}"), old[index].to_text());
+                }
+                for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                    self.value(&format!("{at}/{index}"), old, new, all);
                 }
             }
             (Json::Object(members), new) => {

@@ -66,6 +66,12 @@ fn each_difference_names_its_clause_and_its_place() {
         ("done", ("x", "1"), ("x", ""), "ENV-KEEP-03 /x"),
         ("plain", ("outputs", "{\"o\":{}}"), ("outputs", "{}"), "ENV-ADV-02 /outputs/o"),
         ("plain", ("errors", "[{}]"), ("errors", "[]"), "ENV-ADV-03 /errors/0"),
+        (
+            "plain",
+            ("errors", "[{\"a\":1},{\"a\":2},{\"a\":3}]"),
+            ("errors", "[{\"a\":2},{\"a\":3}]"),
+            "ENV-ADV-03 /errors/0",
+        ),
         ("plain", ("llm_call_count", "3"), ("llm_call_count", "2"), "ENV-ADV-05 /llm_call_count"),
         ("plain", ("iteration", "2"), ("iteration", "0"), "ENV-ADV-06 /iteration"),
         ("plain", ("llm_call_count", "10"), ("llm_call_count", "11"), "ENV-BOUND-01 /llm_call_count"),

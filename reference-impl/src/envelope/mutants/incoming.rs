@@ -252,6 +252,16 @@ const READING: &[Mutant] = table! {
                 set(envelope, "envelope_id", id);
             }
         });
+    "fills-ids-from-other-case" ["ENV-ACC-05"] "`Envelope_Id` counts where there is no `envelope_id`." =>
+        Given(|envelope| {
+            if get(envelope, "envelope_id").is_none()
+                && let Some(id) = get(envelope, "Envelope_Id").cloned()
+            {
+                set(envelope, "envelope_id", id);
+            }
+        });
+    "loses-the-sign-of-half-hours" ["ENV-KEEP-01"] "An offset of `-00:30` is read as `+00:30`." =>
+        Given(|envelope| edit_times(envelope, |time| Some(time.replace("-00:", "+00:"))));
     "goes-past-bounds" ["ENV-BOUND-01"] "No bound stops it." =>
         Both(raise_bounds, restore_bounds);
     "knows-the-usual-bounds-alone" ["ENV-BOUND-02"] "Whatever bounds the envelope carries, the defaults count." =>

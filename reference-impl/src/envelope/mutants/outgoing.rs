@@ -212,6 +212,23 @@ pub const MUTANTS: &[Mutant] = table! {
                 history.drain(..history.len().saturating_sub(1));
             }
         });
+    "keeps-the-last-two" ["ENV-ADV-03"] "Plans and completed stages beyond the last two are dropped." =>
+        Reply(|_, reply| {
+            for name in ["prior_plans", "completed_stages"] {
+                if let Value::Array(items) = slot(reply, name) {
+                    items.drain(..items.len().saturating_sub(2));
+                }
+            }
+        });
+    "sorts-goals" ["ENV-KEEP-01"] "Goals and feedback come back sorted, each once." =>
+        Reply(|_, reply| {
+            for name in ["all_goals", "remaining_goals", "critic_feedback"] {
+                if let Value::Array(items) = slot(reply, name) {
+                    items.sort_by_key(|item| item.as_text().map(|text| text.as_bytes().to_vec()));
+                    items.dedup();
+                }
+            }
+        });
     "clears-errors" ["ENV-ADV-03"] "Errors are cleared when the pipeline goes on." =>
         Advanced(|_, reply| set(reply, "errors", Value::Array(Vec::new())));
     "counts-hops-anew" ["ENV-ADV-05"] "The number of hops is that of one call." =>
@@ -220,6 +237,12 @@ pub const MUTANTS: &[Mutant] = table! {
         Advanced(|given, reply| {
             set(reply, "iteration", number(0));
             set(reply, "current_stage", get(given, "current_stage").cloned().unwrap_or(Value::Null));
+        });
+    "begins-again-at-a-bound" ["ENV-ADV-06"] "Where a bound stops it, the number of the retry is 0." =>
+        Ended(|_, reply| {
+            if get(reply, "terminal_reason").and_then(Value::as_str).is_some_and(|it| it.starts_with("max_")) {
+                set(reply, "iteration", number(0));
+            }
         });
     "owns-the-metadata" ["ENV-ADV-07"] "Metadata is replaced by the engine's own." =>
         Advanced(|_, reply| set(reply, "metadata", object([("engine", Value::from("mine"))])));
