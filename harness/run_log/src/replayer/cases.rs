@@ -61,6 +61,8 @@ struct Row {
     line: Option<String>,
     /// Values at JSON Pointers of the line, as JSON texts; an empty one takes the value away.
     set: BTreeMap<String, String>,
+    /// Strings at JSON Pointers of the line, as they are: a line feed is one.
+    texts: BTreeMap<String, String>,
     /// A text in the line, and what stands in its place.
     replace: Option<[String; 2]>,
     /// The line itself, without LF; `$LINE` stands for what it was, `$OPEN` for that without its last brace.
@@ -168,6 +170,7 @@ impl Row {
     fn is_edited(&self) -> bool {
         self.line.is_some()
             || !self.set.is_empty()
+            || !self.texts.is_empty()
             || self.replace.is_some()
             || self.raw.is_some()
             || self.before.is_some()
@@ -216,6 +219,10 @@ impl Row {
     fn edited(&self, lines: &[Json], at: usize) -> Result<Payload, Untestable> {
         let mut lines = lines.to_vec();
         merge_at(&mut lines[at], &self.set)?;
+        for (pointer, text) in &self.texts {
+            let place = lines[at].pointer_mut(pointer);
+            *place.ok_or_else(|| format!("no_place: there is no {pointer}"))? = text.as_str().into();
+        }
         if self.redigest {
             talk::redigest(&mut lines);
         }

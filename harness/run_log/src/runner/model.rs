@@ -5,7 +5,6 @@ mod tool;
 use std::collections::BTreeMap;
 
 use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
 
 use super::block::{self, Said};
 use super::log::{Entry, Faults, Log};
@@ -13,9 +12,6 @@ use super::request::{POLICY_ONLY, Request};
 use super::seen::{Course, Driver};
 use crate::state::State;
 use crate::{digest, only_integers_differ};
-
-/// What of a value is quoted.
-const QUOTED_CHARS: usize = 240;
 
 /// How a run ended, as its log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +74,9 @@ enum Last {
     Error,
 }
 
+/// A value whole: a finding cuts where two of them differ.
 fn quoted(value: Option<&Json>) -> String {
-    value.map_or_else(|| "nothing".to_owned(), |value| shorten(&value.to_text(), QUOTED_CHARS).into_owned())
+    value.map_or_else(|| "nothing".to_owned(), Json::to_text)
 }
 
 impl<'a> Walk<'a> {
@@ -445,15 +442,14 @@ impl<'a> Walk<'a> {
                 let is_same = pick.is_none_or(|(own, of)| own == sid && of == aid);
                 if right != kind || !is_same {
                     let said = driver.map_or("", |driver| driver.output.as_str());
-                    let expected =
-                        format!("line {line} has the selection of {}", shorten(said, QUOTED_CHARS));
+                    let expected = format!("line {line} has the selection of {}", said);
                     self.faults.add("LOG-WRITE-KIND", "other_selection", expected, quoted(Some(payload)));
                     return None;
                 }
                 let block = driver.map_or("", |driver| driver.output.as_str());
                 if !raw.contains(block) {
-                    let expected = format!("`raw` on line {line} holds {}", shorten(block, QUOTED_CHARS));
-                    self.faults.add("LOG-WRITE-RAW", "raw", expected, shorten(raw, QUOTED_CHARS));
+                    let expected = format!("`raw` on line {line} holds {}", block);
+                    self.faults.add("LOG-WRITE-RAW", "raw", expected, raw);
                 }
                 if right_patch != patch || told.is_some() != right_patch.is_some() {
                     let expected =

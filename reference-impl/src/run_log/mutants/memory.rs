@@ -1,6 +1,6 @@
 //! Replayers that remember what they should not.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use crate::run_log::event::{Event, Reading};
 use crate::run_log::line::Line;
@@ -36,5 +36,24 @@ impl Rules for Lingering {
 
     fn end(&self, expected: &Expected) -> Result<(), String> {
         if self.0.get() { Err("a tool told something else".to_owned()) } else { Right.end(expected) }
+    }
+}
+
+/// Runs all tools in one session, which it tells what a slot holds, but not what is gone since its last tool.
+#[derive(Debug, Default)]
+pub(super) struct Additive(RefCell<State>);
+
+impl Rules for Additive {
+    fn request(&self, rerun: &Rerun) -> Vec<u8> {
+        let mut sent = rerun.before.clone();
+        for (slot, held) in sent.slots.iter_mut().zip(&self.0.borrow().slots) {
+            *slot = slot.take().or_else(|| held.clone());
+        }
+        request(&rerun.input, &sent)
+    }
+
+    fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
+        self.0.replace(rerun.after.clone());
+        Right.reran(rerun, outcome, reading)
     }
 }

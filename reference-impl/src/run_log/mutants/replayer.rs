@@ -1,7 +1,7 @@
 //! Mutants of the replayer.
 
-use super::memory::{Forgetful, Lingering};
-use super::values::{cut, each, filled, has, sorted, unquoted, with};
+use super::memory::{Additive, Forgetful, Lingering};
+use super::values::{counted, cut, each, filled, has, rounded, sorted, unquoted, with};
 use super::wire::{
     Memory, Rewired, Rewrite, changed, coarse, fragile, left_open, members, merged_by, merged_deep, more,
     put, take, without_nulls,
@@ -9,7 +9,7 @@ use super::wire::{
 use crate::json::{Error, Policy, Text, Value};
 use crate::machine::{Action, Machine};
 use crate::mutant::{self, Seam, ShellFault, config, machine, parts, shell};
-use crate::policy_driver::Sid;
+use crate::policy_driver::{SelectionKind, Sid};
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading, ToolOk};
 use crate::run_log::line::{Header, Line, text_of};
@@ -286,6 +286,23 @@ pub const MUTANTS: &[Mutant] = &[
             Ok(())
         }
     }),
+    decides!(
+        "replay-lets-steps-lag",
+        "LOG-STEP-NUMBER",
+        "A selection may have the step of the one before.",
+        {
+            fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
+                match event {
+                    Event::Chosen(chosen)
+                        if !matches!(chosen.kind, SelectionKind::Pick(_)) && step == place.last_step =>
+                    {
+                        Ok(())
+                    }
+                    _ => Right.step(place, event, step),
+                }
+            }
+        }
+    ),
     decides!("replay-ends-at-any-step", "LOG-STEP-END", "run_finished may have any number.", {
         fn step(&self, place: &Place, event: &Event, step: u64) -> Result<(), String> {
             if matches!(event, Event::Finished { .. }) { Ok(()) } else { Right.step(place, event, step) }
@@ -410,6 +427,22 @@ pub const MUTANTS: &[Mutant] = &[
             true
         }
     }),
+    decides!("replay-ignores-the-case-of-tools", "LOG-EVENT-AID", "Aids are compared regardless of case.", {
+        fn same_tool(&self, selected: &Text, aid: &Text) -> bool {
+            selected.as_bytes().eq_ignore_ascii_case(aid.as_bytes())
+        }
+    }),
+    decides!("replay-trims-sids", "LOG-EVENT-SID", "A SID may have a line feed behind it.", {
+        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+            let mended = with(line, "selector_chosen", |payload| {
+                let sid = payload.iter().find(|(name, _)| *name == "sid").and_then(|(_, sid)| sid.as_str());
+                if let Some(sid) = sid.and_then(|sid| sid.strip_suffix('\n')).map(str::to_owned) {
+                    put(payload, "sid", sid.as_str().into());
+                }
+            });
+            Right.event(&mended, reading)
+        }
+    }),
     decides!("replay-takes-any-count", "LOG-EVENT-STEPS", "The number of steps is not looked at.", {
         fn same_steps(&self, _: u64, _: u64) -> bool {
             true
@@ -464,6 +497,17 @@ pub const MUTANTS: &[Mutant] = &[
             Right.items(&each(tx_patch, "path", shorter), choices)
         }
     }),
+    decides!("replay-trims-paths", "LOG-PATCH-PATH", "A path may have a line feed behind it.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            let shorter = |path: &str| path.strip_suffix('\n').unwrap_or(path).to_owned();
+            Right.items(&each(tx_patch, "path", shorter), choices)
+        }
+    }),
+    decides!("replay-counts-true", "LOG-PATCH-VALUE", "A size of true is 1.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            Right.items(&counted(tx_patch), choices)
+        }
+    }),
     decides!("replay-takes-other-ops", "LOG-PATCH-OP", "An op may have capitals.", {
         fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
             Right.items(&each(tx_patch, "op", |op| op.to_ascii_lowercase()), choices)
@@ -505,6 +549,11 @@ pub const MUTANTS: &[Mutant] = &[
     decides!("replay-leaves-the-last-digest", "LOG-DIGEST-LAST", "The last digest is not looked at.", {
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {
             last || Right.same_digest(state, logged, last, choices)
+        }
+    }),
+    decides!("replay-compares-half-digests", "LOG-DIGEST-MIDDLE", "Digests are compared by 16 digits.", {
+        fn same_digest(&self, state: &State, logged: &Text, _: bool, _: &Choices) -> bool {
+            self.digest(state).as_bytes().get(..16) == logged.as_bytes().get(..16)
         }
     }),
     decides!("replay-digests-characters", "LOG-DIGEST-SIZE", "A digest counts characters.", {
@@ -589,6 +638,57 @@ pub const MUTANTS: &[Mutant] = &[
             true
         }
     }),
+    decides!(
+        "replay-compares-numbers-of-slots",
+        "LOG-RERUN-RESULT",
+        "Of the state after a re-run only the numbers of its slots count.",
+        {
+            fn same_state(&self, own: &State, logged: &State) -> bool {
+                own.slots.iter().zip(&logged.slots).all(|(own, logged)| own.is_some() == logged.is_some())
+            }
+        }
+    ),
+    decides!(
+        "replay-compares-contents",
+        "LOG-RERUN-RESULT",
+        "Of the state after a re-run only the contents count.",
+        {
+            fn same_state(&self, own: &State, logged: &State) -> bool {
+                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
+                    (Some(own), Some(logged)) => own.content_json == logged.content_json,
+                    (own, logged) => own.is_none() && logged.is_none(),
+                })
+            }
+        }
+    ),
+    decides!(
+        "replay-compares-contents-as-json",
+        "LOG-RERUN-RESULT",
+        "Contents are compared as JSON values.",
+        {
+            fn same_state(&self, own: &State, logged: &State) -> bool {
+                let value = |text: &Text| {
+                    Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or(Value::Null)
+                };
+                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
+                    (Some(own), Some(logged)) => {
+                        own.kind == logged.kind
+                            && own.provenance == logged.provenance
+                            && Right.same(&value(&own.content_json), &value(&logged.content_json))
+                    }
+                    (own, logged) => own.is_none() && logged.is_none(),
+                })
+            }
+        }
+    ),
+    parts(
+        "replay-tells-no-removals",
+        &["LOG-RERUN-STATE"],
+        "A session is not told that a slot is gone.",
+        |_, rules| {
+            *rules = Box::new(Additive::default());
+        },
+    ),
     decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
         fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
             if outcome.is_err() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
@@ -606,6 +706,11 @@ pub const MUTANTS: &[Mutant] = &[
     decides!("replay-compares-bytes", "LOG-EQUAL-SPELLING", "Outputs are compared as they are written.", {
         fn same_output(&self, own: &Text, logged: &Text, _: Reading) -> bool {
             own == logged
+        }
+    }),
+    decides!("replay-compares-six-digits", "LOG-RERUN-OUTPUT", "Fractions are compared to six digits.", {
+        fn same(&self, one: &Value, other: &Value) -> bool {
+            Right.same(&rounded(one), &rounded(other))
         }
     }),
     decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.", {

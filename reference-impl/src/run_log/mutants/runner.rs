@@ -1,8 +1,8 @@
 //! Mutants of the runner.
 
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, changed, coarse, fragile, left_open, members, merged_by, merged_deep,
-    more, put, take, without_nulls,
+    Edit, Members, Rewired, Rewrite, changed, coarse, fragile, left_open, lenient_slots, members, merged_by,
+    merged_deep, more, put, take, without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -171,6 +171,12 @@ pub const MUTANTS: &[Mutant] = &[
         &["LOG-RUN-DEEPER"],
         "A request of many levels ends the process.",
         fragile,
+    ),
+    mutant::machine(
+        "run-takes-other-names-of-slots",
+        &["LOG-RUN-OK"],
+        "The slots 07, +7 and so on of a reply are slot 7.",
+        lenient_slots,
     ),
     asks(
         "run-never-ends",

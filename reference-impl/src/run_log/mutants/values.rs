@@ -84,3 +84,34 @@ pub(super) fn unquoted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+/// A value whose fractions have six digits.
+pub(super) fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() => {
+            let short = format!("{:.5e}", number.as_f64());
+            Value::parse(short.as_bytes(), 1, &Policy::default()).unwrap_or_else(|_| value.clone())
+        }
+        Value::Array(elements) => Value::Array(elements.iter().map(rounded).collect()),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), rounded(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The items with a `size_bytes` of `true` as 1.
+pub(super) fn counted(tx_patch: &[Value]) -> Vec<Value> {
+    let item = |item: &Value| {
+        let mut item = members(item);
+        if let Some((_, value)) = item.iter_mut().find(|(name, _)| *name == "value")
+            && value.get("size_bytes") == Some(&Value::Bool(true))
+        {
+            let mut artifact = members(value);
+            put(&mut artifact, "size_bytes", Value::Number(1.into()));
+            *value = Value::Object(artifact);
+        }
+        Value::Object(item)
+    };
+    tx_patch.iter().map(item).collect()
+}

@@ -1,11 +1,10 @@
 //! The event of a tool, held against its execution.
 
 use peerproof_engine::json::Json;
-use peerproof_engine::payload::shorten;
 
 use super::super::log::Entry;
 use super::super::seen::{Came, decoded};
-use super::{At, Last, QUOTED_CHARS, Walk, quoted};
+use super::{At, Last, Walk, quoted};
 use crate::state::{Artifact, SLOTS, State};
 use crate::{digest, tools};
 
@@ -136,11 +135,9 @@ impl Walk<'_> {
         let value = told.and_then(|text| decoded(text.as_bytes()));
         self.member(event, "output_json", "a string that holds strict JSON", value.is_some())?;
         if value != decoded(output.as_bytes()) {
-            let got = shorten(told.unwrap_or_default(), QUOTED_CHARS);
-            self.faults.add("LOG-RUN-OUTPUT", "output_json", shorten(output, QUOTED_CHARS), got);
+            self.faults.add("LOG-RUN-OUTPUT", "output_json", output, told.unwrap_or_default());
         } else if told != Some(output) {
-            let got = shorten(told.unwrap_or_default(), QUOTED_CHARS);
-            self.faults.add("LOG-RUN-BYTES", "output_json", shorten(output, QUOTED_CHARS), got);
+            self.faults.add("LOG-RUN-BYTES", "output_json", output, told.unwrap_or_default());
         }
         let items = payload.get("tx_patch").and_then(Json::as_array);
         self.member(event, "tx_patch", "an array", items.is_some())?;
