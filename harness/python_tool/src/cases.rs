@@ -83,6 +83,8 @@ struct Row {
     look_after_ms: u64,
     /// The guarantee that the same call is made within afterwards.
     guarantee: Option<String>,
+    /// How many calls more are made within it, of the same tool and behind the same handshake.
+    more: u32,
     /// The route of a probe.
     route: Option<String>,
     /// The host of a probe; by default 127.0.0.1.
@@ -311,14 +313,20 @@ impl Row {
         let route = self.route.as_deref().unwrap_or("open");
         let context = self.context.as_deref().unwrap_or("{\"guarantees\":{\"$GUARANTEE\":true}}");
         let context = context.replace("$GUARANTEE", guarantee);
-        for guarded in [false, true] {
+        let host = self.host.as_deref().unwrap_or("127.0.0.1");
+        // The tool that a handshake was about.
+        let mut shaken = None;
+        for (guarded, is_first) in
+            [(false, true), (true, true)].into_iter().chain((0..self.more).map(|_| (true, false)))
+        {
             let token = format!("t{:016x}", rng.next_u64());
             let mut probe =
                 Probe { role, route, token: &token, number: 0, guarded, temporary: self.temporary };
-            let host = self.host.as_deref().unwrap_or("127.0.0.1");
             let mut payload = talk.probe(&mut probe, host, self.catch && guarded);
             let env = probe.env();
-            talk.anew();
+            if is_first {
+                talk.anew();
+            }
             let mut called = role;
             if self.import {
                 talk.import(role, payload);
@@ -326,14 +334,18 @@ impl Row {
             }
             // A service that runs already stays bound by what it said of a name.
             let is_mapped = talk.facts().roles.get(called).is_some_and(|role| role.get("tool").is_some());
-            let tool = match is_mapped {
-                true => tool_of(talk.facts(), called).to_owned(),
-                false => format!("{called}-{token}"),
+            let tool = match shaken.take() {
+                Some(tool) => tool,
+                None if is_mapped => tool_of(talk.facts(), called).to_owned(),
+                None => format!("{called}-{token}"),
             };
             if guarded && talk.is_posted() {
-                let required = format!("{{\"{guarantee}\":true}}");
-                talk.open_with(env.clone());
-                talk.handshake(&tool, &required, &[], None);
+                if is_first {
+                    let required = format!("{{\"{guarantee}\":true}}");
+                    talk.open_with(env.clone());
+                    talk.handshake(&tool, &required, &[], None);
+                }
+                shaken = Some(tool.clone());
             }
             let named = format!("{tool:?}");
             let mut with = match (guarded, talk.is_posted()) {

@@ -13,7 +13,7 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Carried, Exchange};
 use peerproof_engine::lines::{self, Line};
 use peerproof_engine::matrix::canonical::canonical;
-use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{Act, KILL_GROUP, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
@@ -34,9 +34,6 @@ pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
 
 /// The choice of what a handshake says that cannot give all.
 const SHORTFALL: &str = "handshake_shortfall";
-
-/// Most bytes of a reply that a finding quotes.
-const QUOTED_CHARS: usize = 200;
 
 const MANNERS: Manners = Manners {
     protocol_only: "PT-FRAME-05",
@@ -326,7 +323,7 @@ impl Face for Runner {
         match way {
             Way::Success(None) => "`ok` true".to_owned(),
             Way::Success(Some(result)) => {
-                format!("`ok` true with the result {}", shorten(&result.to_text(), QUOTED_CHARS))
+                format!("`ok` true with the result {}", result.to_text())
             }
             Way::Raised(kind, _) => format!("`ok` false with the type {kind}"),
             Way::Failure => "`ok` false".to_owned(),
@@ -390,7 +387,7 @@ pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
         // A guarantee of a wrong type is no way to ask for one.
         let wrong =
             request.of(|it| *it == Stand::Refuse).or_else(|| request.of(|it| *it == Stand::Strict))?;
-        let got = shorten(&String::from_utf8_lossy(&line.bytes), QUOTED_CHARS).into_owned();
+        let got = String::from_utf8_lossy(&line.bytes).into_owned();
         Some(Finding::new(wrong.clause, "wrong_request", "a request that runners take", got).at(line.step))
     });
     wrong.collect()
@@ -400,6 +397,8 @@ pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Runner, transcript);
     http::memory(transcript, &mut judgement);
+    http::told_once(&mut judgement);
+    http::unknown_caller(transcript, &mut judgement);
     judgement
 }
 

@@ -337,7 +337,7 @@ pub fn form_of(entry: &str) -> Form {
     }
 }
 
-/// Whether what came back is what was sent, as JSON. Large numbers may have been rounded.
+/// Whether what came back is what was sent, as JSON. Large numbers and fractions may have been rounded to a double.
 pub fn is_same(sent: &Json, came: &Json) -> bool {
     let mut pending = vec![(sent, came)];
     while let Some((sent, came)) = pending.pop() {
@@ -360,7 +360,9 @@ pub fn is_same(sent: &Json, came: &Json) -> bool {
             }
             (Json::Number(sent), Json::Number(number)) => {
                 let is_rounded = || match sent.as_f64() {
-                    Some(nearest) => sent.is_big() && number.as_f64() == Some(nearest),
+                    Some(nearest) => {
+                        (sent.is_big() || !sent.is_integral()) && number.as_f64() == Some(nearest)
+                    }
                     // Beyond a double the nearest is the largest.
                     None => number.as_f64().is_some_and(|it| it.abs() == f64::MAX),
                 };
@@ -436,6 +438,8 @@ mod tests {
         assert!(same("{\"a\":[1,2.50],\"b\":null}", "{\"b\":null,\"a\":[1.0,25e-1]}"));
         assert!(same("9007199254740993", "9007199254740992"));
         assert!(!same("9007199254740991", "9007199254740992"));
+        assert!(same("0.1234567890123456", "0.12345678901234559") && same("-1e-300", "-0.1e-299"));
+        assert!(!same("0.1234567890123456", "0.1234568") && !same("1e-300", "0") && !same("0.5", "1"));
         assert!(!same("{\"a\":null}", "{}"));
         assert!(!same("\"1\"", "1"));
         assert!(same("1e999", "1e999") && same("1e999", "null") && same("1e999", "1.7976931348623157e308"));

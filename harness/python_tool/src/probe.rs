@@ -46,13 +46,13 @@ pub const GUARANTEES: [Guarantee; 6] = [
         name: "no_filesystem_write",
         role: "write",
         clauses: ["PT-FSW-01", "PT-FSW-02"],
-        plain: &["open", "pathlib", "mkdir", "remove"],
+        plain: &["open", "append", "exclusive", "update", "relative", "pathlib", "mkdir", "remove"],
     },
     Guarantee {
         name: "no_filesystem_read",
         role: "read",
         clauses: ["PT-FSR-01", "PT-FSR-02"],
-        plain: &["open", "pathlib"],
+        plain: &["open", "relative", "pathlib"],
     },
     Guarantee {
         name: "no_network",
@@ -168,7 +168,7 @@ impl Probe<'_> {
         match (self.role, self.route) {
             ("write", "through_link") => vec![link()],
             ("read", "through_link") => vec![file(self.label(), self.token), link()],
-            ("write", "remove" | "mmap" | "overwrite" | "truncate" | "chmod") => {
+            ("write", "append" | "update" | "remove" | "mmap" | "overwrite" | "truncate" | "chmod") => {
                 vec![file(self.label(), BEFORE)]
             }
             ("write", "rmdir") => {
@@ -242,7 +242,7 @@ pub fn sign(plan: &Plan, session: usize, role: &str, payload: &Json) -> Option<S
         "write" => match route {
             "remove" | "rmdir" => Some(Sign::Gone { label: label()?, holds: None }),
             "truncate" => Some(Sign::Gone { label: label()?, holds: Some(BEFORE.into()) }),
-            "mmap" | "overwrite" => found(Some(text("text")?)),
+            "append" | "update" | "mmap" | "overwrite" => found(Some(text("text")?)),
             "chmod" => Some(Sign::Mode { label: label()?, mode: MODE }),
             _ => found(None),
         },

@@ -65,6 +65,8 @@ pub enum Fault {
     PostsText,
     /// Redirects are followed.
     Follows,
+    /// A body counts that ends before its length.
+    TakesCut,
 }
 
 impl Mutant {

@@ -125,6 +125,10 @@ impl Handling for Faulty {
     fn follows(&self) -> bool {
         self.0 == Fault::Follows
     }
+
+    fn takes_cut(&self) -> bool {
+        self.0 == Fault::TakesCut
+    }
 }
 
 /// Runs a caller of other parts, which may change what it was told.

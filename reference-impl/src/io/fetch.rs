@@ -36,7 +36,8 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
         order.path, order.host_header
     );
     let to = Server { host: &order.host, port: order.port };
-    exchange(to, head.as_bytes(), order.body_bytes_max, order.timeout_ms).map_err(|error| error.to_string())
+    let taken = Taken { bytes_max: order.body_bytes_max, cut: false };
+    exchange(to, head.as_bytes(), taken, order.timeout_ms).map_err(|error| error.to_string())
 }
 
 /// Sends a JSON text and takes the reply.
@@ -44,15 +45,15 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
 /// # Errors
 /// As [`fetch`].
 pub fn post(order: &PostOrder) -> Result<Fetched, String> {
-    post_as(order, "application/json").map_err(|error| error.to_string())
+    post_as(order, "application/json", false).map_err(|error| error.to_string())
 }
 
-/// As [`post`], with this `Content-Type`.
+/// As [`post`], with this `Content-Type`; with `takes_cut` a body counts that ends before its length.
 ///
 /// # Errors
 /// `TimedOut` where the time was over, `InvalidData` where the reply is malformed or too large, and whatever the operating
 /// system reports.
-pub fn post_as(order: &PostOrder, content_type: &str) -> io::Result<Fetched> {
+pub fn post_as(order: &PostOrder, content_type: &str, takes_cut: bool) -> io::Result<Fetched> {
     let authorization = order.authorization.as_ref();
     let authorization = authorization.map(|value| format!("Authorization: {value}\r\n")).unwrap_or_default();
     let mut request = format!(
@@ -65,7 +66,17 @@ pub fn post_as(order: &PostOrder, content_type: &str) -> io::Result<Fetched> {
     .into_bytes();
     request.extend_from_slice(&order.body);
     let to = Server { host: &order.host, port: order.port };
-    exchange(to, &request, order.body_bytes_max, order.timeout_ms)
+    let taken = Taken { bytes_max: order.body_bytes_max, cut: takes_cut };
+    exchange(to, &request, taken, order.timeout_ms)
+}
+
+/// Which bodies are taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    /// Bytes that they have at the most.
+    bytes_max: usize,
+    /// Those that end before their length, too.
+    cut: bool,
 }
 
 struct Server<'a> {
@@ -76,7 +87,7 @@ struct Server<'a> {
 fn exchange(
     Server { host, port }: Server<'_>,
     request: &[u8],
-    body_bytes_max: usize,
+    taken: Taken,
     timeout_ms: u64,
 ) -> io::Result<Fetched> {
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
@@ -88,7 +99,7 @@ fn exchange(
         let connected = left(deadline).and_then(|left| TcpStream::connect_timeout(&address, left));
         match connected {
             Ok(stream) => {
-                return talk(request, stream, deadline, body_bytes_max);
+                return talk(request, stream, deadline, taken);
             }
             Err(error) => {
                 last = io::Error::new(error.kind(), format!("cannot connect to {address}: {error}"));
@@ -103,12 +114,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "no reply in time")) } else { Ok(left) }
 }
 
-fn talk(
-    mut request: &[u8],
-    mut stream: TcpStream,
-    deadline: Instant,
-    body_bytes_max: usize,
-) -> io::Result<Fetched> {
+fn talk(mut request: &[u8], mut stream: TcpStream, deadline: Instant, taken: Taken) -> io::Result<Fetched> {
     while !request.is_empty() {
         stream.set_write_timeout(Some(left(deadline)?))?;
         match stream.write(request) {
@@ -119,7 +125,7 @@ fn talk(
             Err(error) => return Err(late(error)),
         }
     }
-    read_reply(BufReader::new(Timed { stream, deadline }), body_bytes_max)
+    read_reply(BufReader::new(Timed { stream, deadline }), taken)
 }
 
 fn is_closed(error: &io::Error) -> bool {
@@ -205,7 +211,8 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Head> {
     }
 }
 
-fn read_reply(mut reader: impl BufRead, body_bytes_max: usize) -> io::Result<Fetched> {
+fn read_reply(mut reader: impl BufRead, taken: Taken) -> io::Result<Fetched> {
+    let body_bytes_max = taken.bytes_max;
     let mut head = read_head(&mut reader)?;
     while head.status < 200 {
         head = read_head(&mut reader)?;
@@ -237,7 +244,10 @@ fn read_reply(mut reader: impl BufRead, body_bytes_max: usize) -> io::Result<Fet
         if length > body_bytes_max {
             return Err(too_large());
         }
-        take(&mut reader, length, &mut body)?;
+        match take(&mut reader, length, &mut body) {
+            Err(error) if taken.cut && error.kind() == io::ErrorKind::InvalidData => {}
+            taken => taken?,
+        }
     } else {
         reader.take(body_bytes_max as u64 + 1).read_to_end(&mut body)?;
         if body.len() > body_bytes_max {
@@ -257,7 +267,8 @@ mod tests {
     use super::*;
 
     fn reply(bytes: &str) -> Result<(u16, Option<String>, String), String> {
-        let reply = read_reply(bytes.as_bytes(), 8).map_err(|error| error.to_string())?;
+        let reply = read_reply(bytes.as_bytes(), Taken { bytes_max: 8, cut: false })
+            .map_err(|error| error.to_string())?;
         Ok((reply.status, reply.location, String::from_utf8_lossy(&reply.body).into_owned()))
     }
 

@@ -245,6 +245,16 @@ def below_proc(path):
     return "/proc/self/root" + path
 
 
+def from_here(path):
+    """The same path from the working directory; as it is where that leads through `..`, which is another route."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+# What `open` is asked for by routes that differ in nothing else.
+MODES = {"open": "w", "append": "a", "exclusive": "x", "update": "r+"}
+
+
 def write(*given, **named):
     return routed(given, named, do_write, "open")
 
@@ -253,8 +263,8 @@ def do_write(route, payload):
     path, text = payload["path"], payload["text"]
     data = text.encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    if route == "open":
-        with open(path, "w") as file:
+    if route in MODES:
+        with open(path, MODES[route]) as file:
             file.write(text)
     elif route == "pathlib":
         import pathlib
@@ -314,7 +324,7 @@ def do_write(route, payload):
     elif route == "dotdot":
         do_write("open", {"path": around(path), "text": text})
     elif route == "relative":
-        do_write("open", {"path": os.path.relpath(path), "text": text})
+        do_write("open", {"path": from_here(path), "text": text})
     elif route == "through_link":
         do_write("open", {"path": payload["link"], "text": text})
     elif route == "proc":
@@ -380,6 +390,8 @@ def do_read(route, payload):
             return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)[:].decode()
     if route == "dotdot":
         return do_read("open", {"path": around(path)})
+    if route == "relative":
+        return do_read("open", {"path": from_here(path)})
     if route == "through_link":
         return do_read("open", {"path": payload["link"]})
     if route == "proc":

@@ -436,6 +436,34 @@ fn runners_and_replayers_of_logs_are_configured_and_diagnosed_by_their_placehold
 }
 
 #[test]
+fn runners_services_and_runtimes_of_python_tools_are_configured_and_diagnosed() {
+    for (words, key, side, check) in [
+        (&["runner"][..], "command = [", "provider", "python_tool/runner/canary/plain-request"),
+        (
+            &["service", "--http", "{addr}"],
+            "http = [",
+            "provider",
+            "python_tool/service/canary/plain-request",
+        ),
+        (
+            &["runtime", "{scenario}", "{results}"],
+            "runtime = [",
+            "consumer",
+            "python_tool/runtime/canary/plain-request",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut init = peerproof(folder.path());
+        init.args(["init", "python_tool", "--", BINARY, "peer", "python_tool"]).args(words).assert().code(0);
+        let written = fs::read_to_string(folder.path().join("peerproof.toml")).unwrap();
+        assert!(written.lines().any(|line| line.starts_with(key)), "{written}");
+        assert!(written.contains(&format!("side = \"{side}\"")), "{written}");
+        peerproof(folder.path()).arg("doctor").assert().code(0).stdout(contains(words[0]));
+        peerproof(folder.path()).args(["check", "-k", check]).assert().code(0).stdout(contains("1 passed"));
+    }
+}
+
+#[test]
 fn secrets_do_not_reach_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = peerproof(folder.path());

@@ -6,8 +6,9 @@ use peerproof_engine::carriage::Carriage;
 use peerproof_engine::face::{Allowed, Asked};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::judge::{self, Answer, Came, Carried, Exchange, Heard, Trace};
+use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
 use peerproof_engine::memory;
+use peerproof_engine::pace::Allowance;
 use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Kind, Transcript};
 
@@ -47,14 +48,14 @@ const UNKNOWN: &str = "PT-HS-05";
 const SHORTFALL: &str = "PT-HS-06";
 const UNCLAIMED: &str = "PT-HS-08";
 
-/// Time behind a timeout in which the reply comes, milliseconds.
-const LATE_MS: f64 = 1_000.0;
+/// Time behind a timeout in which the reply comes, microseconds.
+const LATE_US: u64 = 1_000_000;
 
 /// Time before a timeout from which on clocks may have it over, milliseconds.
 const EARLY_MS: u64 = 100;
 
-/// Time by which the body of a call that is held back follows its head, milliseconds.
-const HELD_BACK_MS: u64 = 1_000;
+/// Time by which the body of a call that is held back follows its head, microseconds.
+const HELD_BACK_US: u64 = 1_000_000;
 
 /// A handshake whose reply is due.
 pub struct Pending {
@@ -369,31 +370,84 @@ fn wrong_about(
     }
 }
 
-/// The reply at a timeout comes within a second of it, and not before: tools have the time that is left to them.
+/// The reply at a timeout comes within a second of it, and not before: tools have the time that is left to them. A service may
+/// be slow at everything: what plain calls took that were sent before is added ([`Allowance`]).
 pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let wrong = |(asked, came): &(&Asked<Runner>, Came<'_, Runner>)| {
-        let part = asked.due.parts.first()?;
-        let (limit_ms, clause) = part.extra.limit?;
-        let exchange = &heard.carriages[asked.line?];
-        exchange.reply?;
-        let how = trace.transcript.plan.steps.get(asked.step)?.http.as_ref();
-        let held_back_ms = if how.is_some_and(|how| how.held_back) { HELD_BACK_MS } else { 0 };
-        let took_ms = (exchange.at_us.saturating_sub(asked.at_us) / 1_000).saturating_sub(held_back_ms);
-        let within_ms = limit_ms as f64 + LATE_MS * trace.transcript.timeout_scale;
+    let mut allowance = Allowance::default();
+    let mut found = Vec::new();
+    for (asked, came) in &heard.exchanges {
+        let (Some(part), Some(line)) = (asked.due.parts.first(), asked.line) else { continue };
+        let exchange = &heard.carriages[line];
+        if exchange.reply.is_none() {
+            continue;
+        }
+        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+        let role = part.extra.call.as_ref().and_then(|call| call.role);
+        let Some((limit_ms, clause)) = part.extra.limit else {
+            if matches!(role, Some("any" | "echo")) {
+                allowance.saw(took_us);
+            }
+            continue;
+        };
+        let how = trace.transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref());
+        let held_back_us = if how.is_some_and(|how| how.held_back) { HELD_BACK_US } else { 0 };
+        let took_us = took_us.saturating_sub(held_back_us);
+        let within_us = limit_ms.saturating_mul(1_000)
+            + (LATE_US as f64 * trace.transcript.timeout_scale) as u64
+            + allowance.us();
         let is_success =
             matches!(came.answers.first(), Some(Some(Answer { message: Message::Success { .. }, .. })));
         let may_be_refused = part.ways().any(|(_, way)| *way != Way::TimedOut);
         let finding = |reason, expected| {
-            Finding::new(clause, reason, expected, format!("a reply after {took_ms} ms")).at(asked.step)
+            let got = format!("a reply after {} ms", took_us / 1_000);
+            Finding::new(clause, reason, expected, got).at(asked.step)
         };
-        if took_ms as f64 > within_ms {
-            let expected = format!("a reply within {within_ms} ms");
-            return Some(finding("late", expected).repaired_by(Repair::Sooner));
+        if took_us > within_us {
+            let plain_ms = allowance.plain_us() / 1_000;
+            let expected =
+                format!("a reply within {limit_ms} ms and 1 s more (plain calls took up to {plain_ms} ms)");
+            found.push(finding("late", expected).repaired_by(Repair::Sooner));
+        } else if !is_success && !may_be_refused && took_us / 1_000 + EARLY_MS < limit_ms {
+            found.push(finding("early", format!("a tool that has its {limit_ms} ms")));
         }
-        let is_early = !is_success && !may_be_refused && took_ms + EARLY_MS < limit_ms;
-        is_early.then(|| finding("early", format!("a tool that has its {limit_ms} ms")))
-    };
-    heard.exchanges.iter().filter_map(wrong).collect()
+    }
+    found
+}
+
+/// Of findings that say the same of several replies the first stays: whoever has another status is told so once.
+pub(super) fn told_once(judgement: &mut Judgement) {
+    let mut told: Vec<Finding> = Vec::new();
+    judgement.findings.retain(|finding| {
+        let is_same = |other: &Finding| {
+            (&other.clause, &other.expected, &other.got) == (&finding.clause, &finding.expected, &finding.got)
+        };
+        let is_new = finding.reason != "http_status" || !told.iter().any(is_same);
+        if is_new {
+            told.push(finding.clone());
+        }
+        is_new
+    });
+}
+
+/// A service that answers every request by 401 wants to be told who calls, for which no configuration has a word: that is no
+/// fault of it.
+pub(super) fn unknown_caller(transcript: &Transcript, judgement: &mut Judgement) {
+    let statuses = transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::HttpReply { status, .. } => Some(status),
+        _ => None,
+    });
+    let statuses: Vec<u16> = statuses.collect();
+    let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
+    let is_end = |finding: &Finding| ends.contains(&finding.reason.as_str());
+    if judgement.canaries_answered == 0
+        && !statuses.is_empty()
+        && statuses.iter().all(|it| *it == 401)
+        && !judgement.findings.iter().any(is_end)
+    {
+        judgement.findings.clear();
+        judgement.untestable =
+            Some("no_working_reply: 401: it wants a token, which is not part of the protocol".to_owned());
+    }
 }
 
 /// What refusing bodies that are too large costs. Whoever processes them may need memory for it.

@@ -3,10 +3,9 @@
 use peerproof_engine::face::{Frame, Reading};
 use peerproof_engine::finding::Finding;
 use peerproof_engine::json::{self, DecodeErrorKind, DecodeLimits, Json};
-use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::Exit;
 
-use super::{Message, NOISE, QUOTED_CHARS, http};
+use super::{Message, NOISE, http};
 
 /// What the output of a runner, or the body of a reply, holds.
 pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
@@ -28,7 +27,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
             exit => Reading::Message(Message::Ended(exit)),
         };
     }
-    let quoted = || shorten(&String::from_utf8_lossy(frame.bytes), QUOTED_CHARS).into_owned();
+    let quoted = || String::from_utf8_lossy(frame.bytes);
     let broken = |clause, reason, expected: &str| {
         Reading::Broken(Finding::new(clause, reason, expected, format!("{exit}: {}", quoted())))
     };
@@ -105,7 +104,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Reading<Message> {
             let text = |name: &str| error(name).and_then(Json::as_str);
             let reason = error("reason_code").filter(|reason| !reason.is_null());
             match (text("type").filter(|kind| !kind.is_empty()), text("message")) {
-                (Some(kind), Some(message)) if has_version && is_null("result") => {
+                (Some(kind), Some(message)) if has_version && reply.get("result").is_none() => {
                     if reason.is_some_and(|reason| reason.as_str().is_none()) {
                         return broken(
                             "PT-REPLY-03",
@@ -174,6 +173,10 @@ mod tests {
             ),
             (
                 r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":{}}"#,
+                Some("PT-REPLY-02"),
+            ),
+            (
+                r#"{"ok":false,"protocol_version":1,"error":{"type":"E","message":"m"},"result":null}"#,
                 Some("PT-REPLY-02"),
             ),
             (

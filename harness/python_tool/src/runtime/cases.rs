@@ -109,6 +109,8 @@ struct Row {
     path: Option<PathKind>,
     /// No server listens.
     nobody: bool,
+    /// It is made to the service of this call, with another payload than that.
+    same_as: Option<String>,
     /// Credentials in the URL.
     credentials: Option<String>,
     /// Arguments of the program.
@@ -226,6 +228,9 @@ impl Row {
             let path = variable(&format!("{}.path", played(&name)));
             let told = self.told(&name, "local", [("command", Json::array([path]))]);
             scene.call(told, [Fixture::Path { name: played(&name), what: what.clone() }], 0);
+        } else if let Some(other) = &self.same_as {
+            let url = format!("http://{}{PATH}", variable(&format!("{}.address", played(other))));
+            scene.call(self.told(&name, "service", [("url", Json::from(url))]), [], 0);
         } else if self.nobody {
             scene.call(self.told(&name, "service", [("url", Json::from(NOBODY))]), [], 0);
         } else {

@@ -10,7 +10,6 @@ use peerproof_engine::face::{
 use peerproof_engine::finding::{Judgement, Repair};
 use peerproof_engine::json::Json;
 use peerproof_engine::judge;
-use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Event, Transcript};
 
 /// Each call has one line of the right form.
@@ -22,9 +21,6 @@ const NOTHING_LEFT: &str = "PT-RT-65";
 
 /// Clocks of two processes differ, and timers round, ms.
 pub const EARLY_MS: f64 = 100.0;
-
-/// Most of a value that a finding quotes.
-const QUOTED_CHARS: usize = 240;
 
 /// The outcomes there are.
 const OUTCOMES: [&str; 8] =
@@ -82,7 +78,7 @@ impl Face for Runtime {
     }
 
     fn begin(&self, transcript: &Transcript) -> Known {
-        Known::of(transcript)
+        fate::known(transcript)
     }
 
     fn expect(&self, known: &mut Known, stimulus: &Stimulus<'_>) -> Option<Due<Way, Extra>> {
@@ -161,10 +157,9 @@ impl Face for Runtime {
     }
 
     fn phrase(&self, _: &Expected<Way, Extra>, way: &Way) -> String {
-        let quoted = |value: &Json| shorten(&value.to_text(), QUOTED_CHARS).into_owned();
         match way {
-            Way::Result(result) => format!("result: {}", quoted(result)),
-            Way::ToolError(Some(error)) => format!("tool_error: {}", quoted(error)),
+            Way::Result(result) => format!("result: {}", result.to_text()),
+            Way::ToolError(Some(error)) => format!("tool_error: {}", error.to_text()),
             Way::ToolError(None) => "tool_error".to_owned(),
             Way::Timeout(ms, _) => format!("timeout after {ms} ms"),
             Way::Plain(outcome) => (*outcome).to_owned(),

@@ -4,13 +4,13 @@ use super::cases::PROXY;
 use super::face::Way;
 use super::rules::{POSTED, REQUEST};
 use super::{USUAL_BYTES_MAX, USUAL_MS};
-use crate::model::{BYTES_MAX, Form, form_of};
-use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Script};
+use crate::model::{BYTES_MAX, Form, form_of, is_same};
+use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Request, Script, played, variable};
 use peerproof_engine::face::{Allowed, Expected, Subject};
 use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Aside, Fixture, Manner, ReplyFault};
-use peerproof_engine::transcript::Exit;
+use peerproof_engine::transcript::{Exit, Transcript};
 
 const SUCCESS: &str = "PT-RT-04";
 const SUCCESS_HTTP: &str = "PT-RT-05";
@@ -218,6 +218,51 @@ pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
     if let Some(ReplyFault::Late { ms }) = fault { ms } else { 0 }
 }
 
+/// The call to whose service another is made as well.
+fn same_as(calls: &[Call], call: &Call) -> Option<usize> {
+    let url = call.told.get("url").and_then(Json::as_str)?;
+    let is_its = |name: &str| url.contains(&variable(&format!("{}.address", played(name))));
+    calls.iter().position(|other| other.name != call.name && is_its(&other.name))
+}
+
+/// What is played for a call.
+pub fn fixture(known: &Known, at: usize) -> Option<&Fixture> {
+    known.fixture(at).or_else(|| known.fixture(same_as(&known.calls, &known.calls[at])?))
+}
+
+/// What a transcript holds, with what came of each of several calls to one service: they are told apart by their payloads, and
+/// their handshakes by what these require and for which tool.
+pub fn known(transcript: &Transcript) -> Known {
+    let mut known = Known::of(transcript);
+    for at in 0..known.calls.len() {
+        let call = known.calls[at].clone();
+        let Some(other) = same_as(&known.calls, &call) else { continue };
+        let member = |body: &[u8], name: &str| {
+            json::decode(body, &DecodeLimits::default()).ok().and_then(|it| it.value.get(name).cloned())
+        };
+        let is_call = |request: &Request| {
+            let payload = call.told.get("payload");
+            payload.zip(member(&request.body, "payload")).is_some_and(|(own, came)| is_same(own, &came))
+        };
+        let is_handshake = |request: &Request| {
+            let asked = member(&request.body, "required_guarantees").unwrap_or_default();
+            let names: Vec<&str> =
+                asked.as_object().unwrap_or_default().iter().map(|(name, _)| name.as_str()).collect();
+            member(&request.body, "tool_name").as_ref() == call.told.get("tool") && names == required(&call)
+        };
+        let from = &mut known.courses[other];
+        let own = Course {
+            requests: from.requests.extract_if(.., |request| is_call(request)).collect(),
+            asides: from.asides.extract_if(.., |request| is_handshake(request)).collect(),
+            replied_us: from.replied_us,
+            aside_replied_us: from.aside_replied_us,
+            ..Course::default()
+        };
+        known.courses[at] = own;
+    }
+    known
+}
+
 /// What may be told of a call.
 pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
     let (call, course) = (&known.calls[at], &known.courses[at]);
@@ -238,19 +283,20 @@ pub fn of(known: &Known, at: usize) -> Expected<Way, Extra> {
         extra: Extra::default(),
         is_local: runner(call) == "local",
     };
-    match known.fixture(at) {
+    let fixture = fixture(known, at);
+    match fixture {
         Some(Fixture::Actor { script, .. }) => fate.program(&Script::of(script)),
         Some(Fixture::Listener { status, location, body, manner, .. }) => {
             fate.server(*status, location.is_some(), body, manner);
         }
         _ => fate.only(UNAVAILABLE, Way::Plain("unavailable")),
     }
-    fate.guard(known.fixture(at));
+    fate.guard(fixture);
     if given.is_none() {
         fate.clause = BOTH_TIMES;
         fate.allowed.push(bad());
     }
-    let is_played = matches!(known.fixture(at), Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
+    let is_played = matches!(fixture, Some(Fixture::Actor { .. } | Fixture::Listener { .. }));
     fate.extra.unread = !course.starts.is_empty() && course.received.is_none();
     // A proxy may have been asked instead.
     let may_be_elsewhere =

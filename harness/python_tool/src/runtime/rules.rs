@@ -2,7 +2,7 @@
 
 use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
 use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
-use super::fate::{Extra, REDIRECT, late_ms, required, runner, times_ms};
+use super::fate::{Extra, REDIRECT, fixture, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
 use crate::model::is_same;
 use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
@@ -11,7 +11,7 @@ use peerproof_engine::finding::{Finding, Judgement};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{Heard, Trace};
 use peerproof_engine::memory;
-use peerproof_engine::payload::{Vars, shorten};
+use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{ActorStep, Fixture};
 use peerproof_engine::transcript::{Kind, Transcript};
 
@@ -59,11 +59,8 @@ const OWN: [(&str, &str); 10] = [
     ("container", "container_enforcement"),
 ];
 
-/// Most of a text that a finding quotes.
-const QUOTED_CHARS: usize = 240;
-
 fn quoted(text: &[u8]) -> String {
-    shorten(&String::from_utf8_lossy(text), QUOTED_CHARS).into_owned()
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// Judges the scenario of one runtime.
@@ -151,7 +148,7 @@ impl One<'_> {
         let mut found = Vec::new();
         if let Some((_, argv)) = self.course.starts.first() {
             found.extend(self.started(argv));
-            let script = match self.known.fixture(self.at) {
+            let script = match fixture(self.known, self.at) {
                 Some(Fixture::Actor { script, .. }) => script.as_slice(),
                 _ => &[],
             };
@@ -224,8 +221,7 @@ impl One<'_> {
             let null = Json::Null;
             if !is(request.get(sent).unwrap_or(&null)) {
                 let expected = self.call.told.get(member).map_or("as documented".to_owned(), Json::to_text);
-                let expected =
-                    format!("{sent:?} of the request of {name:?}: {}", shorten(&expected, QUOTED_CHARS));
+                let expected = format!("{sent:?} of the request of {name:?}: {expected}");
                 found.push(Finding::new(clause, "other_member", expected, quoted(text)));
             }
         };
@@ -317,7 +313,7 @@ impl One<'_> {
             let expected = format!("a handshake before {name:?} is executed");
             let found = Finding::new(HANDSHAKE, "no_handshake", expected, "none".to_owned());
             // Whoever blocks it unasked knows nothing of the service.
-            let is_played = matches!(self.known.fixture(self.at), Some(Fixture::Listener { .. }));
+            let is_played = matches!(fixture(self.known, self.at), Some(Fixture::Listener { .. }));
             let is_due = self.course.is_executed() || is_blocked && is_played;
             return if is_due && !overrides { vec![found] } else { Vec::new() };
         };
@@ -399,7 +395,7 @@ impl One<'_> {
         let least_ms = self.course.begun_us().zip(self.course.ended.filter(|_| outcome != "timeout"));
         let least_ms =
             least_ms.map_or(0, |(begun_us, (ended_us, _))| ended_us.saturating_sub(begun_us) / 1_000);
-        let least_ms = match self.known.fixture(self.at) {
+        let least_ms = match fixture(self.known, self.at) {
             Some(Fixture::Listener { manner, .. }) if self.course.replied_us.is_some() => {
                 late_ms(manner.fault)
             }
@@ -497,7 +493,7 @@ impl One<'_> {
         }
         let is_there = trace.get("service_handshake").is_some_and(|it| *it != Json::Null);
         must(LEVEL, "service_handshake", "not null".to_owned(), is_there);
-        let Some(Fixture::Listener { manner, .. }) = self.known.fixture(self.at) else { return };
+        let Some(Fixture::Listener { manner, .. }) = fixture(self.known, self.at) else { return };
         let aside = manner.aside.as_ref().filter(|aside| aside.fault.is_none());
         let Some(aside) = aside.filter(|_| self.course.aside_replied_us.is_some()) else { return };
         if aside.status != 200 {

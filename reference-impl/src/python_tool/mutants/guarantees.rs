@@ -123,6 +123,15 @@ pub const CONFIGURED: &[Mutant] = &[
         hook_alone(config, "no_filesystem_write");
         patch(config, "os.mkdir os.remove", "os.mkdir");
     }),
+    config("appends", &["PT-FSW-01"], "What is added to a file is not written.", |config| opens(config, "a")),
+    config("makes-new-files", &["PT-FSW-01"], "A new file is no write.", |config| opens(config, "x")),
+    config("updates", &["PT-FSW-01"], "What is opened for reading is not written.", |config| {
+        opens(config, "r+")
+    }),
+    config("relative-files-are-read", &["PT-FSR-01"], "What is read has a path from the root.", |config| {
+        hook_alone(config, "no_filesystem_read");
+        patch(config, " and path and not is_module", " and path.startswith(\"/\") and not is_module");
+    }),
     config("modes-change", &["PT-FSW-02"], "Permission bits are no files.", |config| {
         hook_alone(config, "no_filesystem_write");
         patch(config, "os.truncate os.chmod", "os.truncate");
@@ -144,8 +153,12 @@ pub const CONFIGURED: &[Mutant] = &[
 const WATCHED: &str = "An audit hook of Python alone sees to the guarantee.";
 
 /// Routes that any guard knows.
-const PLAIN: [&str; 10] = [
+const PLAIN: [&str; 14] = [
     "open",
+    "append",
+    "exclusive",
+    "update",
+    "relative",
     "pathlib",
     "mkdir",
     "remove",
@@ -162,6 +175,17 @@ const ROLES: [&str; 6] = ["write", "read", "connect", "process", "env_read", "en
 
 fn kind(reply: &Value) -> &str {
     reply.get("error").and_then(|error| error.get("type")).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What `open` is asked for in this mode is no write.
+fn opens(config: &mut Config, mode: &str) {
+    hook_alone(config, "no_filesystem_write");
+    let known = "isinstance(flags, int) else False";
+    patch(
+        config,
+        known,
+        &format!("isinstance(flags, int) and not str(mode).startswith({mode:?}) else False"),
+    );
 }
 
 /// Python alone sees to a guarantee.

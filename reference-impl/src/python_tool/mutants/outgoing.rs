@@ -3,7 +3,7 @@
 use super::edit::{remove, slot};
 use super::incoming::fail;
 use super::{Edit, Mutant, role};
-use crate::json::Value;
+use crate::json::{Policy, Value};
 
 /// All of them.
 pub const MUTANTS: &[Mutant] = table! {
@@ -25,6 +25,14 @@ pub const MUTANTS: &[Mutant] = table! {
             && let Some(whole) = number.as_i64()
         {
             *value = Value::Number((whole / 10 * 10).into());
+        });
+    });
+    "rounds-fractions" ["PT-RES-01"] "Fractions have seven digits." => Edit::Reply(|_, reply| {
+        each(reply, &mut |value| if let Value::Number(number) = value
+            && number.as_f64().fract() != 0.0
+            && let Ok(rounded) = Value::parse(format!("{:.6e}", number.as_f64()).as_bytes(), 1, &Policy::default())
+        {
+            *value = rounded;
         });
     });
     "infinity" ["PT-JSON-11"] "A number beyond a double comes back as a word." => Edit::Reply(|request, reply| {
@@ -74,6 +82,11 @@ pub const MUTANTS: &[Mutant] = table! {
     "failure-with-a-result" ["PT-REPLY-02"] "A failure has a result as well." => Edit::Reply(|_, reply| {
         if !is_ok(reply) {
             *slot(reply, "result") = Value::Object(Vec::new());
+        }
+    });
+    "failure-with-a-null-result" ["PT-REPLY-02"] "A failure has a result that is null." => Edit::Reply(|_, reply| {
+        if !is_ok(reply) {
+            *slot(reply, "result") = Value::Null;
         }
     });
     "failure-without-version" ["PT-REPLY-02"] "A failure has no version." => Edit::Reply(|_, reply| {

@@ -1,5 +1,7 @@
 //! Mutants of the service: of what is posted to it, of what it answers, of its timeouts, and of what carries both.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::edit::{NESTING_MAX, remove, slot};
 use super::{Edit, Mutant};
 use crate::json::{Policy, Text, Value, write_value};
@@ -204,6 +206,14 @@ pub const MUTANTS: &[Mutant] = table! {
     });
     "handshake-is-forgotten" ["PT-HS-07"] "What a handshake promised is in force for no call." => Edit::Posted(|request| {
         if is_call(request) && request.get("tool_name").and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {
+            *slot(request, "tool_name") = Value::from("another tool");
+        }
+    });
+    "handshake-binds-one-call" ["PT-HS-07"] "What a handshake promised is in force for the next call alone." => Edit::Posted(|request| {
+        static IS_SPENT: AtomicBool = AtomicBool::new(false);
+        if is_handshake(request) {
+            IS_SPENT.store(false, Ordering::Relaxed);
+        } else if is_call(request) && IS_SPENT.swap(true, Ordering::Relaxed) {
             *slot(request, "tool_name") = Value::from("another tool");
         }
     });

@@ -1,6 +1,6 @@
 //! Mutants that make calls in another way.
 
-use super::super::{End, Outcome, Parts, Ready, Target};
+use super::super::{Config, End, Outcome, Parts, Ready, Target};
 use super::Change::{Assured, Both, Config as Told, Line, Parts as Made, Sent, Shaken, Trace};
 use super::{Mutant, each, has, line, member, of};
 use crate::envelope::{get, number, set};
@@ -343,6 +343,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "runtime-takes-one-assurance-for-all-guarantees",
+        &["PT-RT-46"],
+        "What a service assured for a tool is taken for every guarantee of that tool.",
+        Told(|config| keep_assurance(config, "tool")),
+    ),
+    of(
+        "runtime-takes-one-assurance-for-all-tools",
+        &["PT-RT-46"],
+        "What a service assured for a tool is taken for every tool.",
+        Told(|config| keep_assurance(config, "guarantees")),
+    ),
+    of(
         "runtime-requires-nothing",
         &["PT-RT-46"],
         "A handshake requires nothing.",
@@ -392,6 +404,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
 fn be_late(ready: &mut Ready) {
     if matches!(ready.target, Target::Local(_)) {
         ready.timeout_ms += LATE_MS;
+    }
+}
+
+/// Asks a service no more for a call that has this member as an earlier one of that service has it.
+fn keep_assurance(config: &mut Config, member: &str) {
+    let mut assured = Vec::new();
+    for ready in config.scenario.calls.iter_mut().filter_map(|call| call.ready.as_mut().ok()) {
+        let Target::Service(url) = &ready.target else { continue };
+        let own = (url.clone(), ready.told.get(member).cloned());
+        if !ready.required.is_empty() && assured.contains(&own) {
+            ready.required.clear();
+        }
+        assured.push(own);
     }
 }
 

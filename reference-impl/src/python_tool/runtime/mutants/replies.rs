@@ -270,6 +270,42 @@ pub(super) const MUTANTS: &[Mutant] = &[
             }
         }),
     ),
+    carrier(
+        "runtime-takes-cut-bodies",
+        &["PT-RT-17", "PT-RT-48"],
+        "A body that ends before its length counts where it is JSON.",
+        Fault::TakesCut,
+    ),
+    of(
+        "runtime-trims-messages",
+        &["PT-RT-14"],
+        "Messages of failures lose the blanks around them.",
+        Reply(|_, reply| {
+            if let Some(Value::Object(error)) = member(reply, "error")
+                && let Some(Value::String(message)) = get(error, "message")
+            {
+                let trimmed = message.to_lossy().trim().to_owned();
+                set(error, "message", Value::from(trimmed.as_str()));
+            }
+        }),
+    ),
+    of(
+        "runtime-rounds-fractions",
+        &["PT-RT-16"],
+        "Fractions of results have seven digits.",
+        Reply(|_, reply| {
+            if let Some(Value::Object(result)) = member(reply, "result") {
+                for (_, value) in result {
+                    if let Value::Number(number) = value
+                        && number.as_f64().fract() != 0.0
+                        && let Ok(rounded) = parsed(format!("{:.6e}", number.as_f64()).as_bytes())
+                    {
+                        *value = rounded;
+                    }
+                }
+            }
+        }),
+    ),
     of(
         "runtime-heeds-ok-in-results",
         &["PT-RT-16"],
