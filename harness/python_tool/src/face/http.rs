@@ -376,11 +376,9 @@ pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Ve
     let mut allowance = Allowance::default();
     let mut found = Vec::new();
     for (asked, came) in &heard.exchanges {
-        let (Some(part), Some(line)) = (asked.due.parts.first(), asked.line) else { continue };
-        let exchange = &heard.carriages[line];
-        if exchange.reply.is_none() {
-            continue;
-        }
+        // A local runner has no carriages.
+        let exchange = asked.line.and_then(|line| heard.carriages.get(line)).filter(|it| it.reply.is_some());
+        let (Some(part), Some(exchange)) = (asked.due.parts.first(), exchange) else { continue };
         let took_us = exchange.at_us.saturating_sub(asked.at_us);
         let role = part.extra.call.as_ref().and_then(|call| call.role);
         let Some((limit_ms, clause)) = part.extra.limit else {
