@@ -17,6 +17,7 @@
 
 mod memory;
 pub mod replayer;
+mod reran;
 pub mod runner;
 mod values;
 mod wire;

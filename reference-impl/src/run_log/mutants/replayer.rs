@@ -1,20 +1,20 @@
 //! Mutants of the replayer.
 
-use super::memory::{Additive, Forgetful, Lingering};
-use super::values::{counted, cut, each, filled, has, rounded, sorted, unquoted, with};
+use super::memory::{Forgetful, Lingering};
+use super::reran;
+use super::values::{counted, cut, each, filled, has, with};
 use super::wire::{
-    Memory, Rewired, Rewrite, changed, coarse, fragile, left_open, members, merged_by, merged_deep, more,
-    put, take, without_nulls,
+    Memory, Rewired, Rewrite, changed, coarse, fragile, members, merged_by, merged_deep, put, take,
+    without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
 use crate::machine::{Action, Machine};
-use crate::mutant::{self, Seam, ShellFault, config, machine, parts, shell};
+use crate::mutant::{self, Seam, config, machine, parts};
 use crate::policy_driver::{SelectionKind, Sid};
 use crate::run_log::digest::state_digest;
-use crate::run_log::event::{Event, FAILED, Reading, ToolOk};
+use crate::run_log::event::{Event, FAILED, Reading};
 use crate::run_log::line::{Header, Line, text_of};
-use crate::run_log::state::{Item, State, request};
-use crate::run_log::tool::Outcome;
+use crate::run_log::state::{Item, State};
 use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
 
 /// A replayer that breaks clauses.
@@ -59,6 +59,8 @@ macro_rules! decides {
     };
 }
 
+pub(super) use decides;
+
 const fn reads(
     id: &'static str,
     clauses: &'static [&'static str],
@@ -68,7 +70,7 @@ const fn reads(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Read(edit)))
 }
 
-const fn asks(
+pub(super) const fn asks(
     id: &'static str,
     clauses: &'static [&'static str],
     fault: &'static str,
@@ -86,11 +88,19 @@ const fn around(
     Mutant::new(id, clauses, fault, Seam::Carrier(what))
 }
 
-/// What starts a program twice with the same input, for a shell.
-const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
-
 /// All mutants.
-pub const MUTANTS: &[Mutant] = &[
+pub const MUTANTS: &[Mutant] = &{
+    let mut all = [LOGS[0]; LOGS.len() + reran::MUTANTS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < LOGS.len() { LOGS[at] } else { reran::MUTANTS[at - LOGS.len()] };
+        at += 1;
+    }
+    all
+};
+
+/// Those that take a log for what it is not.
+const LOGS: &[Mutant] = &[
     around(
         "replay-starts-a-policy",
         &["LOG-RERUN-POLICY"],
@@ -574,197 +584,4 @@ pub const MUTANTS: &[Mutant] = &[
             state_digest(&state)
         }
     }),
-    decides!("replay-runs-nothing", "LOG-RERUN-DETERMINISTIC", "No tool is run again.", {
-        fn reruns(&self, _: &ToolOk) -> bool {
-            false
-        }
-    }),
-    decides!("replay-runs-everything", "LOG-RERUN-NEVER", "Every tool that succeeded is run again.", {
-        fn reruns(&self, _: &ToolOk) -> bool {
-            true
-        }
-    }),
-    decides!("replay-runs-what-failed", "LOG-RERUN-FAILED", "Every tool that failed is run again.", {
-        fn reruns_failed(&self, _: bool, _: &Choices) -> bool {
-            true
-        }
-        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
-            if rerun.output_json.is_none() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
-        }
-    }),
-    asks("replay-runs-twice", &["LOG-RERUN-ONCE"], "A tool is run twice.", |action| match action {
-        Action::Spawn { argv, stdin } => {
-            let own = ["sh", "-c", TWICE, "sh"].map(str::to_owned);
-            vec![Action::Spawn { argv: own.into_iter().chain(argv).collect(), stdin }]
-        }
-        other => vec![other],
-    }),
-    asks("replay-starts-tools-otherwise", &["LOG-RERUN-START"], "A toolhost has one argument more.", more),
-    asks("replay-leaves-input-open", &["LOG-RERUN-CLOSED"], "A toolhost's input stays open.", left_open),
-    decides!("replay-gives-keys", "LOG-RERUN-KEYS", "A re-run has an idempotency key.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            let request = Right.request(rerun);
-            let rest = request.strip_prefix(b"{").unwrap_or(&request);
-            [br#"{"idempotency_key":"replay","#.as_slice(), rest].concat()
-        }
-    }),
-    decides!("replay-runs-without-input", "LOG-RERUN-INPUT", "A tool is run again with no input.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            request("{}", &rerun.before)
-        }
-    }),
-    decides!("replay-runs-without-state", "LOG-RERUN-STATE", "A tool is run again on an empty state.", {
-        fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            request(&rerun.input, &State::default())
-        }
-    }),
-    decides!(
-        "replay-runs-on-what-came-of-it",
-        "LOG-RERUN-STATE",
-        "A tool is run again on the state after it.",
-        {
-            fn request(&self, rerun: &Rerun) -> Vec<u8> {
-                request(&rerun.input, &rerun.after)
-            }
-        }
-    ),
-    decides!("replay-believes-outputs", "LOG-RERUN-OUTPUT", "An output is not compared.", {
-        fn same_output(&self, _: &Text, _: &Text, _: Reading) -> bool {
-            true
-        }
-    }),
-    decides!("replay-believes-states", "LOG-RERUN-RESULT", "The state after a re-run is not compared.", {
-        fn same_state(&self, _: &State, _: &State) -> bool {
-            true
-        }
-    }),
-    decides!(
-        "replay-compares-numbers-of-slots",
-        "LOG-RERUN-RESULT",
-        "Of the state after a re-run only the numbers of its slots count.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| own.is_some() == logged.is_some())
-            }
-        }
-    ),
-    decides!(
-        "replay-compares-contents",
-        "LOG-RERUN-RESULT",
-        "Of the state after a re-run only the contents count.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
-                    (Some(own), Some(logged)) => own.content_json == logged.content_json,
-                    (own, logged) => own.is_none() && logged.is_none(),
-                })
-            }
-        }
-    ),
-    decides!(
-        "replay-compares-contents-as-json",
-        "LOG-RERUN-RESULT",
-        "Contents are compared as JSON values.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                let value = |text: &Text| {
-                    Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or(Value::Null)
-                };
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
-                    (Some(own), Some(logged)) => {
-                        own.kind == logged.kind
-                            && own.provenance == logged.provenance
-                            && Right.same(&value(&own.content_json), &value(&logged.content_json))
-                    }
-                    (own, logged) => own.is_none() && logged.is_none(),
-                })
-            }
-        }
-    ),
-    parts(
-        "replay-tells-no-removals",
-        &["LOG-RERUN-STATE"],
-        "A session is not told that a slot is gone.",
-        |_, rules| {
-            *rules = Box::new(Additive::default());
-        },
-    ),
-    decides!("replay-forgives-failures", "LOG-RERUN-FAILS", "A tool may fail at its re-run.", {
-        fn reran(&self, rerun: &Rerun, outcome: &Outcome, reading: Reading) -> Result<(), String> {
-            if outcome.is_err() { Ok(()) } else { Right.reran(rerun, outcome, reading) }
-        }
-    }),
-    config("replay-waits-for-ever", &["LOG-RERUN-TIME"], "A tool may take as long as it likes.", |config| {
-        config.limits.toolhost_timeout_ms = 1 << 40;
-    }),
-    asks("replay-leaves-tools", &["LOG-RERUN-LEAVES"], "A toolhost that hangs is left running.", |action| {
-        match action {
-            Action::Kill => Vec::new(),
-            other => vec![other],
-        }
-    }),
-    decides!("replay-compares-bytes", "LOG-EQUAL-SPELLING", "Outputs are compared as they are written.", {
-        fn same_output(&self, own: &Text, logged: &Text, _: Reading) -> bool {
-            own == logged
-        }
-    }),
-    decides!("replay-compares-six-digits", "LOG-RERUN-OUTPUT", "Fractions are compared to six digits.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&rounded(one), &rounded(other))
-        }
-    }),
-    decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&sorted(one), &sorted(other))
-        }
-    }),
-    decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&unquoted(one), &unquoted(other))
-        }
-    }),
-    decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&without_nulls(one), &without_nulls(other))
-        }
-    }),
-    decides!("replay-exits-zero", "LOG-VERDICT-EXIT", "A log that fails ends with status 0.", {
-        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            (Right.verdict(failure, config).0, 0)
-        }
-    }),
-    decides!("replay-gives-no-reason", "LOG-VERDICT-REASON", "A failure has no reason.", {
-        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            failure.map_or_else(|| Right.verdict(None, config), |_| ("REPLAY_STRICT FAIL\n".to_owned(), 1))
-        }
-    }),
-    decides!("replay-says-it-twice", "LOG-VERDICT-ONCE", "The verdict is given twice.", {
-        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            let (line, status) = Right.verdict(failure, config);
-            (line.repeat(2), status)
-        }
-    }),
-    decides!("replay-blames-the-first-line", "LOG-VERDICT-LINE", "Every failure is one of line 1.", {
-        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(failure.map(|(_, why)| (1, why)), config)
-        }
-    }),
-    decides!("replay-accepts-all", "LOG-VERDICT-FAIL", "Every log is accepted.", {
-        fn verdict(&self, _: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(None, config)
-        }
-    }),
-    decides!("replay-refuses-all", "LOG-VERDICT-OK", "Every log is refused.", {
-        fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
-            Right.verdict(failure.or(Some((1, "no"))), config)
-        }
-    }),
-    shell("replay-ignores-sigterm", &["LOG-RERUN-SIGTERM"], "SIGTERM ends nothing.", ShellFault::IgnoresTerm),
-    shell(
-        "replay-leaves-a-child",
-        &["LOG-RERUN-LEAVES"],
-        "A child outlives the replay.",
-        ShellFault::LeavesChild,
-    ),
-    shell("replay-leaves-a-file", &["LOG-RERUN-LEAVES"], "A file is left behind.", ShellFault::LeavesFile),
 ];
