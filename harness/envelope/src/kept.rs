@@ -235,8 +235,33 @@ impl<'a> Comparison<'a> {
         }
         if !is_fixed {
             self.ending(&pending, over);
+            if mode == Mode::Advance && frozen.is_none() && self.is_stopped_as_done() {
+                let expected = "the reason of a bound that was reached, for no agent was run";
+                self.add("ENV-BOUND-03", "wrong_reason", "/terminal_reason", expected);
+            }
             self.advanced();
         }
+    }
+
+    /// Whether a value is that of a member whose name differs from this one in case only.
+    fn is_of_other_case(&self, name: &str, new: &Json) -> bool {
+        let members = self.old.as_object().unwrap_or_default();
+        members.iter().any(|(other, value)| other != name && other.eq_ignore_ascii_case(name) && value == new)
+    }
+
+    /// Whether an envelope whose six agents have not begun, and whose counter is at its maximum, was called done though nothing
+    /// was run. An engine that runs them can only have been stopped by the bound.
+    fn is_stopped_as_done(&self) -> bool {
+        let order = strings(self.old, "stage_order");
+        let is_at_bound =
+            |(counter, most, ..): &(&str, &str, i64, &str)| count(self.old, counter) >= count(self.old, most);
+        self.is_ended()
+            && self.new.get("terminal_reason").and_then(Json::as_str) == Some("completed_successfully")
+            && self.old.get("current_stage").and_then(Json::as_str) == Some("start")
+            && length(self.old, "outputs") == 0
+            && AGENTS.iter().all(|agent| order.contains(agent))
+            && BOUNDS.iter().any(is_at_bound)
+            && self.ran(true).is_none()
     }
 
     /// What of a documented member must be the same.
@@ -248,6 +273,9 @@ impl<'a> Comparison<'a> {
             let us = new.as_ref().and_then(Json::as_str).map(spelling).and_then(Spelling::unix_us);
             match old {
                 Some(old) => self.add("ENV-KEEP-01", "lost", &at, old.to_text()),
+                None if new.as_ref().is_some_and(|new| self.is_of_other_case(name, new)) => {
+                    self.add("ENV-KEEP-04", "other_case", &at, "not what is called so in another case");
+                }
                 None if us.is_some_and(|us| us < PAST_US) => {
                     self.add("ENV-DEF-02", "made_up", &at, "nothing, or the time of the call");
                 }

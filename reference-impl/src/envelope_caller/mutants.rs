@@ -55,6 +55,8 @@ pub enum Fault {
     WaitsForPipe,
     /// Such a pipe is waited for beyond the time of the call.
     OutwaitsPipe,
+    /// A program that has closed its output is waited for, whatever the time.
+    OutwaitsExit,
     /// What is late is asked to end, and waited for.
     AsksToEnd,
     /// A request is made again whose connection was lost.
@@ -442,6 +444,18 @@ const MUTANTS: &[Mutant] = &[
         &["ENV-CALL-20"],
         "A program that is late is asked to end by SIGTERM, and waited for.",
         Fault::AsksToEnd,
+    ),
+    carrier(
+        "caller-outwaits-the-exit",
+        &["ENV-CALL-20"],
+        "A program that has closed its output is waited for beyond the time of the call.",
+        Fault::OutwaitsExit,
+    ),
+    carrier(
+        "caller-takes-cut-bodies",
+        &["ENV-CALL-23"],
+        "The body of a reply that ends before its length is taken as it is.",
+        Fault::TakesCut,
     ),
     carrier(
         "caller-outwaits-the-pipe",

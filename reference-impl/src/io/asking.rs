@@ -103,6 +103,11 @@ pub trait Handling: Sync {
         false
     }
 
+    /// Whether a program that has closed its output is waited for, whatever the time.
+    fn outwaits_exit(&self) -> bool {
+        false
+    }
+
     /// Ends a program and all of its group.
     fn kill(&self, child: &mut Child, group: Option<Pid>) {
         if let Some(group) = group {
@@ -256,7 +261,12 @@ fn talk(child: &mut Child, group: Option<Pid>, order: &Order, handling: &dyn Han
         }
         if readable && let Some(pipe) = &mut stdout {
             match pipe.read(&mut block) {
-                Ok(0) => stdout = None,
+                Ok(0) => {
+                    stdout = None;
+                    if handling.outwaits_exit() {
+                        deadline = Instant::now() + OUTWAITED;
+                    }
+                }
                 Ok(count) if output.len() + count > order.stdout_bytes_max => return Ok(Ended::TooLarge),
                 Ok(count) => {
                     output.extend_from_slice(&handling.piece(&block[..count]));

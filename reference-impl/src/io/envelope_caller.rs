@@ -110,6 +110,10 @@ impl Handling for Faulty {
         }
     }
 
+    fn outwaits_exit(&self) -> bool {
+        self.0 == Fault::OutwaitsExit
+    }
+
     fn posts_lost_again(&self) -> bool {
         self.0 == Fault::PostsLostAgain
     }

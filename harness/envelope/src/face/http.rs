@@ -136,7 +136,14 @@ pub fn status(carried: &Carried<'_, Engine>) -> Judgement {
     }
     let may_refuse = asked.due.parts.iter().any(|part| part.ways().any(|(_, way)| *way == Way::Refused));
     match output.held.whole() {
-        None => one(ANSWER, "status 200 and one envelope, or a refusal"),
+        None => {
+            let error = json::decode(json::trim(body), &DecodeLimits::default()).err();
+            let why = error.map_or(String::new(), |error| format!("{error}: "));
+            let got = format!("status {status}, {why}{}", quoted());
+            let expected = "status 200 and one envelope, or a refusal";
+            let finding = Finding::new(ANSWER, "http_status", expected, got).at(asked.step);
+            Judgement { findings: vec![finding], ..Judgement::default() }
+        }
         Some(Message::Envelope { .. }) if status != 200 => one(ANSWER, "an envelope with status 200"),
         Some(Message::Envelope { .. }) => {
             let name = exchange.content_type.and_then(|name| name.split(';').next()).unwrap_or_default();

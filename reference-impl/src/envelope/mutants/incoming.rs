@@ -252,16 +252,28 @@ const READING: &[Mutant] = table! {
                 set(envelope, "envelope_id", id);
             }
         });
-    "fills-ids-from-other-case" ["ENV-ACC-05"] "`Envelope_Id` counts where there is no `envelope_id`." =>
+    "takes-other-case-for-missing" ["ENV-KEEP-04"] "Where an id is missing, a member that is called so in another case counts." =>
         Given(|envelope| {
-            if get(envelope, "envelope_id").is_none()
-                && let Some(id) = get(envelope, "Envelope_Id").cloned()
-            {
-                set(envelope, "envelope_id", id);
+            for name in ["envelope_id", "request_id", "session_id"] {
+                let is_so = |key: &str| key.eq_ignore_ascii_case(name);
+                let other = envelope.iter().find(|(key, _)| key.as_str().is_some_and(is_so));
+                if let Some((_, id)) = other.cloned().filter(|_| get(envelope, name).is_none()) {
+                    set(envelope, name, id);
+                }
             }
         });
     "loses-the-sign-of-half-hours" ["ENV-KEEP-01"] "An offset of `-00:30` is read as `+00:30`." =>
         Given(|envelope| edit_times(envelope, |time| Some(time.replace("-00:", "+00:"))));
+    "overlooks-small-bounds" ["ENV-BOUND-02"] "A maximum of less than five is not looked at before it is passed." =>
+        Both(
+            |envelope| {
+                let small = get(envelope, "max_agent_hops").and_then(Value::as_i64).is_some_and(|most| most < 5);
+                if small && super::super::validate::over_bound(envelope).is_none() {
+                    raise_bounds(envelope);
+                }
+            },
+            restore_bounds,
+        );
     "goes-past-bounds" ["ENV-BOUND-01"] "No bound stops it." =>
         Both(raise_bounds, restore_bounds);
     "knows-the-usual-bounds-alone" ["ENV-BOUND-02"] "Whatever bounds the envelope carries, the defaults count." =>

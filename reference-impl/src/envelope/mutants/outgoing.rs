@@ -43,6 +43,11 @@ fn drop_key(value: &mut Value, key: &str) {
     }
 }
 
+/// Whether a bound is the reason for the end.
+fn is_of_bound(reply: &Members) -> bool {
+    get(reply, "terminal_reason").and_then(Value::as_str).is_some_and(|it| it.starts_with("max_"))
+}
+
 static CALLS: AtomicI64 = AtomicI64::new(0);
 
 /// All of them.
@@ -240,8 +245,19 @@ pub const MUTANTS: &[Mutant] = table! {
         });
     "begins-again-at-a-bound" ["ENV-ADV-06"] "Where a bound stops it, the number of the retry is 0." =>
         Ended(|_, reply| {
-            if get(reply, "terminal_reason").and_then(Value::as_str).is_some_and(|it| it.starts_with("max_")) {
+            if is_of_bound(reply) {
                 set(reply, "iteration", number(0));
+            }
+        });
+    "hops-by-two" ["ENV-BOUND-01"] "Each stage counts as two hops, though one is left." =>
+        Advanced(|_, reply| {
+            let hops = slot(reply, "agent_hop_count").as_i64().unwrap_or(0);
+            set(reply, "agent_hop_count", number(hops + 1));
+        });
+    "calls-a-bound-success" ["ENV-BOUND-03"] "An envelope that a bound stops was completed successfully." =>
+        Ended(|_, reply| {
+            if is_of_bound(reply) && over_bound(reply).is_none() {
+                set(reply, "terminal_reason", Value::from("completed_successfully"));
             }
         });
     "owns-the-metadata" ["ENV-ADV-07"] "Metadata is replaced by the engine's own." =>
@@ -256,8 +272,7 @@ pub const MUTANTS: &[Mutant] = table! {
         });
     "stops-in-silence" ["ENV-BOUND-03"] "Where a bound stops it, the envelope comes back as it was." =>
         Ended(|given, reply| {
-            let is_bound = |value: &Value| value.as_str().is_some_and(|it| it.starts_with("max_"));
-            if get(reply, "terminal_reason").is_some_and(is_bound) {
+            if is_of_bound(reply) {
                 reply.clone_from(given);
             }
         });
