@@ -121,12 +121,31 @@ impl<'a> Seen<'a> {
 }
 
 /// Whether what is stored is what was sent: members that the writer adds begin with `_`.
-fn is_stored(sent: &Json, stored: &Json) -> bool {
+pub(crate) fn is_stored(sent: &Json, stored: &Json) -> bool {
     let mut stored = stored.clone();
     if let Some(members) = stored.as_object_mut() {
         members.retain(|(name, _)| !name.starts_with('_') || sent.get(name).is_some());
     }
-    stored == *sent
+    equals(sent, &stored)
+}
+
+/// Whether two values are equal. Writers may hold fractions as doubles, and write them with more digits than were sent.
+fn equals(sent: &Json, stored: &Json) -> bool {
+    match (sent, stored) {
+        (Json::Number(one), Json::Number(other)) => {
+            one == other || !one.is_integral() && one.as_f64().is_some() && one.as_f64() == other.as_f64()
+        }
+        (Json::Array(some), Json::Array(others)) => {
+            some.len() == others.len() && some.iter().zip(others).all(|(one, other)| equals(one, other))
+        }
+        (Json::Object(some), Json::Object(others)) => {
+            let is_there = |(name, one): &(String, Json)| {
+                others.iter().any(|(known, other)| known == name && equals(one, other))
+            };
+            some.len() == others.len() && some.iter().all(is_there)
+        }
+        _ => sent == stored,
+    }
 }
 
 /// Adds what the inbox says about requests, those of all sessions in the order of sending.
@@ -423,6 +442,23 @@ pub fn job(word: &str) -> String {
     format!(
         r#"{{"goal_id":"g-{word}","inputs":{{"job":"{word}","play":"ok","note":"gr\u00fc\u00df ✓"}},"request_id":"r-{word}","x_more":{{"list":[1,-2.5,1e3,true,null,"\u0001 \" \\ /"],"most":9007199254740991}}}}"#
     )
+}
+
+/// Jobs that careless writers change on their way, or take a part of for a path: characters that Unicode composes, fractions with
+/// all the digits of a double, and a `request_id` that leads elsewhere as the name of a file.
+pub fn delicate(word: &str) -> Vec<String> {
+    let with = |number: usize, member: &str| format!("{{\"goal_id\":\"g-{word}-{number}\",{member}}}");
+    let mut jobs = vec![
+        with(1, "\"inputs\":{\"e\u{301}\":\"A\u{30a} e\u{301} \u{212b} \u{fb01}\"}"),
+        with(
+            2,
+            "\"inputs\":{\"list\":[0.1234567890123456,1e-7,123456789.01234567,-2.5e-300,0.30000000000000004]}",
+        ),
+    ];
+    for (at, id) in ["../r", "../../r", "a/r", "..", "./r/"].iter().enumerate() {
+        jobs.push(with(3 + at, &format!("\"request_id\":\"{id}-{word}\"")));
+    }
+    jobs
 }
 
 /// A text with a few bytes changed, left out, or put in.

@@ -12,10 +12,12 @@ use peerproof_engine::json::Json;
 use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::Line;
 use peerproof_engine::memory;
+use peerproof_engine::pace::Allowance;
 use peerproof_engine::payload::shorten;
 use peerproof_engine::plan::Act;
 use peerproof_engine::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
 
+use super::TOKEN;
 use super::request::{CLIENT, LARGE, Request, Stand, Token, is_put};
 use crate::FOLDERS;
 use crate::inbox::{self, Clauses, Outcome};
@@ -229,22 +231,31 @@ fn phrase(stand: &Stand) -> String {
     ways.join(", or ")
 }
 
-/// Beside clients that stall a job is answered in time: 2 s, and what the first one took.
+/// Beside clients that stall a job is answered in time: 2 s, and what a peer may add that is slow at plain jobs.
 fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
-    let took = |asked: &Asked<Adapter>| {
-        let exchange = &heard.carriages[asked.line?];
-        exchange.reply.map(|_| exchange.at_us.saturating_sub(asked.at_us) / 1_000)
-    };
-    let first_ms = heard.exchanges.first().and_then(|(asked, _)| took(asked)).unwrap_or_default();
-    let most_ms = trace.transcript.stretched_ms(BESIDE_MS) + first_ms;
-    let late = heard.exchanges.iter().filter_map(|(asked, _)| {
-        let clause = asked.aim.as_ref().map(|aim| &aim.clause.0)?;
-        let took_ms = took(asked).filter(|took_ms| *took_ms > most_ms)?;
-        let expected = format!("a reply within {most_ms} ms beside clients that stall");
-        let finding = Finding::new(clause.as_str(), "late", expected, format!("a reply after {took_ms} ms"));
-        STALLED.contains(&clause.as_str()).then(|| finding.repaired_by(Repair::Sooner).timed().at(asked.step))
-    });
-    late.collect()
+    let (mut allowance, mut late) = (Allowance::default(), Vec::new());
+    for (asked, _) in &heard.exchanges {
+        let Some(exchange) = asked.line.map(|line| &heard.carriages[line]) else { continue };
+        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+        let clause = asked.aim.as_ref().map_or("", |aim| aim.clause.0.as_str());
+        if exchange.reply.is_none() {
+            continue;
+        }
+        if !STALLED.contains(&clause) {
+            if asked.canary {
+                allowance.saw(took_us);
+            }
+            continue;
+        }
+        let most_ms = trace.transcript.stretched_ms(BESIDE_MS) + allowance.us() / 1_000;
+        if took_us / 1_000 > most_ms {
+            let expected = format!("a reply within {most_ms} ms beside clients that stall");
+            let got = format!("a reply after {} ms", took_us / 1_000);
+            let finding = Finding::new(clause, "late", expected, got);
+            late.push(finding.repaired_by(Repair::Sooner).timed().at(asked.step));
+        }
+    }
+    late
 }
 
 /// The token is in no reply and in no job.
@@ -481,5 +492,32 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     for finding in &mut judgement.findings {
         finding.got = shorten(&finding.got, 400).into_owned();
     }
+    if wants_token(transcript) {
+        // That it refuses is no fault of the adapter; that it breaks down, or leaves something behind, is one.
+        judgement.findings.retain(|finding| matches!(finding.nature, Nature::Crash | Nature::Leak));
+        judgement.choice = None;
+        if judgement.findings.is_empty() {
+            judgement.untestable = Some(format!("no_working_reply: {UNTOLD}"));
+        }
+    }
     judgement
+}
+
+/// What to do about an adapter that wants a token of which the configuration says nothing.
+const UNTOLD: &str = "401: needs a token, as it refuses jobs without one: say how it is told of one, by token = { env = \
+                      \"NAME\" } or token = { args = [..., \"{token}\"] } under [features]";
+
+/// Whether an adapter that is said to have no token answers every plain job by 401: it was told of one elsewhere.
+fn wants_token(transcript: &Transcript) -> bool {
+    let steps = &transcript.plan.steps;
+    let plain = transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::HttpReply { step, status, .. } => {
+            let spec = steps.get(step)?;
+            let posts = spec.http.as_ref().is_some_and(|how| how.method == "POST");
+            (spec.canary && posts).then_some(status)
+        }
+        _ => None,
+    });
+    let mut plain = plain.peekable();
+    !transcript.facts.claims(TOKEN) && plain.peek().is_some() && plain.all(|status| status == 401)
 }

@@ -158,3 +158,28 @@ fn who_enqueues_what_is_malformed_breaks_its_clause_and_a_right_one_none() {
     let says = |count: usize| if count % 2 == 1 { (202, true) } else { (409, false) };
     assert_eq!(broken("malformed/empty", says), ["QUE-HTTP-08"]);
 }
+
+#[test]
+fn an_adapter_that_was_told_of_a_token_elsewhere_is_not_blamed() {
+    for check in
+        ["put/kinds-of-jobs", "malformed/goal-id", "path/other", "stalled/four", "token/none-configured"]
+    {
+        let judged = judged(check, &[], |_| (401, false));
+        assert!(judged.findings.is_empty() && judged.choice.is_none(), "{check} {:?}", judged.findings);
+        assert!(judged.untestable.is_some_and(|why| why.contains("token = {")), "{check}");
+    }
+    assert!(
+        !broken("token/none-configured", |count| if count == 1 { (202, true) } else { (401, false) })
+            .is_empty()
+    );
+}
+
+#[test]
+fn fractions_are_compared_as_doubles() {
+    let stored =
+        |sent: &str, stored: &str| inbox::is_stored(&sent.parse().unwrap(), &stored.parse().unwrap());
+    assert!(stored("{\"a\":[0.1,1e-7]}", "{\"a\":[0.10000000000000001,0.0000001],\"_at\":1}"));
+    assert!(!stored("{\"a\":0.1234567890123456}", "{\"a\":0.123456789012346}"));
+    assert!(!stored("{\"a\":9007199254740992}", "{\"a\":9007199254740993}"));
+    assert!(!stored("{\"e\u{301}\":1}", "{\"\u{e9}\":1}"));
+}
