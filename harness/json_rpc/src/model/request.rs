@@ -57,7 +57,9 @@ fn doubtful(message: &Json, pins: &Pins) -> Unit {
         // They are deeper, or in members that nobody knows.
         let mut unit = plain(message, pins);
         if !unit.must_be_silent() {
-            unit.allowed.push(allowed::reply(IdRule::Own));
+            // A request whose id is null has none of its own.
+            let id = if unit.extra.id.is_some() { IdRule::Own } else { IdRule::Null };
+            unit.allowed.push(allowed::reply(id));
         }
         return unit;
     }
