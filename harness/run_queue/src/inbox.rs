@@ -444,23 +444,6 @@ pub fn job(word: &str) -> String {
     )
 }
 
-/// Jobs that careless writers change on their way, or take a part of for a path: characters that Unicode composes, fractions with
-/// all the digits of a double, and a `request_id` that leads elsewhere as the name of a file.
-pub fn delicate(word: &str) -> Vec<String> {
-    let with = |number: usize, member: &str| format!("{{\"goal_id\":\"g-{word}-{number}\",{member}}}");
-    let mut jobs = vec![
-        with(1, "\"inputs\":{\"e\u{301}\":\"A\u{30a} e\u{301} \u{212b} \u{fb01}\"}"),
-        with(
-            2,
-            "\"inputs\":{\"list\":[0.1234567890123456,1e-7,123456789.01234567,-2.5e-300,0.30000000000000004]}",
-        ),
-    ];
-    for (at, id) in ["../r", "../../r", "a/r", "..", "./r/"].iter().enumerate() {
-        jobs.push(with(3 + at, &format!("\"request_id\":\"{id}-{word}\"")));
-    }
-    jobs
-}
-
 /// A text with a few bytes changed, left out, or put in.
 pub fn near_miss(mut text: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
     for _ in 0..=rng.below(2) {
