@@ -16,6 +16,7 @@ use crate::face::Aim;
 use crate::finding::{Finding, Repair};
 use crate::fixture::path_of;
 use crate::json::{self, DecodeLimits, Json};
+use crate::nearest::did_you_mean;
 use crate::payload::{Payload, Segment, Vars, shorten};
 use crate::plan::{Act, ActorStep, Fixture, Plan, Session, Step};
 use crate::shrink::without_pieces;
@@ -598,14 +599,34 @@ fn without(plan: &Plan, all: &[Call], kept: &[&str]) -> Plan {
     plan
 }
 
+/// The members that a face reads of what a peer is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Members {
+    /// Of the scenario, beside `calls`.
+    pub scenario: &'static [&'static str],
+    /// Of a call, beside those that the engine reads for all: `ref`, `after` and `timeout_ms`.
+    pub call: &'static [&'static str],
+}
+
 /// Refuses a plan whose scenario or aims are not wholly read.
 ///
 /// # Errors
-/// One sentence.
-pub fn admit(plan: &Plan) -> Result<(), String> {
+/// One sentence: what cannot be read, or which member nobody reads and which was probably meant.
+pub fn admit(plan: &Plan, members: Members) -> Result<(), String> {
     crate::transcript::strict::expectations::<Aim>(plan)?;
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
-    calls(plan).map(drop).ok_or_else(|| unread.to_owned())
+    let calls = calls(plan).ok_or_else(|| unread.to_owned())?;
+    let known = [members.scenario, &["calls"]].concat();
+    refuse_unknown(&told(plan).unwrap_or_default(), &known, "the scenario")?;
+    let known = [members.call, &["ref", "after", "timeout_ms"]].concat();
+    calls.iter().try_for_each(|call| refuse_unknown(&call.told, &known, &format!("call {:?}", call.name)))
+}
+
+fn refuse_unknown(told: &Json, known: &[&str], whose: &str) -> Result<(), String> {
+    let mut names = told.as_object().unwrap_or_default().iter().map(|(name, _)| name.as_str());
+    let Some(unknown) = names.find(|name| !known.contains(name)) else { return Ok(()) };
+    let meant = did_you_mean(unknown, known.iter().copied());
+    Err(format!("plan/fixtures: {whose} has an unknown member {unknown:?}{meant}"))
 }
 
 #[cfg(test)]
@@ -638,6 +659,22 @@ mod tests {
         assert_eq!(calls[0].told.pointer("/command/0"), Some(&Json::from("⟦played-a.path⟧")));
         let Some(Fixture::File { content, .. }) = plan.fixtures.first() else { panic!() };
         assert!(content.variables().eq(["played-a.path", "played-b.path"]));
+    }
+
+    #[test]
+    fn a_member_that_nobody_reads_is_refused() {
+        let members = Members { scenario: &["project"], call: &["command"] };
+        admit(&scene(), members).unwrap();
+        let without = admit(&scene(), Members { call: &[], ..members }).unwrap_err();
+        assert_eq!(without, r#"plan/fixtures: call "a" has an unknown member "command""#);
+
+        let mut misspelt = Scene::default();
+        misspelt.tell("projects", Json::from("x"));
+        let error = admit(&misspelt.plan("x", "X-01"), members).unwrap_err();
+        assert_eq!(
+            error,
+            r#"plan/fixtures: the scenario has an unknown member "projects"; did you mean "project"?"#
+        );
     }
 
     #[test]

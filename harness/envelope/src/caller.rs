@@ -11,8 +11,13 @@ mod rules;
 
 pub use generate::conversation;
 
+use peerproof_engine::asking::Members;
+
 /// Name under which the command of a caller is known; a configuration may call it `command`.
 pub const COMMAND: &str = "caller";
+
+/// What a caller is told.
+pub const MEMBERS: Members = Members { scenario: &[], call: &["transport", "command", "url", "envelope"] };
 
 /// Time of a call that says nothing about it, ms.
 pub const USUAL_MS: u64 = 10_000;

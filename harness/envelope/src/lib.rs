@@ -104,7 +104,7 @@ impl Boundary for Envelope {
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
         match is_asked(&transcript.plan) {
-            true => asking::admit(&transcript.plan),
+            true => asking::admit(&transcript.plan, caller::MEMBERS),
             false => face::admit(transcript),
         }
     }

@@ -101,7 +101,7 @@ impl Boundary for PythonTool {
 
     fn admit(&self, transcript: &Transcript) -> Result<(), String> {
         match is_asked(&transcript.plan) {
-            true => asking::admit(&transcript.plan),
+            true => asking::admit(&transcript.plan, runtime::MEMBERS),
             false => face::admit(transcript),
         }
     }

@@ -11,6 +11,8 @@ mod rules;
 
 pub use generate::conversation;
 
+use peerproof_engine::asking::Members;
+
 /// Name under which the command of a runtime is known; a configuration may call it `command`.
 pub const COMMAND: &str = "runtime";
 
@@ -19,6 +21,28 @@ pub const CONTAINER: &str = "container";
 
 /// Feature: calls may go on without assurance.
 pub const UNSAFE_OVERRIDE: &str = "unsafe_override";
+
+/// What a runtime is told.
+pub const MEMBERS: Members = Members {
+    scenario: &["project"],
+    call: &[
+        "runner",
+        "tool",
+        "entry",
+        "payload",
+        "timeout_seconds",
+        "trace_id",
+        "sandbox",
+        "guarantees",
+        "unsafe_override",
+        "resolved_source",
+        "pack",
+        "command",
+        "url",
+        "container_runtime",
+        "image",
+    ],
+};
 
 /// Time of a call that says nothing about it, ms.
 pub const USUAL_MS: u64 = 10_000;

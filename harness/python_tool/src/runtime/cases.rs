@@ -372,7 +372,8 @@ mod tests {
     fn every_row_becomes_a_plan_that_can_be_read() {
         for Loaded { case, file } in all() {
             let plan = plan(case).unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
-            asking::admit(&plan).unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
+            asking::admit(&plan, super::super::MEMBERS)
+                .unwrap_or_else(|error| panic!("{file}, {}: {error}", case.id));
             let stored = serde_json::to_string(&plan).unwrap().len();
             assert!(stored < 1 << 20, "{} is {stored} bytes", case.id);
         }
