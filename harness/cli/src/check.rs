@@ -114,6 +114,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         folder: &folder,
         shrink_budget: budget,
         shrunk_for: Duration::ZERO,
+        unexplained: 0,
         printer,
     };
     let mut runs = Vec::new();
@@ -139,7 +140,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
         runs.push(run);
     }
     if context.interrupted.load(Ordering::Relaxed) {
-        printer.note("interrupted; what was measured until then is kept");
+        let left = match work.unexplained {
+            0 => String::new(),
+            count => format!(", but for reproducers of {count} failures: `-k CHECK` makes them"),
+        };
+        printer.note(&format!("interrupted; what was measured until then is kept{left}"));
     }
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
@@ -248,6 +253,8 @@ struct Work<'a> {
     shrink_budget: Option<Duration>,
     /// What shrinking took so far.
     shrunk_for: Duration,
+    /// Failures that an interrupt left without a reproducer.
+    unexplained: usize,
     printer: Printer,
 }
 
@@ -338,8 +345,8 @@ impl Work<'_> {
         let is_canary = |outcome: &Outcome| canaries.contains(&outcome.result.id.as_str());
         let (first, rest): (Vec<&mut Outcome>, Vec<&mut Outcome>) =
             outcomes.iter_mut().partition(|outcome| is_canary(outcome));
-        explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
-        explain_failures(rest, &with, each);
+        self.unexplained += explain_failures(first, &Explain { budget: Duration::ZERO, ..with }, each);
+        self.unexplained += explain_failures(rest, &with, each);
         self.shrunk_for += began.elapsed();
     }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::boundary;
@@ -40,6 +40,8 @@ const LINES_MAX: usize = 40;
 const SHARES_MIN: usize = 4;
 /// A failure whose conversation holds more is explained with no other beside it.
 const BESIDE_BYTES_MAX: usize = 1 << 20;
+/// Once the user asks to stop, no further reproducer is begun after this.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How failures are explained after a run.
 pub struct Explain<'a> {
@@ -55,7 +57,7 @@ pub struct Explain<'a> {
     pub jobs: usize,
     /// Arguments that name the peer on a command line: flags, `--config FILE`, `-- COMMAND…`.
     pub peer_args: &'a [String],
-    /// Set when the user asks to stop: what is left is written without shrinking.
+    /// Set when the user asks to stop: what is left is written without shrinking, for half a second.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -73,12 +75,13 @@ pub struct Explained {
 /// writes their reproducers, and puts conversation, reproducer and finding into their results. `each` hears of every one as
 /// it is done. What another beside it could change, a matter of time, and what holds much comes last, one after the other.
 ///
-/// A flaky failure is written as it was seen; an expected one is left alone.
+/// A flaky failure is written as it was seen; an expected one is left alone. Returns how many failures were left without
+/// reproducer and conversation, because the user asked to stop.
 pub fn explain_failures<'o>(
     outcomes: impl IntoIterator<Item = &'o mut Outcome>,
     with: &Explain<'_>,
     each: impl FnMut(&CheckResult, &Explained) + Send,
-) {
+) -> usize {
     let mut failures: Vec<&mut Outcome> = outcomes
         .into_iter()
         .filter(|outcome| {
@@ -109,10 +112,16 @@ pub fn explain_failures<'o>(
     let (alone, beside): (Vec<_>, Vec<_>) = failures.into_iter().partition(|(_, outcome)| is_alone(outcome));
     let (end, each) = (Instant::now() + with.budget, Mutex::new(each));
     let mut to_come = alone.len() + beside.len();
+    let (stopped, left_out) = (OnceLock::new(), AtomicUsize::new(0));
     for (jobs, failures) in [(with.jobs.max(1), beside), (1, alone)] {
         let first = to_come;
         to_come -= failures.len();
         parallel::each(jobs, failures.into_iter().enumerate(), |(index, (_, outcome))| {
+            let is_over = || stopped.get_or_init(Instant::now).elapsed() > LAST_WORDS;
+            if with.interrupted.load(Ordering::Relaxed) && is_over() {
+                left_out.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
             let left = end.saturating_duration_since(Instant::now());
             // The first failures may take more than an equal share, never all of it.
             let turns = (first - index).div_ceil(jobs).min(SHARES_MIN);
@@ -123,6 +132,7 @@ pub fn explain_failures<'o>(
             }
         });
     }
+    left_out.into_inner()
 }
 
 /// Shrinks one failure for as long as `share`, if at all, and writes its reproducer.

@@ -296,6 +296,34 @@ fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_a
 }
 
 #[test]
+fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
+    let room = Room::new();
+    let peer = shell(DIES);
+    let facts = facts();
+    let mut talk = Talk::serve(&facts);
+    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01"));
+    let plan = talk.finish().plan();
+    let failure = failure(&room.lab(&peer), &plan, "crashed");
+    let mut outcomes = [outcome(failure.clone()), outcome(failure)];
+    let out = tempfile::tempdir().unwrap();
+    let with = Explain {
+        played: None,
+        lab: &room.lab(&peer),
+        out_dir: Some(out.path()),
+        budget: Duration::from_secs(5),
+        jobs: 1,
+        peer_args: &[],
+        interrupted: &AtomicBool::new(true),
+    };
+    // The first takes longer than the moment.
+    let left_out =
+        explain_failures(&mut outcomes, &with, |_, _| std::thread::sleep(Duration::from_millis(600)));
+    assert_eq!(left_out, 1);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.result.reproducer.is_some()).count(), 1);
+    assert!(outcomes.iter().all(|outcome| outcome.failure.is_some()));
+}
+
+#[test]
 fn a_static_stimulus_is_reproduced_by_sh_alone() {
     let room = Room::new();
     let peer = shell(DIES);
