@@ -6,6 +6,7 @@
 
 mod decode;
 mod error;
+mod kept;
 mod make;
 mod nested;
 mod number;
@@ -17,6 +18,7 @@ mod write;
 
 pub use decode::{DecodeLimits, Decoded, Facts, check, decode};
 pub use error::{DecodeError, DecodeErrorKind};
+pub use kept::is_kept;
 pub use number::Number;
 pub use present::{Presentation, present};
 pub use serde_form::SERDE_DEPTH_MAX;

@@ -16,6 +16,7 @@ mod stimuli;
 #[cfg(test)]
 mod tests;
 mod things;
+mod untold;
 
 use crate::carriage::Carriage;
 use crate::ending::{Ending, left_behind};
@@ -27,7 +28,8 @@ use crate::transcript::Transcript;
 
 pub use deal::{Answer, Came};
 pub use frames::{Held, Output};
-pub use http::{Exchange, Reply, not_kept, said};
+pub use http::{Exchange, Reply, Timed, not_kept, said, timed};
+pub use untold::{are_refused, excuse};
 
 /// Frames looked at beyond twice the number of requests: a peer that prints without end must not cost more.
 const FRAMES_SPARE: usize = 1_000;

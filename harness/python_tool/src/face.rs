@@ -18,7 +18,7 @@ use peerproof_engine::plan::{Act, KILL_GROUP, Step};
 use peerproof_engine::transcript::{Exit, Kind, Transcript};
 
 use super::expect::{Made, State};
-use super::model::{Assured, Call, Request, Stand, is_same};
+use super::model::{Assured, Call, Request, Stand};
 use super::project::spec_of;
 use super::talk::CANARY;
 
@@ -269,10 +269,12 @@ impl Face for Runner {
             }
             (_, Message::Status(_)) => misfit(2, "http_status", Repair::Drop),
             (Way::Success(None), Message::Success { .. }) => Ok(()),
-            (Way::Success(Some(wanted)), Message::Success { result, .. }) => match is_same(wanted, result) {
-                true => Ok(()),
-                false => misfit(0, "wrong_result", set("/result", Some(wanted.to_text()))),
-            },
+            (Way::Success(Some(wanted)), Message::Success { result, .. }) => {
+                match json::is_kept(wanted, result) {
+                    true => Ok(()),
+                    false => misfit(0, "wrong_result", set("/result", Some(wanted.to_text()))),
+                }
+            }
             (Way::Success(_), Message::Failure { .. }) => {
                 misfit(1, "failed", set("/ok", Some("true".to_owned())))
             }

@@ -2,10 +2,11 @@
 //!
 //! The body of a reply answers the body of its own request and no other.
 
-use super::Heard;
+use super::{Came, Heard};
 use crate::face::{Asked, Face};
 use crate::finding::{Finding, Repair};
 use crate::lines::{self, Line};
+use crate::pace::Allowance;
 use crate::transcript::{Kind, Transcript};
 
 /// What HTTP made of one request.
@@ -110,6 +111,56 @@ pub fn said(transcript: &Transcript, session: usize) -> Vec<(Line, Exchange<'_>)
     let lines = lines::of_session(transcript, session);
     let exchanges = exchanges(transcript, session, &lines);
     lines.into_iter().zip(exchanges).collect()
+}
+
+/// A request over HTTP that was answered, with the time that it took.
+pub struct Timed<'h, 'a, F: Face> {
+    /// What was asked.
+    pub asked: &'a Asked<F>,
+    /// What came.
+    pub came: &'h Came<'a, F>,
+    /// From sending to the end of the reply, microseconds.
+    pub took_us: u64,
+    /// What plain requests took that were sent before.
+    allowance: Allowance,
+}
+
+/// The requests of a session that were answered and are not plain. A peer may be slow at everything: what plain ones took is
+/// added to the time of those behind them.
+pub fn timed<'h, 'a, F: Face>(
+    heard: &'h Heard<'a, F>,
+    is_plain: impl Fn(&Asked<F>) -> bool,
+) -> impl Iterator<Item = Timed<'h, 'a, F>> {
+    let mut allowance = Allowance::default();
+    heard.exchanges.iter().filter_map(move |(asked, came)| {
+        let asked: &'a Asked<F> = asked;
+        // A process that is given one message has no carriages.
+        let exchange = heard.carriages.get(asked.line?).filter(|it| it.reply.is_some())?;
+        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+        if is_plain(asked) {
+            allowance.saw(took_us);
+            return None;
+        }
+        Some(Timed { asked, came, took_us, allowance })
+    })
+}
+
+impl<F: Face> Timed<'_, '_, F> {
+    /// The time that it took, in one phrase.
+    pub fn got(&self) -> String {
+        format!("a reply after {} ms", self.took_us / 1_000)
+    }
+
+    /// What is wrong where it took longer than `within_ms` milliseconds and what plain requests took; `beside` goes on with what
+    /// is expected.
+    pub fn late(&self, clause: &str, within_ms: u64, beside: &str) -> Option<Finding> {
+        let plain_ms = self.allowance.plain_us() / 1_000;
+        let expected =
+            format!("a reply within {within_ms} ms{beside} (plain requests took up to {plain_ms} ms)");
+        let finding = Finding::new(clause, "late", expected, self.got()).repaired_by(Repair::Sooner);
+        let within_us = within_ms.saturating_mul(1_000).saturating_add(self.allowance.us());
+        (self.took_us > within_us).then(|| finding.at(self.asked.step))
+    }
 }
 
 /// Says under `clause` that connections end behind a reply, where a step is about that.

@@ -8,7 +8,6 @@ use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
 use peerproof_engine::memory;
-use peerproof_engine::pace::Allowance;
 use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Kind, Transcript};
 
@@ -48,8 +47,8 @@ const UNKNOWN: &str = "PT-HS-05";
 const SHORTFALL: &str = "PT-HS-06";
 const UNCLAIMED: &str = "PT-HS-08";
 
-/// Time behind a timeout in which the reply comes, microseconds.
-const LATE_US: u64 = 1_000_000;
+/// Time behind a timeout in which the reply comes, milliseconds.
+const LATE_MS: u64 = 1_000;
 
 /// Time before a timeout from which on clocks may have it over, milliseconds.
 const EARLY_MS: u64 = 100;
@@ -371,45 +370,30 @@ fn wrong_about(
 }
 
 /// The reply at a timeout comes within a second of it, and not before: tools have the time that is left to them. A service may
-/// be slow at everything: what plain calls took that were sent before is added ([`Allowance`]).
+/// be slow at everything: what plain calls took that were sent before is added.
 pub(super) fn timely(trace: &Trace<'_, Runner>, heard: &Heard<'_, Runner>) -> Vec<Finding> {
-    let mut allowance = Allowance::default();
-    let mut found = Vec::new();
-    for (asked, came) in &heard.exchanges {
-        // A local runner has no carriages.
-        let exchange = asked.line.and_then(|line| heard.carriages.get(line)).filter(|it| it.reply.is_some());
-        let (Some(part), Some(exchange)) = (asked.due.parts.first(), exchange) else { continue };
-        let took_us = exchange.at_us.saturating_sub(asked.at_us);
+    let is_plain = |asked: &Asked<Runner>| {
+        let Some(part) = asked.due.parts.first() else { return false };
         let role = part.extra.call.as_ref().and_then(|call| call.role);
-        let Some((limit_ms, clause)) = part.extra.limit else {
-            if matches!(role, Some("any" | "echo")) {
-                allowance.saw(took_us);
-            }
-            continue;
-        };
-        let how = trace.transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref());
+        part.extra.limit.is_none() && matches!(role, Some("any" | "echo"))
+    };
+    let late_ms = (LATE_MS as f64 * trace.transcript.timeout_scale) as u64;
+    let found = judge::timed(heard, is_plain).filter_map(|mut timed| {
+        let part = timed.asked.due.parts.first()?;
+        let (limit_ms, clause) = part.extra.limit?;
+        let how = trace.transcript.plan.steps.get(timed.asked.step).and_then(|step| step.http.as_ref());
         let held_back_us = if how.is_some_and(|how| how.held_back) { HELD_BACK_US } else { 0 };
-        let took_us = took_us.saturating_sub(held_back_us);
-        let within_us = limit_ms.saturating_mul(1_000)
-            + (LATE_US as f64 * trace.transcript.timeout_scale) as u64
-            + allowance.us();
-        let is_success =
-            matches!(came.answers.first(), Some(Some(Answer { message: Message::Success { .. }, .. })));
+        timed.took_us = timed.took_us.saturating_sub(held_back_us);
+        let answer = timed.came.answers.first();
+        let is_success = matches!(answer, Some(Some(Answer { message: Message::Success { .. }, .. })));
         let may_be_refused = part.ways().any(|(_, way)| *way != Way::TimedOut);
-        let finding = |reason, expected| {
-            let got = format!("a reply after {} ms", took_us / 1_000);
-            Finding::new(clause, reason, expected, got).at(asked.step)
-        };
-        if took_us > within_us {
-            let plain_ms = allowance.plain_us() / 1_000;
-            let expected =
-                format!("a reply within {limit_ms} ms and 1 s more (plain calls took up to {plain_ms} ms)");
-            found.push(finding("late", expected).repaired_by(Repair::Sooner));
-        } else if !is_success && !may_be_refused && took_us / 1_000 + EARLY_MS < limit_ms {
-            found.push(finding("early", format!("a tool that has its {limit_ms} ms")));
-        }
-    }
-    found
+        let is_early = !is_success && !may_be_refused && timed.took_us / 1_000 + EARLY_MS < limit_ms;
+        timed.late(clause, limit_ms.saturating_add(late_ms), "").or_else(|| {
+            let expected = format!("a tool that has its {limit_ms} ms");
+            is_early.then(|| Finding::new(clause, "early", expected, timed.got()).at(timed.asked.step))
+        })
+    });
+    found.collect()
 }
 
 /// Of findings that say the same of several replies the first stays: whoever has another status is told so once.
@@ -427,24 +411,10 @@ pub(super) fn told_once(judgement: &mut Judgement) {
     });
 }
 
-/// A service that answers every request by 401 wants to be told who calls, for which no configuration has a word: that is no
-/// fault of it.
+/// A service that answers every request by 401 wants to be told who calls, for which no configuration has a word.
 pub(super) fn unknown_caller(transcript: &Transcript, judgement: &mut Judgement) {
-    let statuses = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::HttpReply { status, .. } => Some(status),
-        _ => None,
-    });
-    let statuses: Vec<u16> = statuses.collect();
-    let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
-    let is_end = |finding: &Finding| ends.contains(&finding.reason.as_str());
-    if judgement.canaries_answered == 0
-        && !statuses.is_empty()
-        && statuses.iter().all(|it| *it == 401)
-        && !judgement.findings.iter().any(is_end)
-    {
-        judgement.findings.clear();
-        judgement.untestable =
-            Some("no_working_reply: 401: it wants a token, which is not part of the protocol".to_owned());
+    if judgement.canaries_answered == 0 && judge::are_refused(transcript, |_| true) {
+        judge::excuse(judgement, "401: it wants a token, which is not part of the protocol");
     }
 }
 

@@ -2,13 +2,12 @@
 
 use super::fate::{self, Extra};
 use super::{COMMAND, rules};
-use crate::model::is_same;
 use peerproof_engine::asking::{self, CANARY, Known, Noted};
 use peerproof_engine::face::{
     Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
 use peerproof_engine::finding::{Judgement, Repair};
-use peerproof_engine::json::Json;
+use peerproof_engine::json::{self, Json};
 use peerproof_engine::judge;
 use peerproof_engine::transcript::{Event, Transcript};
 
@@ -115,7 +114,7 @@ impl Face for Runtime {
         }
         match (way, noted.outcome.as_str()) {
             (Way::Result(sent), "result") => {
-                let came = noted.line.get("result").is_some_and(|result| is_same(sent, result));
+                let came = noted.line.get("result").is_some_and(|result| json::is_kept(sent, result));
                 let to = Some(sent.to_text()).filter(|text| text.len() < 1_000);
                 let repair = Repair::Set { at: "/result".to_owned(), to };
                 let clause = if part.clause == fate::PIECES { fate::PIECES } else { fate::UNCHANGED };
@@ -161,7 +160,8 @@ impl Face for Runtime {
             Way::Result(result) => format!("result: {}", result.to_text()),
             Way::ToolError(Some(error)) => format!("tool_error: {}", error.to_text()),
             Way::ToolError(None) => "tool_error".to_owned(),
-            Way::Timeout(ms, _) => format!("timeout after {ms} ms"),
+            Way::Timeout(0, latest_ms) => format!("timeout within {latest_ms} ms"),
+            Way::Timeout(ms, latest_ms) => format!("timeout after {ms} to {latest_ms} ms"),
             Way::Plain(outcome) => (*outcome).to_owned(),
         }
     }

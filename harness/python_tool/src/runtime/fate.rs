@@ -4,7 +4,7 @@ use super::cases::PROXY;
 use super::face::Way;
 use super::rules::{POSTED, REQUEST};
 use super::{USUAL_BYTES_MAX, USUAL_MS};
-use crate::model::{BYTES_MAX, Form, form_of, is_same};
+use crate::model::{BYTES_MAX, Form, form_of};
 use peerproof_engine::asking::{Call, Course, GRACE_MS, Known, Request, Script, played, variable};
 use peerproof_engine::face::{Allowed, Expected, Subject};
 use peerproof_engine::json::{self, DecodeLimits, Decoded, Json};
@@ -242,7 +242,7 @@ pub fn known(transcript: &Transcript) -> Known {
         };
         let is_call = |request: &Request| {
             let payload = call.told.get("payload");
-            payload.zip(member(&request.body, "payload")).is_some_and(|(own, came)| is_same(own, &came))
+            payload.zip(member(&request.body, "payload")).is_some_and(|(own, came)| json::is_kept(own, &came))
         };
         let is_handshake = |request: &Request| {
             let asked = member(&request.body, "required_guarantees").unwrap_or_default();

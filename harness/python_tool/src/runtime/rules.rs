@@ -4,7 +4,6 @@ use super::cases::{PROJECT, PROXY, TELLS_MEMORY, target};
 use super::face::{EARLY_MS, RESULTS, Runtime, Way, duration_ms, wrong};
 use super::fate::{Extra, REDIRECT, fixture, late_ms, required, runner, times_ms};
 use super::{HANDSHAKE_PATH, USUAL_MS};
-use crate::model::is_same;
 use peerproof_engine::asking::{self, Call, Clauses, Course, GRACE_MS, Known, Noted};
 use peerproof_engine::face::{Allowed, Outcome, Part};
 use peerproof_engine::finding::{Finding, Judgement};
@@ -227,7 +226,7 @@ impl One<'_> {
         };
         let same = |member: &str| {
             let own = self.call.told.get(member).cloned();
-            move |came: &Json| own.as_ref().is_some_and(|own| is_same(own, came))
+            move |came: &Json| own.as_ref().is_some_and(|own| json::is_kept(own, came))
         };
         differs(clause, "", "protocol_version", &|it| it.as_f64() == Some(1.0));
         differs(clause, "tool", if is_local { "tool" } else { "tool_name" }, &same("tool"));

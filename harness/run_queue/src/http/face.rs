@@ -12,9 +12,8 @@ use peerproof_engine::json::Json;
 use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::Line;
 use peerproof_engine::memory;
-use peerproof_engine::pace::Allowance;
 use peerproof_engine::payload::shorten;
-use peerproof_engine::plan::Act;
+use peerproof_engine::plan::{Act, Step};
 use peerproof_engine::transcript::{Awaited, Event, Exit, Found, Kind, Transcript};
 
 use super::TOKEN;
@@ -231,31 +230,15 @@ fn phrase(stand: &Stand) -> String {
     ways.join(", or ")
 }
 
-/// Beside clients that stall a job is answered in time: 2 s, and what a peer may add that is slow at plain jobs.
+/// Beside clients that stall a job is answered in time.
 fn beside(trace: &Trace<'_, Adapter>, heard: &Heard<'_, Adapter>) -> Vec<Finding> {
-    let (mut allowance, mut late) = (Allowance::default(), Vec::new());
-    for (asked, _) in &heard.exchanges {
-        let Some(exchange) = asked.line.map(|line| &heard.carriages[line]) else { continue };
-        let took_us = exchange.at_us.saturating_sub(asked.at_us);
-        let clause = asked.aim.as_ref().map_or("", |aim| aim.clause.0.as_str());
-        if exchange.reply.is_none() {
-            continue;
-        }
-        if !STALLED.contains(&clause) {
-            if asked.canary {
-                allowance.saw(took_us);
-            }
-            continue;
-        }
-        let most_ms = trace.transcript.stretched_ms(BESIDE_MS) + allowance.us() / 1_000;
-        if took_us / 1_000 > most_ms {
-            let expected = format!("a reply within {most_ms} ms beside clients that stall");
-            let got = format!("a reply after {} ms", took_us / 1_000);
-            let finding = Finding::new(clause, "late", expected, got);
-            late.push(finding.repaired_by(Repair::Sooner).timed().at(asked.step));
-        }
-    }
-    late
+    let clause = |asked: &Asked<Adapter>| {
+        let aim = asked.aim.as_ref().map(|aim| aim.clause.0.as_str());
+        STALLED.into_iter().find(|clause| aim == Some(*clause))
+    };
+    let within_ms = trace.transcript.stretched_ms(BESIDE_MS);
+    let timed = judge::timed(heard, |asked| asked.canary && clause(asked).is_none());
+    timed.filter_map(|it| it.late(clause(it.asked)?, within_ms, " beside clients that stall")).collect()
 }
 
 /// The token is in no reply and in no job.
@@ -460,7 +443,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             && [LIVES, "QUE-HTTP-01"].contains(&finding.clause.0.as_str())
     };
     judgement.findings.iter_mut().filter(is_behind).for_each(|finding| finding.clause = FULL_IS_TOLD.into());
-    if was_ended && judgement.findings.is_empty() {
+    if was_ended {
         let why = "ended_by_the_signal: what it does on a full disk is not seen";
         judgement.untestable = Some(why.to_owned());
     }
@@ -492,13 +475,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     for finding in &mut judgement.findings {
         finding.got = shorten(&finding.got, 400).into_owned();
     }
-    if wants_token(transcript) {
-        // That it refuses is no fault of the adapter; that it breaks down, or leaves something behind, is one.
-        judgement.findings.retain(|finding| matches!(finding.nature, Nature::Crash | Nature::Leak));
-        judgement.choice = None;
-        if judgement.findings.is_empty() {
-            judgement.untestable = Some(format!("no_working_reply: {UNTOLD}"));
-        }
+    // It was told of a token elsewhere.
+    let posts = |step: &Step| step.canary && step.http.as_ref().is_some_and(|how| how.method == "POST");
+    if !transcript.facts.claims(TOKEN) && judge::are_refused(transcript, posts) {
+        judge::excuse(&mut judgement, UNTOLD);
     }
     judgement
 }
@@ -506,18 +486,3 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 /// What to do about an adapter that wants a token of which the configuration says nothing.
 const UNTOLD: &str = "401: needs a token, as it refuses jobs without one: say how it is told of one, by token = { env = \
                       \"NAME\" } or token = { args = [..., \"{token}\"] } under [features]";
-
-/// Whether an adapter that is said to have no token answers every plain job by 401: it was told of one elsewhere.
-fn wants_token(transcript: &Transcript) -> bool {
-    let steps = &transcript.plan.steps;
-    let plain = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::HttpReply { step, status, .. } => {
-            let spec = steps.get(step)?;
-            let posts = spec.http.as_ref().is_some_and(|how| how.method == "POST");
-            (spec.canary && posts).then_some(status)
-        }
-        _ => None,
-    });
-    let mut plain = plain.peekable();
-    !transcript.facts.claims(TOKEN) && plain.peek().is_some() && plain.all(|status| status == 401)
-}
