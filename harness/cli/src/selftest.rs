@@ -16,18 +16,20 @@ use peerproof_engine::boundary::Boundary;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::runner::{Options, Surroundings};
 use peerproof_engine::selftest::kinds::Kind;
-use peerproof_engine::selftest::{Proof, Workshop, golden};
+use peerproof_engine::selftest::{Proof, Workshop, golden, mutants_of};
 
 /// Runs every mutant, every variant of the correct reference and every null peer, and prints what noticed what.
 #[derive(Debug, ClapArgs)]
 pub struct Args {
     /// Boundary; all by default.
     boundary: Option<String>,
-    /// Only mutants whose id contains this; clauses and checks that then have no mutant are not held against the suite.
+    /// Only mutants whose id contains this, or, where there is none, those that break a clause of a check whose id contains it;
+    /// clauses and checks that then have no mutant are not held against the suite.
     #[arg(short = 'k', long)]
     filter: Option<String>,
-    /// Only the mutants, beside the correct references in their usual form; without null peers.
-    #[arg(long, conflicts_with_all = ["filter", "kind"])]
+    /// Only the mutants, beside the correct references in their usual form; without null peers. With --filter: nothing but those
+    /// mutants.
+    #[arg(long, conflicts_with = "kind")]
     mutants: bool,
     /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
     #[arg(long, value_enum, conflicts_with = "filter")]
@@ -94,13 +96,10 @@ pub fn run(args: &Args, context: &Context) -> Done {
         None => table::all(),
     };
     if let Some(part) = &args.filter
-        && !boundaries
-            .iter()
-            .flat_map(|boundary| table::played(*boundary).mutants())
-            .any(|mutant| mutant.id.contains(part))
+        && boundaries.iter().all(|boundary| mutants_of(table::played(*boundary), Some(part)).is_empty())
     {
         return Err(Stop::usage(format!(
-            "no id of a mutant contains {part:?}; `peerproof list mutants` shows them"
+            "no id of a mutant, or of a check that notices one, contains {part:?}; `peerproof list mutants` shows mutants"
         )));
     }
     context.catch_interrupts();
@@ -156,7 +155,7 @@ fn prove(
     around: Surroundings<'_>,
 ) -> Proof {
     let played = table::played(boundary);
-    let progress = Progress::new(played.mutants().len(), &context.printer);
+    let progress = Progress::new(mutants_of(played, args.filter.as_deref()).len(), &context.printer);
     let workshop = Workshop {
         played,
         process: &|reference, extra| {
@@ -168,7 +167,7 @@ fn prove(
     let say = |phrase| progress.say(phrase);
     let proof = match args.kind {
         Some(kind) => workshop.prove_kind(kind.into(), &say),
-        None if args.mutants => workshop.prove_mutants(&say),
+        None if args.mutants => workshop.prove_mutants(args.filter.as_deref(), &say),
         None => workshop.prove(args.filter.as_deref(), &say),
     };
     progress.clear();

@@ -29,8 +29,8 @@ pub mod null_peers;
 pub mod presentation;
 mod slow;
 
-use correct::Variant;
 pub use correct::shows;
+use correct::{Tried, Variant};
 use golden::Said;
 use kinds::{Differing, Kind};
 
@@ -177,22 +177,17 @@ impl Workshop<'_> {
     }
 
     /// What the mutants prove, beside the correct peer in its usual form: without its other forms, kinds of trouble and null
-    /// peers.
-    pub fn prove_mutants(&self, said: &(dyn Fn(String) + Sync)) -> Proof {
-        self.prove_of(None, &[], said)
+    /// peers. Of some mutants alone, which `only` leaves, without the correct peer, too.
+    pub fn prove_mutants(&self, only: Option<&str>, said: &(dyn Fn(String) + Sync)) -> Proof {
+        self.prove_of(only, &[], said)
     }
 
     fn prove_of(&self, only: Option<&str>, variants: &[Variant], said: &(dyn Fn(String) + Sync)) -> Proof {
         let mut proof = Proof::default();
         let is_whole = !variants.is_empty();
-        let mutants: Vec<Mutant> = self
-            .played
-            .mutants()
-            .into_iter()
-            .filter(|mutant| only.is_none_or(|part| mutant.id.contains(part)))
-            .collect();
+        let mutants = mutants_of(self.played, only);
         // The one part that measures, while nothing else runs.
-        let plain = self.correct_process(said);
+        let plain = if only.is_none() || is_whole { self.correct_process(said) } else { Tried::default() };
         let kinds = if only.is_none() && is_whole { Kind::ALL } else { &[] };
         for kind in kinds {
             self.enter_kind(*kind, &mut proof, said);
@@ -608,6 +603,20 @@ fn new_row(mutant: &Mutant) -> MutantRow {
         looks: 0,
         said: Said::new(),
     }
+}
+
+/// The mutants whose id contains `only`; where there is none, those that break a clause of a check whose id contains it.
+pub fn mutants_of(played: &dyn Played, only: Option<&str>) -> Vec<Mutant> {
+    let (mut all, Some(part)) = (played.mutants(), only) else { return played.mutants() };
+    let is_named = |mutant: &Mutant| mutant.id.contains(part);
+    if all.iter().any(is_named) {
+        all.retain(is_named);
+    } else {
+        let checks: Vec<&Check> =
+            played.boundary().checks().iter().filter(|check| check.id.contains(part)).collect();
+        all.retain(|mutant| checks.iter().any(|check| is_at_risk(check, mutant)));
+    }
+    all
 }
 
 fn is_at_risk(check: &Check, mutant: &Mutant) -> bool {

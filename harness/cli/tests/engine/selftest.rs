@@ -14,7 +14,7 @@ use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::played::Mutant;
 use peerproof_engine::runner::{self, Options, Surroundings};
-use peerproof_engine::selftest::Workshop;
+use peerproof_engine::selftest::{Workshop, mutants_of};
 use peerproof_engine::verdict::Verdict;
 
 /// MUST clauses of the provider's side that only a real process can break or show.
@@ -69,6 +69,21 @@ fn every_must_clause_has_a_mutant() {
         .filter(|id| !broken.contains(id))
         .collect();
     assert_eq!(left, Vec::<&str>::new());
+}
+
+#[test]
+fn mutants_are_named_by_themselves_or_by_a_check_of_their_clauses() {
+    let played = table::played(toolhost());
+    let all = played.mutants();
+    assert_eq!(mutants_of(played, None).len(), all.len());
+    assert!(mutants_of(played, Some("nothing is called so")).is_empty());
+    assert!(mutants_of(played, Some(all[0].id)).iter().all(|mutant| mutant.id.contains(all[0].id)));
+    const CHECK: &str = "serve/limits/over-limit-without-lf";
+    let found = mutants_of(played, Some(CHECK));
+    let check = toolhost().checks().iter().find(|check| check.id.ends_with(CHECK)).unwrap();
+    let is_its = |mutant: &Mutant| check.clauses.iter().any(|it| mutant.clauses.contains(&it.0.as_str()));
+    assert!(!found.is_empty() && found.iter().all(is_its));
+    assert_eq!(found.len(), all.iter().filter(|mutant| is_its(mutant)).count());
 }
 
 fn process_peer(mutant: &Mutant) -> Peer {
