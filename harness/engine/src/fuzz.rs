@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::clause::Side;
 use crate::finding::Finding;
 use crate::lab::{Lab, Unfinished};
 use crate::peer::Peer;
@@ -295,16 +296,22 @@ fn one(lab: &Lab<'_>, corpus: &Corpus, n: u64, plan: &Arc<Plan>, seen: &Mutex<Se
         let failure = Failure { check: check_name(&key), transcript: transcript.clone(), finding };
         seen.first.insert(key, First { failure, conversation: n });
     }
-    lines_sent(&transcript)
+    messages(&transcript)
 }
 
-/// Lines that were really sent: a conversation with a peer that is gone goes no further.
-fn lines_sent(transcript: &Transcript) -> u64 {
-    let lines = transcript.events.iter().map(|event| match &event.kind {
-        Kind::Sent { payload, .. } => payload.lines() as u64,
+/// Messages that really went: a conversation with a peer that is gone goes no further. A body is one, whatever line feeds are
+/// in it, and so is what ends without one, a file that is put, and a call of a peer that asks.
+fn messages(transcript: &Transcript) -> u64 {
+    let asks = transcript.facts.side == Side::Consumer;
+    let steps = &transcript.plan.steps;
+    let is_body = |step: usize| steps.get(step).is_some_and(|step| step.http.is_some());
+    let messages = transcript.events.iter().map(|event| match &event.kind {
+        Kind::Sent { step, payload } if !is_body(*step) => payload.lines().max(1) as u64,
+        Kind::Sent { .. } | Kind::FilePut { error: None, .. } => 1,
+        Kind::ActorReceived { .. } | Kind::ListenerHit { .. } => u64::from(asks),
         _ => 0,
     });
-    lines.sum()
+    messages.sum()
 }
 
 /// The name under which a finding's reproducer is filed.
