@@ -149,7 +149,8 @@ impl Face for Caller {
                 format!("envelope: {}", peerproof_engine::payload::shorten(&text, 240))
             }
             Way::Refused(status) => format!("refused with status {status}"),
-            Way::Timeout(ms, _) => format!("timeout after {ms} ms"),
+            Way::Timeout(0, latest_ms) => format!("timeout within {latest_ms} ms"),
+            Way::Timeout(ms, latest_ms) => format!("timeout after {ms} to {latest_ms} ms"),
             Way::Plain(outcome) => (*outcome).to_owned(),
         }
     }

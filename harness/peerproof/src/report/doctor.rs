@@ -167,10 +167,19 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
         }
     }
     let _ = writeln!(out, "\n{}", head("Advice"));
-    if diagnosis.notes.is_empty() {
+    let unanswered = diagnosis.first.iter().filter(|check| !check.verdict.is_good());
+    let mend = unanswered.map(|check| {
+        format!(
+            "mend what {} shows: `peerproof check` decides nothing else about a command that does not answer its first \
+             request",
+            check.id
+        )
+    });
+    let notes: Vec<String> = diagnosis.notes.iter().cloned().chain(mend).collect();
+    if notes.is_empty() {
         out.push_str("  none: `peerproof check` can start\n");
     }
-    for note in &diagnosis.notes {
+    for note in notes {
         let _ = writeln!(out, "{}", wrap(&format!("- {note}"), "  "));
     }
     out
