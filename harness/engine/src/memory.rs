@@ -101,8 +101,8 @@ pub fn judge_samples(processes: &[Vec<(&str, u64)>], clause: &str, judgement: &m
         let finding = Finding::new(clause, "memory_grows_with_input", expected, got);
         judgement.findings.push(finding.repaired_by(Repair::Undo));
     }
-    if !is_known && judgement.findings.is_empty() {
-        judgement.untestable =
-            Some("no_memory_figures: this system does not tell the memory of a process".to_owned());
+    if !is_known {
+        let why = "no_memory_figures: this system does not tell the memory of a process";
+        judgement.untestable.get_or_insert_with(|| why.to_owned());
     }
 }

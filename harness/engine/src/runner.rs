@@ -409,7 +409,8 @@ impl Round<'_> {
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
         if judgement.untestable.is_none() {
-            judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some());
+            judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some())
+                .or_else(|| trial::broken_off(&transcript, &judgement.findings));
         }
         if let Some(choice) = &mut judgement.choice
             && let Some(pinned) = self.peer.facts.choices.get(&choice.key)
@@ -429,9 +430,11 @@ impl Round<'_> {
     }
 
     fn verdict(&self, check: &Check, judgement: &Judgement) -> Verdict {
-        if let Some(verdict) = Verdict::of_findings(&judgement.findings) {
-            return verdict;
-        }
+        Verdict::of_findings(&judgement.findings).unwrap_or_else(|| self.without_findings(check, judgement))
+    }
+
+    /// What a judgement comes to for clauses that no finding names.
+    fn without_findings(&self, check: &Check, judgement: &Judgement) -> Verdict {
         if let Some(reason) = &judgement.untestable {
             return Verdict::Untestable(reason.clone());
         }
@@ -444,6 +447,10 @@ impl Round<'_> {
             None if self.all_open(check) => Verdict::Open("within the allowed set".to_owned()),
             None => Verdict::Pass,
         }
+    }
+
+    fn is_should(&self, finding: &Finding) -> bool {
+        self.levels.get(&finding.clause) == Some(&Level::Should)
     }
 
     fn all_open(&self, check: &Check) -> bool {
@@ -465,11 +472,15 @@ impl Round<'_> {
                 finding: finding.clone(),
             })
         });
+        let is_named = |clause: &ClauseId| judgement.findings.iter().any(|finding| finding.clause == *clause);
+        let of_should = judgement.findings.iter().all(|finding| self.is_should(finding));
+        let has_rest = !judgement.findings.is_empty() && of_should && !check.clauses.iter().all(is_named);
         let result = CheckResult {
             id: check.id.clone(),
             title: check.title.clone(),
             reason: judgement.findings.first().map(|finding| finding.reason.clone()),
             verdict,
+            rest: has_rest.then(|| self.without_findings(check, &judgement)),
             clauses: self.clauses_of(check, &judgement.findings),
             choice: judgement.choice,
             findings: judgement.findings,

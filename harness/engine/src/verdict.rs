@@ -124,6 +124,10 @@ pub struct CheckResult {
     /// What is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// What its conversation came to for the clauses that no finding names. It counts where all findings are about SHOULD
+    /// clauses; else those clauses are not decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Verdict>,
     /// Where the reproducer was written, relative to the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<String>,
@@ -161,5 +165,17 @@ impl CheckResult {
                     .map_or(Level::Must, |c| c.level)
             })
             .min()
+    }
+
+    /// What it says of the clauses that no finding names.
+    pub fn of_others(&self) -> &Verdict {
+        let rest = self.rest.as_ref().filter(|_| self.broken_level() == Some(Level::Should));
+        rest.unwrap_or(&self.verdict)
+    }
+
+    /// Why clauses that it puts at risk were not decided, if that is so: the word of the verdict about them, and the reason.
+    pub fn undecided(&self) -> Option<(&'static str, &str)> {
+        let verdict = self.of_others();
+        Some((verdict.word(), verdict.undecided()?))
     }
 }

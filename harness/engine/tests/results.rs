@@ -40,6 +40,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         clauses: vec![ClauseRef { id: "TOY-X-01".into(), level: Level::Must }],
         choice: None,
         findings,
+        rest: None,
         reproducer: None,
         conversation: Vec::new(),
         ms: 7,
@@ -221,6 +222,29 @@ fn a_clause_is_proved_only_when_every_check_of_it_decided() {
     assert_eq!(standing(vec![Verdict::NotRun(why())]), Standing::Undecided("not_run: why".to_owned()));
     assert_eq!(standing(vec![Verdict::NotClaimed(why())]), Standing::NotClaimed);
     assert_eq!(standing(vec![Verdict::Pass, Verdict::Crash]), Standing::Broken(vec!["accepted".to_owned()]));
+}
+
+#[test]
+fn a_should_that_is_broken_leaves_the_other_clauses_to_what_its_conversation_shows() {
+    let must = ClauseRef { id: "TH-MUST-01".into(), level: Level::Must };
+    let told = |rest: Option<Verdict>| {
+        let mut check = check("s", Verdict::Fail);
+        check.clauses[0].level = Level::Should;
+        check.clauses.push(must.clone());
+        let check = CheckResult { rest, ..check };
+        let standing = results::standings(std::slice::from_ref(&check)).remove(0).1;
+        (standing, results::exit_code(std::slice::from_ref(&check), false))
+    };
+    assert_eq!(told(Some(Verdict::Pass)), (Standing::Proved, 0));
+    let why = "step_left_out: 1 of 2";
+    let left_out = Standing::Undecided(format!("untestable: {why}"));
+    assert_eq!(told(Some(Verdict::Untestable(why.to_owned()))), (left_out, 4));
+    let broken = CheckResult { rest: Some(Verdict::Pass), ..check("m", Verdict::Fail) };
+    assert_eq!(
+        *broken.of_others(),
+        Verdict::Fail,
+        "what else a check says that fails for a MUST is not known"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod added;
 #[cfg(test)]
 mod tests;
 
+use peerproof_engine::clause::Level;
 use peerproof_engine::json::{Json, Number};
 
 use super::model::{self, Sent, Stand, TOLD_MAX, Trait, count, of_envelope, strings, token};
@@ -48,7 +49,7 @@ pub enum Mode {
     Advance,
 }
 
-/// The differences between an envelope that was sent and the reply to it.
+/// The differences between an envelope that was sent and the reply to it; those that break a SHOULD come last.
 pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
     let each = sent.normal.iter().map(|normal| Comparison::of(sent, normal, reply, mode));
     let mut found = each.min_by_key(Vec::len).unwrap_or_default();
@@ -65,7 +66,13 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
             return vec![Difference { clause: "ENV-FRAME-04", ..found.swap_remove(at) }];
         }
     }
+    found.sort_by_key(|it| is_should(it.clause));
     found
+}
+
+fn is_should(clause: &str) -> bool {
+    let clauses = super::boundary().clauses();
+    clauses.iter().any(|row| row.id.0 == clause && row.level == Level::Should)
 }
 
 /// Whether the reply is the envelope that was sent.

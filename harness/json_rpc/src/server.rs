@@ -12,11 +12,12 @@ use super::model::{
 use super::{lateness, rates, rules, streams, trial};
 use peerproof_engine::boundary;
 use peerproof_engine::carriage::{Carriage, HTTP};
+use peerproof_engine::clause::Level;
 use peerproof_engine::face::{
     Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together,
     What as Stimulated,
 };
-use peerproof_engine::finding::{CANARY_FAILED, Finding, Judgement, Repair};
+use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Carried, Exchange, Heard, Trace};
 use peerproof_engine::lines::Line;
@@ -249,15 +250,20 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
     memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
     // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
-    // example of: bytes that are no text are a message of no sort.
+    // example of: bytes that are no text are a message of no sort, and what a SHOULD asks for is no more than an answer.
+    let row =
+        |finding: &Finding| super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
     let is_beyond = |finding: &Finding| {
-        let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
-        row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
+        row(finding)
+            .is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
     };
+    let is_should = |finding: &Finding| row(finding).is_some_and(|row| row.level == Level::Should);
     let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
     for finding in &mut judgement.findings {
         let is_of_bytes = finding.clause.0 == UTF_8;
-        if (is_beyond(finding) || is_of_bytes) && ends.contains(&finding.reason.as_str()) {
+        if (is_beyond(finding) || is_of_bytes || is_should(finding))
+            && ends.contains(&finding.reason.as_str())
+        {
             finding.clause = LIVES_ON.into();
         }
     }
@@ -266,11 +272,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let refusals = trial::untold(&transcript.facts, std::slice::from_ref(transcript));
     if let [(_, what)] = refusals[..]
         && judgement.canaries_answered == 0
-        && judgement.findings.iter().all(|finding| finding.reason == CANARY_FAILED)
         && frames::messages(&transcript.stdout(0), usize::MAX).iter().all(trial::is_unsigned)
     {
-        judgement.findings.clear();
-        judgement.untestable = Some(format!("no_working_reply: {what}"));
+        judge::excuse(&mut judgement, what);
     }
     judgement
 }

@@ -134,11 +134,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
                 hits += usize::from(course.is_target && course.killed);
                 if end == Some(End::Early) && course.killed {
                     all.closed.push(session);
-                } else if end == Some(End::Early) && faults.0.is_empty() {
+                } else if end == Some(End::Early) {
                     let why = "ends_early: the runner ended the run before its driver did";
                     judgement.untestable = Some(why.to_owned());
                 }
-                if clause == "LOG-RUN-CLOSED" && course.run_starts == 0 && faults.0.is_empty() {
+                if clause == "LOG-RUN-CLOSED" && course.run_starts == 0 {
                     let why = "not_tried: the tool was not run in run mode";
                     judgement.untestable = Some(why.to_owned());
                 }
@@ -169,8 +169,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         let value = all.shown.get(key)?.clone();
         Some(ChoiceSeen { pinned: false, key: key.to_owned(), value })
     });
-    let is_silent = judgement.findings.is_empty() && judgement.untestable.is_none();
-    if key.is_some() && judgement.choice.is_none() && is_silent {
+    if key.is_some() && judgement.choice.is_none() && judgement.untestable.is_none() {
         judgement.untestable = Some("not_shown: what is left open did not come up".to_owned());
     }
     judgement

@@ -19,6 +19,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
         clauses: vec![ClauseRef { id: "TH-X-01".into(), level: Level::Must }],
         choice: None,
         findings: reasons.iter().map(|reason| Finding::new("TH-X-01", *reason, "a", "b")).collect(),
+        rest: None,
         reproducer: None,
         conversation: Vec::new(),
         ms: 1,

@@ -147,6 +147,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         choice: None,
         conversation: findings.iter().map(|_| "→ ```{}\u{1b}".to_owned()).collect(),
         findings,
+        rest: None,
         reproducer: None,
         ms: 1500,
     }

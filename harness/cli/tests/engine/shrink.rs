@@ -267,6 +267,7 @@ fn outcome(failure: Failure) -> Outcome {
             clauses: vec![ClauseRef { id: failure.finding.clause.clone(), level: Level::Must }],
             choice: None,
             findings: vec![failure.finding.clone()],
+            rest: None,
             reproducer: None,
             conversation: Vec::new(),
             ms: 1,

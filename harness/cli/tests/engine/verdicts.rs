@@ -15,6 +15,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::peer::{MakeMachine, Origin, Peer};
 use peerproof_engine::plan::{Act, Chunking, Plan, Step};
 use peerproof_engine::played::Reference;
+use peerproof_engine::results;
 use peerproof_engine::rng::Rng;
 use peerproof_engine::runner::{self, Options, Surroundings};
 use peerproof_engine::selftest::presentation::{self, Harmless};
@@ -84,6 +85,43 @@ fn what_was_not_carried_out_is_not_proved() {
     let Verdict::Untestable(why) = &found.verdict else { panic!("{:?}", found.verdict) };
     assert!(why.starts_with("step_left_out: "), "{why}");
     assert!(why.ends_with("the peer had ended (exit status 0)"), "{why}");
+}
+
+/// The peer answers what no contract forbids, under expectations that make it wrong: for the SHOULD first, then for the MUST.
+#[test]
+fn what_binds_is_judged_beside_a_should_that_is_broken() {
+    let told = |must: bool, ends: bool| {
+        const MUST: &str = "TH-FRAME-01";
+        let clauses = ["TH-FRAME-06", MUST];
+        let check = Check::new("toolhost/serve/should-and-must", "t", clauses, "serve", move |facts, _| {
+            let mut talk = Talk::serve(facts);
+            talk.canary_for("TH-FRAME-01");
+            let unknown = Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1").input("{}");
+            talk.send(unknown.line(), Expect::ok("TH-FRAME-06"));
+            if ends {
+                let may_end = [Outcome::Silence, Outcome::EndsInOrder].map(Allowed::of);
+                let may_end = Expect { allowed: may_end.to_vec(), ..Expect::new("TH-FRAME-01", refused()) };
+                talk.send(Payload::text("\n"), may_end);
+            }
+            talk.send(unknown.line(), if must { Expect::ok(MUST) } else { Expect::refused(MUST) });
+            Ok(talk.canary().finish().plan())
+        });
+        let peer = toolhost(&["--choice", if ends { "blank_line=end" } else { "blank_line=ignore" }]);
+        let found = run(&peer, &[&check]).remove(&check.id).unwrap();
+        let standings = results::standings(std::slice::from_ref(&found));
+        let words = standings.iter().map(|(clause, standing)| (clause.id.to_string(), standing.word()));
+        let exit = results::exit_code(std::slice::from_ref(&found), false);
+        (found, words.collect::<Vec<_>>(), exit)
+    };
+    let words = |must| vec![("TH-FRAME-01".to_owned(), must), ("TH-FRAME-06".to_owned(), "broken")];
+    let (found, standings, exit) = told(true, false);
+    assert_eq!((standings, exit), (words("broken"), 1));
+    assert_eq!(found.findings[0].clause.0, "TH-FRAME-01", "it is what is confirmed and reproduced");
+    let (_, standings, exit) = told(false, false);
+    assert_eq!((standings, exit), (words("proved"), 0));
+    let (found, standings, exit) = told(false, true);
+    assert_eq!((standings, exit), (words("undecided"), 4));
+    assert!(found.undecided().unwrap().1.starts_with("step_left_out: "), "{:?}", found.rest);
 }
 
 /// Without the token that a reply brings the conversation could not go on, and only a canary would follow.
@@ -339,6 +377,32 @@ fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_j
         assert_eq!(found.verdict.is_failure(), clause.is_some(), "{answer}: {:?}", found.verdict);
         assert!(clause.is_none_or(|clause| clauses.contains(&clause)), "{answer}: {:?}", found.findings);
     }
+}
+
+/// A server that ends at a carriage return.
+struct Fragile(Box<dyn Machine>);
+
+impl Machine for Fragile {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) if bytes.contains(&b'\r') => actions.push(Action::Abort),
+            event => self.0.handle(event, now, actions),
+        }
+    }
+}
+
+/// That it takes a carriage return is a SHOULD; that it lives on is none.
+#[test]
+fn whoever_dies_of_what_a_should_asks_for_breaks_what_binds() {
+    const ID: &str = "json_rpc/stdio/line-ends/carriage-return";
+    let boundary = table::find("json_rpc").unwrap();
+    let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        Some(Box::new(Fragile(table::played(boundary).reference_machine(args, env)?)))
+    }));
+    let found = run(&peer, &[check(ID)]).remove(ID).unwrap();
+    assert_eq!((found.verdict.word(), found.findings[0].clause.0.as_str()), ("crash", "RPC-ERR-01"));
+    assert_eq!(results::exit_code(&[found], false), 1);
 }
 
 /// A toolhost that refuses whatever holds a word, for a reason of its own.

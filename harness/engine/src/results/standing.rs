@@ -68,10 +68,10 @@ pub fn standings(checks: &[CheckResult]) -> Vec<(ClauseRef, Standing)> {
         for clause in &check.clauses {
             let tally = tallies.entry(clause.id.clone()).or_default();
             tally.level = Some(clause.level);
-            match &check.verdict {
+            match check.of_others() {
                 Verdict::Pass | Verdict::Open(_) => tally.good += 1,
                 Verdict::NotClaimed(_) => tally.not_claimed += 1,
-                // A failing check speaks through its findings, and says nothing about its other clauses.
+                // A check that failed for a MUST speaks through its findings, and says nothing about its other clauses.
                 verdict => tally.undecided.push(match verdict.detail() {
                     Some(detail) => format!("{}: {detail}", verdict.word()),
                     None => format!("its check {} failed for another clause", check.id),
@@ -122,13 +122,16 @@ impl Tally {
 /// The exit status that finished checks come to, without regard to interruption and stale expectations. With `strict`
 /// a broken SHOULD decides too, and one that is broken now and then. An outcome outside the named set of an open clause breaks it like a MUST.
 ///
-/// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided, at least of one command · 0.
+/// 1 a clause is broken · 70 harness fault · 6 flaky only · 4 nothing was decided, at least of one command · 0. That a SHOULD
+/// is broken decides nothing of the other clauses of its check where these are undecided.
 pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
     let counts = |check: &CheckResult| strict || check.broken_level() != Some(Level::Should);
     let broken = |check: &CheckResult| check.verdict.is_failure() && counts(check);
     let flaky = |check: &CheckResult| matches!(check.verdict, Verdict::Flaky(_)) && counts(check);
-    let decided =
-        |check: &CheckResult| check.verdict.is_good() || matches!(check.verdict, Verdict::Expected(_));
+    let decided = |check: &CheckResult| {
+        let others = check.of_others();
+        others.is_good() || others.is_failure() || matches!(others, Verdict::Expected(_))
+    };
     if checks.iter().any(broken) {
         1
     } else if checks.iter().any(|check| matches!(check.verdict, Verdict::HarnessError(_))) {
@@ -138,7 +141,7 @@ pub fn exit_code(checks: &[CheckResult], strict: bool) -> i32 {
     } else if checks.iter().any(|check| runner::refused_command(check).is_some()) {
         // Whatever else was decided: of a whole command that the configuration names nothing is known.
         4
-    } else if checks.iter().any(|check| decided(check) || check.verdict.is_failure()) {
+    } else if checks.iter().any(decided) {
         0
     } else {
         4

@@ -178,6 +178,9 @@ impl Round<'_> {
             own.sort_by_key(is_foreign);
         }
         judgement.findings = own;
+        if let Some(cause) = &masked {
+            judgement.untestable.get_or_insert_with(|| format!("masked: {cause}"));
+        }
         masked
     }
 
@@ -235,18 +238,21 @@ impl Round<'_> {
                 && !matches!(outcome.result.verdict, Verdict::Flaky(_))
                 && let Some(verdict) = Verdict::of_findings(&outcome.result.findings)
             {
-                outcome.result.verdict = verdict;
+                // Its own conversation says of its other clauses what it said.
+                let own = std::mem::replace(&mut outcome.result.verdict, verdict);
+                outcome.result.rest = Some(own);
                 outcome.result.reason = outcome.result.findings.first().map(|finding| finding.reason.clone());
             }
             if outcome.result.verdict.is_good()
                 && let Some(routed) = undecided.first()
                 && let Some(verdict) = routed.undecided.clone()
             {
-                outcome.result.verdict = verdict;
+                let own = std::mem::replace(&mut outcome.result.verdict, verdict);
                 if !matches!(outcome.result.verdict, Verdict::Flaky(_)) {
                     (self.done)(outcome);
                     continue;
                 }
+                outcome.result.rest = Some(own);
                 outcome.result.reason = Some(routed.failure.finding.reason.clone());
                 outcome.result.findings.push(routed.failure.finding.clone());
                 outcome.failure = Some(routed.failure.clone());

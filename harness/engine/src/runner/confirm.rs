@@ -12,7 +12,7 @@ use super::probe::{Probe, Strain};
 use super::silence::{Wait, is_silence};
 use super::{Outcome, Round, interrupted, is_first_canary, lock};
 use crate::check::Check;
-use crate::clause::{ClauseId, Level};
+use crate::clause::ClauseId;
 use crate::finding::{Finding, Judgement};
 use crate::parallel;
 use crate::transcript::{Kind, Packed, Transcript};
@@ -98,6 +98,8 @@ impl Round<'_> {
     /// confirmed again; `None` where it is confirmed later.
     pub(super) fn tried(&self, mut tried: Aside, settled: Option<&Settled>) -> Option<Outcome> {
         let Aside { check, judgement, transcript, .. } = &mut tried;
+        // What binds is confirmed and reproduced before what does not.
+        judgement.findings.sort_by_key(|finding| self.is_should(finding));
         let masked = self.route(check, judgement, transcript, settled);
         tried.verdict = match masked {
             Some(cause) if tried.judgement.findings.is_empty() => Verdict::Masked(cause),
@@ -235,10 +237,9 @@ impl Round<'_> {
     /// Whether a further look failed too, in ways that the first did not: how much was seen of a peer that dies of a
     /// message is a matter of moments. What was wrong beside the first finding, and shows again without it, is not that.
     fn fails_anew(&self, before: &[Finding], now: &[Finding]) -> bool {
-        let is_should = |finding: &Finding| self.levels.get(&finding.clause) == Some(&Level::Should);
-        let may_be_should = before.first().is_some_and(is_should);
+        let may_be_should = before.first().is_some_and(|first| self.is_should(first));
         let is_known = |finding: &Finding| before.iter().any(|earlier| finding.repeats(earlier));
-        let counts = |finding: &Finding| !finding.is_of_time() && (may_be_should || !is_should(finding));
+        let counts = |finding: &Finding| !finding.is_of_time() && (may_be_should || !self.is_should(finding));
         now.iter().any(counts) && !now.iter().any(is_known)
     }
 

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::silence::is_silence;
 use super::{Round, is_first_canary};
 use crate::check::Check;
 use crate::facts::Facts;
+use crate::finding::{Finding, Nature};
 use crate::judge;
 use crate::lab::Taken;
 use crate::plan::{Act, Plan, Step};
@@ -39,6 +41,20 @@ pub(super) fn left_out(transcript: &Transcript, has_chosen: bool) -> Option<Stri
         "step_left_out: {count} of {of} steps were not carried out, from step {first} on: {}",
         why(transcript, first, step.session, &sent)
     ))
+}
+
+/// Says why a conversation with these findings shows nothing beyond them: the peer broke down or was waited for in vain, and
+/// what it would have done else is not known.
+pub(super) fn broken_off(transcript: &Transcript, findings: &[Finding]) -> Option<String> {
+    let is_missing = |finding: &&Finding| is_silence(finding) || finding.nature == Nature::Crash;
+    let is_cut = |kind: &Kind| {
+        matches!(kind, Kind::DeadlinePassed { .. } | Kind::StdoutOverflow { .. } | Kind::Killed)
+    };
+    let first = findings
+        .iter()
+        .find(is_missing)
+        .or_else(|| findings.first().filter(|_| transcript.events.iter().any(|event| is_cut(&event.kind))))?;
+    Some(format!("broken_off: {} {}: what else it does is not seen", first.clause, first.reason))
 }
 
 /// Whether the reply before a step made the conversation complete.

@@ -1,6 +1,6 @@
 //! The report of a run for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -210,19 +210,17 @@ impl Report<'_> {
 
     /// What the peer chose where it is free: as configured, or as it seems.
     fn choices(&self, title: &str, pinned: bool, out: &mut String) {
-        let mut choices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut choices: BTreeMap<&str, Vec<BTreeSet<&str>>> = BTreeMap::new();
         let seen = self.run.checks.iter().filter_map(|check| check.choice.as_ref());
         for choice in seen.filter(|choice| choice.pinned == pinned) {
-            let values = choices.entry(&choice.key).or_default();
-            if !values.contains(&choice.value.as_str()) {
-                values.push(&choice.value);
-            }
+            // What fits several values is written `a|b`.
+            choices.entry(&choice.key).or_default().push(choice.value.split('|').collect());
         }
         if choices.is_empty() {
             return;
         }
         let list: Vec<String> =
-            choices.iter().map(|(key, values)| format!("{key}={}", values.join("|"))).collect();
+            choices.iter().map(|(key, seen)| format!("{key}={}", in_words(seen))).collect();
         let _ = writeln!(out, "{title}\n{}", wrap(&list.join("  "), "  "));
     }
 
@@ -247,8 +245,8 @@ impl Report<'_> {
     fn undecided(&self, out: &mut String) {
         let mut reasons: BTreeMap<(&'static str, &str), Vec<&CheckResult>> = BTreeMap::new();
         for check in &self.run.checks {
-            let Some(detail) = check.verdict.undecided() else { continue };
-            reasons.entry((check.verdict.word(), detail)).or_default().push(check);
+            let Some(reason) = check.undecided() else { continue };
+            reasons.entry(reason).or_default().push(check);
         }
         if reasons.is_empty() {
             return;
@@ -325,6 +323,15 @@ impl Report<'_> {
             parts.join(", ")
         );
     }
+}
+
+/// The values of a choice that answers showed, each of which may fit several: those that fit all of them, joined by `or`; where
+/// there is none, all, joined by `and`.
+fn in_words(seen: &[BTreeSet<&str>]) -> String {
+    let all: BTreeSet<&str> = seen.iter().flatten().copied().collect();
+    let common: Vec<&str> =
+        all.iter().copied().filter(|value| seen.iter().all(|values| values.contains(value))).collect();
+    if common.is_empty() { all.into_iter().collect::<Vec<_>>().join(" and ") } else { common.join(" or ") }
 }
 
 fn failure(

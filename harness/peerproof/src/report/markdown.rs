@@ -124,8 +124,8 @@ fn clauses(run: &Run, known: &[Clause], out: &mut String) {
 fn undecided(run: &Run, out: &mut String) {
     let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for check in &run.checks {
-        if let Some(detail) = check.verdict.undecided() {
-            reasons.entry((check.verdict.word(), detail)).or_default().push(&check.id);
+        if let Some(reason) = check.undecided() {
+            reasons.entry(reason).or_default().push(&check.id);
         }
     }
     let missing = run.missing();
