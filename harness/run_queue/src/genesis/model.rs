@@ -241,7 +241,7 @@ impl State {
         }
         if aid == self.kit.compile.aid {
             let [path, name] = ["path", "name"].map(|name| get(&self.kit.compile, name));
-            return (Call::Other, self.compile(path, name));
+            return (Call::Other, self.compile(path, name, came));
         }
         if aid == self.kit.load.aid {
             let name = get(&self.kit.load, "name");
@@ -274,10 +274,12 @@ impl State {
                 let choice = |key: &str| self.choices.get(key).map(String::as_str);
                 let is_refused = asked.iter().any(|key| choice(key) == Some("refuse"));
                 let is_sure = asked.iter().all(|key| choice(key) == Some("accept"));
-                if is_sure || came == Some(true) {
+                // What was said counts: a write that is refused makes nothing, whatever it should have been.
+                let may_be = came.unwrap_or(is_sure || !is_refused);
+                if may_be && (came.is_some() || is_sure) {
                     held.clear();
                 }
-                if is_sure || !is_refused && came != Some(false) {
+                if may_be {
                     held.insert(source);
                 }
                 let clause = match asked.first() {
@@ -300,7 +302,7 @@ impl State {
         (Call::Write { path, content, spot }, expected)
     }
 
-    fn compile(&mut self, path: Option<String>, name: Option<String>) -> Expectation {
+    fn compile(&mut self, path: Option<String>, name: Option<String>, came: Option<bool>) -> Expectation {
         if !self.kit.compiles {
             return one("QUE-GEN-21", Way::ToolError);
         }
@@ -327,23 +329,24 @@ impl State {
         let had_one = !made.is_empty();
         let fails = |source: &Source| matches!(source, Source::Garbage | Source::Hanging);
         let is_good = |source: &Source| matches!(source, Source::Good(_));
-        if sources.iter().all(fails) {
+        let (has_failed, is_certain) = (sources.iter().all(fails), sources.iter().all(is_good));
+        if has_failed || came == Some(false) {
             // Without an earlier build there is none; with one it may have gone.
             if had_one {
                 made.insert(Source::Unknown);
             }
-            return one("QUE-GEN-08", Way::ToolError);
+        } else {
+            if is_certain {
+                made.clear();
+            }
+            made.extend(sources.into_iter().filter(|source| !fails(source)));
+            self.is_rebuilt |= is_certain && had_one;
         }
-        let is_certain = sources.iter().all(is_good);
-        if is_certain {
-            made.clear();
+        match (has_failed, is_certain) {
+            (true, _) => one("QUE-GEN-08", Way::ToolError),
+            (_, true) => one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok),
+            _ => (GENERAL, None, vec![Allowed::answer(Way::Reply)]),
         }
-        made.extend(sources.into_iter().filter(|source| !fails(source)));
-        if !is_certain {
-            return (GENERAL, None, vec![Allowed::answer(Way::Reply)]);
-        }
-        self.is_rebuilt |= had_one;
-        one(if had_one { "QUE-GEN-12" } else { "QUE-GEN-01" }, Way::Ok)
     }
 
     fn load(&mut self, name: Option<String>, came: Option<bool>) -> Expectation {
@@ -386,7 +389,9 @@ impl State {
                 None => either("QUE-GEN-16", Some("load_again"), ["replace", "refuse"]),
             };
         }
-        self.loaded.extend(made.iter().cloned());
+        if came != Some(false) {
+            self.loaded.extend(made.iter().cloned());
+        }
         one("QUE-GEN-01", Way::Ok)
     }
 
@@ -552,6 +557,18 @@ mod tests {
         for way in [Way::Told(vec![one.to_owned()]), Way::Ok] {
             let (_, (_, _, allowed)) = state.expect(line.as_bytes());
             assert_eq!(allowed, [Allowed::answer(way)]);
+        }
+        // What the toolhost refused is neither written, nor made, nor loaded.
+        for ((aid, input), clause, way) in [
+            (
+                ("AID.GENESIS.WRITE_FILE.v1", json!({ "path": "b.c", "content": "text" })),
+                "QUE-GEN-04",
+                Way::Ok,
+            ),
+            (compile("b.c"), "QUE-GEN-08", Way::ToolError),
+        ] {
+            state.replies.push_back(false);
+            assert_eq!(ask(&mut state, aid, input.clone()), (clause, vec![way]), "{aid} {input}");
         }
         state.told.clear();
         // Whether the second text is there is open, so that either may be what runs.
