@@ -40,6 +40,11 @@ const ROLES: [&str; 4] = ["worker", "http", "enqueue", "genesis"];
 /// Mutants that show in a worker without a runner only.
 const DRIVEN: [&str; 2] = ["work-driver-input", "work-no-driver"];
 
+/// Whether this is the worker without a runner.
+fn is_driven(reference: &Reference) -> bool {
+    reference.commands.len() == 2
+}
+
 /// The reference peers.
 pub fn played() -> &'static dyn Played {
     &RunQueue
@@ -66,14 +71,16 @@ impl Played for RunQueue {
     }
 
     fn plays(&self, reference: &Reference, mutant: &Mutant) -> bool {
-        DRIVEN.contains(&mutant.id) == (reference.commands.len() == 2)
+        DRIVEN.contains(&mutant.id) == is_driven(reference)
     }
 
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
         let limits = [(POLL_MS, 250), (RECOVER_MS, 1_000), (ATTEMPTS, 2), (RETRY_MS, 100)];
-        facts.limits.extend(limits.map(|(name, most)| (name.to_owned(), most)));
+        // Without a runner it does not see a program fail, and tries nothing again.
+        let told = if is_driven(reference) { 2 } else { limits.len() };
+        facts.limits.extend(limits.into_iter().take(told).map(|(name, most)| (name.to_owned(), most)));
         facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         let has = |compiler: &str| {
             let mut command = Command::new(compiler);
