@@ -91,16 +91,18 @@ struct Call {
 impl Call {
     /// Reads the input of a process.
     fn of(bytes: &[u8]) -> Self {
-        let value = |text: &[u8]| json::decode(text, &DecodeLimits::default()).ok().map(|it| it.value);
+        let decode = |text: &[u8]| json::decode(text, &DecodeLimits::default()).ok();
+        let value = |text: &[u8]| decode(text).map(|it| it.value);
         let is_plain = |text: &[u8]| matches!(Job::read(text), Job::Unclear);
         let refused = |clause| Self { clause, may_refuse: true, ..Self::default() };
         let either = |job: Job| Self { clause: SUCCESS, may_put: true, may_refuse: true, job: job.value() };
         let outer = value(bytes);
         let text = outer.as_ref().and_then(|outer| outer.get("input_json")?.as_str());
-        let Some((text, input)) = text.and_then(|text| Some((text, value(text.as_bytes())?))) else {
+        let Some((text, decoded)) = text.and_then(|text| Some((text, decode(text.as_bytes())?))) else {
             // A toolhost has its own boundary.
             return either(Job::Unclear);
         };
+        let (input, is_halved) = (decoded.value, decoded.facts.lone_surrogates);
         if input.as_object().is_none() {
             return either(Job::Unclear);
         }
@@ -123,7 +125,8 @@ impl Call {
         match job {
             Job::Malformed => refused(NO_JOB),
             Job::Barred(_) => Self { clause: BAR, ..either(job) },
-            Job::Unclear => either(job),
+            Job::Halved(_) | Job::Unclear => either(job),
+            Job::Right(_) if is_halved => either(job),
             // They are ignored or honoured, which may be refused.
             Job::Right(_) if has_others => Self { clause: OTHERS, ..either(job) },
             Job::Right(_) => Self { clause, may_put: true, may_refuse: false, job: job.value() },
@@ -387,6 +390,9 @@ fn check(
 pub fn checks() -> Vec<Check> {
     let refused = |id: &str, title: &str, clause: &'static str, requests: &'static [&str]| {
         check(&format!("refused/{id}"), title, &[clause], move |talk| {
+            // A string that holds a job is put.
+            let job = Json::from(talk.job()).to_text();
+            talk.call("", &Payload::text(format!("{{\"request_json\":{job}}}")), true);
             for request in requests {
                 talk.ask(clause, request);
                 talk.look();
@@ -399,8 +405,9 @@ pub fn checks() -> Vec<Check> {
             "A request that is an object is stored as it was sent, under the name that is told.",
             &[OBJECT, SUCCESS, BEFORE, "QUE-ENQ-05", "QUE-JOB-04", STATE, LEAVES],
             |talk| {
-                let (job, word) = (talk.job(), talk.word.clone());
+                let (job, exact, word) = (talk.job(), inbox::exact(&talk.job()), talk.word.clone());
                 talk.ask(OBJECT, &job);
+                talk.ask(OBJECT, &exact);
                 talk.ask(OBJECT, &format!("{{\"goal_id\":\"../{word}\"}}"));
                 talk.look();
             },
@@ -447,6 +454,17 @@ pub fn checks() -> Vec<Check> {
             talk.ask_text(DEEP, &job);
             talk.look();
         }),
+        check(
+            "put/half-surrogate",
+            "A request with half of a surrogate pair is put with that or U+FFFD, or refused.",
+            &[SUCCESS],
+            |talk| {
+                let [job, other] = [talk.job(), talk.job()].map(|job| inbox::halved(&job));
+                talk.ask("", &job);
+                talk.ask_text("", &other);
+                talk.look();
+            },
+        ),
         check("put/the-same-twice", "Two calls make two jobs.", &["QUE-ENQ-11"], |talk| {
             let job = format!("{{\"goal_id\":\"{}\",\"inputs\":{{}}}}", talk.word);
             talk.ask("QUE-ENQ-11", &job);
@@ -531,6 +549,11 @@ pub fn checks() -> Vec<Check> {
                     let members: String = members.map(|name| format!(",\"{name}\":{text}")).concat();
                     let input = format!("{{\"request_json\":{job}{members},\"priority\":9}}");
                     talk.call(OTHERS, &Payload::text(input), false);
+                    talk.look();
+                }
+                for id in inbox::PATHS {
+                    let job = inbox::called(&talk.job(), id);
+                    talk.ask(OTHERS, &job);
                     talk.look();
                 }
             },

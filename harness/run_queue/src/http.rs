@@ -81,6 +81,8 @@ struct Talk<'a> {
     count: usize,
     session: usize,
     token: Option<Token>,
+    /// Something was said as it is written.
+    has_said: bool,
 }
 
 impl<'a> Talk<'a> {
@@ -94,7 +96,7 @@ impl<'a> Talk<'a> {
         let mut letter = || letters.as_bytes()[rng.next_u64() as usize % letters.len()] as char;
         let token = has_token.then(|| Token::new(facts, &(0..24).map(|_| letter()).collect::<String>()));
         let plan = Plan { fixtures: vec![inbox::fixture()], ..Plan::default() };
-        let mut talk = Self { facts, plan, word, count: 0, session: 0, token };
+        let mut talk = Self { facts, plan, word, count: 0, session: 0, token, has_said: false };
         talk.open(Session::default());
         Ok(talk)
     }
@@ -170,8 +172,16 @@ impl<'a> Talk<'a> {
         self.look();
     }
 
-    /// The same as it is written, head and all; a line of its end is a line feed behind a carriage return.
+    /// The same as it is written, head and all; a line of its end is a line feed behind a carriage return. What is said first
+    /// comes behind a job that is said so and put.
     fn say(&mut self, aim: &str, text: &str) {
+        if !std::mem::replace(&mut self.has_said, true) {
+            let job = self.job();
+            let text = cases::head(&format!("Content-Length: {}\r\n", job.len()), &job);
+            let connection = u32::try_from(self.count).unwrap_or(1);
+            let how = Carriage::post().framing(Framing::Verbatim).on(connection);
+            self.send("", how, Payload::from_bytes(text.as_bytes()), 1).canary = true;
+        }
         self.count += 1;
         let connection = u32::try_from(self.count).unwrap_or(1);
         let how = Carriage::post().framing(Framing::Verbatim).on(connection);

@@ -425,6 +425,24 @@ pub fn job(word: &str) -> String {
     )
 }
 
+/// A job with text that is not composed, and a fraction that has 17 digits.
+pub fn exact(job: &str) -> String {
+    job::with_member(job, "\"e\u{301}\":[\"u\u{308}\",0.30000000000000004]")
+}
+
+/// A job with half of a surrogate pair.
+pub fn halved(job: &str) -> String {
+    job::with_member(job, r#""half":"a\ud800b""#)
+}
+
+/// Texts of a `request_id` that lead elsewhere where they are taken for the name of a file.
+pub const PATHS: [&str; 3] = ["../above", "a/b", "/nonexistent/peerproof"];
+
+/// A job with this `request_id`.
+pub fn called(job: &str, id: &str) -> String {
+    job.replacen("\"request_id\":\"", &format!("\"request_id\":\"{id}\",\"x_id\":\""), 1)
+}
+
 /// A text with a few bytes changed, left out, or put in.
 pub fn near_miss(mut text: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
     for _ in 0..=rng.below(2) {

@@ -39,6 +39,8 @@ pub enum Job {
     Right(Json),
     /// A job whose `goal_id` holds `|`, which may be refused.
     Barred(Json),
+    /// A job with half of a surrogate pair, read as U+FFFD, which may be refused.
+    Halved(Json),
     /// What readers may take or refuse, and may store in several ways.
     Unclear,
     /// None.
@@ -55,7 +57,7 @@ impl Job {
         let (value, facts) = (decoded.value, decoded.facts);
         let goal = value.get("goal_id").and_then(Json::as_str).unwrap_or_default();
         let has_inputs = value.get("inputs").is_none_or(|inputs| inputs.as_object().is_some());
-        let is_open = facts.duplicate_keys || facts.lone_surrogates || facts.depth > DEPTH_MAX;
+        let is_open = facts.duplicate_keys || facts.depth > DEPTH_MAX;
         if is_open || value.has_number(|number| number.is_big() || number.is_beyond_double()) {
             return Self::Unclear;
         }
@@ -71,16 +73,17 @@ impl Job {
         {
             return Self::Unclear;
         }
-        match goal.contains('|') {
-            true => Self::Barred(value),
-            false => Self::Right(value),
+        match () {
+            () if facts.lone_surrogates => Self::Halved(value),
+            () if goal.contains('|') => Self::Barred(value),
+            () => Self::Right(value),
         }
     }
 
     /// What is stored of it, where the contract says so.
     pub fn value(self) -> Option<Json> {
         match self {
-            Self::Right(value) | Self::Barred(value) => Some(value),
+            Self::Right(value) | Self::Barred(value) | Self::Halved(value) => Some(value),
             Self::Unclear | Self::Malformed => None,
         }
     }
@@ -105,7 +108,7 @@ pub fn read(bytes: &[u8]) -> What {
     match Job::read(bytes) {
         Job::Right(value) => What::Job(play(&value)),
         Job::Barred(_) => What::Open(Some("goal_id_with_bar")),
-        Job::Unclear => What::Open(None),
+        Job::Halved(_) | Job::Unclear => What::Open(None),
         Job::Malformed if decode(bytes).is_some() => What::Malformed("QUE-JOB-14"),
         Job::Malformed => What::Malformed("QUE-JOB-13"),
     }

@@ -221,27 +221,35 @@ impl Front for Faulty {
 
     fn incoming<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match self.fault {
-            HttpFault::FirstLength => Cow::Owned(with_one_length(bytes)),
+            HttpFault::FirstLength => {
+                let mut has_length = false;
+                let first = |line: &[u8]| match std::mem::replace(&mut has_length, true) {
+                    false => without(line, b"-"),
+                    true => Vec::new(),
+                };
+                Cow::Owned(with_lengths(bytes, first))
+            }
+            HttpFault::LooseLength => Cow::Owned(with_lengths(bytes, |line| without(line, b"+_"))),
             _ => Cow::Borrowed(bytes),
         }
     }
 }
 
-/// Heads with the first of their lengths alone, and that without its sign.
-fn with_one_length(bytes: &[u8]) -> Vec<u8> {
-    const NAME: &[u8] = b"content-length:";
-    let mut has_length = false;
-    let mut lines = Vec::new();
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
-            if !std::mem::replace(&mut has_length, true) {
-                lines.extend(line.iter().enumerate().filter(|(at, byte)| *at < NAME.len() || **byte != b'-'));
-            }
-        } else {
-            lines.extend(line.iter().enumerate());
-        }
-    }
-    lines.into_iter().map(|(_, byte)| *byte).collect()
+/// Name of the header that tells the length of a body.
+const LENGTH: &[u8] = b"content-length:";
+
+/// Heads whose lengths are edited, each with its line.
+fn with_lengths(bytes: &[u8], mut edit: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let is_length =
+        |line: &[u8]| line.get(..LENGTH.len()).is_some_and(|name| name.eq_ignore_ascii_case(LENGTH));
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines.flat_map(|line| if is_length(line) { edit(line) } else { line.to_vec() }).collect()
+}
+
+/// The line of a length, in whose value these bytes are left out.
+fn without(line: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let (name, value) = line.split_at(LENGTH.len());
+    name.iter().chain(value.iter().filter(|byte| !bytes.contains(byte))).copied().collect()
 }
 
 fn is_packed(request: &HttpRequest) -> bool {

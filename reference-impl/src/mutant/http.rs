@@ -57,6 +57,8 @@ pub enum HttpFault {
     SmallBodies,
     /// Of several lengths the first one counts, and no sign is looked at.
     FirstLength,
+    /// A length may have a plus sign and underscores.
+    LooseLength,
     /// A client that is silent for a quarter of a second is dropped.
     Impatient,
     /// Bodies that are too large are held whole before they are refused.

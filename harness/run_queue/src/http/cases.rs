@@ -56,6 +56,7 @@ fn puts() -> Vec<Check> {
                     ("", format!("{{\"goal_id\":\"{word}\"}}")),
                     ("", format!(" \r\n\t{{ \"goal_id\" : \"g\\u00e9-{word}\", \"inputs\" : {{}} }} \n")),
                     ("QUE-JOB-21", with_member(&job, &nested)),
+                    ("", inbox::exact(&talk.job())),
                     ("", format!("{{\"inputs\":{{\"goal_id\":1,\"inputs\":[]}},\"goal_id\":\"../{word}\"}}")),
                 ];
                 for (aim, text) in texts {
@@ -89,6 +90,28 @@ fn puts() -> Vec<Check> {
                 let job = talk.job();
                 talk.put("QUE-ENQ-12", post(), &job);
                 talk.ask("QUE-ENQ-12", post(), Payload::text(job));
+                Ok(())
+            },
+        ),
+        check(
+            "put/request-id-that-is-a-path",
+            "A `request_id` that is a path does not say where a job is stored.",
+            &["QUE-HTTP-18"],
+            |talk| {
+                for id in inbox::PATHS {
+                    let job = inbox::called(&talk.job(), id);
+                    talk.ask("QUE-HTTP-18", post(), Payload::text(job));
+                }
+                Ok(())
+            },
+        ),
+        check(
+            "put/half-surrogate",
+            "A job with half of a surrogate pair is put with that or U+FFFD, or refused.",
+            &["QUE-HTTP-06"],
+            |talk| {
+                let job = inbox::halved(&talk.job());
+                talk.ask("", post(), Payload::text(job));
                 Ok(())
             },
         ),
@@ -212,7 +235,7 @@ fn malformed() -> Vec<Check> {
 }
 
 /// Head and body of a request with these lines in its head.
-fn head(lines: &str, body: &str) -> String {
+pub(super) fn head(lines: &str, body: &str) -> String {
     format!("POST {PATH} HTTP/1.1\r\nHost: {LOOPBACK}\r\nContent-Type: application/json\r\n{lines}\r\n{body}")
 }
 
@@ -283,13 +306,19 @@ fn framings() -> Vec<Check> {
             "A length that is negative or not decimal is refused, and enqueues nothing.",
             &["QUE-HTTP-14"],
             |talk| {
-                let job = talk.job();
-                let length = job.len();
-                for text in
-                    [format!("-{length}"), format!("0x{length:x}"), format!("{length}.0"), String::new()]
-                {
+                let ways: [fn(usize) -> String; 7] = [
+                    |length| format!("-{length}"),
+                    |_| "-1".to_owned(),
+                    |length| format!("+{length}"),
+                    |length| format!("{}_{:02}", length / 100, length % 100),
+                    |length| format!("0x{length:x}"),
+                    |length| format!("{length}.0"),
+                    |_| String::new(),
+                ];
+                for way in ways {
                     let job = talk.job();
-                    talk.say("QUE-HTTP-14", &head(&format!("Content-Length: {text}\r\n"), &job));
+                    let lines = format!("Content-Length: {}\r\n", way(job.len()));
+                    talk.say("QUE-HTTP-14", &head(&lines, &job));
                 }
                 Ok(())
             },

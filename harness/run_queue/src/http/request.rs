@@ -266,7 +266,7 @@ impl Request {
             }
             Job::Malformed => return Stand::refused("QUE-HTTP-07", UNKNOWN),
             Job::Barred(_) => open.push(("QUE-JOB-24", "goal_id_with_bar", CLIENT)),
-            Job::Unclear => return Stand::put("QUE-HTTP-09", job).or_refused(UNKNOWN),
+            Job::Halved(_) | Job::Unclear => return Stand::put("QUE-HTTP-09", job).or_refused(UNKNOWN),
             Job::Right(_) => {}
         }
         let may_close = self.is_chunked && first.is_some();

@@ -518,6 +518,21 @@ const WORKERS: &[Row] = &[
         talk.wait_for_ends_within(recover_ms);
         talk.look_at_rest();
     }),
+    (
+        "dead/same-name",
+        "Of a job that a dead worker held and one of its name that came meanwhile neither is lost.",
+        &["QUE-ONCE-04"],
+        |talk| {
+            let first = same_name_in_flight(talk);
+            talk.kill(first);
+            talk.start();
+            let recover_ms = talk.limit(RECOVER_MS);
+            talk.wait_for_ends_within(recover_ms);
+            // The name does not tell which of them was moved.
+            let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
+            talk.look(REST, after_ms);
+        },
+    ),
     ("several/together", "Three workers on one queue start each job once.", &["QUE-LIVE-01"], |talk| {
         for _ in 0..24 {
             let job = talk.draft().plays(sleep(10));
@@ -561,6 +576,16 @@ const WORKERS: &[Row] = &[
         "SIGTERM finishes or returns a job in flight, loses none and begins no other.",
         &["QUE-TERM-03", "QUE-TERM-04", "QUE-TERM-05", "QUE-TERM-06", "QUE-TERM-07"],
         in_flight,
+    ),
+    (
+        "term/same-name",
+        "Of a job in flight at SIGTERM and one of its name that came meanwhile neither is lost.",
+        &["QUE-TERM-03"],
+        |talk| {
+            let session = same_name_in_flight(talk);
+            talk.step(session, Act::Signal("TERM".to_owned())).allow_ms = LONG_MS;
+            talk.look(REST, 50);
+        },
     ),
     ("term/choice", "A job in flight at SIGTERM is finished or returned.", &["QUE-TERM-02"], in_flight),
 ];
@@ -625,6 +650,17 @@ fn left_or_run(talk: &mut Talk, job: Draft) {
     talk.wait_for_ends();
     let after_ms = talk.limit(POLL_MS) + NOTICE_MS;
     talk.look(REST, after_ms + REASON_MS);
+}
+
+/// Starts a worker, and puts a job of the same name once it has one in flight.
+fn same_name_in_flight(talk: &mut Talk) -> usize {
+    let held = talk.draft().plays(sleep(LONG_MS));
+    talk.put(&held);
+    let session = talk.start();
+    talk.wait_for(&held, false, START_MS);
+    let namesake = Draft { name: held.name, ..talk.draft() };
+    talk.put_unseen(&namesake, Payload::text(namesake.text()));
+    session
 }
 
 fn in_flight(talk: &mut Talk) {

@@ -419,6 +419,24 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         out
     }),
+    disk(
+        "once-replaces",
+        &["QUE-ONCE-04"],
+        "What dead workers held is put back over what has its name.",
+        |disk, op| {
+            let out = disk.act(op.clone());
+            if let (Op::List(place), Ok(Out::Entries(entries))) = (&op, &out)
+                && is_in(place, "processing")
+            {
+                for entry in entries {
+                    let from = [place, &b"/"[..], &entry.name].concat();
+                    let _ = disk.act(Op::Replace(from, [b"inbox/", &entry.name[..]].concat()));
+                }
+                return Ok(Out::Entries(Vec::new()));
+            }
+            out
+        },
+    ),
     disk("once-leaves-plain", &["QUE-ONCE-05"], "What lies in processing itself is left.", |disk, op| {
         let is_list = op == Op::List(b"processing".to_vec());
         match disk.act(op)? {
@@ -478,6 +496,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
             config.choices.sigterm = Sigterm::Return;
             super::rule(parts, |disk, op| match op {
                 Op::Move(from, to) if is_in(&to, "inbox") => disk.act(Op::Remove(from)),
+                op => disk.act(op),
+            });
+        }),
+    ),
+    Mutant::new(
+        "term-replaces",
+        &["QUE-TERM-03"],
+        "What is in flight at SIGTERM is put back over what has its name.",
+        Seam::Parts(|config, parts| {
+            config.choices.sigterm = Sigterm::Return;
+            super::rule(parts, |disk, op| match op {
+                Op::Move(from, to) if is_in(&to, "inbox") => disk.act(Op::Replace(from, to)),
                 op => disk.act(op),
             });
         }),

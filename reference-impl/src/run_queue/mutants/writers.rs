@@ -47,6 +47,47 @@ pub(super) const BOTH: &[Mutant] = &[
         }
         op => disk.act(op),
     }),
+    disk(
+        "put-named-by-id",
+        &["QUE-HTTP-18", "QUE-ENQ-09"],
+        "A request_id that is a path says where the file of its job is.",
+        |disk, op| match op {
+            Op::Move(from, to) => {
+                let job = Value::parse(&super::read(disk, &from)?, 64, &Policy::default()).ok();
+                let id = job.as_ref().and_then(|job| job.get("request_id")?.as_str());
+                let named =
+                    id.filter(|id| id.contains('/')).map(|id| format!("inbox/{id}.json").into_bytes());
+                disk.act(Op::Move(from, named.unwrap_or(to)))
+            }
+            op => disk.act(op),
+        },
+    ),
+    decides!("put-composes", &["QUE-HTTP-06", "QUE-ENQ-03"], "What is put is composed.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            let text = String::from_utf8_lossy(&ways::stored(text, config)).into_owned();
+            text.replace("e\u{301}", "\u{e9}").replace("u\u{308}", "\u{fc}").into_bytes()
+        }
+    }),
+    decides!("put-cuts-fractions", &["QUE-HTTP-06", "QUE-ENQ-03"], "Fractions are put with 15 digits.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            let mut digits = None;
+            let mut out = ways::stored(text, config);
+            out.retain(|byte| {
+                digits = match (byte, digits) {
+                    (b'.', _) => Some(0),
+                    (b'0'..=b'9', Some(count)) => Some(count + 1),
+                    _ => None,
+                };
+                digits.is_none_or(|count| count <= 15)
+            });
+            out
+        }
+    }),
+    decides!("put-drops-halves", &["QUE-HTTP-06", "QUE-ENQ-03"], "Half of a surrogate pair is left out.", {
+        fn stored(&self, text: &[u8], config: &Config) -> Vec<u8> {
+            String::from_utf8_lossy(&ways::stored(text, config)).replace("\\ud800", "").into_bytes()
+        }
+    }),
 ];
 
 /// The least that a right peer takes is too much.
@@ -365,6 +406,12 @@ pub(super) const HTTP: &[Mutant] = &[
         &["QUE-HTTP-14"],
         "Of several lengths the first one counts, and no sign is looked at.",
         HttpFault::FirstLength,
+    ),
+    fault(
+        "http-loose-length",
+        &["QUE-HTTP-14"],
+        "A length may have a plus sign and underscores.",
+        HttpFault::LooseLength,
     ),
     fault(
         "http-impatient",

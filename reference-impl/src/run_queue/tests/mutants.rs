@@ -28,6 +28,12 @@ fn nested(levels: usize) -> String {
     format!("{{\"goal_id\":\"g\",\"d\":{}{}}}", "[".repeat(levels), "]".repeat(levels))
 }
 
+/// A job whose text is easily changed on its way, and whose `request_id` is a path.
+fn exact() -> String {
+    "{\"goal_id\":\"g\",\"request_id\":\"a/b\",\"x\":[\"e\u{301}\",0.30000000000000004,\"\\ud800\"]}"
+        .to_owned()
+}
+
 /// What can be seen of a worker: starts, files, folders, and how it ended.
 fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
     let mut seen = Vec::new();
@@ -175,7 +181,9 @@ fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
             seen.push(format!("{status} {} {}", String::from_utf8_lossy(&body), stored(&world)));
         };
         let header = token.map(|token| format!("Bearer {token}"));
-        for body in [&job(1), &job(1), &nested(30), "{\"inputs\":{}}", "{\"goal_id\":\"g\"} x", "[]"] {
+        for body in
+            [&job(1), &job(1), &nested(30), &exact(), "{\"inputs\":{}}", "{\"goal_id\":\"g\"} x", "[]"]
+        {
             ask(header.as_deref(), body);
         }
         for header in
@@ -205,6 +213,7 @@ fn seen_of_tool(mutant: Option<&Mutant>) -> Vec<String> {
         "{\"request_json\":\"x\"}",
         "{\"request_json\":{}}",
         &format!("{{\"request_json\":{}}}", nested(30)),
+        &format!("{{\"request_json\":{}}}", exact()),
     ];
     let calls = calls.map(|input| (ENQUEUE_AID, input.to_owned()));
     replies(tools, &calls).into_iter().chain([stored(&world)]).collect()
