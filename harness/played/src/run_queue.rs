@@ -4,9 +4,11 @@ use std::process::{Command, Stdio};
 
 use peerproof_reference::io;
 use peerproof_reference::io::run_queue as shell;
-use peerproof_reference::run_queue::genesis::{SAMPLE_AID, SAMPLE_C, SAMPLE_RUST};
-use peerproof_reference::run_queue::mutants;
-use serde_json::json;
+use peerproof_reference::run_queue::genesis::{
+    COMPILE_AID, LOAD_AID, SAMPLE_AID, SAMPLE_C, SAMPLE_RUST, WRITE_AID,
+};
+use peerproof_reference::run_queue::{ENQUEUE_AID, mutants};
+use serde_json::{Value, json};
 
 use super::arguments::{refuse, split_mutant};
 use peerproof_engine::boundary::Boundary;
@@ -96,6 +98,23 @@ impl Played for RunQueue {
         let env = json!({ "env": { "MACHINA_GENESIS_NO_COMPILER": "1" } });
         facts.features.insert("no_compiler".to_owned(), env);
         facts
+    }
+
+    fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
+        // Each by its aid alone, and with no more in its input than it needs.
+        let role = |aid: &str| json!({ "aid": aid });
+        vec![
+            ("enqueue", role(ENQUEUE_AID)),
+            ("write_file", role(WRITE_AID)),
+            (
+                "write_file",
+                json!({ "aid": WRITE_AID, "input": { "content": "{content}", "path": "{path}" } }),
+            ),
+            ("compile", role(COMPILE_AID)),
+            ("compile", json!({ "aid": COMPILE_AID, "input": { "name": "{name}", "path": "{path}" } })),
+            ("load", role(LOAD_AID)),
+            ("load", json!({ "aid": LOAD_AID, "input": { "name": "{name}" } })),
+        ]
     }
 
     fn run_reference(&self, args: &[String], env: &[(String, String)]) -> i32 {
