@@ -152,9 +152,10 @@ pub struct Moment {
 
 /// What it takes to find out which message of several a peer does not survive.
 pub struct Isolation {
-    /// The clause that several messages in one write, or before the first reply, break nothing.
-    pub pipelined: &'static str,
-    /// A plain request whose answer no other has, about the clause that one process answers any number of messages.
+    /// The clauses that several messages in one write, before the first reply or at the same time break nothing.
+    pub pipelined: &'static [&'static str],
+    /// A plain request, about the clause that one process answers any number of messages. Where answers say what they
+    /// answer, no other has its answer.
     pub canary: Step,
 }
 
@@ -263,7 +264,8 @@ pub trait Boundary: Sync {
         None
     }
 
-    /// What isolates a message; canaries of two numbers differ. `None` where no process is sent several messages.
+    /// What isolates a message; canaries of two numbers differ where their answers can. `None` where no process is sent
+    /// several messages.
     fn isolation(&self, _facts: &Facts, _number: u64) -> Option<Isolation> {
         None
     }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -90,6 +90,12 @@ impl Boundary for Envelope {
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         face::answers_canary(step, frame)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let canary = talk::Talk::isolating(number)?;
+        let is_posted = facts.side == Side::Provider && facts.commands.contains(HTTP);
+        is_posted.then_some(Isolation { pipelined: &["ENV-HTTP-23", "ENV-HTTP-22", "ENV-HTTP-21"], canary })
     }
 
     fn command_name(&self, name: &str, _side: Option<Side>, argv: &[String]) -> String {

@@ -38,6 +38,9 @@ const OVER_SIZE: [(u64, &str); 2] = [(16_000_000, memory::AFTER_SMALLER), (60_00
 /// Bytes that a pipe does not hold: where they were written, they are being read.
 const READ_BYTES: u64 = 256 << 10;
 
+/// Number of the first canary that isolates a message: more than a conversation has ids.
+const ISOLATED_FROM: usize = 1 << 20;
+
 /// Bytes that are written to one server: it may give back several times as many.
 const SERVER_BYTES_MAX: usize = 12 << 20;
 
@@ -113,6 +116,15 @@ impl Talk {
         let text = with(PLAIN, [("envelope_id", id.as_str())]);
         self.write(LIVES, Some(CANARY_FAILED), Payload::text(text), Chunking::Whole);
         self
+    }
+
+    /// An envelope over HTTP as [`Talk::canary_behind`] sends it, with an id that no conversation has otherwise, but for
+    /// another one with its number.
+    pub fn isolating(number: u64) -> Option<Step> {
+        let mut talk = Talk::new(HTTP);
+        talk.ids = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
+        talk.canary_behind();
+        talk.plan.steps.pop()
     }
 
     /// An id that no other envelope of the conversation has, as JSON.

@@ -186,7 +186,7 @@ impl Boundary for JsonRpc {
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
         let mut talk = talk::Talk::about(facts, "RPC-FRAME-01");
         let canary = talk.numbered(number).canary().plan().steps.pop()?;
-        (facts.side == Side::Provider).then_some(Isolation { pipelined: "RPC-FRAME-02", canary })
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: &["RPC-FRAME-02"], canary })
     }
 
     fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -120,6 +120,19 @@ impl Boundary for PolicyDriver {
     fn answers_canary(&self, _step: &Step, _frame: &[u8]) -> bool {
         // A Selection says nothing of the line that it answers.
         false
+    }
+
+    fn isolation(&self, facts: &Facts, _number: u64) -> Option<Isolation> {
+        let canary = select::talk::Talk::new().internal_canary("PD-SEL-01").plan().steps.pop()?;
+        let pipelined = &["PD-SEL-13", "PD-SEL-03"];
+        (facts.side == Side::Consumer).then_some(Isolation { pipelined, canary })
+    }
+
+    fn frames_due(&self, facts: &Facts, bytes: &[u8]) -> Option<u32> {
+        // A blank line may be passed over.
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let due = lines.filter(|line| line.ends_with(b"\n") && !line.trim_ascii().is_empty()).count();
+        (facts.side == Side::Consumer).then_some(u32::try_from(due).unwrap_or(u32::MAX))
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -119,6 +119,12 @@ impl Boundary for PythonTool {
 
     fn answers_canary(&self, step: &Step, frame: &[u8]) -> bool {
         face::answers_canary(step, frame)
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let canary = talk::Talk::isolating(facts, number)?;
+        let is_posted = facts.side == Side::Provider && facts.commands.contains(HTTP);
+        is_posted.then_some(Isolation { pipelined: &["PT-SRV-18", "PT-SRV-19"], canary })
     }
 
     fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {

@@ -22,6 +22,9 @@ const CANARIES: [&str; 2] = ["PT-SRV-01", "PT-SRV-25"];
 /// What a canary behind other calls has in its payload: a word that no other has.
 pub const CANARY: &str = "canary";
 
+/// Number of the first canary that isolates a message: more than a conversation numbers.
+const ISOLATED_FROM: usize = 1 << 20;
+
 /// A conversation in the making.
 pub struct Talk<'a> {
     facts: &'a Facts,
@@ -155,6 +158,14 @@ impl<'a> Talk<'a> {
         if !self.is_posted() {
             self.plan.steps.push(Step { canary: true, session, ..Step::new(Act::Finish) });
         }
+    }
+
+    /// A canary for a service that no conversation has otherwise, but for another one with its number.
+    pub fn isolating(facts: &'a Facts, number: u64) -> Option<Step> {
+        let mut talk = Self::new(facts, HTTP);
+        talk.count = usize::try_from(number).ok()?.saturating_add(ISOLATED_FROM);
+        talk.canary();
+        talk.plan.steps.pop()
     }
 
     /// A canary behind what has none.

@@ -142,7 +142,7 @@ impl Boundary for Toolhost {
     fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
         let canary =
             talk::Talk::serve(facts).numbered(number).canary_for("TH-FRAME-01").plan().steps.pop()?;
-        (facts.side == Side::Provider).then_some(Isolation { pipelined: "TH-FRAME-04", canary })
+        (facts.side == Side::Provider).then_some(Isolation { pipelined: &["TH-FRAME-04"], canary })
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

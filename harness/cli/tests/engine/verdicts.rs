@@ -581,6 +581,133 @@ fn messages_that_are_answered_one_by_one_are_blameless() {
     }
 }
 
+/// A selector that starts nothing: it answers requests by NOOP and other lines by INVALID.
+#[derive(Default)]
+struct Internal(Vec<u8>);
+
+impl Machine for Internal {
+    fn handle(&mut self, event: Event<'_>, _: Millis, actions: &mut Vec<Action>) {
+        match event {
+            Event::Stdin(bytes) => {
+                self.0.extend_from_slice(bytes);
+                while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = self.0.drain(..=end).collect();
+                    let is_request = serde_json::from_slice::<Value>(&line).is_ok();
+                    let kind = if is_request { "NOOP" } else { "INVALID" };
+                    let selection = format!("{{\"kind\":\"{kind}\",\"raw\":\"none\"}}\n");
+                    actions.push(Action::Stdout(selection.into_bytes().into()));
+                }
+            }
+            Event::StdinEof => actions.push(Action::Exit(0)),
+            _ => {}
+        }
+    }
+}
+
+/// What a check comes to that sends four lines to a selector with this fault, the third of them malformed.
+fn burst_of_requests(fate: Fate, of_bursts: bool) -> CheckResult {
+    use peerproof_policy_driver::SELECTOR;
+    use peerproof_policy_driver::request::{FALLBACK_ONLY, Request};
+    use peerproof_policy_driver::select::expect::{Allowed, Expect};
+    use peerproof_policy_driver::select::talk::Talk;
+
+    let boundary = table::find("policy_driver").unwrap();
+    let selector = table::played(boundary).references().remove(1);
+    let mut peer = peer_of(boundary, selector, &[]);
+    peer.origin = Origin::InProcess(Arc::new(move |_, _| {
+        let right = Box::<Internal>::default();
+        Some(Box::new(Faulty { right, fate, of_bursts, after: "", primed: true, hangs: false }))
+    }));
+    let check = Check::new("policy_driver/select/burst", "t", ["PD-SEL-13"], SELECTOR, |_, _| {
+        let line = Request::plain().mode(FALLBACK_ONLY).text() + "\n";
+        let lines = [line.as_str(), &line, "{\"POISON\n", &line].concat();
+        let internal = Expect::new("PD-SEL-13", Allowed::Anything);
+        let expects = [internal.clone(), internal.clone(), Expect::invalid("PD-SEL-13"), internal];
+        let mut talk = Talk::new();
+        talk.internal_canary("PD-SEL-01").send_lines(Payload::text(lines), Chunking::Whole, 4, &expects);
+        Ok(talk.internal_canary("PD-SEL-01").finish().plan())
+    });
+    run(&peer, &[&check]).remove(&check.id).unwrap()
+}
+
+#[test]
+fn the_line_that_a_selector_cannot_take_is_named() {
+    for (fate, verdict) in FATES {
+        let found = burst_of_requests(fate, false);
+        assert_eq!(found.verdict, verdict);
+        let [finding] = &found.findings[..] else { panic!("{:?}", found.findings) };
+        assert_eq!(finding.clause.0, "PD-SEL-05");
+        assert!(finding.got.contains("POISON") && finding.got.ends_with(", sent alone"), "{}", finding.got);
+        let finding = &burst_of_requests(fate, true).findings[0];
+        assert_eq!(finding.clause.0, "PD-SEL-13");
+        assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{}", finding.got);
+    }
+}
+
+/// A server of envelopes that dies, as its last argument says, of the one of four at the same time that is poison, or of
+/// a connection that carries another request before it has answered the one before.
+const SERVER: &str = r#"
+import json, os, select, socket, sys, threading
+def serve(connection, of_bursts):
+    data = b""
+    while True:
+        while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + size(data):
+            more = connection.recv(1 << 16)
+            if not more: return
+            data += more
+        begin = data.index(b"\r\n\r\n") + 4
+        body, data = data[begin:begin + size(data)], data[begin + size(data):]
+        ahead = data or select.select([connection], [], [], 0.05)[0]
+        if (ahead if of_bursts else b"POISON" in body): os._exit(3)
+        head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head.encode() + body)
+def size(data):
+    return int(data.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0], sys.argv[2] == "True"), daemon=True).start()
+"#;
+
+#[test]
+fn the_body_that_a_server_cannot_take_is_named() {
+    use peerproof_engine::carriage::{Carriage, HTTP};
+    use peerproof_envelope::talk::{PLAIN, Talk, with};
+
+    let boundary = table::find("envelope").unwrap();
+    let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let base_env = vec![("PATH".to_owned(), path)];
+    peer.origin = Origin::Process { base_env, current_dir: None, cpus: Vec::new() };
+    let check = Check::new("envelope/http/burst", "t", ["ENV-HTTP-21"], HTTP, |_, _| {
+        let mut talk = Talk::new(HTTP);
+        for n in 0..4 {
+            let (id, input) = (talk.own_id(), ["\"a\"", "\"b\"", "\"POISON\"", "\"d\""][n]);
+            let text = with(PLAIN, [("envelope_id", id.as_str()), ("raw_input", input)]);
+            let how = Carriage { pipelined: n > 0, ..Carriage::post().on(1) };
+            talk.carry("ENV-HTTP-21", Payload::text(text), Chunking::Whole, how, if n == 3 { 4 } else { 0 });
+        }
+        talk.canary_behind();
+        Ok(talk.plan())
+    });
+    for of_bursts in ["False", "True"] {
+        let command = ["python3", "-c", SERVER, "{port}", of_bursts].map(str::to_owned).to_vec();
+        peer.commands = [(HTTP.to_owned(), command)].into();
+        let found = run(&peer, &[&check]).remove(&check.id).unwrap();
+        let finding = &found.findings[0];
+        match of_bursts {
+            "True" => {
+                assert_eq!(finding.clause.0, "ENV-HTTP-21");
+                assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{finding:?}");
+            }
+            _ => {
+                let got = &finding.got;
+                assert!(got.contains("env_0000000000000003") && got.ends_with(", sent alone"), "{got}");
+                assert_ne!(finding.clause.0, "ENV-HTTP-21", "{finding:?}");
+            }
+        }
+    }
+}
+
 /// A toolhost that ends at lines with any of these words.
 fn ends_at(words: &'static [&'static str]) -> Peer {
     struct Mortal(Box<dyn Machine>, &'static [&'static str]);

@@ -3,7 +3,8 @@
 //! Where several messages were under way, the oracle can only name the first that has no answer. The live peer tells
 //! more. Its messages are sent one by one, each with a canary behind it. Where all are answered, the fault lies in
 //! pipelining. Else the shortest failing prefix ends with the culprit, which is tried alone; where it does no harm
-//! alone, what stands before it is reduced. Each try has a fresh process and keeps the set-up steps.
+//! alone, what stands before it is reduced. Each try has a fresh process and keeps the set-up steps. Over HTTP several
+//! messages are under way on several connections, or on one in a pipeline; lines on one connection go one by one anyway.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +12,7 @@ use super::confirm::Aside;
 use super::silence::Wait;
 use super::{Outcome, Round, interrupted, lab};
 use crate::boundary::{self, Isolation};
-use crate::carriage::HTTP;
+use crate::carriage::{Carriage, HTTP};
 use crate::check::Check;
 use crate::finding::{CANARY_FAILED, Finding, Judgement, Nature};
 use crate::payload::{Payload, Vars};
@@ -60,10 +61,13 @@ struct Item {
 struct Burst {
     items: Vec<Item>,
     session: usize,
+    over_http: bool,
     /// The model judges, not what the steps expect.
     by_model: bool,
     /// Ends the session.
     finish: Option<Step>,
+    /// The longest time that a message, or all of them, may take, milliseconds.
+    allow_ms: u64,
 }
 
 /// A try that failed.
@@ -82,7 +86,8 @@ struct Failed {
 fn split(step: &Step, by_model: &mut bool) -> Vec<Step> {
     let whole = || vec![step.clone()];
     let Act::Send { payload, chunking, await_frames } = &step.act else { return whole() };
-    if payload.variables().next().is_some() {
+    // What is carried as one body is one message.
+    if payload.variables().next().is_some() || step.http.is_some() {
         return whole();
     }
     let Ok(bytes) = payload.expand(&Vars::new()) else { return whole() };
@@ -93,6 +98,8 @@ fn split(step: &Step, by_model: &mut bool) -> Vec<Step> {
     let expects = step.expect.as_array().filter(|expects| expects.len() == lines.len());
     *by_model |= expects.is_none();
     let pieces = lines.iter().enumerate().map(|(at, line)| Step {
+        // All that is started for the lines belongs to the first of them.
+        turn: step.turn.filter(|_| at == 0),
         act: Act::Send {
             payload: Payload::from_bytes(line),
             chunking: *chunking,
@@ -109,7 +116,8 @@ impl Burst {
     /// was awaited by itself, or something else than messages is written.
     fn around(plan: &Plan, blamed: usize, strip: bool) -> Option<Self> {
         let session = plan.steps.get(blamed)?.session;
-        if plan.sessions.get(session)?.command == HTTP || plan.recorded {
+        let over_http = plan.sessions.get(session)?.command == HTTP;
+        if plan.recorded {
             return None;
         }
         let own = |index: &usize| plan.steps[*index].session == session;
@@ -118,17 +126,22 @@ impl Burst {
         let end = (blamed..plan.steps.len()).filter(own).find(is_canary).unwrap_or(plan.steps.len());
         let waits = plan.steps.iter().any(|step| {
             step.await_answers > 0
-                || step.allow_ms > 0
+                || step.http.as_ref().is_some_and(Carriage::is_raw)
                 || !matches!(step.act, Act::Send { .. } | Act::Finish | Act::Flush)
         });
-        let (mut lines, mut unawaited) = (0, false);
+        let (mut lines, mut unawaited, mut allow_ms) = (0, false, 0);
         for step in plan.steps[begin..end].iter().filter(|step| step.session == session && !step.canary) {
+            allow_ms = allow_ms.max(step.allow_ms);
             let Act::Send { payload, await_frames, .. } = &step.act else { continue };
-            let count = payload
-                .expand(&Vars::new())
-                .map_or(1, |bytes| bytes.split_inclusive(|byte| *byte == b'\n').count());
+            let bytes = payload.expand(&Vars::new()).ok().filter(|_| step.http.is_none());
+            let count =
+                bytes.as_ref().map_or(1, |bytes| bytes.split_inclusive(|byte| *byte == b'\n').count());
+            // A canary would come into the middle of a line.
+            if bytes.is_some_and(|bytes| !bytes.ends_with(b"\n")) {
+                return None;
+            }
             lines += count;
-            unawaited |= count > 1 || *await_frames == 0;
+            unawaited |= (count > 1 && !over_http) || *await_frames == 0;
         }
         if waits || lines < 2 || !unawaited {
             return None;
@@ -152,7 +165,7 @@ impl Burst {
         }
         let is_finish = |step: &&Step| step.session == session && matches!(step.act, Act::Finish);
         let finish = plan.steps.iter().find(is_finish).cloned();
-        let burst = Self { items, session, by_model, finish };
+        let burst = Self { items, session, over_http, by_model, finish, allow_ms };
         (burst.messages() <= MESSAGES_MAX).then_some(burst)
     }
 
@@ -182,18 +195,29 @@ impl Burst {
                 continue;
             }
             if kept.contains(&number) {
-                let mut step = item.step.clone();
-                if let Act::Send { await_frames, .. } = &mut step.act {
-                    *await_frames = (*await_frames).max(1);
+                let mut step = Step { allow_ms: self.allow_ms, ..item.step.clone() };
+                let mut canary = Step { session: self.session, ..canary(number as u64)? };
+                let Act::Send { await_frames, .. } = &mut step.act else { return None };
+                *await_frames = (*await_frames).max(1);
+                if self.over_http {
+                    // What has no body has no frame: the answer behind it on its connection tells that it is over.
+                    (*await_frames, canary.await_answers, canary.allow_ms) = (0, 1, self.allow_ms);
                 }
-                plan.steps.push(step);
-                plan.steps.push(Step { session: self.session, ..canary(number as u64)? });
+                if let Some(http) = &mut step.http {
+                    http.pipelined = false;
+                    canary.http = Some(Carriage {
+                        connection: http.connection,
+                        ..canary.http.unwrap_or_else(Carriage::post)
+                    });
+                }
+                plan.steps.extend([step, canary]);
                 numbers.extend([Some(number), Some(number)]);
             }
             number += 1;
         }
         plan.steps.extend(self.finish.clone());
         numbers.push(None);
+        crate::shrink::keep_turns(&mut plan, of);
         Some((plan, numbers))
     }
 }
@@ -333,7 +357,7 @@ impl Round<'_> {
         let (finding, shown, others) = match tries.send(&all).ok()? {
             None => {
                 let is_own = check.clauses.contains(&blamed.clause);
-                let clause = if is_own { blamed.clause.clone() } else { pipelined.into() };
+                let clause = if is_own { blamed.clause.clone() } else { pipelined.first().copied()?.into() };
                 let got = format!("{}; sent one by one, each message is answered", blamed.got);
                 (Finding { clause, got, ..blamed }, transcript.clone(), Vec::new())
             }
@@ -372,6 +396,6 @@ impl Round<'_> {
 }
 
 /// Whether a check is about messages that are sent before the first reply.
-fn is_about(check: &Check, pipelined: &str) -> bool {
-    check.ambient || check.clauses.iter().any(|clause| clause.0 == pipelined)
+fn is_about(check: &Check, pipelined: &[&str]) -> bool {
+    check.ambient || check.clauses.iter().any(|clause| pipelined.contains(&clause.0.as_str()))
 }

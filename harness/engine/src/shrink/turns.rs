@@ -4,7 +4,7 @@ use crate::plan::{ActorStep, Fixture, Plan};
 
 /// Takes out of the one actor of `plan` the turns of the steps of `before` that `plan` lacks, and numbers the others
 /// anew. A turn that belongs to no step goes with the step before it that has one.
-pub(super) fn keep(plan: &mut Plan, before: &Plan) {
+pub(crate) fn keep(plan: &mut Plan, before: &Plan) {
     let begins: Vec<usize> = before.steps.iter().filter_map(|step| step.turn).collect();
     if begins.is_empty() {
         return;

@@ -43,14 +43,19 @@ pub(super) fn asked(transcript: &Transcript, session: usize) -> Vec<Asked> {
         match &event.kind {
             Kind::Sent { step, payload } => {
                 let Some(planned) = transcript.plan.steps.get(*step) else { continue };
-                let expects = Expect::of_step(&planned.expect);
+                let bytes = payload.expand(&Vars::new()).unwrap_or_default();
+                let mut expects = Expect::of_step(&planned.expect);
+                if expects.is_empty() && transcript.plan.by_model {
+                    // The model says what.
+                    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+                    expects = vec![Expect::new("PD-SEL-01", Allowed::Anything); lines];
+                }
                 if expects.is_empty() {
                     continue;
                 }
                 if let Some(last) = all.last_mut() {
                     last.to = index;
                 }
-                let bytes = payload.expand(&Vars::new()).unwrap_or_default();
                 let mut texts = bytes.split(|byte| *byte == b'\n');
                 let last = expects.len() - 1;
                 let (first, other) = begun.get(step).copied().unwrap_or_default();

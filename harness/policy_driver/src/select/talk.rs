@@ -217,6 +217,13 @@ impl Talk {
         self.play(&Request::plain(), says(block), expect).counts_as_canary()
     }
 
+    /// A plain request that starts nothing: its Selection shows that the selector lives.
+    pub fn internal_canary(&mut self, clause: &str) -> &mut Self {
+        let expect = Expect::new(clause, Allowed::Anything).reason(CANARY_FAILED);
+        let line = Request::plain().mode(FALLBACK_ONLY).line();
+        self.send(line, Chunking::Whole, 1, expect).counts_as_canary()
+    }
+
     /// Marks the last request as a canary.
     pub fn counts_as_canary(&mut self) -> &mut Self {
         if let Some(step) = self.plan.steps.last_mut() {

@@ -43,7 +43,11 @@ pub(in super::super) fn expect(
             starts: lines[at].starts,
             first_start: walk.starts.partition_point(|start| *start < lines[at].from),
         };
-        lines[at].expect = walk.line(lines[at].request.as_ref(), &seen);
+        let expect = walk.line(lines[at].request.as_ref(), &seen);
+        // One that starts nothing by design shows that the selector lives: that is what it is about.
+        if !lines[at].canary || lines[at].expect.allowed != [Allowed::Anything] {
+            lines[at].expect = expect;
+        }
         let selection = answered.and_then(|frame| frame.value.as_ref().ok());
         let fallback = lines[at].fallback(lines).and_then(|place| frames.get(place)?.value.as_ref().ok());
         let was_taken = selection.is_some_and(|it| lines[at].fit(it, fallback, transcript) == Ok(0));
