@@ -63,7 +63,7 @@ pub trait Played: Sync {
     }
 
     /// Roles of the reference peers of this side, each at the least that a configuration may say: a payload that leaves
-    /// nothing to probe, a method whose answer is free.
+    /// nothing to probe, a method whose answer is free. `null`: the role is not mapped.
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
     }

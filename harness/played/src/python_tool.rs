@@ -2,6 +2,7 @@
 
 use peerproof_reference::io;
 use peerproof_reference::python_tool::mutants;
+use serde_json::{Value, json};
 
 use super::arguments::{refuse, run_with_fault, split_mutant, split_presentation};
 use super::presented::wrap_as;
@@ -13,6 +14,7 @@ use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::selftest::presentation::Harmless;
 use peerproof_python_tool::face::COMMAND;
+use peerproof_python_tool::roles::{ROLES, usual_entry};
 
 pub mod properties;
 pub mod runtime;
@@ -61,6 +63,17 @@ impl Played for PythonTool {
             return run_with_fault(fault, &WORDS[1..], args, env);
         }
         io::python_tool::run_python_tool(&args, &WORDS, mutant.as_ref(), |machine| wrap_as(machine, how))
+    }
+
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
+        let absent = ROLES.map(|role| (role, Value::Null));
+        // A tool of another name than its role.
+        let renamed = ["fail", "write", "connect"]
+            .map(|role| (role, json!({ "entry": usual_entry(role), "tool": "t" })));
+        match side {
+            Side::Provider => [absent.as_slice(), renamed.as_slice()].concat(),
+            Side::Consumer => Vec::new(),
+        }
     }
 
     fn reference_machine(&self, _args: &[String], _env: &[(String, String)]) -> Option<Box<dyn Machine>> {

@@ -128,7 +128,11 @@ impl Workshop<'_> {
         let usual = self.played.facts_of(reference);
         for (role, value) in self.played.least_roles(reference.side) {
             let mut facts = usual.clone();
-            facts.roles.insert(role.to_owned(), value);
+            let is_absent = value.is_null();
+            match is_absent {
+                true => facts.roles.remove(role),
+                false => facts.roles.insert(role.to_owned(), value),
+            };
             let (peer, checks) = match self.machine_peer(reference, &[], None, None) {
                 Some(peer) => (peer, self.light_checks(reference)),
                 None => match (self.process)(reference, &[]) {
@@ -142,15 +146,20 @@ impl Workshop<'_> {
                 .map(|check| (check.id.as_str(), (self.plan(check, &usual), self.plan(check, &facts))))
                 .filter(|(_, (usual, least))| usual != least)
                 .collect();
-            let checks: Vec<&Check> =
-                checks.into_iter().filter(|check| plans.contains_key(check.id.as_str())).collect();
-            let name = format!("role {role} at its least");
+            let needs = |check: &Check| is_absent && check.roles.iter().any(|needed| needed == role);
+            let is_of = |check: &&Check| plans.contains_key(check.id.as_str()) || needs(check);
+            let checks: Vec<&Check> = checks.into_iter().filter(is_of).collect();
+            let needing: BTreeSet<&str> =
+                checks.iter().filter(|check| needs(check)).map(|check| check.id.as_str()).collect();
+            let name = format!("role {role} {}", if is_absent { "absent" } else { "at its least" });
             let mut empty = Vec::new();
             self.run(&peer, &checks, !peer.is_process(), 1, &mut |outcome| {
-                if let Some((Some(usual), Some(least))) = plans.get(outcome.result.id.as_str())
-                    && outcome.result.verdict.is_good()
-                    && is_emptier(least, usual)
-                {
+                let id = outcome.result.id.as_str();
+                let is_less = match plans.get(id) {
+                    Some((Some(usual), Some(least))) => is_emptier(least, usual),
+                    _ => false,
+                };
+                if outcome.result.verdict.is_good() && (is_less || needing.contains(id)) {
                     empty.push((name.clone(), outcome.result.id.clone()));
                 }
                 found.complain(&name, outcome);
