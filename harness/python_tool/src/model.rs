@@ -288,6 +288,12 @@ fn guarantees(
     };
     let (mut in_force, mut asks) = (BTreeSet::new(), false);
     for (name, value) in members {
+        if value.is_null() {
+            // Whether it is absent, as null is elsewhere, or of a wrong type, nobody says.
+            traits.push(open("PT-REQ-16", "", "", ""));
+            asks = true;
+            continue;
+        }
         if value.as_bool().is_none() {
             traits.push(strict);
         }
@@ -364,6 +370,7 @@ mod tests {
         assert_eq!(of("{\"guarantees\":{\"no_network\":1}}"), (true, true, false));
         assert_eq!(of("[\"no_network\"]"), (true, true, false));
         assert_eq!(of("null"), (false, false, false));
+        assert_eq!(of("{\"guarantees\":{\"no_network\":null}}"), (false, false, true));
         assert_eq!(of("{\"guarantees\":{\"no_subprocess\":true}}"), (false, false, true));
     }
 
