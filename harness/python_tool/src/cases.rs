@@ -1,8 +1,9 @@
 //! Checks of the python_tool boundary: rows of the files below `corpora/python_tool/cases`.
 //!
 //! A step sends a request to a process of its own, or over HTTP to one service: a call of a role with other members. What may
-//! come follows from the bytes, and over HTTP from how they are carried. A step with `guarantee` is two of them: the same call
-//! without the guarantee, which shows that its effect can be seen, and within; over HTTP a handshake asks for it. A row without
+//! come follows from the bytes, and over HTTP from how they are carried. A step with `guarantee` is three of them: the same call
+//! without the guarantee, which shows that its effect can be seen, a plain call within, which shows that not everything is
+//! blocked, and the call within; over HTTP a handshake asks for it. A row without
 //! `modes` is about runners, and about services as well where its first clause is.
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::padded;
 
 use super::config::HANDSHAKE;
-use super::face::{COMMAND, NOISE, http};
+use super::face::{COMMAND, NOISE, NOTHING_THROUGH, http};
 use super::model::{BYTES_MAX, NESTING_MAX};
 use super::probe::{self, Probe};
 use super::project::PROJECT;
@@ -55,6 +56,8 @@ struct Row {
     payload: Option<String>,
     /// Members as JSON texts; an empty one takes the member away.
     with: BTreeMap<String, String>,
+    /// Members that are these texts, whatever is in them.
+    texts: BTreeMap<String, String>,
     /// The text itself; `$REQUEST` stands for the request, `$OPEN` for it without its last brace, `$ENTRY` for the entry of the role.
     raw: Option<Recipe>,
     /// It is made so many bytes long by a first member of padding.
@@ -158,7 +161,7 @@ fn of_case(case: &Case<Row>, command: &'static str) -> Check {
 
 /// The roles that its canaries and its steps call.
 fn roles(case: &Case<Row>) -> Vec<String> {
-    let canaries: &[&str] = if is_probe(case) { &[] } else { &["any", "echo"] };
+    let canaries: &[&str] = if is_probe(case) { &["any"] } else { &["any", "echo"] };
     let mut roles: Vec<String> = canaries.iter().map(|role| (*role).to_owned()).collect();
     for row in &case.steps {
         let probed = row.guarantee.as_ref().map(|name| probe::role(name));
@@ -212,6 +215,7 @@ impl Row {
             http: self.http.clone(),
             await_frames: self.await_frames.or(self.guarantee.as_ref().map(|_| 1)),
             look_after_ms: self.look_after_ms,
+            reason: None,
         }
     }
 
@@ -231,7 +235,13 @@ impl Row {
         talk: &mut Talk<'_>,
         rng: &mut Rng,
     ) -> Result<(), Untestable> {
+        let texts: BTreeMap<&str, String> = self
+            .texts
+            .iter()
+            .map(|(name, text)| (name.as_str(), Json::from(text.as_str()).to_text()))
+            .collect();
         let mut with = self.with();
+        with.extend(texts.iter().map(|(name, text)| (*name, text.as_str())));
         if let Some(required) = &self.handshake {
             talk.handshake(tool_of(facts, self.role()), required, &with, Some(clause));
             return Ok(());
@@ -320,6 +330,11 @@ impl Row {
             [(false, true), (true, true)].into_iter().chain((0..self.more).map(|_| (true, false)))
         {
             let token = format!("t{:016x}", rng.next_u64());
+            let needs_control = guarded && is_first && clause != "PT-GUAR-05";
+            if needs_control && !talk.is_posted() {
+                let context = format!("{{\"guarantees\":{{\"{guarantee}\":true}}}}");
+                control(talk, &[("sandbox", "true"), (CONTEXT, context.as_str())]);
+            }
             let mut probe =
                 Probe { role, route, token: &token, number: 0, guarded, temporary: self.temporary };
             let mut payload = talk.probe(&mut probe, host, self.catch && guarded);
@@ -348,6 +363,9 @@ impl Row {
                 shaken = Some(tool.clone());
             }
             let named = format!("{tool:?}");
+            if needs_control && talk.is_posted() {
+                control(talk, &[("tool_name", named.as_str())]);
+            }
             let mut with = match (guarded, talk.is_posted()) {
                 (true, false) => vec![("sandbox", "true"), ("capability_context", context.as_str())],
                 (true, true) => vec![("tool_name", named.as_str())],
@@ -365,6 +383,15 @@ impl Row {
             talk.send(talk.request(called, payload, &with), probe.made(), how);
         }
     }
+}
+
+/// A call within a guarantee that does nothing which that forbids: of who lets nothing through, what does not come through shows
+/// nothing.
+fn control(talk: &mut Talk<'_>, with: &[(&str, &str)]) {
+    let clause = Some("PT-GUAR-10".to_owned());
+    let reason = Some(NOTHING_THROUGH.to_owned());
+    let request = talk.request("any", Payload::text("{}"), with);
+    talk.send(request, None, Sending { clause, reason, await_frames: Some(1), ..Sending::default() });
 }
 
 /// Where a local request asks for guarantees.

@@ -32,6 +32,9 @@ pub const COMMAND: &str = "command";
 /// What tools print, later and while they are imported.
 pub const NOISE: [&str; 2] = ["NOISE-OF-A-TOOL", "NOISE-OF-AN-IMPORT"];
 
+/// Reason code of a guarantee within which nothing was seen to work.
+pub const NOTHING_THROUGH: &str = "nothing_let_through";
+
 /// The choice of what a handshake says that cannot give all.
 const SHORTFALL: &str = "handshake_shortfall";
 
@@ -196,7 +199,9 @@ impl Face for Runner {
             What::Begun => return None,
         };
         let step = stimulus.step.and_then(|step| state.plan.steps.get(step));
-        let aim = step.and_then(Aim::of).map(|aim| aim.clause.0).unwrap_or_default();
+        let aim = step.and_then(Aim::of);
+        let is_control = aim.as_ref().is_some_and(is_control);
+        let aim = aim.map(|aim| aim.clause.0).unwrap_or_default();
         let of_way = stimulus.how.and_then(|how| http::carried(state, how, &line.bytes, &aim));
         let Made { clause, ways, choice, effects, extra } = match (of_way, stimulus.how) {
             (Some(made), _) => made,
@@ -218,6 +223,11 @@ impl Face for Runner {
             }
         };
         let (mut ways, mut extra) = (ways, extra);
+        if is_control {
+            let others = [Way::Success(None), Way::Failure, Way::Refused, Way::Ended, Way::TimedOut];
+            ways.extend(others.map(Allowed::answer));
+            extra.any_exit = true;
+        }
         // Whoever refuses what is right has that to answer for, and may do it by an exit status.
         let is_failure =
             |way: &Allowed<Way>| matches!(&way.outcome, Outcome::Answer(Way::Failure | Way::Raised(..)));
@@ -316,7 +326,11 @@ impl Face for Runner {
         }
     }
 
-    fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
+    fn leaves_open(&self, part: &Part<Self>, aim: Option<&Aim>, came: &[&Message]) -> Option<String> {
+        if aim.is_some_and(is_control) && !matches!(came.first(), Some(Message::Success { .. })) {
+            let why = "a call that does nothing which the guarantee forbids fails within it as well";
+            return Some(format!("{NOTHING_THROUGH}: {why}"));
+        }
         let why = "not_assured: the handshake did not say `enforced` of the guarantee";
         part.extra.is_unclear.then(|| why.to_owned())
     }
@@ -366,6 +380,11 @@ impl Face for Runner {
     }
 }
 
+/// Whether a step shows that a guarantee lets through what it does not forbid.
+fn is_control(aim: &Aim) -> bool {
+    aim.reason.as_deref() == Some(NOTHING_THROUGH)
+}
+
 /// A message without what makes no difference between peers: how they refuse, and in which words.
 pub fn compared(part: &Part<Runner>, message: &Message) -> String {
     let may_be_refused = part.ways().any(|(_, way)| *way == Way::Refused);
@@ -399,6 +418,7 @@ pub fn wrong_requests(transcript: &Transcript) -> Vec<Finding> {
 pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Runner, transcript);
     http::memory(transcript, &mut judgement);
+    http::nothing_listed(transcript, &mut judgement);
     http::told_once(&mut judgement);
     http::unknown_caller(transcript, &mut judgement);
     judgement

@@ -47,6 +47,8 @@ pub struct Talk<'a> {
 pub struct Sending {
     /// The clause that it is about; `None`: whichever its bytes say.
     pub clause: Option<String>,
+    /// Reason code of what it shows.
+    pub reason: Option<String>,
     /// How it is cut.
     pub chunking: Chunking,
     /// Environment of the runner.
@@ -217,7 +219,7 @@ impl<'a> Talk<'a> {
     pub fn send(&mut self, request: Payload, made: Option<String>, how: Sending) {
         let session = self.open(how.env);
         let step = |act| Step { session, ..Step::new(act) };
-        let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: None });
+        let expect = how.clause.map(|clause| Aim { clause: clause.as_str().into(), reason: how.reason });
         let expect = expect.and_then(|aim| serde_json::to_value(aim).ok()).unwrap_or_default();
         let http = self.is_posted().then(|| how.http.unwrap_or_else(Carriage::post));
         let is_answered = http.as_ref().is_some_and(|http| !http.is_raw() && !http.is_cut());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use peerproof_engine::carriage::Carriage;
-use peerproof_engine::face::{Allowed, Asked};
+use peerproof_engine::face::{Aim, Allowed, Asked};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Answer, Carried, Exchange, Heard, Trace};
@@ -415,6 +415,31 @@ pub(super) fn told_once(judgement: &mut Judgement) {
 pub(super) fn unknown_caller(transcript: &Transcript, judgement: &mut Judgement) {
     if judgement.canaries_answered == 0 && judge::are_refused(transcript, |_| true) {
         judge::excuse(judgement, "401: it wants a token, which is not part of the protocol");
+    }
+}
+
+/// What is listed with `enforced`, and what is never listed, shows nothing of a service that never says so or lists nothing.
+pub(super) fn nothing_listed(transcript: &Transcript, judgement: &mut Judgement) {
+    let is_about =
+        |clause: &str| transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == clause);
+    let says = |body: &[u8]| {
+        let Ok(reply) = json::decode(json::trim(body), &DecodeLimits::default()) else { return false };
+        let listed = reply.value.get("supported_guarantees").and_then(Json::as_object).unwrap_or_default();
+        let is_enforced = reply.value.get("enforcement").and_then(Json::as_str) == Some("enforced");
+        match is_about(UNKNOWN) {
+            true => listed.iter().any(|(_, value)| value.as_bool() == Some(true)),
+            false => is_enforced,
+        }
+    };
+    let said = |session: usize| {
+        judge::said(transcript, session).iter().any(|(_, exchange)| exchange.body.is_some_and(says))
+    };
+    if (is_about(LISTED) || is_about(UNKNOWN))
+        && judgement.findings.is_empty()
+        && !(0..transcript.plan.sessions.len()).any(said)
+    {
+        let why = "nothing_listed: no handshake says of a guarantee that it is supported, or enforced";
+        judgement.untestable = Some(why.to_owned());
     }
 }
 

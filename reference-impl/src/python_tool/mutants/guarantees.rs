@@ -62,6 +62,12 @@ pub const MUTANTS: &[Mutant] = table! {
             remove(request, "sandbox");
         }
     });
+    "lets-nothing-through" ["PT-GUAR-10"] "Within a guarantee every tool is blocked." => Edit::Reply(|request, reply| {
+        if asks(request) {
+            fail(reply, "Blocked");
+            *slot(slot(reply, "error"), "reason_code") = Value::from("guarantee_blocked");
+        }
+    });
     "works-without-guarantees-alone" ["PT-GUAR-10"] "Within a guarantee a tool gets nothing." => Edit::Reply(|request, reply| {
         if asks(request) && role(request) == "echo" {
             *slot(reply, "result") = Value::Object(Vec::new());

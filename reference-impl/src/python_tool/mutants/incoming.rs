@@ -68,6 +68,7 @@ pub const MUTANTS: &[Mutant] = table! {
         *slot(request, "tool") = Value::from("tool");
     });
     "trims-the-entry" ["PT-REQ-06"] "White space around the entry is ignored." => Edit::Request(|request| entry(request, |it| Some(it.trim().to_owned())));
+    "finds-entries-in-any-case" ["PT-REQ-08"] "An entry is found whatever case its letters have." => Edit::Request(|request| entry(request, |it| Some(it.to_lowercase())));
     "wrong-entry-is-any" ["PT-REQ-06"] "Another entry than two dotted names is that of a plain call." => Edit::Request(|request| {
         if !request.get("entry").and_then(Value::as_str).is_some_and(is_entry) {
             *slot(request, "entry") = Value::from("tools.peerproof:any");
