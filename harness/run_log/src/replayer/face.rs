@@ -101,6 +101,7 @@ impl Face for Replayer {
             told.has_rerun = seen::has_rerun(transcript, at, &told);
             told.has_waited = seen::has_waited(transcript, at);
             told.is_ended = is_signalled(&transcript.plan, at);
+            told.has_asked = seen::has_asked(transcript, at);
             Some(Arc::new(told))
         };
         (0..transcript.plan.sessions.len()).map(told).collect()
@@ -177,8 +178,12 @@ impl Face for Replayer {
     }
 
     fn leaves_open(&self, part: &Part<Self>, _: Option<&Aim>, _: &[&Message]) -> Option<String> {
-        let is_open = part.clause == CLOSED && !part.extra.has_waited;
-        is_open.then(|| "not_tried: the tool was not run in run mode".to_owned())
+        let why = match part.clause {
+            CLOSED if !part.extra.has_waited => "the tool was not run in run mode",
+            SIGTERM if !part.extra.has_asked => "no tool was run when it was told to end",
+            _ => return None,
+        };
+        Some(format!("not_tried: {why}"))
     }
 
     fn phrase(&self, part: &Part<Self>, way: &Way) -> String {

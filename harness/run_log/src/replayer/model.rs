@@ -86,6 +86,8 @@ pub struct Told {
     pub has_waited: bool,
     /// The replayer is told to end before it can have come to a verdict.
     pub is_ended: bool,
+    /// A toolhost was asked to run a tool again.
+    pub has_asked: bool,
 }
 
 /// What may come next.

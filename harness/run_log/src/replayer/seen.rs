@@ -103,6 +103,13 @@ pub fn has_waited(transcript: &Transcript, session: usize) -> bool {
     )
 }
 
+/// Whether a toolhost was asked to run a tool again.
+pub fn has_asked(transcript: &Transcript, session: usize) -> bool {
+    let toolhost = named("peer", session);
+    let is_own = |kind: &Kind| matches!(kind, Kind::ActorReceived { actor, .. } if *actor == toolhost);
+    transcript.events.iter().any(|event| is_own(&event.kind))
+}
+
 /// Holds what was run again against what the log tells.
 pub fn judge(transcript: &Transcript, session: usize, told: &Told, is_ok: bool) -> Vec<Finding> {
     let Some(Seen { executions: seen, unread, odd_start, key, bad }) = seen(transcript, session) else {
