@@ -50,6 +50,8 @@ struct Row {
     base: Option<Vec<String>>,
     /// Members as JSON texts; an empty one takes the member away.
     with: BTreeMap<String, String>,
+    /// Members that are strings, as they are: a line feed is one.
+    texts: BTreeMap<String, String>,
     /// The text itself, in the place of an envelope; `$PLAIN` stands for a plain one, `$OPEN` for it without its last brace.
     raw: Option<Recipe>,
     /// It is made so many bytes long by a first member of padding.
@@ -175,7 +177,7 @@ impl Row {
         let bases = if self.raw.is_some() { &plain } else { self.base.as_ref().unwrap_or(&plain) };
         for base in bases {
             let text = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
-            let text = talk::with(&text, self.with.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+            let text = talk::changed(&text, &self.with, &self.texts);
             let text = match self.own_id {
                 true => talk::with(&text, [("envelope_id", talk.own_id().as_str())]),
                 false => text,

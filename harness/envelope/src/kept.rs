@@ -402,9 +402,9 @@ impl<'a> Comparison<'a> {
     ) {
         match (old, new) {
             (Json::Array(old), Json::Array(new)) => {
-                // Where items are missing, those behind them have moved: that is one fault.
-                if new.len() < old.len()
-                    && let Some(index) = (0..old.len()).find(|index| old.get(*index) != new.get(*index))
+                // Where items are missing or have changed places, those behind them have moved: that is one fault.
+                if let Some(index) = (0..old.len()).find(|index| old.get(*index) != new.get(*index))
+                    && (new.len() < old.len() || new.contains(&old[index]))
                 {
                     return self.add(lost, "lost", &format!("{at}/{index}"), old[index].to_text());
                 }
@@ -489,12 +489,18 @@ impl<'a> Comparison<'a> {
                     Json::Number(_) => "ENV-KEEP-06",
                     Json::String(text) if new.as_str().is_some_and(|new| is_cut(text, new)) => "ENV-SIZE-03",
                     Json::String(text) if !matches!(spelling(text), Spelling::Wrong) => "ENV-TIME-11",
+                    Json::String(text) if text.contains('\u{fffd}') && self.has_halves() => "ENV-JSON-06",
                     Json::String(_) => "ENV-KEEP-07",
                     _ => "ENV-KEEP-02",
                 };
                 self.add(clause.unwrap_or(own), "changed", at, old.to_text());
             }
         }
+    }
+
+    /// Whether what was sent holds half of a surrogate pair.
+    fn has_halves(&self) -> bool {
+        self.sent.traits.iter().any(|it| it.clause == "ENV-JSON-06")
     }
 
     /// Members that are not documented: kept by a careful peer.

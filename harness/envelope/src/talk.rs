@@ -1,8 +1,11 @@
 //! Builds conversations: a process for each envelope, or one server for all of them.
 
+use std::collections::BTreeMap;
+
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::Aim;
 use peerproof_engine::finding::CANARY_FAILED;
+use peerproof_engine::json::Json;
 use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{Act, Capture, Chunking, Plan, Session, Step};
@@ -236,9 +239,16 @@ pub fn with<'a>(base: &str, changes: impl IntoIterator<Item = (&'a str, &'a str)
     format!("{{{}}}", members.join(","))
 }
 
+/// An envelope with other members: JSON texts, and strings as they are.
+pub fn changed(base: &str, members: &BTreeMap<String, String>, texts: &BTreeMap<String, String>) -> String {
+    let quoted = texts.iter().map(|(name, text)| (name, Json::from(text.as_str()).to_text()));
+    let all: Vec<_> = members.iter().map(|(name, text)| (name, text.clone())).chain(quoted).collect();
+    with(base, all.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+}
+
 /// The members of a base, as JSON texts.
 fn split(base: &str) -> Vec<(String, String)> {
-    let parsed: peerproof_engine::json::Json = base.parse().unwrap_or_default();
+    let parsed: Json = base.parse().unwrap_or_default();
     let members = parsed.as_object().unwrap_or_default();
     members.iter().map(|(name, value)| (format!("{name:?}"), value.to_text())).collect()
 }

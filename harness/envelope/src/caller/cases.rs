@@ -1,22 +1,23 @@
 //! Checks of callers: rows of the files `caller*.toml` below `corpora/envelope/cases`.
 //!
 //! A step is a call with what is played for it: a program that reads the request, writes a reply and ends, or a server. What may
-//! come of it follows from that. A canary comes after all others.
+//! come of it follows from that. Beside a call that cannot end as `envelope` stands its control, over the same channel: the
+//! same with right values, which can. A canary comes after all others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
 use super::{COMMAND, REPLY_BYTES_MAX, USUAL_MS};
 use crate::cases::files;
-use crate::model::BYTES_MAX;
-use crate::talk;
+use crate::model::{BYTES_MAX, Stand, of_envelope};
+use crate::{shape, talk};
 use peerproof_engine::asking::{CANARY, GRACE_MS, Scene, Script, played, replying, variable};
 use peerproof_engine::case::{self, Amount, Case, Loaded, Recipe};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::json::Json;
-use peerproof_engine::payload::Payload;
+use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::{ActorStep, Fixture, Manner, PathKind, Plan};
 use peerproof_engine::sizes::padded;
 
@@ -31,6 +32,9 @@ const NOBODY: &str = "http://127.0.0.1:1/api/v1/process";
 
 /// Time between bytes that trickle, ms: less than that of the call.
 const TRICKLE_MS: u64 = 700;
+
+/// Longer replies have no control.
+const REPLY_BYTES_MAX_OF_CONTROL: usize = 1 << 20;
 
 /// More than a pipe holds.
 const PAD_BYTES: usize = 300_000;
@@ -70,6 +74,8 @@ struct Row {
     envelope: Option<String>,
     /// Members of the reply, which is the plain envelope otherwise.
     with: BTreeMap<String, String>,
+    /// Members of the reply that are strings, as they are: a line feed is one.
+    texts: BTreeMap<String, String>,
     /// What the reply begins with; by default `plain`.
     base: Option<String>,
     /// The text of the reply; `$PLAIN` stands for an envelope, `$OPEN` for it without its last brace.
@@ -99,6 +105,36 @@ struct Row {
     after: Vec<String>,
     /// Nothing is asked after it.
     last: bool,
+}
+
+impl Over {
+    /// Whether it goes over HTTP, for each call.
+    fn channels(self) -> &'static [bool] {
+        match self {
+            Self::Stdio => &[false],
+            Self::Http => &[true],
+            Self::Both => &[false, true],
+        }
+    }
+}
+
+/// A text with a right value in the place of each that no caller accepts, the ids of the plain envelope among them, or that
+/// envelope in the place of what is none; `None` where nothing is wrong.
+fn mended(text: &str) -> Option<String> {
+    let plain: Json = talk::PLAIN.parse().unwrap_or_default();
+    let Some(own) = text.trim().parse::<Json>().ok().filter(|it| it.get("outputs").is_some()) else {
+        return Some(talk::PLAIN.to_owned());
+    };
+    let mut envelope = own.clone();
+    for id in ["envelope_id", "request_id", "session_id"] {
+        envelope.set(id, plain.get(id).cloned().unwrap_or_default());
+    }
+    for wrong in of_envelope(&envelope).into_iter().filter(|it| it.stand == Stand::Refuse) {
+        let name = wrong.at.split('/').nth(1).unwrap_or_default();
+        let sample = || shape::envelope().member(name)?.samples().first()?.parse::<Json>().ok();
+        envelope.set(name, plain.get(name).cloned().or_else(sample).unwrap_or_default());
+    }
+    (envelope != own).then(|| envelope.to_text())
 }
 
 /// What is played for a call.
@@ -143,8 +179,24 @@ pub fn checks() -> impl Iterator<Item = Check> {
 
 fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     let mut scene = Scene::default();
+    // The call at the end is one of them.
+    let mut shown = BTreeSet::from([(false, talk::PLAIN.to_owned(), talk::PLAIN.to_owned())]);
+    let mut due = Vec::new();
     for (number, row) in case.steps.iter().enumerate() {
         row.add(number, &mut scene)?;
+        let (cannot, sent, reply) = row.control()?;
+        for &is_http in row.over.channels() {
+            let call = (is_http, sent.clone(), reply.trim().to_owned());
+            if cannot { due.push(call) } else { _ = shown.insert(call) }
+        }
+    }
+    for control in due {
+        if shown.insert(control.clone()) {
+            let (is_http, sent, reply) = control;
+            let name = format!("control{}", shown.len());
+            let reply = Reply { text: Payload::text(reply), ..Reply::default() };
+            called(&mut scene, &name, &sent, is_http, reply);
+        }
     }
     if case.steps.iter().all(|row| !row.last) {
         canary(&mut scene);
@@ -214,13 +266,33 @@ fn told(name: &str, envelope: &str, reply: &Reply) -> Json {
 }
 
 impl Row {
+    /// The envelope of the scenario.
+    fn sent(&self) -> String {
+        let envelope = self.envelope.clone();
+        let envelope = envelope.unwrap_or_else(|| talk::changed(talk::PLAIN, &self.sent, &BTreeMap::new()));
+        envelope.replace("$PAD", &"x".repeat(PAD_BYTES))
+    }
+
+    /// Whether this call cannot end as `envelope`; with the envelope and the reply of one that can, and differs in that alone.
+    fn control(&self) -> Result<(bool, String, String), Untestable> {
+        let (sent, reply) = (self.sent(), self.reply()?);
+        if reply.len(&Vars::new()) > REPLY_BYTES_MAX_OF_CONTROL {
+            return Ok((false, sent, String::new()));
+        }
+        let reply = String::from_utf8_lossy(&reply.expand(&Vars::new()).unwrap_or_default()).into_owned();
+        let is_played = self.status == 0
+            && self.script.is_empty()
+            && self.trickles == 0
+            && self.manner.as_ref().is_none_or(|manner| manner.fault.is_none())
+            && !(self.redirect || self.nobody || self.path.is_some());
+        let (mended_sent, mended_reply) = (mended(&sent), mended(&reply));
+        let cannot = !is_played || mended_sent.is_some() || mended_reply.is_some();
+        Ok((cannot, mended_sent.unwrap_or(sent), mended_reply.unwrap_or(reply)))
+    }
+
     fn add(&self, number: usize, scene: &mut Scene) -> Result<(), Untestable> {
         let name = self.call.clone().unwrap_or_else(|| format!("c{number}"));
-        let members = |members: &BTreeMap<String, String>, base: &str| {
-            talk::with(base, members.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-        };
-        let envelope = self.envelope.clone().unwrap_or_else(|| members(&self.sent, talk::PLAIN));
-        let envelope = envelope.replace("$PAD", &"x".repeat(PAD_BYTES));
+        let envelope = self.sent();
         let mut script = self.script.clone();
         if self.trickles > 0 {
             script.extend([ActorStep::ReadRequest, ActorStep::Stdout(Payload::default().var("first"))]);
@@ -228,7 +300,7 @@ impl Row {
             script.extend(std::iter::repeat_n(blank, self.trickles).flatten());
         }
         let reply = Reply {
-            text: self.reply(&members)?,
+            text: self.reply()?,
             status: self.status,
             script,
             manner: self.manner.clone(),
@@ -262,13 +334,10 @@ impl Row {
     }
 
     /// The text of the reply.
-    fn reply(
-        &self,
-        members: &dyn Fn(&BTreeMap<String, String>, &str) -> String,
-    ) -> Result<Payload, Untestable> {
+    fn reply(&self) -> Result<Payload, Untestable> {
         let base = self.base.as_deref().unwrap_or("plain");
         let base = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
-        let text = members(&self.with, &base);
+        let text = talk::changed(&base, &self.with, &self.texts);
         let filled = |recipe: &str| {
             Ok(recipe.replace("$PLAIN", &text).replace("$OPEN", text.strip_suffix('}').unwrap_or(&text)))
         };

@@ -72,6 +72,12 @@ fn each_difference_names_its_clause_and_its_place() {
             ("errors", "[{\"a\":2},{\"a\":3}]"),
             "ENV-ADV-03 /errors/0",
         ),
+        (
+            "plain",
+            ("errors", "[{\"a\":1},{\"a\":2}]"),
+            ("errors", "[{\"a\":2},{\"a\":1}]"),
+            "ENV-ADV-03 /errors/0",
+        ),
         ("plain", ("llm_call_count", "3"), ("llm_call_count", "2"), "ENV-ADV-05 /llm_call_count"),
         ("plain", ("iteration", "2"), ("iteration", "0"), "ENV-ADV-06 /iteration"),
         ("plain", ("llm_call_count", "10"), ("llm_call_count", "11"), "ENV-BOUND-01 /llm_call_count"),
