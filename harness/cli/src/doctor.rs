@@ -11,6 +11,7 @@ use super::run_args::RunArgs;
 use super::{Context, Done, Exit};
 use peerproof::report::doctor::{Diagnosis, Feature, Role, render};
 use peerproof_engine::boundary::{ConfigKey, checks_of_side};
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
@@ -71,15 +72,18 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
     notes.extend(advice(&peer, tried && !answered, &checks));
-    let played = runner::try_roles(&peer, &probes, &options, around)?;
+    let mut played = runner::try_roles(&peer, &probes, &options, around)?;
+    if working {
+        try_by_checks(&peer, &said, &checks, &mut played, &options, around);
+    }
     let untold = peer.boundary.untold(&peer.facts, &probes);
-    // One of the other side ends; one that hangs would do so again.
+    // What is another peer ends; one that hangs would do so again.
     let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);
     if !working
         && !hangs
         && let Some(config) = &config
     {
-        notes.extend(as_other_side(config, peer.facts.side, &options, around, context));
+        notes.extend(as_another(config, peer.facts.side, &options, around, context));
     }
     if context.interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
@@ -206,8 +210,41 @@ fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) 
         .collect()
 }
 
-/// Tries the command of a peer that does not answer under each command of the other side, and says where it does.
-fn as_other_side(
+/// Tries what is configured for a role, and was not `played` yet, by the check that needs few others beside it.
+fn try_by_checks(
+    peer: &Peer,
+    said: &Facts,
+    checks: &[&Check],
+    played: &mut BTreeMap<String, Option<String>>,
+    options: &Options,
+    around: Surroundings<'_>,
+) {
+    for role in said.roles.keys().filter(|role| !played.contains_key(*role)).cloned().collect::<Vec<_>>() {
+        let needs_it = |check: &&&Check| {
+            let is_quick = !check.slow && !check.waits && !check.exclusive;
+            is_quick && check.roles.contains(&role) && peer.commands.contains_key(&check.command)
+        };
+        let least = checks.iter().filter(needs_it).min_by_key(|check| check.roles.len());
+        let Some(check) = least else { continue };
+        let seen = Mutex::new(None);
+        runner::run(peer, &[*check], options, around, &|outcome| {
+            let verdict = outcome.result.verdict;
+            let misfit = (!verdict.is_good()).then(|| format!("{} says {}", check.id, verdict.word()));
+            if verdict.is_good() || verdict.is_failure() {
+                *seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(misfit);
+            }
+        });
+        played.extend(
+            seen.into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .map(|misfit| (role.clone(), misfit)),
+        );
+    }
+}
+
+/// Tries the command of a peer that does not answer under each other command of the boundary, those of the other side first, and
+/// says where it does.
+fn as_another(
     config: &Config,
     side: Side,
     options: &Options,
@@ -215,18 +252,21 @@ fn as_other_side(
     context: &Context,
 ) -> Option<String> {
     let [(own, argv)] = config.commands.iter().collect::<Vec<_>>()[..] else { return None };
-    let key = peerproof_engine::config::keys(config.boundary).into_iter().find(|key| key.name == *own)?;
-    let is_added = |word: &String| key.members.iter().any(|part| part.strip_suffix('+') == Some(word));
-    let argv: Vec<String> = argv.iter().filter(|word| !is_added(word)).cloned().collect();
-    let others = config.boundary.commands().into_iter().filter(|(own, _)| *own != side);
-    let tries = others.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name)));
-    tries.into_iter().find_map(|(side, name)| {
-        let mut other = Config { commands: BTreeMap::new(), side: Some(side), ..config.clone() };
+    let keys = peerproof_engine::config::keys(config.boundary);
+    let key = |name: &str| keys.iter().find(|key| key.name == name);
+    let commands = config.boundary.commands().into_iter();
+    let mut tries: Vec<(Side, &str)> =
+        commands.flat_map(|(side, names)| names.into_iter().map(move |name| (side, name))).collect();
+    tries.retain(|(_, name)| name != own);
+    tries.sort_by_key(|(other, _)| *other == side);
+    tries.into_iter().find_map(|(other_side, name)| {
+        let argv = retold(argv, key(own)?, key(name)?)?;
+        let mut other = Config { commands: BTreeMap::new(), side: Some(other_side), ..config.clone() };
         other.roles.clear();
-        other.set_command(name, argv.clone()).ok()?;
+        other.set_command(name, argv.clone()).ok().filter(|()| other.commands.contains_key(name))?;
         let mut peer = other.peer(&context.variables).ok()?;
         runner::prepare(&mut peer, options, around).ok()?;
-        let checks = checks_of_side(peer.boundary, side);
+        let checks = checks_of_side(peer.boundary, other_side);
         let first: Vec<&Check> = checks
             .into_iter()
             .filter(|check| runner::is_first_canary(check) && check.command == name)
@@ -235,14 +275,42 @@ fn as_other_side(
         runner::run(&peer, &first, options, around, &|outcome| {
             good.fetch_add(usize::from(outcome.result.verdict.is_good()), Ordering::Relaxed);
         });
-        (good.into_inner() > 0).then(|| {
-            format!(
+        (good.into_inner() > 0).then(|| match other_side == side {
+            true => format!("as `{name}` it answers: configure `{name}` with {}", line(&argv)),
+            false => format!(
                 "as `{name}` it answers: it is a {side} of this boundary; configure it with side = \"{side}\" and its command \
                  line under `{name}`",
-                side = side.word()
-            )
+                side = other_side.word()
+            ),
         })
     })
+}
+
+/// A command line without the placeholders that `other` lacks, and the flags before them, and with those that it needs; `None`
+/// where one that has to be told where to listen is not.
+fn retold(argv: &[String], own: &ConfigKey, other: &ConfigKey) -> Option<Vec<String>> {
+    let is_added = |word: &str| own.members.iter().any(|part| part.strip_suffix('+') == Some(word));
+    let names = |key: &ConfigKey, word: &str| {
+        key.members.iter().any(|part| word.contains(peerproof_engine::boundary::unmarked(part)))
+    };
+    let mut told: Vec<String> = Vec::new();
+    for word in argv.iter().filter(|word| !is_added(word)) {
+        if !names(own, word) || names(other, word) {
+            told.push(word.clone());
+        } else if told.last().is_some_and(|flag| flag.starts_with('-')) {
+            told.pop();
+        }
+    }
+    let is_there = |told: &[String], part: &str| told.iter().any(|word| word.contains(part));
+    if other.name == HTTP && !["{port}", "{addr}"].iter().any(|part| is_there(&told, part)) {
+        return None;
+    }
+    for part in other.members.iter().filter(|part| part.ends_with('}')) {
+        if !is_there(&told, part) {
+            told.push((*part).to_owned());
+        }
+    }
+    Some(told)
 }
 
 /// A command line for `missing` made from that for `known`, where that names its mode: `--serve` becomes `--run`.

@@ -237,8 +237,11 @@ impl Replay {
     fn facts(&mut self, decoded: &json::Decoded) {
         let facts = &decoded.facts;
         let is_big = decoded.value.has_number(|number| number.is_big() || number.is_beyond_double());
-        if facts.depth > NESTING_MAX || facts.lone_surrogates || is_big {
+        if facts.depth > NESTING_MAX || is_big {
             self.open("LOG-LINE-DEPTH", None);
+        }
+        if facts.lone_surrogates {
+            self.open("LOG-LINE-HALVES", None);
         }
     }
 

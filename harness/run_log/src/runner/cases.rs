@@ -361,7 +361,8 @@ mod tests {
             for fixture in &plan.fixtures {
                 if let Fixture::File { content, .. } = fixture {
                     let asked = read(&content.expand(&BTreeMap::new()).unwrap());
-                    assert!(asked != Asked::Unclear || case.id == "request/deeper", "{}", case.id);
+                    let is_unclear = ["request/deeper", "request/half-a-pair"].contains(&case.id.as_str());
+                    assert!(asked != Asked::Unclear || is_unclear, "{}", case.id);
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::Mutant;
 use super::edit::Edit::{Both, Coerces, CoercesInStage, Given, Text};
 use crate::json::{Policy, Value};
 use crate::mutant::Seam;
-use crate::mutant::text::{has, swap};
+use crate::mutant::text::{has, swap, swap_all};
 
 /// A mutant that takes a wrong value of a member for its default.
 macro_rules! coerces {
@@ -90,6 +90,8 @@ const READING: &[Mutant] = table! {
             let lines = text.split(|byte| *byte == b'\n');
             lines.into_iter().find(|line| !line.trim_ascii().is_empty()).unwrap_or_default().to_vec()
         });
+    "drops-halves" ["ENV-JSON-06"] "Half of a surrogate pair is dropped." =>
+        Text(|text| swap_all(&text, "\\ud800", ""));
     "takes-the-second-object" ["ENV-FRAME-04"] "Of two objects the second is processed." =>
         Text(|text| behind_first(&text).unwrap_or(text));
     "lenient-json" ["ENV-JSON-01"] "A comma in front of a closing brace is passed over." =>

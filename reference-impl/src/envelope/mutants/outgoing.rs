@@ -43,6 +43,14 @@ fn drop_key(value: &mut Value, key: &str) {
     }
 }
 
+fn reverse(reply: &mut Members, lists: &[&str]) {
+    for name in lists {
+        if let Value::Array(items) = slot(reply, name) {
+            items.reverse();
+        }
+    }
+}
+
 /// Whether a bound is the reason for the end.
 fn is_of_bound(reply: &Members) -> bool {
     get(reply, "terminal_reason").and_then(Value::as_str).is_some_and(|it| it.starts_with("max_"))
@@ -233,6 +241,12 @@ pub const MUTANTS: &[Mutant] = table! {
                     items.dedup();
                 }
             }
+        });
+    "reverses-goals" ["ENV-KEEP-01"] "Goals and stages come back in reverse order." =>
+        Reply(|_, reply| reverse(reply, &["all_goals", "remaining_goals", "stage_order"]));
+    "reverses-records" ["ENV-ADV-03"] "The newest errors, records, plans and stages stand first." =>
+        Advanced(|_, reply| {
+            reverse(reply, &["errors", "processing_history", "prior_plans", "completed_stages"]);
         });
     "clears-errors" ["ENV-ADV-03"] "Errors are cleared when the pipeline goes on." =>
         Advanced(|_, reply| set(reply, "errors", Value::Array(Vec::new())));

@@ -4,7 +4,7 @@ use super::memory::{Forgetful, Lingering};
 use super::reran;
 use super::values::{counted, cut, each, filled, has, with};
 use super::wire::{
-    Memory, Rewired, Rewrite, changed, coarse, fragile, members, merged_by, merged_deep, put, take,
+    Memory, Rewired, Rewrite, brittle, changed, coarse, fragile, members, merged_by, merged_deep, put, take,
     without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
@@ -148,6 +148,12 @@ const LOGS: &[Mutant] = &[
         &["LOG-LINE-DEEPER"],
         "A line of many levels ends the process.",
         fragile,
+    ),
+    mutant::machine(
+        "replay-dies-of-halves",
+        &["LOG-LINE-HALVES"],
+        "A line with half of a surrogate pair ends the process.",
+        brittle,
     ),
     decides!("replay-gives-input-as-object", "LOG-RERUN-REQUEST", "input_json is an object.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {

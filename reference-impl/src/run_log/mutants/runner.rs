@@ -1,8 +1,8 @@
 //! Mutants of the runner.
 
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, changed, coarse, fragile, left_open, lenient_slots, members, merged_by,
-    merged_deep, more, put, take, without_nulls,
+    Edit, Members, Rewired, Rewrite, brittle, changed, coarse, fragile, left_open, lenient_slots, members,
+    merged_by, merged_deep, more, put, take, without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -171,6 +171,12 @@ pub const MUTANTS: &[Mutant] = &[
         &["LOG-RUN-DEEPER"],
         "A request of many levels ends the process.",
         fragile,
+    ),
+    mutant::machine(
+        "run-dies-of-halves",
+        &["LOG-RUN-HALVES"],
+        "A request with half of a surrogate pair ends the process.",
+        brittle,
     ),
     mutant::machine(
         "run-takes-other-names-of-slots",

@@ -185,6 +185,16 @@ pub(super) fn fragile(inner: Inner) -> Inner {
     })
 }
 
+/// A machine that dies of half of a surrogate pair.
+pub(super) fn brittle(inner: Inner) -> Inner {
+    mutant::wrap(inner, |inner, event, now, actions| match event {
+        Event::Stdin(bytes) if memchr::memmem::find(bytes, b"\\ud800").is_some() => {
+            actions.push(Action::Abort)
+        }
+        event => inner.handle(event, now, actions),
+    })
+}
+
 /// A machine for which the slot 7 may be called by any text that a parser of numbers takes for it.
 pub(super) fn lenient_slots(inner: Inner) -> Inner {
     mutant::wrap(inner, |inner, event, now, actions| match event {

@@ -8,10 +8,12 @@ use crate::run_log::{Config, Replayer, Right};
 
 /// Mutants that show in real memory, with a longer time limit than that of these configurations, where much is read at once,
 /// or in logs and with tools that the harness plays alone.
-const UNSEEN: [&str; 10] = [
+const UNSEEN: [&str; 12] = [
     "replay-holds-the-log",
     "replay-waits-as-long-as-it-is-told",
     "run-dies-of-nesting",
+    "run-dies-of-halves",
+    "replay-dies-of-halves",
     "replay-lets-steps-lag",
     "replay-compares-numbers-of-slots",
     "replay-compares-contents",
