@@ -226,7 +226,7 @@ fn a_clause_is_proved_only_when_every_check_of_it_decided() {
 
 #[test]
 fn a_should_that_is_broken_leaves_the_other_clauses_to_what_its_conversation_shows() {
-    let must = ClauseRef { id: "TH-MUST-01".into(), level: Level::Must };
+    let must = ClauseRef { id: "TOY-MUST-01".into(), level: Level::Must };
     let told = |rest: Option<Verdict>| {
         let mut check = check("s", Verdict::Fail);
         check.clauses[0].level = Level::Should;

@@ -595,7 +595,7 @@ impl Machine for Internal {
                     let is_request = serde_json::from_slice::<Value>(&line).is_ok();
                     let kind = if is_request { "NOOP" } else { "INVALID" };
                     let selection = format!("{{\"kind\":\"{kind}\",\"raw\":\"none\"}}\n");
-                    actions.push(Action::Stdout(selection.into_bytes().into()));
+                    actions.push(Action::Stdout(selection.into_bytes()));
                 }
             }
             Event::StdinEof => actions.push(Action::Exit(0)),

@@ -2,12 +2,77 @@
 
 use peerproof_engine::json::Json;
 
-use super::Comparison;
+use super::{Comparison, length};
 use crate::model::{self, Stand};
-use crate::shape::{Shape, What};
+use crate::shape::{self, AGENTS, Shape, What};
 use crate::time::{Spelling, spelling};
 
 impl Comparison<'_> {
+    /// What an engine that runs stages writes.
+    pub(super) fn advanced(&mut self) {
+        for (flag, response, question, _) in model::PENDINGS {
+            let was = self.old.get(flag).and_then(Json::as_bool) == Some(true);
+            let answer = self.old.get(response).cloned().unwrap_or_default();
+            if self.flag(flag)
+                && !was
+                && self.new.get(question).and_then(Json::as_str).is_none_or(str::is_empty)
+            {
+                self.add(
+                    "ENV-PEND-03",
+                    "no_question",
+                    &format!("/{question}"),
+                    format!("what is asked, for {flag} is set"),
+                );
+            }
+            // Whoever asks again sets the flag anew.
+            let stays = |name: &&str| self.old.get(name) == self.new.get(name);
+            if was
+                && self.flag(flag)
+                && !answer.is_null()
+                && answer != Json::from("")
+                && !self.flag("terminated")
+                && model::has_stages_left(self.old)
+                && [question, response, "current_stage"].iter().all(stays)
+            {
+                self.add(
+                    "ENV-PEND-04",
+                    "still_pending",
+                    &format!("/{flag}"),
+                    "false, for the response has come",
+                );
+            }
+            let execution = |it: &Json| it.pointer("/outputs/execution").cloned();
+            if was && answer == Json::from(false) && execution(self.old) != execution(&self.new) {
+                self.add(
+                    "ENV-PEND-05",
+                    "executed",
+                    "/outputs/execution",
+                    "as it was sent, for it was denied",
+                );
+            }
+        }
+        if !model::are_goals_wrong(self.old) && model::are_goals_wrong(&self.new) {
+            self.add("ENV-GOAL-01", "goals", "/remaining_goals", "goals of all goals that are not satisfied");
+        }
+        for agent in AGENTS {
+            let at = format!("/outputs/{agent}");
+            let section = self.new.pointer(&at).cloned();
+            if let (Some(section), Some(shape)) = (section, shape::named(agent))
+                && self.old.pointer(&at) != Some(&section)
+            {
+                self.section(&at, shape, &section, self.old.pointer(&at));
+            }
+        }
+        for (list, name) in [("processing_history", "processing_record"), ("errors", "error_record")] {
+            let items = self.new.get(list).and_then(Json::as_array).unwrap_or_default().to_vec();
+            for (index, item) in items.iter().enumerate().skip(length(self.old, list)) {
+                if let Some(shape) = shape::named(name) {
+                    self.section(&format!("/{list}/{index}"), shape, item, None);
+                }
+            }
+        }
+    }
+
     /// What an engine itself wrote into a section has the shape of its example; `old` is the section that was sent.
     pub(super) fn section(&mut self, at: &str, shape: &Shape, section: &Json, old: Option<&Json>) {
         let mut traits = Vec::new();
