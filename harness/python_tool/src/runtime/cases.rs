@@ -86,7 +86,8 @@ struct Row {
     /// Its ref.
     call: Option<String>,
     over: Over,
-    /// Members of the call as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds.
+    /// Members of the call as JSON texts; an empty one takes the member away. `$PAD` stands for more than a pipe holds, here and
+    /// in `with`.
     set: BTreeMap<String, String>,
     /// The reply is a failure.
     fails: bool,
@@ -198,13 +199,19 @@ pub fn reply(is_service: bool, fails: bool) -> &'static str {
 /// An object with other members, which are JSON texts; an empty one takes the member away.
 pub fn edited(base: &str, members: &BTreeMap<String, String>) -> Json {
     let mut value: Json = base.parse().unwrap_or_default();
+    edit(&mut value, members);
+    value
+}
+
+/// Puts these members into an object, as [`edited`] does; `$PAD` in a text stands for more than a pipe holds.
+fn edit(value: &mut Json, members: &BTreeMap<String, String>) {
+    let pad = "x".repeat(PAD_BYTES);
     for (name, text) in members {
-        match text.parse::<Json>() {
+        match text.replace("$PAD", &pad).parse::<Json>() {
             Ok(member) => value.set(name, member),
             Err(_) => drop(value.remove(name)),
         }
     }
-    value
 }
 
 impl Row {
@@ -315,13 +322,7 @@ impl Row {
         if !self.after.is_empty() {
             told.set("after", Json::array(self.after.iter().map(String::as_str)));
         }
-        let pad = "x".repeat(PAD_BYTES);
-        for (name, text) in &self.set {
-            match text.replace("$PAD", &pad).parse::<Json>() {
-                Ok(member) => told.set(name, member),
-                Err(_) => drop(told.remove(name)),
-            }
-        }
+        edit(&mut told, &self.set);
         told
     }
 

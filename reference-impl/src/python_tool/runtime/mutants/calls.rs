@@ -2,7 +2,7 @@
 
 use super::super::{Config, End, Outcome, Parts, Ready, Target};
 use super::Change::{Assured, Both, Config as Told, Line, Parts as Made, Sent, Shaken, Trace};
-use super::{Mutant, each, has, line, member, of};
+use super::{Mutant, assured, each, edited, has, line, member, of, with_text};
 use crate::envelope::{get, number, set};
 use crate::envelope_caller::mutants::Fault;
 use crate::json::Value;
@@ -121,6 +121,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
             if let Some(seconds) = ready.told.get("timeout_seconds") {
                 set(trace, "timeout_ms", seconds.clone());
             }
+        }),
+    ),
+    of(
+        "runtime-takes-whole-seconds",
+        &["PT-RT-22"],
+        "Of `timeout_seconds` the fraction is dropped.",
+        Told(|config| {
+            each(config, |ready| {
+                if ready.told.get("timeout_seconds").is_some() {
+                    ready.timeout_ms = ready.timeout_ms / 1_000 * 1_000;
+                }
+            });
         }),
     ),
     of(
@@ -382,6 +394,25 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "The word `enforced` is enough.",
         Assured(|end, is| {
             is || matches!(end, End::Replied(200, text) if has(text, "\"enforced\"") && has(text, "\"ok\":true"))
+        }),
+    ),
+    of(
+        "runtime-takes-guarantees-in-any-case",
+        &["PT-RT-47"],
+        "Names of guarantees that a service supports count in capital letters as well.",
+        Made(|parts| {
+            parts.assured = Box::new(|ready, config, end| {
+                let end = with_text(end.clone(), |text| {
+                    edited(text, |reply| {
+                        if let Some(Value::Object(supported)) = member(reply, "supported_guarantees") {
+                            for (name, _) in supported {
+                                *name = name.to_lossy().to_lowercase().as_str().into();
+                            }
+                        }
+                    })
+                });
+                assured(ready, config, &end)
+            });
         }),
     ),
     of(

@@ -290,6 +290,29 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "runtime-cuts-messages",
+        &["PT-RT-14"],
+        "Messages of failures have at most 1,000 characters.",
+        Reply(|_, reply| {
+            if let Some(Value::Object(error)) = member(reply, "error")
+                && let Some(Value::String(message)) = get(error, "message")
+            {
+                let cut: String = message.to_lossy().chars().take(1_000).collect();
+                set(error, "message", Value::from(cut.as_str()));
+            }
+        }),
+    ),
+    of(
+        "runtime-drops-empty-reasons",
+        &["PT-RT-14"],
+        "`reason_code` is dropped where it is empty.",
+        Reply(|_, reply| {
+            if let Some(Value::Object(error)) = member(reply, "error") {
+                error.retain(|(name, value)| *name != *"reason_code" || *value != Value::from(""));
+            }
+        }),
+    ),
+    of(
         "runtime-rounds-fractions",
         &["PT-RT-16"],
         "Fractions of results have seven digits.",
