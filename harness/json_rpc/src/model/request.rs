@@ -276,8 +276,10 @@ fn request(id: Json, message: &Json, method: &str, pins: &Pins) -> Unit {
         Some(Json::Null) => {
             let mut unit = called(None);
             unit.allowed.iter_mut().for_each(|allowed| allowed.shows = Some("absent"));
-            let refused = allowed::error(&[code::REQUEST, code::PARAMS], IdRule::OwnOrNull);
-            unit.allowed.push(refused.shows("refuse"));
+            // -32602 may say as well that what is absent is missing.
+            let invalid = allowed::error(&[code::REQUEST], IdRule::OwnOrNull).shows("refuse");
+            let missing = allowed::error(&[code::PARAMS], IdRule::OwnOrNull).shows("absent|refuse");
+            unit.allowed.splice(0..0, [invalid, missing]);
             (unit.clause, unit.extra.counts.0) = ("RPC-PARAMS-05", 0);
             unit.about("params_null")
         }
