@@ -1,11 +1,14 @@
 //! Faults of the client as a whole.
 
 use super::Mutant;
-use super::wire::parse;
+use super::wire::{parse, put};
 use crate::json::Value;
 use crate::machine::{Action, Event, Machine, Millis};
 use crate::mutant::text::has;
 use crate::mutant::{ShellFault, machine as mutant, shell, waits_anew};
+
+/// What a client keeps once an error has come twice.
+const DOUBLED: &[u8] = b"doubled";
 
 /// A client around which something is wrong.
 type Fault = fn(&mut Around, Event<'_>, Millis, &mut Vec<Action>);
@@ -105,6 +108,33 @@ macro_rules! events {
 }
 
 pub(super) const MUTANTS: &[Mutant] = &[
+    events!(
+        "client-counts-doubled-errors",
+        &["RPC-CLIENT-13"],
+        "An error that comes twice has its call sent twice, under two ids.",
+        |client, event, now, actions| {
+            if let Event::Stdin(bytes) = &event {
+                for line in bytes.split(|byte| *byte == b'\n').filter(|line| has(line, "-32001")) {
+                    match client.kept == line {
+                        true => client.kept = DOUBLED.to_vec(),
+                        false => client.kept = line.to_vec(),
+                    }
+                }
+            }
+            let known = actions.len();
+            client.pass(event, now, actions);
+            let sent = actions[known..].iter().find_map(|action| match action {
+                Action::Stdout(bytes) if client.kept == DOUBLED => parse(bytes),
+                _ => None,
+            });
+            if let Some(Value::Object(mut request)) = sent {
+                client.kept.clear();
+                put(&mut request, "id", Value::from("doubled"));
+                let text = super::wire::text(&Value::Object(request));
+                actions.push(Action::Stdout([text, b"\n".to_vec()].concat()));
+            }
+        }
+    ),
     events!(
         "client-reads-one-line-of-a-chunk",
         &["RPC-CLIENT-19"],
