@@ -81,6 +81,11 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "timeout_ms") = Value::Number((given / 10).into());
         }
     });
+    "service-rounds-timeouts-up" ["PT-SRV-12"] "A tool has whole seconds, and almost one more." => Edit::Posted(|request| {
+        if let Some(given) = request.get("timeout_ms").and_then(Value::as_i64).filter(|given| *given > 0) {
+            *slot(request, "timeout_ms") = Value::Number((given.saturating_add(999) / 1_000 * 1_000 + 900).into());
+        }
+    });
     "service-gives-half-the-time" ["PT-SRV-12"] "A tool has half of a timeout of some seconds." => Edit::Posted(|request| {
         let given = request.get("timeout_ms").and_then(Value::as_i64);
         if let Some(given) = given.filter(|given| (2_000..=9_000).contains(given)) {
