@@ -157,6 +157,8 @@ pub enum Act {
         /// Milliseconds.
         ms: u64,
     },
+    /// Let what is left pass of the time that the slowest measured start took, where the process has said nothing yet.
+    AwaitStart,
     /// Wait until everything queued was written or the deadline of a reply passes.
     Flush,
     /// Record the memory of the peer's process tree.
@@ -345,6 +347,7 @@ mod tests {
             Act::Flush,
             Act::Signal("TERM".to_owned()),
             Act::Wait { ms: 5 },
+            Act::AwaitStart,
             Act::Play { script: Value::from("x"), life_ms: 7 },
             Act::Hide { fixture: "x".to_owned(), hidden: true },
             Act::ProbeActor { actor: "x".to_owned(), label: "y".to_owned(), after_ms: 9 },

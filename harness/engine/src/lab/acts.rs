@@ -110,6 +110,10 @@ impl Run<'_> {
             Act::Wait { ms } => {
                 self.let_pass(session, Duration::from_millis(*ms));
             }
+            Act::AwaitStart => {
+                let left = self.start_left(session);
+                self.let_pass(session, left);
+            }
             Act::Flush => {
                 let deadline = self.deadline(session, step) + self.until_ready(session);
                 let since_us = self.now_us(session);

@@ -105,17 +105,21 @@ impl Run<'_> {
 
     /// The same, however much was written.
     pub(super) fn least_patience(&self, session: usize) -> Duration {
-        let Measured { start_up, usual_latency, .. } = self.measured(session);
+        let usual_latency = self.measured(session).usual_latency;
         let budget = &self.lab.budget;
         let patience =
             (usual_latency.unwrap_or_default() * budget.latencies_per_patience).max(budget.patience);
         // What a canary overtakes still counts, and a peer that is silent to one thing after the other is not late.
         let is_silent = self.live[session].silences >= SILENCES;
         let patience = if is_silent { patience / SILENT_SHARE } else { patience };
-        let is_starting = self.live[session].first_us.is_none() && !budget.hurries;
-        let starts = start_up.filter(|_| is_starting).unwrap_or_default();
-        patience.mul_f64(self.lab.timeout_scale).min(budget.reply)
-            + starts.saturating_sub(Duration::from_micros(self.now_us(session)))
+        let starts = if budget.hurries { Duration::ZERO } else { self.start_left(session) };
+        patience.mul_f64(self.lab.timeout_scale).min(budget.reply) + starts
+    }
+
+    /// What is left of the slowest measured start, for a peer that has said nothing yet.
+    pub(super) fn start_left(&self, session: usize) -> Duration {
+        let start_up = self.measured(session).start_up.filter(|_| self.live[session].first_us.is_none());
+        start_up.unwrap_or_default().saturating_sub(Duration::from_micros(self.now_us(session)))
     }
 
     /// How long a reply may take once the peer is ready: the budget, and more for a peer that was slow with its canaries.

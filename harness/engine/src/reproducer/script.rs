@@ -33,6 +33,7 @@ pub fn static_session(plan: &Plan, session: usize) -> Option<&Session> {
         Act::Finish | Act::CloseStdin | Act::Flush => true,
         Act::Signal(_)
         | Act::Wait { .. }
+        | Act::AwaitStart
         | Act::SampleMemory { .. }
         | Act::SampleProcessor { .. }
         | Act::Play { .. }
