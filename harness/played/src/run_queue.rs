@@ -7,7 +7,7 @@ use peerproof_reference::io::run_queue as shell;
 use peerproof_reference::run_queue::genesis::{
     COMPILE_AID, LOAD_AID, SAMPLE_AID, SAMPLE_C, SAMPLE_RUST, WRITE_AID,
 };
-use peerproof_reference::run_queue::{ENQUEUE_AID, mutants};
+use peerproof_reference::run_queue::mutants;
 use serde_json::{Value, json};
 
 use super::arguments::{refuse, split_mutant};
@@ -101,19 +101,15 @@ impl Played for RunQueue {
     }
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
-        // Each by its aid alone, and with no more in its input than it needs.
-        let role = |aid: &str| json!({ "aid": aid });
+        // The usual ones are the least already: each by its own template, with a member that nobody needs.
+        let role = |aid: &str, input: Value| json!({ "aid": aid, "input": input });
         vec![
-            ("enqueue", role(ENQUEUE_AID)),
-            ("write_file", role(WRITE_AID)),
             (
                 "write_file",
-                json!({ "aid": WRITE_AID, "input": { "content": "{content}", "path": "{path}" } }),
+                role(WRITE_AID, json!({ "content": "{content}", "path": "{path}", "x_more": [1] })),
             ),
-            ("compile", role(COMPILE_AID)),
-            ("compile", json!({ "aid": COMPILE_AID, "input": { "name": "{name}", "path": "{path}" } })),
-            ("load", role(LOAD_AID)),
-            ("load", json!({ "aid": LOAD_AID, "input": { "name": "{name}" } })),
+            ("compile", role(COMPILE_AID, json!({ "name": "{name}", "path": "{path}", "x_more": [1] }))),
+            ("load", role(LOAD_AID, json!({ "name": "{name}", "x_more": [1] }))),
         ]
     }
 

@@ -109,6 +109,10 @@ impl Workshop<'_> {
             }
         }
         drop(busy);
+        let has_roles = self.boundary().config_keys().iter().any(|key| key.table == "roles");
+        if kind == Kind::LeastRoles && has_roles && found.forms == 0 && !self.is_interrupted() {
+            found.problems.push(format!("{}: no role has less in any form", kind.name()));
+        }
         found.enter(kind, proof);
     }
 
@@ -149,6 +153,10 @@ impl Workshop<'_> {
             let needs = |check: &Check| is_absent && check.roles.iter().any(|needed| needed == role);
             let is_of = |check: &&Check| plans.contains_key(check.id.as_str()) || needs(check);
             let checks: Vec<&Check> = checks.into_iter().filter(is_of).collect();
+            if checks.is_empty() {
+                // The plans are the same: nothing is tried.
+                continue;
+            }
             let needing: BTreeSet<&str> =
                 checks.iter().filter(|check| needs(check)).map(|check| check.id.as_str()).collect();
             let name = format!("role {role} {}", if is_absent { "absent" } else { "at its least" });
