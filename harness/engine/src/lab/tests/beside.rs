@@ -63,7 +63,7 @@ fn what_lies_at_a_path_is_told_and_that_nothing_does() {
 
 #[test]
 fn what_is_looked_at_is_bounded() {
-    let script = "cd \"$ROOT/d\" && truncate -s 17M large && seq -f n%g 5000 | xargs touch";
+    let script = "cd \"$ROOT/d\" && truncate -s 65M large && seq -f n%g 5000 | xargs touch";
     let transcript =
         carry_out(script, vec![directory("d")], vec![step(Act::Finish), look("d"), look("d/large")]);
     let is_cut = |kind: &Kind| match kind {
@@ -72,7 +72,7 @@ fn what_is_looked_at_is_bounded() {
     };
     assert_eq!(those(&transcript, is_cut), [(true, 4_096), (false, 1)]);
     let large = &looked(&transcript, "d/large")[0];
-    assert_eq!((large.bytes.as_ref().unwrap().0.len(), large.total_bytes), (16 << 20, 17 << 20));
+    assert_eq!((large.bytes.as_ref().unwrap().0.len(), large.total_bytes), (64 << 20, 65 << 20));
 }
 
 pub(super) fn put(path: &str, by: Placing) -> Step {
