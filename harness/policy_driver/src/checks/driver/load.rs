@@ -2,7 +2,7 @@
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
-use super::super::super::request::{Entry, Request};
+use super::super::super::request::{Entry, Request, sids};
 use super::{check, limits};
 use peerproof_engine::check::Check;
 use peerproof_engine::payload::Payload;
@@ -46,7 +46,7 @@ fn filled(talk: &mut Talk<'_>, before: &str, unit: &str, after: &str, expect: Ex
         .repeat(unit, (left / unit.len()) as u64)
         .repeat(" ", (left % unit.len()) as u64)
         .then(Payload::text(after));
-    talk.decide_on(content, expect.narrow().of_menu(["SID0003", "SID0007", "SID0042"]));
+    talk.decide_on(content, expect.narrow().of_menu(sids(&request.0)));
 }
 
 fn long_string() -> Check {

@@ -258,8 +258,8 @@ fn odd_fields() -> Check {
             ];
             let expect = || Expect::block("PD-BAD-07").or(Allowed::Failure).narrow();
             let deep = ["[".repeat(5_000), "]".repeat(5_000)].concat();
-            let offered = ["SID0003", "SID0007", "SID0042"];
-            talk.decide_on(with_raw(&Request::plain(), "x", &deep), expect().of_menu(offered));
+            let plain = Request::plain();
+            talk.decide_on(with_raw(&plain, "x", &deep), expect().of_menu(sids(&plain.0)));
             for name in ["goal_digest", "state_digest", "control_mode", "inputs"] {
                 for value in &odd {
                     talk.decide(&Request::plain().with(name, value.clone()), expect());

@@ -2,7 +2,7 @@
 
 use super::super::super::driver::expect::{Allowed, Expect};
 use super::super::super::driver::talk::Talk;
-use super::super::super::request::{Entry, Request};
+use super::super::super::request::{Entry, Request, sids};
 use super::{check, seeded, with_raw};
 use peerproof_engine::check::Check;
 use peerproof_engine::json::{Json, Presentation, present};
@@ -194,7 +194,7 @@ fn nested_deeper() -> Check {
             for levels in [65, 1_000, 100_000] {
                 deep(talk, levels, |_| {
                     let expect = Expect::block("PD-PAY-08").or(Allowed::Failure).narrow();
-                    (Request::plain(), expect.of_menu(["SID0003", "SID0007", "SID0042"]))
+                    (Request::plain(), expect.of_menu(sids(&Request::plain().0)))
                 });
             }
             let unclosed = with_raw(&Request::plain(), "x", &"[".repeat(100_000));
