@@ -289,7 +289,8 @@ impl ChildConnection {
             // From here on `connection` ends the child if something fails.
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| fail(error.into()))?;
         }
-        connection.note(Kind::Started { argv }, log);
+        // On a busy machine it may have done much since then.
+        connection.inbox.record(0, Kind::Started { argv }, log);
         Ok(connection)
     }
 
