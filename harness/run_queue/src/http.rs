@@ -55,8 +55,8 @@ const HEALTH: &str = "/health";
 /// The host that it listens at.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// A host that is reached from everywhere.
-const ANYWHERE: &str = "0.0.0.0";
+/// Hosts that are reached from everywhere.
+const ANYWHERE: [&str; 2] = ["0.0.0.0", "::"];
 
 /// Refuses a plan that is not wholly read.
 ///

@@ -159,7 +159,12 @@ fn run(
             if let Some(mutant) = &mutant {
                 mutants::change(mutant, &mut config, &mut parts);
             }
-            let address = resolve(&host, arguments.port.ok_or(USAGE)?, config.token.is_some())?;
+            let address = resolve(&host, arguments.port.ok_or(USAGE)?)?;
+            if config.token.is_none() && !parts.ways.is_near(address.ip()) {
+                return Err(format!(
+                    "{host} can be reached from elsewhere: a token is needed, see --token-env"
+                ));
+            }
             let front = match mutant.and_then(|mutant| mutant.carrier_fault()) {
                 Some(Carried::Http(fault)) => faulty(fault),
                 _ => Box::new(Plain),
@@ -227,18 +232,13 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Where to listen: on a loopback address, or with a token.
-fn resolve(host: &str, port: u16, has_token: bool) -> Result<SocketAddr, String> {
+/// Where to listen.
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
     let found = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),
         Err(_) => (host, port).to_socket_addrs().ok().and_then(|mut found| found.next()),
     };
-    let address = found.ok_or_else(|| format!("{host:?} is no address"))?;
-    if has_token || address.ip().is_loopback() {
-        Ok(address)
-    } else {
-        Err(format!("{host} can be reached from elsewhere: a token is needed, see --token-env"))
-    }
+    found.ok_or_else(|| format!("{host:?} is no address"))
 }
 
 /// Hands the job, which is the input of this process, on to the driver, which is wrong.

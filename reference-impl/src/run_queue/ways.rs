@@ -1,6 +1,7 @@
 //! The decisions of workers and writers.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 
 use super::Config;
 use super::choices::Choices;
@@ -123,6 +124,11 @@ pub trait Ways: Debug + Send {
     /// Whether a request over HTTP bears the token.
     fn is_authorized(&self, authorization: Option<&str>, token: &str) -> bool {
         super::token_matches(authorization, token)
+    }
+
+    /// Whether an address is reached from this machine alone, and needs no token.
+    fn is_near(&self, address: IpAddr) -> bool {
+        address.is_loopback()
     }
 }
 

@@ -645,7 +645,7 @@ fn processes() -> Vec<Check> {
             "Told another host than a loopback address, without a token, it ends.",
             &["QUE-HTTP-34"],
             |talk| {
-                ends(talk, ANYWHERE, FREE_PORT);
+                ANYWHERE.into_iter().for_each(|host| ends(talk, host, FREE_PORT));
                 Ok(())
             },
         ),
@@ -668,8 +668,9 @@ fn ends(talk: &mut Talk<'_>, host: &str, port: &str) {
     let mut start = beside(host, port);
     // It has a queue of its own.
     let folders = FOLDERS.map(str::to_owned).to_vec();
-    talk.plan.fixtures.push(Fixture::Folder { name: "other".to_owned(), folders, watched: false });
-    start.placeholders.insert(QUEUE.to_owned(), "{{other.path}}".to_owned());
+    let name = format!("other-{}", talk.plan.sessions.len());
+    start.placeholders.insert(QUEUE.to_owned(), format!("{{{{{name}.path}}}}"));
+    talk.plan.fixtures.push(Fixture::Folder { name, folders, watched: false });
     talk.open(start);
     let session = talk.session;
     talk.plan.steps.push(Step { session, allow_ms: START_MS, ..Step::new(Act::Finish) });

@@ -343,7 +343,8 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
             step.is_some_and(|step| step.session == session)
         };
         judgement.findings.retain(|finding| !is_its(finding));
-        let is_local = spec.placeholders.get("host").is_some_and(|host| host == super::LOOPBACK);
+        let host = spec.placeholders.get("host").map_or(super::LOOPBACK, String::as_str);
+        let is_local = host == super::LOOPBACK;
         let clause = if is_local { IN_USE } else { ELSEWHERE };
         let step = transcript.plan.steps.iter().position(|step| step.session == session);
         // Where the command does not take what it is told, it listens elsewhere by right.
@@ -354,10 +355,9 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
             })
         };
         let first = argv(0).unwrap_or_default();
-        let is_told = argv(session).is_some_and(|argv| match is_local {
-            true => argv.iter().any(|word| !first.contains(word)),
-            false => argv.iter().any(|word| word.contains(super::ANYWHERE)),
-        });
+        let is_new = |word: &&String| !first.contains(word);
+        let is_told = argv(session)
+            .is_some_and(|argv| argv.iter().filter(is_new).any(|word| is_local || word.contains(host)));
         let lives = transcript
             .of(session)
             .any(|event| matches!(event.kind, Kind::DeadlinePassed { awaited: Awaited::Exit, .. }));

@@ -235,9 +235,18 @@ const WORKERS: &[Row] = &[
         left_or_run(talk, job);
     }),
     ("names/others", "Files with other names stay where and as they are.", &["QUE-JOB-05"], |talk| {
-        for name in
-            ["@.json.tmp", "@.json~", "@.txt", "@", "@.jsonl", "@.json.part", "json", ".@.tmp", "@json"]
-        {
+        for name in [
+            "@.json.tmp",
+            "@.json~",
+            "@.txt",
+            "@",
+            "@.jsonl",
+            "@.json.part",
+            "json",
+            ".@.tmp",
+            "@json",
+            "@.json\n",
+        ] {
             let draft = talk.draft().named(name);
             let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
             talk.place(path.merged(), Payload::text(draft.text()));
@@ -272,10 +281,13 @@ const WORKERS: &[Row] = &[
                 let job = talk.draft();
                 talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
             }
-            let job = talk.draft();
-            let head = Payload::text(format!("{{\"goal_id\":\"{}", job.tag));
-            let cut = Payload(vec![Segment::Hex("ff".to_owned())]);
-            talk.put_as(&job, head.then(cut).then(Payload::text("\"}")));
+            // No UTF-8: a byte that it never has, half of a surrogate pair, a NUL in two bytes, a character beyond the last.
+            for hex in ["ff", "eda080", "c080", "f4908080"] {
+                let job = talk.draft();
+                let head = Payload::text(format!("{{\"goal_id\":\"{}", job.tag));
+                let bytes = Payload(vec![Segment::Hex(hex.to_owned())]);
+                talk.put_as(&job, head.then(bytes).then(Payload::text("\"}")));
+            }
             talk.may_fail();
             talk.run_all();
         },

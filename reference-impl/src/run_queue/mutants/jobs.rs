@@ -72,6 +72,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
             if has { Treat::Run } else { Careful.treats(entry, choices) }
         }
     }),
+    decides!("job-line-feed", &["QUE-JOB-05"], "Names may have a line feed behind `.json`.", {
+        fn treats(&self, entry: &Entry, choices: &Choices) -> Treat {
+            let name = entry.name.strip_suffix(b"\n").unwrap_or(&entry.name).to_vec();
+            Careful.treats(&Entry { name, ..entry.clone() }, choices)
+        }
+    }),
     decides!("job-any-name", &["QUE-JOB-05"], "Every file in the inbox is taken.", {
         fn treats(&self, entry: &Entry, _choices: &Choices) -> Treat {
             if entry.kind == Kind::File { Treat::Run } else { Treat::Leave }
@@ -129,6 +135,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
     reads!("job-lossy", "QUE-JOB-13", "Bytes that are not UTF-8 are replaced.", |text, config| {
         ways::read(String::from_utf8_lossy(text).as_bytes(), config)
     }),
+    reads!(
+        "job-surrogates",
+        "QUE-JOB-13",
+        "Halves of surrogate pairs may be written as three bytes.",
+        |text, config| {
+            let mut text = text.to_vec();
+            while let Some(at) = text.windows(2).position(|bytes| matches!(bytes, [0xED, 0xA0..=0xBF])) {
+                let end = text.len().min(at + 3);
+                text[at..end].fill(b'?');
+            }
+            ways::read(&text, config)
+        }
+    ),
     reads!("job-tail", "QUE-JOB-13", "What follows the object is not looked at.", |text, config| {
         let end = memchr::memrchr(b'}', text).map_or(0, |end| end + 1);
         ways::read(text.get(..end).unwrap_or_default(), config)

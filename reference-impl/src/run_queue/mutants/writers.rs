@@ -1,5 +1,6 @@
 //! Mutants of those that put jobs: the tool and the HTTP adapter.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
@@ -513,6 +514,11 @@ pub(super) const HTTP: &[Mutant] = &[
     }),
     config("http-open", &["QUE-HTTP-34"], "It listens wherever it is told to.", |config: &mut Config| {
         config.token.get_or_insert_with(|| "none".to_owned());
+    }),
+    decides!("http-open-ipv6", &["QUE-HTTP-34"], "It listens at every address of IPv6.", {
+        fn is_near(&self, address: IpAddr) -> bool {
+            address.is_ipv6() || address.is_loopback()
+        }
     }),
     decides!("tok-missing", &["QUE-TOK-01"], "Without a token a request is served.", {
         fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {

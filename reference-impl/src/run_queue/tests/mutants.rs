@@ -1,6 +1,7 @@
 //! Every mutant does something that the correct peer does not.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use super::*;
 use crate::http::HttpRequest;
@@ -70,10 +71,12 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
         ("é.json", job(4)),
         ("x.json.part", job(5)),
         ("x.txt", job(6)),
+        ("y.json\n", job(10)),
     ] {
         world.put(&format!("inbox/{name}"), &text);
     }
     world.files().files.insert(b"inbox/u.json".to_vec(), b"{\"goal_id\":\"\xFF\"}".to_vec());
+    world.files().files.insert(b"inbox/v.json".to_vec(), b"{\"goal_id\":\"\xED\xA0\x80\"}".to_vec());
     world.files().odd.insert(b"inbox/fifo.json".to_vec(), Kind::Other);
     world.put("done/00.json", "old");
     world.put("done/earlier.json", &job(9));
@@ -168,6 +171,7 @@ fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
         if let Some(mutant) = mutant {
             mutants::change(mutant, &mut config, &mut parts);
         }
+        seen.push(parts.ways.is_near(IpAddr::from([0; 16])).to_string());
         let mut adapter = Adapter::new(config, parts);
         let mut ask = |header: Option<&str>, body: &str| {
             let request = HttpRequest {
