@@ -7,7 +7,7 @@
 
 use peerproof_engine::fixture::actor::{LIFE_MS_MAX, Program};
 use peerproof_engine::json::{self, DecodeLimits, Json};
-use peerproof_engine::payload::Payload;
+use peerproof_engine::payload::{Payload, Vars};
 use peerproof_engine::plan::ActorStep;
 
 use super::digest;
@@ -152,11 +152,21 @@ impl Toolhost {
         match ran {
             Ran::Done(output, state) => self.success(aid, &output, *state),
             Ran::Failed(error) => {
-                let nothing = Json::object([("slots", Json::Object(Vec::new())), ("delta", true.into())]);
+                let nothing = Json::object([("delta", true.into()), ("slots", Json::Object(Vec::new()))]);
                 vec![line(&self.reply(false, "TOOL_ERROR", &error, None, nothing))]
             }
-            Ran::Amiss(word) => amiss(&word),
+            Ran::Amiss(word) => self.in_mode(amiss(&word)),
         }
+    }
+
+    /// Steps that are written for one process, for this one: the state in a reply of a session is a delta, so that nothing but
+    /// what a check is about is wrong with it.
+    fn in_mode(&self, steps: Vec<ActorStep>) -> Vec<ActorStep> {
+        let step = |step| match step {
+            ActorStep::Stdout(payload) if self.aid.is_none() => ActorStep::Stdout(delta(payload)),
+            other => other,
+        };
+        steps.into_iter().map(step).collect()
     }
 
     fn success(&mut self, aid: &str, output: &str, state: State) -> Vec<ActorStep> {
@@ -187,7 +197,7 @@ impl Program for Toolhost {
             Ok((aid, input, state)) => match (run(&aid, &input, &state), told(&input)) {
                 (Ran::Done(_, state), Some(steps)) => {
                     self.keep(*state);
-                    steps
+                    self.in_mode(steps)
                 }
                 (ran, _) => self.come_to(&aid, ran),
             },
@@ -212,6 +222,17 @@ pub fn aid_of(argv: &[String]) -> Option<&str> {
 
 fn line(reply: &Json) -> ActorStep {
     ActorStep::Stdout(Payload::text(reply.to_text() + "\n"))
+}
+
+/// A reply whose state is full, with a delta of the same slots in its place; other text stays.
+fn delta(payload: Payload) -> Payload {
+    const FULL: &str = "\"ds_state\":{\"slots\":";
+    match payload.expand(&Vars::new()).map(String::from_utf8) {
+        Ok(Ok(text)) if text.contains(FULL) => {
+            Payload::text(text.replacen(FULL, "\"ds_state\":{\"delta\":true,\"slots\":", 1))
+        }
+        _ => payload,
+    }
 }
 
 /// What a tool does that misbehaves.
@@ -244,8 +265,6 @@ fn amiss(word: &str) -> Vec<ActorStep> {
 
 #[cfg(test)]
 mod tests {
-    use peerproof_engine::payload::Vars;
-
     use super::*;
 
     /// What a toolhost that was started so says to requests, and whether it exits behind the last.
@@ -281,6 +300,25 @@ mod tests {
         assert_eq!(replies[2].get("ok"), Some(&false.into()));
         assert_eq!(replies[3].pointer("/ds_state/removed_slots").map(Json::to_text), Some("[]".to_owned()));
         assert_ne!(replies[1].get("output_json"), replies[3].get("output_json"));
+    }
+
+    #[test]
+    fn states_of_replies_that_are_told_are_deltas_in_a_session() {
+        let request = |aid: &str, does: &str| {
+            Json::object([("aid", Json::from(aid)), ("input_json", format!("{{\"do\":{does}}}").into())])
+                .to_text()
+        };
+        let steps =
+            r#"{"steps":[{"stdout":[{"text":"{\"ok\":false,\"ds_state\":{\"slots\":{\"8\":1}}}\n"}]}]}"#;
+        for (aid, does) in [("A.DO.v1", steps), ("A.BADSTATE.v1", "{}")] {
+            for (argv, is_delta) in
+                [(vec!["--serve", "default"], true), (vec!["--run", "default", aid], false)]
+            {
+                let (replies, _) = says(&argv, &[&request(aid, does)]);
+                assert!(replies[0].pointer("/ds_state/slots").is_some(), "{aid}");
+                assert_eq!(replies[0].pointer("/ds_state/delta").is_some(), is_delta, "{aid}");
+            }
+        }
     }
 
     #[test]

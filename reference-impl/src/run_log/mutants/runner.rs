@@ -1,8 +1,8 @@
 //! Mutants of the runner.
 
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, brittle, changed, coarse, fragile, left_open, lenient_slots, members,
-    merged_by, merged_deep, more, put, take, without_nulls,
+    Edit, Members, Rewired, Rewrite, brittle, changed, coarse, fragile, keeps_failed, left_open,
+    lenient_slots, members, merged_by, merged_deep, more, put, skips_slots, take, without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -184,6 +184,62 @@ pub const MUTANTS: &[Mutant] = &[
         "The slots 07, +7 and so on of a reply are slot 7.",
         lenient_slots,
     ),
+    mutant::machine(
+        "run-passes-over-slots",
+        &["LOG-RUN-OK"],
+        "The slot 8 of a reply is passed over.",
+        skips_slots,
+    ),
+    mutant::machine(
+        "run-keeps-the-state-of-failures",
+        &["LOG-RUN-FAILED"],
+        "The tool behind one that failed gets the state of its reply.",
+        keeps_failed,
+    ),
+    writes(
+        "run-keeps-patches-of-fallbacks",
+        &["LOG-WRITE-RAW"],
+        "A pick that is not on the menu leaves its patch to the fallback.",
+        |_, line| {
+            changed(line, "selector_chosen", |_, payload| {
+                let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
+                if raw.is_some_and(|raw| raw.ends_with("not in the menu")) {
+                    put(payload, "input_patch_json", "{\"k\":2}".into());
+                }
+            })
+        },
+    ),
+    decides!(
+        "run-compares-contents",
+        "LOG-WRITE-ITEMS",
+        "A slot has no item where its content alone stays.",
+        {
+            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+                match Ordinary.outcome(run, tool, outcome) {
+                    (Event::ToolOk(event), after) => {
+                        let content = |state: &State, slot: usize| {
+                            state.slots[slot].as_ref().map(|held| held.content_json.clone())
+                        };
+                        let items = run.state.patch_to(&after).into_iter();
+                        let items =
+                            items.filter(|it| content(&run.state, it.slot) != content(&after, it.slot));
+                        let tx_patch = items.map(|item| item.to_value()).collect();
+                        (Event::ToolOk(ToolOk { tx_patch, ..event }), after)
+                    }
+                    right => right,
+                }
+            }
+        }
+    ),
+    decides!("run-composes-outputs", "LOG-RUN-OUTPUT", "An output is brought into the form NFC.", {
+        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+            let composed = |success: Success| {
+                let text = success.output_json.to_lossy().replace("e\u{301}", "é");
+                Success { output_json: text.as_str().into(), ..success }
+            };
+            Ordinary.outcome(run, tool, outcome.map(composed))
+        }
+    }),
     asks(
         "run-never-ends",
         &["LOG-RUN-ENDS"],

@@ -209,6 +209,84 @@ pub(super) fn lenient_slots(inner: Inner) -> Inner {
     })
 }
 
+/// A machine that passes over the slots of a reply whose number is beyond 7.
+pub(super) fn skips_slots(inner: Inner) -> Inner {
+    mutant::wrap(inner, |inner, event, now, actions| match event {
+        Event::ChildStdout(bytes) => {
+            let mut reply = Value::parse(bytes, 128, &Policy::default());
+            if let Ok(reply) = &mut reply {
+                edit(reply, "ds_state", |state| {
+                    edit(state, "slots", |slots| {
+                        if let Value::Object(slots) = slots {
+                            slots.retain(|(name, _)| name.as_str() != Some("8"));
+                        }
+                    });
+                });
+            }
+            let text = reply.map_or_else(|_| bytes.to_vec(), |reply| text_of(&reply).into_bytes());
+            inner.handle(Event::ChildStdout(&text), now, actions);
+        }
+        event => inner.handle(event, now, actions),
+    })
+}
+
+/// Changes the member of an object that is called so.
+fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value)) {
+    if let Value::Object(members) = value
+        && let Some((_, member)) = members.iter_mut().find(|(known, _)| *known == *name)
+    {
+        change(member);
+    }
+}
+
+/// A machine whose next tool gets the state of a reply that is not `ok`.
+pub(super) fn keeps_failed(inner: Inner) -> Inner {
+    Box::new(KeepsFailed { inner, kept: None })
+}
+
+struct KeepsFailed {
+    inner: Inner,
+    kept: Option<Value>,
+}
+
+impl Machine for KeepsFailed {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        if let Event::ChildStdout(bytes) = event
+            && let Ok(reply) = Value::parse(bytes, 128, &Policy::default())
+            && reply.get("ok") == Some(&Value::Bool(false))
+        {
+            let is_used = |state: &&Value| state.get("slots").is_some_and(|slots| !members(slots).is_empty());
+            self.kept = reply.get("ds_state").filter(is_used).cloned();
+        }
+        let mut new = Vec::new();
+        self.inner.handle(event, now, &mut new);
+        for action in new {
+            actions.push(match action {
+                Action::Spawn { argv, stdin } if argv.iter().any(|word| word == "--run") => {
+                    let request = Value::parse(&stdin, 128, &Policy::default());
+                    let stdin = match (request, self.kept.take()) {
+                        (Ok(mut request), Some(kept)) => {
+                            edit(&mut request, "ds_state", |state| *state = kept);
+                            text_of(&request).into_bytes()
+                        }
+                        _ => stdin,
+                    };
+                    Action::Spawn { argv, stdin }
+                }
+                other => other,
+            });
+        }
+    }
+
+    fn begin(&mut self, now: Millis, actions: &mut Vec<Action>) {
+        self.inner.begin(now, actions);
+    }
+
+    fn wants_stdin(&self) -> bool {
+        self.inner.wants_stdin()
+    }
+}
+
 /// Brackets in one read of which that machine dies.
 const BRACKETS_MAX: usize = 4_000;
 
