@@ -52,7 +52,7 @@ struct Row {
     with: BTreeMap<String, String>,
     /// Members that are strings, as they are: a line feed is one.
     texts: BTreeMap<String, String>,
-    /// The text itself, in the place of an envelope; `$PLAIN` stands for a plain one, `$OPEN` for it without its last brace.
+    /// The text itself, in the place of an envelope; `$PLAIN` stands for the base, `$OPEN` for it without its last brace.
     raw: Option<Recipe>,
     /// It is made so many bytes long by a first member of padding.
     pad_to: Option<Amount>,
@@ -174,8 +174,7 @@ impl Row {
             return Ok(());
         }
         let plain = vec!["plain".to_owned()];
-        let bases = if self.raw.is_some() { &plain } else { self.base.as_ref().unwrap_or(&plain) };
-        for base in bases {
+        for base in self.base.as_ref().unwrap_or(&plain) {
             let text = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
             let text = talk::changed(&text, &self.with, &self.texts);
             let text = match self.own_id {

@@ -1,12 +1,14 @@
 //! What must be the same in a reply, and what may have changed.
 
 mod added;
+mod near;
 #[cfg(test)]
 mod tests;
 
 use peerproof_engine::clause::Level;
-use peerproof_engine::json::{Json, Number};
+use peerproof_engine::json::Json;
 
+use self::near::is_near;
 use super::model::{self, Sent, Stand, TOLD_MAX, Trait, count, of_envelope, strings, token};
 use super::shape::{self, AGENTS, Advance, BOUNDS, Shape, What};
 use super::time::{PAST_US, Spelling, spelling};
@@ -627,18 +629,5 @@ fn length(envelope: &Json, name: &str) -> usize {
         Some(Json::Array(items)) => items.len(),
         Some(Json::Object(members)) => members.len(),
         _ => 0,
-    }
-}
-
-/// Whether a number is another one to the nearest double, where only that is asked for.
-fn is_near(old: &Number, new: &Number) -> bool {
-    if old.is_safe() {
-        return false;
-    }
-    match (old.as_f64(), new.as_f64()) {
-        (Some(old), Some(new)) => old == new,
-        // Beyond a double: the nearest is the largest.
-        (None, new) => new.is_none_or(|new| new.abs() == f64::MAX),
-        (Some(_), None) => false,
     }
 }

@@ -336,6 +336,12 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "caller-has-a-leap-day-in-1900",
+        &["ENV-CALL-12"],
+        "A 29 February of 1900 is dropped.",
+        Reply(|_, reply| reply.retain(|(_, value)| *value != Value::from("1900-02-29T10:00:00Z"))),
+    ),
+    of(
         "caller-has-other-defaults",
         &["ENV-CALL-13"],
         "A bound that is absent is 5.",

@@ -112,6 +112,19 @@ pub const MUTANTS: &[Mutant] = table! {
                 reply.retain(|(name, _)| *name != *"received_at");
             }
         });
+    "drops-zeros-of-fractions" ["ENV-TIME-09"] "The fraction of a time is spelled as a number, without the zeros in front." =>
+        Reply(|_, reply| {
+            edit_string(slot(reply, "received_at"), |time| match time.split_once('.') {
+                Some((head, tail)) => match tail.trim_start_matches('0') {
+                    digits if digits.starts_with(|it: char| it.is_ascii_digit()) => format!("{head}.{digits}"),
+                    _ => time.to_owned(),
+                },
+                None => time.to_owned(),
+            });
+            if get(reply, "received_at") == Some(&Value::Null) {
+                reply.retain(|(name, _)| *name != *"received_at");
+            }
+        });
     "respells-times-in-free-data" ["ENV-TIME-11"] "Times in free data are respelled." =>
         Reply(|_, reply| {
             in_free_data(reply, |value| edit_string(value, |text| text.replace("+00:00", "Z")));
@@ -373,6 +386,17 @@ pub const MUTANTS: &[Mutant] = table! {
                 && let Value::Object(metadata) = slot(reply, "metadata")
             {
                 set(metadata, "call", number(CALLS.fetch_add(1, Ordering::Relaxed)));
+            }
+        });
+    "cuts-long-members" ["ENV-KEEP-01"] "Reasons, questions and answers are cut behind 4,096 characters." =>
+        Reply(|_, reply| {
+            for name in [
+                "termination_reason", "clarification_question", "clarification_response",
+                "confirmation_message", "confirmation_id",
+            ] {
+                if let Some((_, value)) = reply.iter_mut().find(|(own, _)| *own == *name) {
+                    edit_string(value, |text| text.chars().take(4_096).collect());
+                }
             }
         });
     "cuts-long-strings" ["ENV-SIZE-03"] "Strings in free data are cut behind 4 MiB." =>
