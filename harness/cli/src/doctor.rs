@@ -72,10 +72,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let tried = !probes.is_empty();
     let working = outcomes.iter().all(|outcome| outcome.result.verdict.is_good());
     notes.extend(advice(&peer, tried && !answered, &checks));
-    let mut played = runner::try_roles(&peer, &probes, &options, around)?;
-    if working {
-        try_by_checks(&peer, &said, &checks, &mut played, &options, around);
-    }
+    let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
     // What is another peer ends; one that hangs would do so again.
     let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);
@@ -208,38 +205,6 @@ fn features(peer: &Peer, said: &Facts, untold: &[(&'static str, &'static str)]) 
             Feature { name: key.name, meaning: key.meaning, claimed: peer.facts.claims(key.name), why }
         })
         .collect()
-}
-
-/// Tries what is configured for a role, and was not `played` yet, by the check that needs few others beside it.
-fn try_by_checks(
-    peer: &Peer,
-    said: &Facts,
-    checks: &[&Check],
-    played: &mut BTreeMap<String, Option<String>>,
-    options: &Options,
-    around: Surroundings<'_>,
-) {
-    for role in said.roles.keys().filter(|role| !played.contains_key(*role)).cloned().collect::<Vec<_>>() {
-        let needs_it = |check: &&&Check| {
-            let is_quick = !check.slow && !check.waits && !check.exclusive;
-            is_quick && check.roles.contains(&role) && peer.commands.contains_key(&check.command)
-        };
-        let least = checks.iter().filter(needs_it).min_by_key(|check| check.roles.len());
-        let Some(check) = least else { continue };
-        let seen = Mutex::new(None);
-        runner::run(peer, &[*check], options, around, &|outcome| {
-            let verdict = outcome.result.verdict;
-            let misfit = (!verdict.is_good()).then(|| format!("{} says {}", check.id, verdict.word()));
-            if verdict.is_good() || verdict.is_failure() {
-                *seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(misfit);
-            }
-        });
-        played.extend(
-            seen.into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .map(|misfit| (role.clone(), misfit)),
-        );
-    }
 }
 
 /// Tries the command of a peer that does not answer under each other command of the boundary, those of the other side first, and

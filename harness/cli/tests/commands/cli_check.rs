@@ -480,12 +480,6 @@ fn doctor_tells_a_peer_that_is_configured_as_another_command() {
             &["runner", "--http", "{addr}"],
             "as `command` it answers: configure `command`",
         ),
-        (
-            "run_queue",
-            "http",
-            &["worker", "{queue}", "--port", "{port}"],
-            "as `worker` it answers: configure `worker`",
-        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let argv: Vec<&str> = [BINARY, "peer", boundary].iter().chain(words).copied().collect();
@@ -495,25 +489,6 @@ fn doctor_tells_a_peer_that_is_configured_as_another_command() {
         let said = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(told), "{boundary}: {said}");
-    }
-}
-
-#[test]
-fn doctor_tries_the_tools_that_are_configured_for_roles() {
-    let folder = tempfile::tempdir().unwrap();
-    let argv = [BINARY, "peer", "python_tool", "runner"];
-    let roles = "[roles]\nany = { entry = \"tools.peerproof:any\" }\necho = { entry = \"tools.peerproof:echo\" }\n\
-                 fail = { entry = \"tools.peerproof:echo\" }\n";
-    let text = format!("[peer]\nboundary = \"python_tool\"\ncommand = {argv:?}\n{roles}");
-    fs::write(folder.path().join("peerproof.toml"), text).unwrap();
-    let assert = peerproof(folder.path()).arg("doctor").assert().code(0);
-    let said = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in [
-        "yes echo {\"entry\":\"tools.peerproof:echo\"} (configured, and it answers as it should)",
-        "no fail does not play it: python_tool/",
-    ] {
-        assert!(words.contains(part), "{part}: {said}");
     }
 }
 
