@@ -126,7 +126,8 @@ impl Burst {
         let end = (blamed..plan.steps.len()).filter(own).find(is_canary).unwrap_or(plan.steps.len());
         let waits = plan.steps.iter().any(|step| {
             step.await_answers > 0
-                || step.http.as_ref().is_some_and(Carriage::is_raw)
+                // A connection that stays open can be what keeps the next from being served.
+                || step.http.as_ref().is_some_and(|http| http.is_raw() || http.stays)
                 || !matches!(step.act, Act::Send { .. } | Act::Finish | Act::Flush)
         });
         let (mut lines, mut unawaited, mut allow_ms) = (0, false, 0);
