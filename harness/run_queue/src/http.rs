@@ -55,8 +55,9 @@ const HEALTH: &str = "/health";
 /// The host that it listens at.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// Hosts that are reached from everywhere.
-const ANYWHERE: [&str; 2] = ["0.0.0.0", "::"];
+/// A host that is reached from everywhere, and the same over IPv6.
+const ANYWHERE: &str = "0.0.0.0";
+const ANYWHERE_IPV6: &str = "::";
 
 /// Refuses a plan that is not wholly read.
 ///

@@ -8,7 +8,7 @@ use peerproof_engine::peer::FREE_PORT;
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Placing, Session, Step};
 use peerproof_engine::transport::child::shim::Limits;
 
-use super::{ANYWHERE, HEALTH, LOOPBACK, PATH, Talk, beside, check};
+use super::{ANYWHERE, ANYWHERE_IPV6, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;
 use crate::inbox::{self, QUEUE};
 use crate::job::{BYTES_MAX, DEPTH_MAX, VERY_DEEP, arrays, with_member};
@@ -645,7 +645,19 @@ fn processes() -> Vec<Check> {
             "Told another host than a loopback address, without a token, it ends.",
             &["QUE-HTTP-34"],
             |talk| {
-                ANYWHERE.into_iter().for_each(|host| ends(talk, host, FREE_PORT));
+                ends(talk, ANYWHERE, FREE_PORT);
+                Ok(())
+            },
+        ),
+        check(
+            "process/reached-over-ipv6",
+            "Told all addresses of IPv6, without a token, it ends.",
+            &["QUE-HTTP-34"],
+            |talk| {
+                if std::net::TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).is_err() {
+                    return Err("machine: it has no IPv6".to_owned());
+                }
+                ends(talk, ANYWHERE_IPV6, FREE_PORT);
                 Ok(())
             },
         ),

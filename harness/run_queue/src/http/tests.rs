@@ -134,7 +134,8 @@ fn the_second_of_one_request_id_may_be_a_conflict() {
 #[test]
 fn who_takes_no_chunks_has_no_choice_beside_a_length() {
     // A canary and a job that is written out come first.
-    let refuses = |count: usize| if count < 3 || count.is_multiple_of(2) { (202, true) } else { (501, false) };
+    let refuses =
+        |count: usize| if count < 3 || count.is_multiple_of(2) { (202, true) } else { (501, false) };
     let choices = [("chunked", "refuse"), ("length_and_chunked", "accept")];
     assert!(judged("length/beside-chunks", &choices, refuses).choice.is_none());
     assert_eq!(judged("length/beside-chunks", &choices[1..], refuses).choice.unwrap().value, "refuse");
