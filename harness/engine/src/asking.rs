@@ -96,6 +96,14 @@ impl Call {
     }
 }
 
+/// The outcome `timeout` in one phrase: after `ms`, 0 for at any time, and not much later than `latest_ms`.
+pub fn timeout_phrase(ms: u64, latest_ms: u64) -> String {
+    match ms {
+        0 => format!("timeout within {latest_ms} ms"),
+        ms => format!("timeout after {ms} to {latest_ms} ms"),
+    }
+}
+
 /// A conversation in the making.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bench::workload::Workload;
 use crate::blame::Misconfigured;
 use crate::check::Check;
-use crate::clause::{Clause, Side};
+use crate::clause::{Clause, ClauseId, Level, Side};
 use crate::counterpart::Counterpart;
 use crate::facts::Facts;
 use crate::finding::{CANARY_FAILED, Finding, Judgement};
@@ -395,6 +395,12 @@ pub fn checks_of_side(boundary: &'static dyn Boundary, side: Side) -> Vec<&'stat
         .flat_map(|(_, names)| names)
         .collect();
     boundary.checks().iter().filter(|check| commands.contains(&check.command.as_str())).collect()
+}
+
+/// How much a clause binds, by its id; one that is not known, as a MUST.
+pub fn level(boundary: &dyn Boundary, clause: &ClauseId) -> Level {
+    let row = boundary.clauses().iter().find(|row| row.id == *clause);
+    row.map_or(Level::Must, |row| row.level)
 }
 
 /// Whether a clause belongs to a set of requirements beyond the one that a peer is held to.

@@ -34,14 +34,10 @@ impl Linted {
     /// Whether some finding breaks a clause that binds; with `strict` a SHOULD does so too.
     pub fn is_broken(&self, boundary: &dyn Boundary, strict: bool) -> bool {
         let findings = self.verdicts.iter().flat_map(|verdict| &verdict.findings);
-        findings.into_iter().any(|finding| strict || level(boundary, finding) != Level::Should)
+        findings
+            .into_iter()
+            .any(|finding| strict || boundary::level(boundary, &finding.clause) != Level::Should)
     }
-}
-
-/// How much the broken clause binds.
-pub fn level(boundary: &dyn Boundary, finding: &Finding) -> Level {
-    let clause = boundary.clauses().iter().find(|clause| clause.id == finding.clause);
-    clause.map_or(Level::Must, |clause| clause.level)
 }
 
 /// Judges the sides that can be judged, or only `only`.

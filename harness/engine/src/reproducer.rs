@@ -41,7 +41,7 @@ const SHARES_MIN: usize = 4;
 /// A failure whose conversation holds more is explained with no other beside it.
 const BESIDE_BYTES_MAX: usize = 1 << 20;
 /// Once the user asks to stop, no further reproducer is begun after this.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+pub const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How failures are explained after a run.
 pub struct Explain<'a> {

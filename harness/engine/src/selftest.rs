@@ -607,7 +607,8 @@ fn new_row(mutant: &Mutant) -> MutantRow {
 
 /// The mutants whose id contains `only`; where there is none, those that break a clause of a check whose id contains it.
 pub fn mutants_of(played: &dyn Played, only: Option<&str>) -> Vec<Mutant> {
-    let (mut all, Some(part)) = (played.mutants(), only) else { return played.mutants() };
+    let mut all = played.mutants();
+    let Some(part) = only else { return all };
     let is_named = |mutant: &Mutant| mutant.id.contains(part);
     if all.iter().any(is_named) {
         all.retain(is_named);

@@ -5,6 +5,7 @@ mod near;
 #[cfg(test)]
 mod tests;
 
+use peerproof_engine::boundary::level;
 use peerproof_engine::clause::Level;
 use peerproof_engine::json::Json;
 
@@ -68,13 +69,8 @@ pub fn differences(sent: &Sent, reply: &Json, mode: Mode) -> Vec<Difference> {
             return vec![Difference { clause: "ENV-FRAME-04", ..found.swap_remove(at) }];
         }
     }
-    found.sort_by_key(|it| is_should(it.clause));
+    found.sort_by_key(|it| level(super::boundary(), &it.clause.into()) == Level::Should);
     found
-}
-
-fn is_should(clause: &str) -> bool {
-    let clauses = super::boundary().clauses();
-    clauses.iter().any(|row| row.id.0 == clause && row.level == Level::Should)
 }
 
 /// Whether the reply is the envelope that was sent.

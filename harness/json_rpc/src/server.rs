@@ -251,13 +251,11 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
     // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
     // example of: bytes that are no text are a message of no sort, and what a SHOULD asks for is no more than an answer.
-    let row =
-        |finding: &Finding| super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
     let is_beyond = |finding: &Finding| {
-        row(finding)
-            .is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
+        let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
+        row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
     };
-    let is_should = |finding: &Finding| row(finding).is_some_and(|row| row.level == Level::Should);
+    let is_should = |finding: &Finding| boundary::level(super::boundary(), &finding.clause) == Level::Should;
     let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
     for finding in &mut judgement.findings {
         let is_of_bytes = finding.clause.0 == UTF_8;

@@ -79,10 +79,12 @@ impl Played for RunQueue {
     fn facts_of(&self, reference: &Reference) -> Facts {
         let mut facts = self.boundary().usual_facts(reference.side);
         facts.commands = reference.commands.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let limits = [(POLL_MS, 250), (RECOVER_MS, 1_000), (ATTEMPTS, 2), (RETRY_MS, 100)];
+        let mut limits = vec![(POLL_MS, 250), (RECOVER_MS, 1_000)];
         // Without a runner it does not see a program fail, and tries nothing again.
-        let told = if is_driven(reference) { 2 } else { limits.len() };
-        facts.limits.extend(limits.into_iter().take(told).map(|(name, most)| (name.to_owned(), most)));
+        if !is_driven(reference) {
+            limits.extend([(ATTEMPTS, 2), (RETRY_MS, 100)]);
+        }
+        facts.limits.extend(limits.into_iter().map(|(name, most)| (name.to_owned(), most)));
         facts.features.insert("token".to_owned(), json!({ "args": ["--token", "{token}"] }));
         let has = |compiler: &str| {
             let mut command = Command::new(compiler);

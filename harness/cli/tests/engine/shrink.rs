@@ -255,6 +255,14 @@ fn shell(script: &str) -> Peer {
     }
 }
 
+/// The failure of a peer that dies of what is no JSON.
+fn death(lab: &Lab<'_>) -> Failure {
+    let facts = facts();
+    let mut talk = Talk::serve(&facts);
+    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01"));
+    failure(lab, &talk.finish().plan(), "crashed")
+}
+
 fn outcome(failure: Failure) -> Outcome {
     use peerproof_engine::clause::Level;
     use peerproof_engine::verdict::{CheckResult, ClauseRef, Verdict};
@@ -300,11 +308,7 @@ fn explained(room: &Room, peer: &Peer, outcome: &mut Outcome, out: &Path, peer_a
 fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
     let room = Room::new();
     let peer = shell(DIES);
-    let facts = facts();
-    let mut talk = Talk::serve(&facts);
-    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01"));
-    let plan = talk.finish().plan();
-    let failure = failure(&room.lab(&peer), &plan, "crashed");
+    let failure = death(&room.lab(&peer));
     let mut outcomes = [outcome(failure.clone()), outcome(failure)];
     let out = tempfile::tempdir().unwrap();
     let with = Explain {
@@ -318,7 +322,7 @@ fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
     };
     // The first takes longer than the moment.
     let left_out =
-        explain_failures(&mut outcomes, &with, |_, _| std::thread::sleep(Duration::from_millis(600)));
+        explain_failures(&mut outcomes, &with, |_, _| std::thread::sleep(2 * reproducer::LAST_WORDS));
     assert_eq!(left_out, 1);
     assert_eq!(outcomes.iter().filter(|outcome| outcome.result.reproducer.is_some()).count(), 1);
     assert!(outcomes.iter().all(|outcome| outcome.failure.is_some()));
@@ -328,11 +332,7 @@ fn once_interrupted_what_is_left_is_written_for_a_moment_only() {
 fn a_static_stimulus_is_reproduced_by_sh_alone() {
     let room = Room::new();
     let peer = shell(DIES);
-    let facts = facts();
-    let mut talk = Talk::serve(&facts);
-    talk.send(Payload::text("garbage\n"), Expect::refused("TH-SERVE-01"));
-    let plan = talk.finish().plan();
-    let mut outcome = outcome(failure(&room.lab(&peer), &plan, "crashed"));
+    let mut outcome = outcome(death(&room.lab(&peer)));
     let out = tempfile::tempdir().unwrap();
     explained(&room, &peer, &mut outcome, out.path(), &[]);
 

@@ -149,8 +149,7 @@ impl Face for Caller {
                 format!("envelope: {}", peerproof_engine::payload::shorten(&text, 240))
             }
             Way::Refused(status) => format!("refused with status {status}"),
-            Way::Timeout(0, latest_ms) => format!("timeout within {latest_ms} ms"),
-            Way::Timeout(ms, latest_ms) => format!("timeout after {ms} to {latest_ms} ms"),
+            Way::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
             Way::Plain(outcome) => (*outcome).to_owned(),
         }
     }

@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::Boundary;
+use peerproof_engine::boundary::level;
 use peerproof_engine::clause::Level;
 use peerproof_engine::finding::Finding;
-use peerproof_engine::lint::{Linted, level};
+use peerproof_engine::lint::Linted;
 use peerproof_engine::plan::Act;
 use peerproof_engine::text::{one_line, wrap};
 use peerproof_engine::transcript::{Kind, Transcript};
@@ -94,7 +95,7 @@ pub fn render(
 
 fn heading(out: &mut String, boundary: &dyn Boundary, finding: &Finding, printer: &Printer) {
     let clause = boundary.clauses().iter().find(|clause| clause.id == finding.clause);
-    let level = level(boundary, finding);
+    let level = level(boundary, &finding.clause);
     let tone = if level == Level::Should { Tone::Warn } else { Tone::Bad };
     let id = printer.paint(tone, &finding.clause.0);
     let source = clause.map_or("", |clause| clause.source.as_str());
@@ -126,7 +127,7 @@ pub fn ndjson(boundary: &dyn Boundary, transcript: &Transcript, linted: &Linted,
                 "type": "finding",
                 "side": verdict.side.word(),
                 "clause": finding.clause,
-                "level": level(boundary, finding),
+                "level": level(boundary, &finding.clause),
                 "reason": finding.reason,
                 "nature": finding.nature,
                 "step": finding.step,

@@ -160,8 +160,7 @@ impl Face for Runtime {
             Way::Result(result) => format!("result: {}", result.to_text()),
             Way::ToolError(Some(error)) => format!("tool_error: {}", error.to_text()),
             Way::ToolError(None) => "tool_error".to_owned(),
-            Way::Timeout(0, latest_ms) => format!("timeout within {latest_ms} ms"),
-            Way::Timeout(ms, latest_ms) => format!("timeout after {ms} to {latest_ms} ms"),
+            Way::Timeout(ms, latest_ms) => asking::timeout_phrase(*ms, *latest_ms),
             Way::Plain(outcome) => (*outcome).to_owned(),
         }
     }
