@@ -74,8 +74,11 @@ pub fn run(args: &Args, context: &Context) -> Done {
     notes.extend(advice(&peer, tried && !answered, &checks));
     let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
-    // What is another peer ends; one that hangs would do so again.
-    let hangs = outcomes.iter().any(|outcome| outcome.result.verdict == Verdict::Hang);
+    // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that.
+    let hangs = outcomes.iter().any(|outcome| match &outcome.result.verdict {
+        Verdict::Untestable(why) => why.starts_with("too_busy"),
+        verdict => *verdict == Verdict::Hang,
+    });
     if !working
         && !hangs
         && let Some(config) = &config
