@@ -15,7 +15,7 @@ use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::peer::{Origin, Peer};
 use peerproof_engine::results::{is_secret_name, redact_argv};
@@ -74,13 +74,14 @@ pub fn run(args: &Args, context: &Context) -> Done {
     notes.extend(advice(&peer, tried && !answered, &checks));
     let played = runner::try_roles(&peer, &probes, &options, around)?;
     let untold = peer.boundary.untold(&peer.facts, &probes);
-    // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that.
-    let hangs = outcomes.iter().any(|outcome| match &outcome.result.verdict {
-        Verdict::Untestable(why) => why.starts_with("too_busy"),
+    // What is another peer ends; one that hangs would do so again, also where the machine is too busy to call it that. A role that
+    // something else plays is no sign of another peer.
+    let is_this = outcomes.iter().any(|outcome| match &outcome.result.verdict {
+        Verdict::Untestable(why) => ["too_busy", "role_misbehaves"].iter().any(|code| why.starts_with(code)),
         verdict => *verdict == Verdict::Hang,
     });
     if !working
-        && !hangs
+        && !is_this
         && let Some(config) = &config
     {
         notes.extend(as_another(config, peer.facts.side, &options, around, context));
@@ -168,12 +169,7 @@ fn keys(peer: &Peer, table: &'static str) -> impl Iterator<Item = ConfigKey> + u
     keys.into_iter().filter(move |key| key.table == table)
 }
 
-fn roles(
-    peer: &Peer,
-    said: &Facts,
-    played: &BTreeMap<String, Option<String>>,
-    checks: &[&Check],
-) -> Vec<Role> {
+fn roles(peer: &Peer, said: &Facts, played: &BTreeMap<String, RoleTrial>, checks: &[&Check]) -> Vec<Role> {
     let keys = keys(peer, "roles");
     keys.map(|key| {
         let mapped = peer.facts.roles.get(key.name);
@@ -185,8 +181,7 @@ fn roles(
                 None => value.to_string(),
             }),
             configured: said.roles.contains_key(key.name),
-            tried: played.contains_key(key.name),
-            misfit: played.get(key.name).cloned().flatten(),
+            trial: played.get(key.name).cloned(),
             checks: checks.iter().filter(|check| check.roles.iter().any(|role| role == key.name)).count(),
         }
     })

@@ -12,7 +12,7 @@ use super::run_args::RunArgs;
 use super::{Context, Done, Exit, Stop};
 use peerproof_engine::boundary::ConfigKey;
 use peerproof_engine::config::{self, Config, DEFAULT_FILE};
-use peerproof_engine::facts::Facts;
+use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::private;
 use peerproof_engine::runner::{self, Surroundings};
@@ -63,9 +63,17 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let text = text(&config, &peer.name, &peer.facts, &path);
     let written = private::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))?;
-    for (role, why) in tried {
-        if let Some(why) = why {
-            context.printer.note(&format!("the role `{role}` is not played: {why}"));
+    for (role, trial) in tried {
+        match trial {
+            RoleTrial::Plays => {}
+            RoleTrial::Misplays(why) => {
+                context.printer.note(&format!("the role `{role}` is not played: {why}"));
+            }
+            RoleTrial::Untold(why) => {
+                context
+                    .printer
+                    .note(&format!("a trial of the role `{role}` did not tell whether it is played: {why}"));
+            }
         }
     }
     for (feature, what) in peer.boundary.untold(&peer.facts, &probes) {

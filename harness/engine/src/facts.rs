@@ -21,6 +21,9 @@ pub struct Facts {
     /// feature rests on them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub misfits: BTreeMap<String, String>,
+    /// Configured roles of which the probes do not tell whether they are played, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub untold: BTreeMap<String, String>,
     /// Claimed features with their settings (`true` or a table).
     pub features: BTreeMap<String, Value>,
     /// Pinned choices.
@@ -35,6 +38,17 @@ pub struct Facts {
     pub shared: bool,
 }
 
+/// What a plain call of the tool that is configured for a role came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleTrial {
+    /// What the role promises.
+    Plays,
+    /// Something else, as said.
+    Misplays(String),
+    /// Nothing that tells, or what the peer itself has to answer for; why.
+    Untold(String),
+}
+
 impl Facts {
     /// Facts about a peer of which nothing is known.
     pub fn new(side: Side) -> Self {
@@ -43,12 +57,34 @@ impl Facts {
             commands: BTreeSet::new(),
             roles: BTreeMap::new(),
             misfits: BTreeMap::new(),
+            untold: BTreeMap::new(),
             features: BTreeMap::new(),
             choices: BTreeMap::new(),
             limits: BTreeMap::new(),
             requirements: String::new(),
             shared: false,
         }
+    }
+
+    /// Enters what a trial of a configured role came to. A tool that does something else plays it no more.
+    pub fn enter(&mut self, role: &str, came: RoleTrial) {
+        match came {
+            RoleTrial::Plays => {}
+            RoleTrial::Misplays(why) => {
+                self.misfits.entry(role.to_owned()).or_insert(why);
+                self.roles.remove(role);
+            }
+            RoleTrial::Untold(why) => {
+                self.untold.insert(role.to_owned(), why);
+            }
+        }
+    }
+
+    /// What the probes showed of a role that was tried.
+    pub fn trial(&self, role: &str) -> RoleTrial {
+        let misfit = self.misfits.get(role).cloned().map(RoleTrial::Misplays);
+        let untold = || self.untold.get(role).cloned().map(RoleTrial::Untold);
+        misfit.or_else(untold).unwrap_or(RoleTrial::Plays)
     }
 
     /// Whether the peer claims `feature`. A feature that is neither claimed nor denied counts as claimed only where

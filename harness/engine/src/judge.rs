@@ -6,7 +6,7 @@
 
 mod answers;
 mod deal;
-mod effects;
+pub mod effects;
 mod frames;
 mod http;
 mod matching;

@@ -184,11 +184,15 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::STARTUP_MS,
 ];
 
+/// Whether a peer maps roles to entries of its own, which are no part of the scratch project.
+pub fn maps_own(facts: &Facts) -> bool {
+    facts.roles.iter().any(|(name, role)| role.get("entry") != Some(&Value::from(usual_entry(name))))
+}
+
 /// Says of each role which tool of the scratch project plays it, where the configuration does not. A peer that maps roles to
 /// entries of its own need not find that project: it plays those that it maps.
 pub fn fill_roles(facts: &mut Facts) {
-    let is_own = |(name, role): (&String, &Value)| role.get("entry") != Some(&Value::from(usual_entry(name)));
-    if facts.roles.iter().any(is_own) {
+    if maps_own(facts) {
         return;
     }
     for name in ROLES {

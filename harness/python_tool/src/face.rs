@@ -26,6 +26,8 @@ pub mod http;
 mod read;
 mod rules;
 
+pub(crate) use rules::BLOCKED;
+
 /// The command of a local runner.
 pub const COMMAND: &str = "command";
 

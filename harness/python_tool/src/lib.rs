@@ -35,6 +35,7 @@ mod redundant;
 pub mod roles;
 pub mod runtime;
 pub mod talk;
+mod trial;
 
 /// The python_tool boundary. Its data is loaded when it is asked for.
 struct PythonTool {
@@ -127,10 +128,15 @@ impl Boundary for PythonTool {
         is_posted.then_some(Isolation { pipelined: &["PT-SRV-18", "PT-SRV-19"], canary })
     }
 
-    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        trial::plan(facts).into_iter().collect()
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
         if facts.side == Side::Provider {
             config::fill_roles(facts);
             config::spell_out(facts);
+            trial::enter(facts, probes);
         }
     }
 

@@ -7,7 +7,7 @@ use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
     Subject, What,
 };
-use peerproof_engine::facts::Facts;
+use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::finding::{Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::judge::{self, Heard, Trace};
@@ -21,7 +21,7 @@ use crate::inbox::{self, Clauses, Outcome, QUEUE};
 use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 
 /// Aid of the tool where no other is configured.
-const AID: &str = "AID.QUEUE.ENQUEUE.v1";
+pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
 /// A toolhost that says of everything that it is in the inbox.
 pub const BY_ROTE: (&str, &str) = (
@@ -298,7 +298,7 @@ struct Talk {
 
 impl Talk {
     fn new(facts: &Facts, rng: &mut Rng) -> Self {
-        let aid = facts.roles.get("enqueue").and_then(|role| role.get("aid")?.as_str()).unwrap_or(AID);
+        let aid = facts.roles.get(ROLE).and_then(|role| role.get("aid")?.as_str()).unwrap_or(AID);
         let outside = Fixture::Folder { name: OUTSIDE.to_owned(), folders: Vec::new(), watched: false };
         let plan = Plan { fixtures: vec![inbox::fixture(), outside], ..Plan::default() };
         let word = format!("{:016x}", rng.next_u64());
@@ -383,7 +383,7 @@ fn check(
         Ok(talk.plan)
     };
     let id = format!("run_queue/enqueue/{id}");
-    Check::new(id, title, clauses.iter().copied(), ENQUEUE, planner).on_process()
+    Check::new(id, title, clauses.iter().copied(), ENQUEUE, planner).roles(&[ROLE]).on_process()
 }
 
 /// All checks of the tool.
@@ -559,6 +559,30 @@ pub fn checks() -> Vec<Check> {
             },
         ),
     ]
+}
+
+/// The role of the tool that enqueues.
+pub const ROLE: &str = "enqueue";
+
+/// One plain call, which shows whether the tool of the role enqueues.
+pub fn trial(facts: &Facts) -> Plan {
+    Talk::new(facts, &mut Rng::new(0)).plan
+}
+
+/// What came of it.
+pub fn tried(trial: &Transcript) -> RoleTrial {
+    let refusal = judge::listen(&Tool, trial, |trace| {
+        let mut answers = trace.sessions.iter().flat_map(Heard::answers);
+        answers.find_map(|(.., answer)| match answer.message {
+            Message::Refused(reply) => Some(reply.clone()),
+            Message::Done(..) => None,
+        })
+    });
+    match (refusal, self::judge(trial).findings.first()) {
+        (Some(reply), _) => super::trial::refused(&reply),
+        (None, Some(finding)) => RoleTrial::Untold(finding.got.clone()),
+        (None, None) => RoleTrial::Plays,
+    }
 }
 
 /// A conversation as drawn.

@@ -2,7 +2,7 @@
 
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::Aim;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::finding::{Judgement, Nature};
 use peerproof_engine::json::Json;
 use peerproof_engine::judge as engine;
@@ -66,11 +66,12 @@ fn check(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check
         Ok(talk.plan())
     };
     let clauses = clauses.iter().copied();
-    Check::new(format!("run_queue/genesis/{name}"), title, clauses, SERVE, plan).feature(GENESIS).on_process()
+    let check = Check::new(format!("run_queue/genesis/{name}"), title, clauses, SERVE, plan);
+    check.roles(&kit::ROLES[..1]).feature(GENESIS).on_process()
 }
 
 fn compiled(name: &str, clauses: &[&'static str], title: &str, tell: Tell) -> Check {
-    check(name, clauses, title, tell).also_feature(COMPILER)
+    check(name, clauses, title, tell).roles(&kit::ROLES).also_feature(COMPILER)
 }
 
 /// All checks of it.
@@ -547,6 +548,45 @@ fn ends(talk: &mut Talk, rng: &mut Rng, how: End) -> Result<(), Untestable> {
     let time = if matches!(how, End::Hang) { COMPILE_MS } else { 0 };
     talk.call("QUE-GEN-14", &aid, time).look(MARK, &format!("{TOLD}/mark"));
     Ok(())
+}
+
+/// One plain call of each tool, which shows whether it plays its role.
+pub fn trial(facts: &Facts) -> Plan {
+    let mut talk = Talk::new(facts);
+    let path = talk.kit.sample_file();
+    let text = talk.kit.sample(&"a".repeat(kit::LETTERS));
+    talk.write("QUE-GEN-04", &path, &text);
+    if facts.claims(COMPILER) {
+        talk.compile("QUE-GEN-01", &path, "made").load("QUE-GEN-01", "made");
+    }
+    talk.plan()
+}
+
+/// What came of them, by role: an answer counts where what came before it was done.
+pub fn tried(trial: &Transcript) -> Vec<(&'static str, RoleTrial)> {
+    let written =
+        || engine::judge(&face::Genesis, trial).findings.into_iter().find(|it| it.clause.0 == "QUE-GEN-04");
+    engine::listen(&face::Genesis, trial, |trace| {
+        let mut answers = trace.sessions.iter().flat_map(engine::Heard::answers);
+        let mut is_reached = true;
+        let tell = |role| {
+            let reply = answers.next().map(|(.., answer)| answer.message);
+            let is_done = reply.and_then(face::is_ok);
+            let came = match (is_reached, reply) {
+                (false, _) => RoleTrial::Untold("what it is tried with was not made".to_owned()),
+                (true, None) => RoleTrial::Untold("no reply that can be read comes for it".to_owned()),
+                (true, Some(reply)) if is_done == Some(false) => crate::trial::refused(&reply.to_text()),
+                (true, Some(_)) => match written().filter(|_| role == kit::ROLES[0]) {
+                    Some(finding) => RoleTrial::Untold(finding.got),
+                    None => RoleTrial::Plays,
+                },
+            };
+            is_reached &= came == RoleTrial::Plays;
+            (role, came)
+        };
+        let asked = kit::ROLES.into_iter().take(trace.asked.len());
+        asked.map(tell).collect()
+    })
 }
 
 /// A conversation as drawn.

@@ -24,6 +24,7 @@ pub mod genesis;
 pub mod http;
 pub mod inbox;
 pub mod job;
+mod trial;
 pub mod worker;
 
 /// The command of a worker that works on.
@@ -127,8 +128,22 @@ impl Boundary for RunQueue {
         }
     }
 
-    fn complete(&self, facts: &mut Facts, _features_given: bool, _probes: &[Transcript]) {
+    fn probes(&self, facts: &Facts) -> Vec<Plan> {
+        trial::plans(facts)
+    }
+
+    fn complete(&self, facts: &mut Facts, _features_given: bool, probes: &[Transcript]) {
         genesis::complete(facts);
+        trial::fill_roles(facts);
+        trial::enter(facts, probes);
+    }
+
+    fn usual_facts(&self, side: Side) -> Facts {
+        let own = self.commands().into_iter().filter(|(other, _)| *other == side);
+        let commands = own.flat_map(|(_, names)| names).map(str::to_owned).collect();
+        let mut facts = Facts { commands, ..Facts::new(side) };
+        trial::fill_roles(&mut facts);
+        facts
     }
 
     fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {

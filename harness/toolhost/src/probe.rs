@@ -13,7 +13,7 @@ use super::role::{ROLES, reference_aid, role};
 use super::talk::{Request, Talk, quoted};
 use super::talk_state::url_input;
 use peerproof_engine::clause::Side;
-use peerproof_engine::facts::Facts;
+use peerproof_engine::facts::{Facts, RoleTrial};
 use peerproof_engine::json::{self as strict, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, shorten};
 use peerproof_engine::plan::{Act, Chunking, Fixture, Manner, Plan};
@@ -200,6 +200,16 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                     Some(Seen::Other(why)) if configured || (name == "http_get" && claims_http(facts)) => {
                         misfits.push((name, own[0].0.aid.clone(), why));
                     }
+                    Some(Seen::Nothing) if configured => {
+                        let why = format!("it answers {}", shorten(&own[0].1.to_text(), 80));
+                        facts.enter(name, RoleTrial::Untold(why));
+                    }
+                    None if configured && name != "crash" => {
+                        facts.enter(
+                            name,
+                            RoleTrial::Untold("no reply that can be read comes for it".to_owned()),
+                        );
+                    }
                     _ => {}
                 }
             }
@@ -214,8 +224,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
         let meaning =
             KEYS.iter().find(|key| key.table == "roles" && key.name == name).map_or("", |key| key.meaning);
         let why = format!("{aid} as role `{name}` {why}; the role: {meaning}");
-        facts.misfits.entry(name.to_owned()).or_insert(why);
-        facts.roles.remove(name);
+        facts.enter(name, RoleTrial::Misplays(why));
     }
     if features_given && claims_http(facts) && !facts.roles.contains_key("http_get") {
         // The contract names this tool, and a claim is held to what it says: one check shows what the tool answers.

@@ -11,3 +11,4 @@ mod memory;
 mod private;
 mod record;
 mod replay;
+mod roles;

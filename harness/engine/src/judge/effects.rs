@@ -45,6 +45,15 @@ pub(super) fn judge<F: Face>(transcript: &Transcript, asked: &[Asked<F>], judgem
     }
 }
 
+/// Whether a transcript shows a sign; `None` where it does not tell.
+pub fn is_seen(transcript: &Transcript, sign: &Sign) -> Option<bool> {
+    match Record::of(transcript).evidence(sign) {
+        Evidence::Seen => Some(true),
+        Evidence::Absent => Some(false),
+        Evidence::Unknown => None,
+    }
+}
+
 enum Verdict {
     Fine,
     Open(String),

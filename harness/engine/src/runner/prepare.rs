@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::{Options, Surroundings, lab};
 use crate::blame::HarnessFault;
+use crate::facts::RoleTrial;
 use crate::lab::Unfinished;
 use crate::peer::Peer;
 use crate::transcript::{Kind, Transcript};
@@ -104,8 +105,7 @@ pub fn probe(
     Ok(probes)
 }
 
-/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came instead of what a role says, or
-/// nothing where it is played, by role.
+/// Tries the roles of `peer`, each by itself, unless it said nothing to `probes`: what came of it, by role.
 ///
 /// # Errors
 /// A fault of this machine.
@@ -114,7 +114,7 @@ pub fn try_roles(
     probes: &[Transcript],
     options: &Options,
     around: Surroundings<'_>,
-) -> Result<BTreeMap<String, Option<String>>, HarnessFault> {
+) -> Result<BTreeMap<String, RoleTrial>, HarnessFault> {
     let facts = &peer.facts;
     if !probes.is_empty() && probes.iter().all(is_mute) {
         return Ok(BTreeMap::new());
@@ -124,7 +124,7 @@ pub fn try_roles(
             // Nobody asked.
             return Ok(BTreeMap::new());
         }
-        let seen = |role: &String| (role.clone(), facts.misfits.get(role).cloned());
+        let seen = |role: &String| (role.clone(), facts.trial(role));
         return Ok(facts.roles.keys().chain(facts.misfits.keys()).map(seen).collect());
     };
     let mut tried = BTreeMap::new();
@@ -135,7 +135,8 @@ pub fn try_roles(
             Err(Unfinished::Fault(fault)) => return Err(fault),
             Ok(transcript) => transcript,
         };
-        tried.insert(role.to_owned(), peer.boundary.misplays(facts, role, &transcript));
+        let why = peer.boundary.misplays(facts, role, &transcript);
+        tried.insert(role.to_owned(), why.map_or(RoleTrial::Plays, RoleTrial::Misplays));
         if is_mute(&transcript) {
             break;
         }

@@ -8,6 +8,7 @@ use super::console::failure_text;
 use super::printer::{Printer, Tone};
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
+use peerproof_engine::facts::RoleTrial;
 use peerproof_engine::pace::Measured;
 use peerproof_engine::text::wrap;
 use peerproof_engine::verdict::CheckResult;
@@ -23,10 +24,8 @@ pub struct Role {
     pub tool: Option<String>,
     /// It was configured, not found.
     pub configured: bool,
-    /// What is configured was tried.
-    pub tried: bool,
-    /// What the configured tool does instead of what the role says.
-    pub misfit: Option<String>,
+    /// What a trial of it came to, where it was tried.
+    pub trial: Option<RoleTrial>,
     /// Number of checks that need it.
     pub checks: usize,
 }
@@ -125,14 +124,20 @@ pub fn render(diagnosis: &Diagnosis, printer: &Printer) -> String {
         let _ = writeln!(out, "\n{}", head("Roles"));
     }
     for role in &diagnosis.roles {
-        let (tone, what) = match (&role.misfit, &role.tool) {
-            (Some(why), _) => (Tone::Warn, format!("does not play it: {why}")),
-            (None, Some(tool)) => {
+        let (tone, what) = match (&role.trial, &role.tool) {
+            (Some(RoleTrial::Misplays(why)), _) => (Tone::Warn, format!("does not play it: {why}")),
+            (trial, Some(tool)) => {
                 let from = if role.configured { "configured" } else { "found" };
-                let works = if role.tried { ", and it answers as it should" } else { "" };
+                let works = match trial {
+                    Some(RoleTrial::Untold(why)) => {
+                        format!("; a trial did not tell whether it plays it: {why}")
+                    }
+                    Some(_) => ", and it answers as it should".to_owned(),
+                    None => String::new(),
+                };
                 (Tone::Good, format!("{tool} ({from}{works})"))
             }
-            (None, None) => (Tone::Warn, role.meaning.to_owned()),
+            (_, None) => (Tone::Warn, role.meaning.to_owned()),
         };
         let needed = format!(" ({} checks need it)", role.checks);
         let (mark, needed) = if tone == Tone::Good { ("yes", "") } else { ("no ", needed.as_str()) };

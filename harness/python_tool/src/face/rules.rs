@@ -8,7 +8,7 @@ use peerproof_engine::transcript::{Exit, Kind};
 use super::{Extra, Message, Runner};
 
 /// What the reply of a call says that a guarantee forbids.
-const BLOCKED: &str = "guarantee_blocked";
+pub(crate) const BLOCKED: &str = "guarantee_blocked";
 
 /// Time that a process which a tool leaves running may hold up the reply, microseconds.
 const HELD_UP_US: f64 = 2e6;

@@ -123,7 +123,7 @@ impl Face for Genesis {
     }
 }
 
-fn is_ok(reply: &Json) -> Option<bool> {
+pub fn is_ok(reply: &Json) -> Option<bool> {
     reply.get("ok")?.as_bool()
 }
 

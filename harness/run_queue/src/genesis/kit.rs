@@ -28,6 +28,14 @@ pub const GARBAGE: &str = "` ` @@@ (((\n";
 /// What a plugin holds that ends once a file is there.
 pub const ENDS: &str = "peerproof_ends";
 
+/// The roles of the three tools, in the order of use.
+pub const ROLES: [&str; 3] = ["write_file", "compile", "load"];
+
+/// The aid of the tool of a role where no other is configured.
+pub fn usual_aid(role: &str) -> String {
+    format!("AID.GENESIS.{}.v1", role.to_uppercase())
+}
+
 /// One of the three tools.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -67,7 +75,7 @@ impl Kit {
             let usual = || members.iter().map(|name| ((*name).to_owned(), format!("{{{name}}}").into()));
             let template = given.and_then(|role| role.get("input")).cloned();
             Tool {
-                aid: aid.map_or_else(|| format!("AID.GENESIS.{}.v1", role.to_uppercase()), str::to_owned),
+                aid: aid.map_or_else(|| usual_aid(role), str::to_owned),
                 template: template.unwrap_or_else(|| Value::Object(usual().collect())),
             }
         };

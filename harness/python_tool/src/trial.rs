@@ -1,0 +1,172 @@
+//! Whether the tools that a peer maps roles to play them: one plain call of each.
+//!
+//! A peer that maps nothing is not asked: the tools of the scratch project are ours, and what comes of them is the peer's own.
+
+use std::collections::BTreeMap;
+
+use peerproof_engine::carriage::HTTP;
+use peerproof_engine::clause::Side;
+use peerproof_engine::facts::{Facts, RoleTrial};
+use peerproof_engine::json::{self, Json};
+use peerproof_engine::judge::{self, effects};
+use peerproof_engine::payload::{Payload, shorten};
+use peerproof_engine::plan::{Act, Plan};
+use peerproof_engine::transcript::Transcript;
+
+use super::config;
+use super::face::{BLOCKED, COMMAND, Message, Runner};
+use super::probe::{self, Probe};
+use super::roles::{Outcome, ROLES, entry_of, outcome, usual_payload};
+use super::talk::{Sending, Talk};
+
+/// What shows an effect; backwards it is another word.
+const WORD: &str = "peerproof-trial-word";
+
+/// The role whose module the harness writes anew for each check.
+const WRITTEN_ANEW: &str = "imported";
+
+/// The roles that are tried. What ends its process comes last.
+fn tried(facts: &Facts) -> impl Iterator<Item = &'static str> {
+    let is_last = |role: &&str| *role == "quit";
+    let ordered =
+        ROLES.into_iter().filter(move |role| !is_last(role)).chain(ROLES.into_iter().filter(is_last));
+    ordered.filter(|role| *role != WRITTEN_ANEW && facts.roles.contains_key(*role))
+}
+
+/// The calls.
+pub fn plan(facts: &Facts) -> Option<Plan> {
+    if facts.side == Side::Consumer || !config::maps_own(facts) {
+        return None;
+    }
+    let command = [COMMAND, HTTP].into_iter().find(|name| facts.commands.contains(*name))?;
+    let mut talk = Talk::without_canary(facts, command);
+    for role in tried(facts) {
+        let mut sending = Sending { await_frames: Some(1), ..Sending::default() };
+        let mut made = None;
+        let payload = match probe::about(role) {
+            Some(guarantee) => {
+                let route = guarantee.plain[0];
+                let mut probe =
+                    Probe { role, route, token: WORD, number: 0, guarded: false, temporary: false };
+                let payload = talk.probe(&mut probe, "127.0.0.1", false);
+                (sending.env, made) = (probe.env(), probe.made());
+                payload
+            }
+            None => Payload::text(payload_of(role)),
+        };
+        talk.send(talk.request(role, payload, &[]), made, sending);
+    }
+    Some(talk.plan())
+}
+
+/// A payload that no runner has reason to refuse, and a result that is an object.
+fn payload_of(role: &str) -> &'static str {
+    match role {
+        "echo" => r#"{"probe":"echo"}"#,
+        "value" => r#"{"kind":"ok_false"}"#,
+        "blob" => r#"{"bytes":3}"#,
+        "spawn" => r#"{"ms":1,"hold":false}"#,
+        _ => usual_payload(role),
+    }
+}
+
+/// Enters what came of the calls.
+pub fn enter(facts: &mut Facts, probes: &[Transcript]) {
+    let Some(trial) = probes.first() else { return };
+    let mut came = told(trial);
+    if facts.roles.contains_key(WRITTEN_ANEW) {
+        let why = "its module is written anew for each check";
+        came.insert(WRITTEN_ANEW, RoleTrial::Untold(why.to_owned()));
+    }
+    for (role, came) in came {
+        let came = match came {
+            RoleTrial::Misplays(why) => {
+                RoleTrial::Misplays(format!("{} as role `{role}` {why}", entry_of(facts, role)))
+            }
+            other => other,
+        };
+        facts.enter(role, came);
+    }
+}
+
+/// What came of each call, by role.
+fn told(trial: &Transcript) -> BTreeMap<&'static str, RoleTrial> {
+    let is_call = |act: &Act| matches!(act, Act::Send { .. });
+    let calls = (0..).zip(&trial.plan.steps).filter(|(_, step)| is_call(&step.act)).map(|(at, _)| at);
+    let calls: BTreeMap<usize, &str> = calls.zip(tried(&trial.facts)).collect();
+    let mut came: BTreeMap<&str, RoleTrial> = BTreeMap::new();
+    judge::listen(&Runner, trial, |trace| {
+        for heard in &trace.sessions {
+            for (asked, part, answer) in heard.answers() {
+                let role = calls.get(&asked.step);
+                if let (Some(role), Some(call)) = (role, &part.extra.call) {
+                    came.insert(role, seen(trial, heard.session, role, &call.payload, answer.message));
+                }
+            }
+        }
+    });
+    for role in calls.into_values() {
+        let none = || RoleTrial::Untold("no reply that can be read comes for it".to_owned());
+        came.entry(role).or_insert_with(none);
+    }
+    came
+}
+
+/// What the answer to a call shows of the tool that plays `role`.
+fn seen(trial: &Transcript, session: usize, role: &str, payload: &Json, answer: &Message) -> RoleTrial {
+    let Some(promised) = outcome(role, payload) else { return RoleTrial::Plays };
+    let answers = |result: &Json| RoleTrial::Misplays(format!("answers {}", shorten(&result.to_text(), 80)));
+    match (answer, promised) {
+        (
+            Message::Success { result, .. },
+            Outcome::Result(_, wanted) | Outcome::ResultOrFailure(_, wanted),
+        ) => match json::is_kept(&wanted, result) {
+            true => RoleTrial::Plays,
+            false => answers(result),
+        },
+        (Message::Success { result, .. }, Outcome::Raises(..) | Outcome::Ends | Outcome::Fails(_)) => {
+            answers(result)
+        }
+        (Message::Success { result, .. }, _) if role == "spawn" => {
+            match result.get("pid").and_then(Json::as_u64) {
+                Some(_) => RoleTrial::Plays,
+                None => answers(result),
+            }
+        }
+        (Message::Success { result, .. }, _) => {
+            let sign = probe::sign(&trial.plan, session, role, payload);
+            match sign.map(|sign| effects::is_seen(trial, &sign)) {
+                Some(Some(false)) => RoleTrial::Misplays(format!(
+                    "answers {} and has no effect",
+                    shorten(&result.to_text(), 80)
+                )),
+                Some(None) => RoleTrial::Untold("nothing tells whether it has its effect".to_owned()),
+                Some(Some(true)) | None => RoleTrial::Plays,
+            }
+        }
+        (Message::Ended(_), Outcome::Ends) => RoleTrial::Plays,
+        (Message::Failure { kind, .. }, Outcome::Ends) if kind.ends_with("Exit") => RoleTrial::Plays,
+        // Who ends its process, or reads what is not there, may fail; so may a call that finds no tool.
+        (Message::Failure { kind, message, .. }, Outcome::Ends | Outcome::ResultOrFailure(..)) => {
+            RoleTrial::Untold(format!("it fails with {}", shorten(&format!("{kind}: {message}"), 80)))
+        }
+        // Who asked for no guarantee meets none.
+        (Message::Failure { reason: Some(reason), .. }, _) if reason == BLOCKED => {
+            RoleTrial::Untold("it is blocked, though no guarantee is asked for".to_owned())
+        }
+        (Message::Failure { kind, message, .. }, promised) => {
+            let is_raised = |wanted: &str, text: &str| kind.ends_with(wanted) || message.contains(text);
+            match promised {
+                Outcome::Raises(_, wanted, _, text) if is_raised(&wanted, &text) => RoleTrial::Plays,
+                _ => {
+                    RoleTrial::Misplays(format!("fails with {}", shorten(&format!("{kind}: {message}"), 80)))
+                }
+            }
+        }
+        (Message::Ended(exit), _) => RoleTrial::Untold(format!("its call ends with {exit} and no reply")),
+        (Message::Status(status), _) => {
+            RoleTrial::Untold(format!("its call is answered with status {status}"))
+        }
+        (Message::Other { wrong, .. }, _) => RoleTrial::Untold(wrong.got.clone()),
+    }
+}
