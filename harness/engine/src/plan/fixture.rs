@@ -223,7 +223,8 @@ pub enum ActorStep {
         amount: u64,
     },
     /// Write this text to standard output, with what the JSON file that its last argument names holds:
-    /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` is the first item of a list that has this member.
+    /// `⟦/menu/aid=X/sid⟧` stands for the string at that place, where `aid=X` is the first item of a list that has this member;
+    /// `⟦/menu/aid=X/sid~upper-case⟧` for its near miss of that kind.
     Quote(String),
     /// Ignore SIGTERM from here on.
     IgnoreTerm,

@@ -70,6 +70,22 @@ const fn asks(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
 }
 
+const fn hears(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(&[u8]) -> Vec<u8>,
+) -> Mutant {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Heard(change)))
+}
+
+/// What a driver says, with the SID that it picks put right.
+fn sid_put_right(said: &[u8], right: fn(&str) -> String) -> Vec<u8> {
+    const PICK: &str = "<PICK><";
+    let parts = std::str::from_utf8(said).ok().and_then(|text| text.strip_prefix(PICK)?.split_once('>'));
+    parts.map_or_else(|| said.to_vec(), |(sid, rest)| format!("{PICK}{}>{rest}", right(sid)).into_bytes())
+}
+
 /// All mutants.
 pub const MUTANTS: &[Mutant] = &[
     writes("run-ends-without-header", &["LOG-WRITE-HEADER"], "run_finished has no run_id.", |_, line| {
@@ -85,6 +101,18 @@ pub const MUTANTS: &[Mutant] = &[
             put(whole, "run_id", id.as_str().into());
         })
     }),
+    hears(
+        "run-trims-sids",
+        &["LOG-WRITE-RAW"],
+        "Blanks around the SID that a driver picks are taken away.",
+        |said| sid_put_right(said, |sid| sid.trim().to_owned()),
+    ),
+    hears(
+        "run-takes-sids-in-any-case",
+        &["LOG-WRITE-RAW"],
+        "The SID that a driver picks is read in upper case.",
+        |said| sid_put_right(said, str::to_uppercase),
+    ),
     writes("run-writes-no-json", &["LOG-WRITE-JSON"], "tool_ok has a comma too many.", |_, mut line| {
         if memchr::memmem::find(&line, b"\"tool_ok\"").is_some() {
             line.truncate(line.len() - 2);

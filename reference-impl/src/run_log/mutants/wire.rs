@@ -18,6 +18,8 @@ pub enum Rewrite {
     Written(Edit),
     /// Of what the machine asks for.
     Asked(fn(Action) -> Vec<Action>),
+    /// Of what a program that was started writes, as it comes.
+    Heard(fn(&[u8]) -> Vec<u8>),
     /// What is written is held back until the end.
     Late,
     /// What is started is started once more when it has ended.
@@ -78,6 +80,9 @@ impl Machine for Rewired {
             (Rewrite::Read(edit), Event::StdinEof) => {
                 self.read(edit, true, now, &mut new);
                 self.inner.handle(Event::StdinEof, now, &mut new);
+            }
+            (Rewrite::Heard(change), Event::ChildStdout(bytes)) => {
+                self.inner.handle(Event::ChildStdout(&change(bytes)), now, &mut new);
             }
             (Rewrite::Twice, Event::ChildStdout(_) | Event::ChildStdoutEof) if self.first.is_some() => {}
             (Rewrite::Twice, Event::ChildExit(_)) if self.first.is_some() => {
