@@ -8,11 +8,11 @@ use peerproof_engine::memory;
 use peerproof_engine::payload::{Payload, Segment};
 use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture};
 
-use super::talk::{REASON_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
+use super::talk::{REASON_MS, SETTLE_MS, SIGN_MS, START_MS, Talk, looks_at_stdin, sleep};
 use super::{BEACON, IDLE, LIFE, MADE, NO_INBOX, QUEUE, REST, RUNNER};
 use crate::config::{POLL_MS, RECOVER_MS};
 use crate::job::{BYTES_MAX, DEPTH_MAX, Draft, VERY_DEEP, arrays};
-use crate::{ONCE, WORKER};
+use crate::{FOLDERS, ONCE, WORKER};
 
 /// How a program ends that fails.
 const FAILS: [ActorStep; 2] = [ActorStep::Exit(3), ActorStep::Die(9)];
@@ -507,7 +507,9 @@ const WORKERS: &[Row] = &[
             Fixture::Folder { name: QUEUE.to_owned(), folders: Vec::new(), watched: true };
         talk.start();
         talk.wait(Effect::Path { folder: QUEUE.to_owned(), glob: "inbox".to_owned() }, START_MS);
-        talk.look(MADE, NOTICE_MS);
+        let globs = FOLDERS.map(str::to_owned).to_vec();
+        talk.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, SETTLE_MS);
+        talk.look(MADE, 0);
         let job = talk.draft();
         talk.put(&job);
         let ready = Effect::Starts { actor: RUNNER.to_owned(), start: 0 };

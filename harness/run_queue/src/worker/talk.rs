@@ -20,7 +20,7 @@ pub const START_MS: u64 = 30_000;
 pub const SIGN_MS: u64 = 10_000;
 
 /// How long is waited for jobs beside what they and the worker's pauses take, ms.
-const SETTLE_MS: u64 = 4_000;
+pub const SETTLE_MS: u64 = 4_000;
 
 /// Time for a job to be moved when its program has ended, ms.
 const REST_MS: u64 = 200;
