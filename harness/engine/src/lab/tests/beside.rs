@@ -72,7 +72,7 @@ fn what_is_looked_at_is_bounded() {
     };
     assert_eq!(those(&transcript, is_cut), [(true, 4_096), (false, 1)]);
     let large = &looked(&transcript, "d/large")[0];
-    assert_eq!((large.bytes.as_ref().unwrap().0.len(), large.total_bytes), (64 << 20, 65 << 20));
+    assert_eq!((large.bytes.as_ref().unwrap().0.len(), large.total_bytes), (1 << 20, 65 << 20));
 }
 
 pub(super) fn put(path: &str, by: Placing) -> Step {
