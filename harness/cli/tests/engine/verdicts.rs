@@ -327,54 +327,84 @@ fn a_wrong_exit_status_is_told_once_and_hides_nothing() {
     }
 }
 
-/// A JSON-RPC server that does something else with what holds a number beyond every double.
-struct Beyond(Box<dyn Machine>, &'static str);
+/// A JSON-RPC server with an answer of its own to lines that the specification leaves open.
+struct Beyond {
+    inner: Box<dyn Machine>,
+    /// Whether a line is such a one.
+    is_open: fn(&[u8]) -> bool,
+    answer: &'static str,
+}
+
+/// Whether a line holds a number beyond every double.
+fn is_beyond_doubles(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    text.contains("1e400,") || text.contains("-1.5e999}")
+}
+
+fn is_no_utf8(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_err()
+}
 
 impl Machine for Beyond {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
-        let Event::Stdin(bytes) = event else { return self.0.handle(event, now, actions) };
+        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let text = String::from_utf8_lossy(line);
-            let id = if text.contains("\"id\":1}") { "1" } else { "\"n\"" };
-            match self.1 {
-                _ if !text.contains("1e400,") && !text.contains("-1.5e999}") => {
-                    self.0.handle(Event::Stdin(line), now, actions);
-                }
+            let id = ["1", "\"n\"", "\"u\""].into_iter().find(|id| text.contains(&format!("\"id\":{id}}}")));
+            // What is no call, and an error of parsing, has no id.
+            let id = id.filter(|_| !self.answer.contains("-32700"));
+            match self.answer {
+                _ if !(self.is_open)(line) => self.inner.handle(Event::Stdin(line), now, actions),
                 "dies" => return actions.push(Action::Abort),
                 "is silent" => {}
-                answer => {
-                    let reply = format!("{{\"jsonrpc\":\"2.0\",{answer},\"id\":{id}}}\n");
-                    actions.push(Action::Stdout(reply.into_bytes()));
+                answer if id.is_some() || answer.contains("error") => {
+                    let id = id.unwrap_or("null");
+                    let (head, tail) = answer.split_once("BYTES").unwrap_or((answer, ""));
+                    let own: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii()).collect();
+                    let own = if tail.is_empty() { Vec::new() } else { own };
+                    let ends = (format!("{{\"jsonrpc\":\"2.0\",{head}"), format!("{tail},\"id\":{id}}}\n"));
+                    actions.push(Action::Stdout([ends.0.as_bytes(), &own, ends.1.as_bytes()].concat()));
                 }
+                _ => self.inner.handle(Event::Stdin(line), now, actions),
             }
         }
     }
 }
 
-/// The specification leaves open what becomes of 1e400; not that what is said is JSON, and that the server lives on.
+/// The specification leaves open what becomes of 1e400 and of bytes that are no UTF-8; not that what is said is JSON,
+/// and that the server lives on.
 #[test]
-fn a_number_beyond_every_double_ends_no_server_and_makes_none_print_what_is_no_json() {
+fn what_no_reader_agrees_on_ends_no_server_and_makes_none_print_what_is_no_json() {
     const ID: &str = "json_rpc/stdio/json/text-that-readers-differ-on";
     let boundary = table::find("json_rpc").unwrap();
-    for (answer, clause) in [
-        ("\"result\":[1.7976931348623157e308]", None),
-        ("\"result\":[null]", None),
-        ("\"error\":{\"code\":-32600,\"message\":\"m\"}", None),
-        ("\"error\":{\"code\":-32602,\"message\":\"m\"}", None),
-        ("\"error\":{\"code\":-32603,\"message\":\"m\"}", None),
-        ("\"result\":[Infinity]", Some("RPC-MSG-05")),
-        ("\"result\":[inf]", Some("RPC-MSG-05")),
-        ("dies", Some("RPC-ERR-01")),
-        ("is silent", None),
+    let is_beyond: fn(&[u8]) -> bool = is_beyond_doubles;
+    for (is_open, answer, clause) in [
+        (is_beyond, "\"result\":[1.7976931348623157e308]", None),
+        (is_beyond, "\"result\":[null]", None),
+        (is_beyond, "\"error\":{\"code\":-32600,\"message\":\"m\"}", None),
+        (is_beyond, "\"error\":{\"code\":-32602,\"message\":\"m\"}", None),
+        (is_beyond, "\"error\":{\"code\":-32603,\"message\":\"m\"}", None),
+        (is_beyond, "\"result\":[Infinity]", Some("RPC-MSG-05")),
+        (is_beyond, "\"result\":[inf]", Some("RPC-MSG-05")),
+        (is_beyond, "dies", Some("RPC-ERR-01")),
+        (is_beyond, "is silent", None),
+        (is_no_utf8, "\"result\":[\"\u{fffd}\"]", None),
+        (is_no_utf8, "\"error\":{\"code\":-32700,\"message\":\"m\"}", None),
+        (is_no_utf8, "\"error\":{\"code\":-32600,\"message\":\"m\"}", None),
+        (is_no_utf8, "\"result\":[\"BYTES\"]", Some("RPC-MSG-05")),
+        (is_no_utf8, "\"error\":{\"code\":-32700,\"message\":\"BYTES\"}", Some("RPC-MSG-05")),
+        (is_no_utf8, "dies", Some("RPC-ERR-01")),
+        (is_no_utf8, "is silent", None),
     ] {
         let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
         peer.facts.requirements = "spec".to_owned();
         peer.origin = Origin::InProcess(Arc::new(move |args, env| {
-            Some(Box::new(Beyond(table::played(boundary).reference_machine(args, env)?, answer)))
+            let inner = table::played(boundary).reference_machine(args, env)?;
+            Some(Box::new(Beyond { inner, is_open, answer }))
         }));
         let found = run(&peer, &[check(ID)]).remove(ID).unwrap();
         let clauses: Vec<&str> = found.findings.iter().map(|it| it.clause.0.as_ref()).collect();
-        assert_eq!(found.verdict.is_failure(), clause.is_some(), "{answer}: {:?}", found.verdict);
+        assert_eq!(found.verdict.is_failure(), clause.is_some(), "{answer}: {:?}", found.findings);
         assert!(clause.is_none_or(|clause| clauses.contains(&clause)), "{answer}: {:?}", found.findings);
     }
 }

@@ -34,6 +34,10 @@ fn depth(line: &[u8]) -> usize {
     deepest
 }
 
+fn is_utf8(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok()
+}
+
 /// The id of a request as a key.
 fn id_key(line: &[u8]) -> Option<Vec<u8>> {
     value(line).as_ref().and_then(|message| message.get("id")).map(text)
@@ -410,6 +414,23 @@ pub const MUTANTS: &[Mutant] = &[
     incoming("mends-utf8", &["RPC-JSON-02"], "Invalid UTF-8 is replaced by U+FFFD.", |_, line| {
         replaced(line, String::from_utf8_lossy(line).into_owned().into_bytes())
     }),
+    incoming("dies-of-bad-utf8", &["RPC-ERR-01"], "Invalid UTF-8 ends the server.", |_, line| {
+        if is_utf8(line) { Pass::Forward } else { Pass::Abort }
+    }),
+    incoming(
+        "echoes-bad-utf8",
+        &["RPC-MSG-05"],
+        "Params that are no UTF-8 come back as the bytes that they are.",
+        |_, line| {
+            let read = value(String::from_utf8_lossy(line).as_bytes());
+            let Some(id) = read.as_ref().filter(|_| !is_utf8(line)).and_then(|read| read.get("id")) else {
+                return Pass::Forward;
+            };
+            let bytes: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii()).collect();
+            let (head, middle) = (b"{\"jsonrpc\":\"2.0\",\"result\":[\"", b"\"],\"id\":");
+            Pass::Answer([&head[..], &bytes, middle, &text(id), b"}"].concat())
+        },
+    ),
     incoming("refuses-crlf", &["RPC-FRAME-08"], "A CR before the LF is not tolerated.", |_, line| {
         if line.ends_with(b"\r") { Pass::Answer(INVALID.to_vec()) } else { Pass::Forward }
     }),
