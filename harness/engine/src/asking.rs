@@ -51,6 +51,9 @@ const BYTES_PER_MS: u64 = 500;
 /// Lines of results that are read.
 const LINES_MAX: usize = 4_096;
 
+/// A program that writes so often trickles.
+const TRICKLES: usize = 3;
+
 /// Values that a line of results may hold: nothing that is played has so many, and each takes memory.
 const VALUES_MAX: usize = 1 << 19;
 
@@ -260,6 +263,16 @@ pub struct Script {
 }
 
 impl Script {
+    /// Whether it writes a little now and then.
+    pub fn trickles(&self) -> bool {
+        self.writes >= TRICKLES
+    }
+
+    /// How long a call lasts that is played so and has this time, ms. Whoever waits for what trickles comes to its end.
+    pub fn lasts_ms(&self, timeout_ms: u64) -> u64 {
+        if self.trickles() { self.sleeps_ms } else { self.sleeps_ms.min(timeout_ms + GRACE_MS) }
+    }
+
     /// Sums up.
     pub fn of(steps: &[ActorStep]) -> Self {
         let mut script = Self::default();

@@ -45,6 +45,8 @@ pub enum Fault {
     MixesStderr,
     /// The time begins anew with each read.
     WaitsAnew,
+    /// The time is that until something has come.
+    WaitsForTheHead,
     /// The time is over only when the request is written.
     OutlastsWriting,
     /// Each piece of output is made UTF-8 by itself.
@@ -444,6 +446,12 @@ const MUTANTS: &[Mutant] = &[
         &["ENV-CALL-21"],
         "The time of a call begins anew with each byte.",
         Fault::WaitsAnew,
+    ),
+    carrier(
+        "caller-waits-for-the-head",
+        &["ENV-CALL-21"],
+        "The time of a call is over once its reply has begun.",
+        Fault::WaitsForTheHead,
     ),
     carrier(
         "caller-asks-to-end",

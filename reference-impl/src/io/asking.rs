@@ -323,7 +323,7 @@ fn post_on(
         body_bytes_max: bytes_max,
         timeout_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
     };
-    match fetch::post_as(&order, handling.content_type(), handling.takes_cut()) {
+    match fetch::post_as(&order, handling.content_type(), handling.takes_cut(), &|at| handling.deadline(at)) {
         Ok(reply) => match reply.location {
             Some(location) if handling.follows() && redirects > 0 => {
                 post_on(&location, body, bytes_max, time, handling, redirects - 1)

@@ -35,6 +35,9 @@ const SCENARIO_BYTES_MAX: u64 = 64 << 20;
 /// Time that a caller with that fault gives anew.
 const ANEW: Duration = Duration::from_secs(1);
 
+/// Time that a caller gives whose own ends as soon as something has come.
+const FOR_EVER: Duration = Duration::from_secs(3_600);
+
 const USAGE: &str = "usage: envelope caller SCENARIO RESULTS [--choice KEY=VALUE]... [--limit NAME=VALUE]...";
 
 /// Runs the caller and returns its exit status: 0 when every call has finished, 2 for arguments or a scenario that make no
@@ -80,7 +83,11 @@ impl Handling for Faulty {
     }
 
     fn deadline(&self, deadline: Instant) -> Instant {
-        if self.0 == Fault::WaitsAnew { deadline.max(Instant::now() + ANEW) } else { deadline }
+        match self.0 {
+            Fault::WaitsAnew => deadline.max(Instant::now() + ANEW),
+            Fault::WaitsForTheHead => deadline.max(Instant::now() + FOR_EVER),
+            _ => deadline,
+        }
     }
 
     fn outlasts_writing(&self) -> bool {

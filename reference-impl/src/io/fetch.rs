@@ -36,7 +36,7 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
         order.path, order.host_header
     );
     let to = Server { host: &order.host, port: order.port };
-    let taken = Taken { bytes_max: order.body_bytes_max, cut: false };
+    let taken = Taken { bytes_max: order.body_bytes_max, cut: false, went_on: &|deadline| deadline };
     exchange(to, head.as_bytes(), taken, order.timeout_ms).map_err(|error| error.to_string())
 }
 
@@ -45,15 +45,21 @@ pub fn fetch(order: &FetchOrder) -> Result<Fetched, String> {
 /// # Errors
 /// As [`fetch`].
 pub fn post(order: &PostOrder) -> Result<Fetched, String> {
-    post_as(order, "application/json", false).map_err(|error| error.to_string())
+    post_as(order, "application/json", false, &|deadline| deadline).map_err(|error| error.to_string())
 }
 
-/// As [`post`], with this `Content-Type`; with `takes_cut` a body counts that ends before its length.
+/// As [`post`], with this `Content-Type`; with `takes_cut` a body counts that ends before its length, and `went_on` is the
+/// deadline once something has come.
 ///
 /// # Errors
 /// `TimedOut` where the time was over, `InvalidData` where the reply is malformed or too large, and whatever the operating
 /// system reports.
-pub fn post_as(order: &PostOrder, content_type: &str, takes_cut: bool) -> io::Result<Fetched> {
+pub fn post_as(
+    order: &PostOrder,
+    content_type: &str,
+    takes_cut: bool,
+    went_on: &dyn Fn(Instant) -> Instant,
+) -> io::Result<Fetched> {
     let authorization = order.authorization.as_ref();
     let authorization = authorization.map(|value| format!("Authorization: {value}\r\n")).unwrap_or_default();
     let mut request = format!(
@@ -66,17 +72,19 @@ pub fn post_as(order: &PostOrder, content_type: &str, takes_cut: bool) -> io::Re
     .into_bytes();
     request.extend_from_slice(&order.body);
     let to = Server { host: &order.host, port: order.port };
-    let taken = Taken { bytes_max: order.body_bytes_max, cut: takes_cut };
+    let taken = Taken { bytes_max: order.body_bytes_max, cut: takes_cut, went_on };
     exchange(to, &request, taken, order.timeout_ms)
 }
 
 /// Which bodies are taken.
 #[derive(Clone, Copy)]
-struct Taken {
+struct Taken<'a> {
     /// Bytes that they have at the most.
     bytes_max: usize,
     /// Those that end before their length, too.
     cut: bool,
+    /// The deadline once something has come.
+    went_on: &'a dyn Fn(Instant) -> Instant,
 }
 
 struct Server<'a> {
@@ -87,7 +95,7 @@ struct Server<'a> {
 fn exchange(
     Server { host, port }: Server<'_>,
     request: &[u8],
-    taken: Taken,
+    taken: Taken<'_>,
     timeout_ms: u64,
 ) -> io::Result<Fetched> {
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
@@ -114,7 +122,12 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     if left.is_zero() { Err(io::Error::new(io::ErrorKind::TimedOut, "no reply in time")) } else { Ok(left) }
 }
 
-fn talk(mut request: &[u8], mut stream: TcpStream, deadline: Instant, taken: Taken) -> io::Result<Fetched> {
+fn talk(
+    mut request: &[u8],
+    mut stream: TcpStream,
+    deadline: Instant,
+    taken: Taken<'_>,
+) -> io::Result<Fetched> {
     while !request.is_empty() {
         stream.set_write_timeout(Some(left(deadline)?))?;
         match stream.write(request) {
@@ -125,7 +138,7 @@ fn talk(mut request: &[u8], mut stream: TcpStream, deadline: Instant, taken: Tak
             Err(error) => return Err(late(error)),
         }
     }
-    read_reply(BufReader::new(Timed { stream, deadline }), taken)
+    read_reply(BufReader::new(Timed { stream, deadline, went_on: taken.went_on }), taken)
 }
 
 fn is_closed(error: &io::Error) -> bool {
@@ -141,15 +154,18 @@ fn late(error: io::Error) -> io::Error {
 }
 
 /// A socket whose reads end at a deadline.
-struct Timed {
+struct Timed<'a> {
     stream: TcpStream,
     deadline: Instant,
+    went_on: &'a dyn Fn(Instant) -> Instant,
 }
 
-impl Read for Timed {
+impl Read for Timed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(left(self.deadline)?))?;
-        self.stream.read(buffer).map_err(late)
+        let read = self.stream.read(buffer).map_err(late)?;
+        self.deadline = (self.went_on)(self.deadline);
+        Ok(read)
     }
 }
 
@@ -211,7 +227,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<Head> {
     }
 }
 
-fn read_reply(mut reader: impl BufRead, taken: Taken) -> io::Result<Fetched> {
+fn read_reply(mut reader: impl BufRead, taken: Taken<'_>) -> io::Result<Fetched> {
     let body_bytes_max = taken.bytes_max;
     let mut head = read_head(&mut reader)?;
     while head.status < 200 {
@@ -267,7 +283,7 @@ mod tests {
     use super::*;
 
     fn reply(bytes: &str) -> Result<(u16, Option<String>, String), String> {
-        let reply = read_reply(bytes.as_bytes(), Taken { bytes_max: 8, cut: false })
+        let reply = read_reply(bytes.as_bytes(), Taken { bytes_max: 8, cut: false, went_on: &|at| at })
             .map_err(|error| error.to_string())?;
         Ok((reply.status, reply.location, String::from_utf8_lossy(&reply.body).into_owned()))
     }

@@ -143,6 +143,21 @@ pub enum ReplyFault {
         /// Milliseconds.
         ms: u64,
     },
+    /// Their head comes at once, and their body in pieces over this long.
+    Trickled {
+        /// Milliseconds.
+        ms: u64,
+    },
+}
+
+impl ReplyFault {
+    /// How long a reply that comes to its end takes, ms.
+    pub fn lasts_ms(self) -> u64 {
+        match self {
+            Self::Late { ms } | Self::Trickled { ms } => ms,
+            _ => 0,
+        }
+    }
 }
 
 /// What lies at the path of a [`Fixture::Path`].

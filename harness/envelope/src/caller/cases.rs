@@ -30,7 +30,7 @@ const PATH: &str = "/api/v1/process";
 /// A URL at which nobody listens.
 const NOBODY: &str = "http://127.0.0.1:1/api/v1/process";
 
-/// Time between bytes that trickle, ms: less than that of the call.
+/// Time between blanks that trickle, ms: less than that of the call.
 const TRICKLE_MS: u64 = 700;
 
 /// Longer replies have no control.
@@ -87,8 +87,8 @@ struct Row {
     /// What the program does, in the place of reading, replying and ending; the variables `reply`, `first` and `rest` stand for
     /// the reply and its halves.
     script: Vec<ActorStep>,
-    /// The program writes half of the reply, and then a blank every [`TRICKLE_MS`], so often: longer than any time that callers
-    /// may take, which grows with `--timeout-scale`.
+    /// The program writes a blank every [`TRICKLE_MS`], so often, and then a right reply: a caller that waits for that is told by
+    /// its outcome, and not by its time alone.
     trickles: usize,
     /// How the server replies.
     manner: Option<Manner>,
@@ -218,7 +218,8 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
         told.set("transport", "http");
         told.set("url", format!("http://{}{PATH}", variable(&format!("{own}.address"))));
         let timeout_ms = reply.timeout_ms.filter(|ms| *ms > 0).unwrap_or(USUAL_MS);
-        let lasts_ms = reply.manner.iter().filter_map(|it| it.fault).map(|_| timeout_ms + GRACE_MS).sum();
+        let fault = reply.manner.as_ref().and_then(|it| it.fault);
+        let lasts_ms = fault.map_or(0, |fault| fault.lasts_ms().max(timeout_ms + GRACE_MS));
         let status = if reply.status == 0 { 200 } else { u16::try_from(reply.status).unwrap_or(500) };
         let manner = |given: Option<Manner>| {
             let usual = Manner { whole: true, ..Manner::default() };
@@ -247,7 +248,7 @@ pub fn called(scene: &mut Scene, name: &str, envelope: &str, is_http: bool, repl
     let script = if reply.script.is_empty() { usual.to_vec() } else { reply.script };
     let script = replying(script, &reply.text);
     let timeout_ms = reply.timeout_ms.filter(|ms| *ms > 0).unwrap_or(USUAL_MS);
-    let lasts_ms = Script::of(&script).sleeps_ms.min(timeout_ms + GRACE_MS);
+    let lasts_ms = Script::of(&script).lasts_ms(timeout_ms);
     scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
 }
 
@@ -295,9 +296,10 @@ impl Row {
         let envelope = self.sent();
         let mut script = self.script.clone();
         if self.trickles > 0 {
-            script.extend([ActorStep::ReadRequest, ActorStep::Stdout(Payload::default().var("first"))]);
-            let blank = [ActorStep::Sleep { ms: TRICKLE_MS }, ActorStep::Stdout(Payload::text(" "))];
+            script.push(ActorStep::ReadRequest);
+            let blank = [ActorStep::Stdout(Payload::text(" ")), ActorStep::Sleep { ms: TRICKLE_MS }];
             script.extend(std::iter::repeat_n(blank, self.trickles).flatten());
+            script.push(ActorStep::Stdout(Payload::default().var("reply")));
         }
         let reply = Reply {
             text: self.reply()?,

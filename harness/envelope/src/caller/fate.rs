@@ -48,9 +48,6 @@ const PIPE_HELD: &str = "ENV-CALL-38";
 /// Replies of this size are about sizes.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// A program that writes so often trickles.
-const TRICKLES: usize = 3;
-
 /// What of a call the model notes.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
@@ -172,7 +169,7 @@ impl Fate<'_> {
     fn program(&mut self, script: &Script) {
         (self.early, self.is_held) = (script.writes_first, script.forks);
         let (timeout_ms, late_ms) = (self.timeout_ms(), self.known.late_ms);
-        let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
+        let late = if script.trickles() { TRICKLE } else { TIMEOUT };
         let Some((took_ms, exit)) = self.known.end(self.course, script, timeout_ms) else {
             return self.times_out(late);
         };
@@ -214,6 +211,12 @@ impl Fate<'_> {
             Some(ReplyFault::Cut) => {
                 self.only(FAILED, Way::Plain("failed"));
                 return self.allow(Way::Plain("invalid"));
+            }
+            Some(ReplyFault::Trickled { ms }) if ms > timeout_ms + GRACE_MS + self.known.late_ms => {
+                return self.times_out(TRICKLE);
+            }
+            Some(ReplyFault::Trickled { .. }) => {
+                self.allow(Way::Timeout(timeout_ms, timeout_ms + GRACE_MS + self.known.late_ms));
             }
             // No call of a caller is played so.
             None | Some(ReplyFault::Late { .. }) => {}

@@ -259,8 +259,9 @@ impl Row {
             let credentials = self.credentials.as_deref().unwrap_or_default();
             let url = format!("http://{credentials}{}{PATH}", variable(&format!("{own}.address")));
             let told = self.told(name, "service", [("url", Json::from(url))]);
-            let is_late = self.fault.is_some() || self.handshake_fault.is_some();
-            let lasts_ms = if is_late { time_ms(&told) + GRACE_MS } else { 0 };
+            let faults = [self.fault, self.handshake_fault].into_iter().flatten();
+            let lasts_ms = faults.map(|fault| fault.lasts_ms().max(time_ms(&told) + GRACE_MS)).max();
+            let lasts_ms = lasts_ms.unwrap_or(0);
             let status = if self.status == 0 { 200 } else { u16::try_from(self.status).unwrap_or(500) };
             let manner = Manner {
                 whole: true,
@@ -301,7 +302,7 @@ impl Row {
         };
         let script = if self.script.is_empty() { usual() } else { self.script.clone() };
         let script = replying(script, &text);
-        let lasts_ms = Script::of(&script).sleeps_ms.min(time_ms(&told) + GRACE_MS);
+        let lasts_ms = Script::of(&script).lasts_ms(time_ms(&told));
         scene.call(told, [Fixture::Actor { name: own, script, later: Vec::new() }], lasts_ms);
     }
 

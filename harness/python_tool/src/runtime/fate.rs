@@ -59,9 +59,6 @@ const DEPTH: &str = "PT-RT-70";
 /// A reply is the same however it is cut.
 pub const PIECES: &str = "PT-RT-71";
 
-/// A program that writes so often trickles.
-const TRICKLES: usize = 3;
-
 /// Output of white space alone may count as none; it is no longer than this.
 const BLANK_BYTES: u64 = 64;
 
@@ -183,7 +180,7 @@ enum Shake {
 
 fn shake(aside: &Aside, required: &[&str]) -> Shake {
     match aside.fault {
-        None | Some(ReplyFault::Late { .. }) => {}
+        None | Some(ReplyFault::Late { .. } | ReplyFault::Trickled { .. }) => {}
         Some(ReplyFault::Cut | ReplyFault::Closed | ReplyFault::Endless) => return Shake::NoReply,
         Some(ReplyFault::Silent | ReplyFault::Dribbled) => return Shake::Silent,
     }
@@ -213,9 +210,9 @@ fn shake(aside: &Aside, required: &[&str]) -> Shake {
     }
 }
 
-/// How long it takes until a reply begins, ms.
+/// How long it takes until a reply has come, ms.
 pub fn late_ms(fault: Option<ReplyFault>) -> u64 {
-    if let Some(ReplyFault::Late { ms }) = fault { ms } else { 0 }
+    fault.map_or(0, ReplyFault::lasts_ms)
 }
 
 /// The call to whose service another is made as well.
@@ -418,7 +415,7 @@ impl Fate<'_> {
     fn program(&mut self, script: &Script) {
         (self.extra.early, self.extra.is_held) = (script.writes_first, script.forks);
         let (time_ms, rounded_ms) = times_ms(self.call);
-        let late = if script.writes >= TRICKLES { TRICKLE } else { TIMEOUT };
+        let late = if script.trickles() { TRICKLE } else { TIMEOUT };
         let Some((took_ms, exit)) = self.known.end(self.course, script, rounded_ms) else {
             return self.times_out(late, self.late());
         };
@@ -472,6 +469,9 @@ impl Fate<'_> {
         // What the trace times may be what comes behind the handshake alone.
         let late = if aside.is_some() { self.late_handshake() } else { self.late() };
         match manner.fault {
+            Some(ReplyFault::Trickled { .. }) if lasts_ms > times_ms(self.call).1 => {
+                return self.times_out(TRICKLE, late);
+            }
             _ if lasts_ms > times_ms(self.call).1 => return self.times_out(TIMEOUT, late),
             Some(ReplyFault::Silent) => return self.times_out(TIMEOUT, late),
             Some(ReplyFault::Dribbled) => return self.times_out(TRICKLE, late),
@@ -483,7 +483,7 @@ impl Fate<'_> {
                 self.only(UNAVAILABLE, Way::Plain("unavailable"));
                 return self.allow(Way::Plain("invalid"));
             }
-            None | Some(ReplyFault::Late { .. }) => {}
+            None | Some(ReplyFault::Late { .. } | ReplyFault::Trickled { .. }) => {}
         }
         if self.call.told.get("url").and_then(Json::as_str).is_some_and(|url| url.contains('@')) {
             // That a URL may hold credentials is not said.

@@ -96,6 +96,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Fault::WaitsAnew,
     ),
     carrier(
+        "runtime-waits-for-the-head",
+        &["PT-RT-19"],
+        "The time of a call is over once its reply has begun.",
+        Fault::WaitsForTheHead,
+    ),
+    carrier(
         "runtime-kills-one-process",
         &["PT-RT-20"],
         "Only the first process of a late program is killed.",
