@@ -6,7 +6,7 @@ use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::payload::Payload;
 
 use super::cases::{asks_health, health};
-use super::{Talk, check, with_token};
+use super::{Talk, Token, check, with_token};
 
 /// Asks without the token; a canary with it follows.
 fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: String) {
@@ -17,14 +17,25 @@ fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: String) {
     talk.look();
 }
 
+/// Values of the header with these texts in the place of the token.
+fn wrong(own: &Token, texts: Vec<String>) -> Vec<String> {
+    texts.iter().map(|text| own.value.replace(&own.token, text)).collect()
+}
+
 /// The checks of the token.
 pub fn checks() -> Vec<Check> {
-    let wrong = |id: &str, title: &str, change: fn(&str) -> Vec<String>| {
+    // With other values of the header, each in the place of the right one.
+    let valued = |id: &str, title: &str, values: fn(&Token) -> Vec<String>| {
         with_token(&format!("token/{id}"), title, &["QUE-TOK-01"], move |talk| {
             let Some(own) = talk.token.clone() else { return Ok(()) };
-            for text in change(&own.token) {
+            let values = values(&own);
+            if values.is_empty() {
+                return Err(
+                    "no_scheme: the value of the header has no blank that could be left out".to_owned()
+                );
+            }
+            for value in values {
                 let job = talk.job();
-                let value = own.value.replace(&own.token, &text);
                 let headers = vec![format!("{}: {}", own.header, value.trim_end())];
                 talk.ask("QUE-TOK-01", Carriage { headers, ..Carriage::post() }, Payload::text(job));
             }
@@ -32,17 +43,22 @@ pub fn checks() -> Vec<Check> {
         })
     };
     vec![
-        wrong("near-misses", "What is nearly the token is answered by 401.", |token| {
+        valued("near-misses", "What is nearly the token is answered by 401.", |own| {
+            let token = &own.token;
             let mut texts: Vec<String> = near_misses(token).into_iter().map(|miss| miss.text).collect();
             // Of others a header is no place, or loses what differs.
             texts.retain(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
             texts.extend([format!("x{token}"), token[token.len() / 2..].to_owned(), token[..1].to_owned()]);
-            texts
+            wrong(own, texts)
         }),
-        wrong("another", "Another token of the same length is answered by 401.", |token| {
-            vec![token.chars().rev().collect(), "x".repeat(token.len())]
+        valued("another", "Another token of the same length is answered by 401.", |own| {
+            wrong(own, vec![own.token.chars().rev().collect(), "x".repeat(own.token.len())])
         }),
-        wrong("empty", "An empty token is answered by 401.", |_| vec![String::new()]),
+        valued("empty", "An empty token is answered by 401.", |own| wrong(own, vec![String::new()])),
+        valued("no-blank", "The token right behind the word before it is answered by 401.", |own| {
+            let value = own.value.replace(' ', "");
+            if value == own.value { Vec::new() } else { vec![value] }
+        }),
         with_token(
             "token/missing",
             "Without the token a request is answered by 401.",

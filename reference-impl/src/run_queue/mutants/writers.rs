@@ -543,6 +543,12 @@ pub(super) const HTTP: &[Mutant] = &[
             given.is_some_and(|given| given.eq_ignore_ascii_case(token))
         }
     }),
+    decides!("tok-no-blank", &["QUE-TOK-01"], "The token may stand right behind its scheme.", {
+        fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
+            let bare = header.and_then(|header| header.strip_prefix("Bearer")).map(str::trim_start);
+            token_matches(header, token) || bare == Some(token)
+        }
+    }),
     decides!("tok-empty", &["QUE-TOK-01"], "An empty token will do.", {
         fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
             token_matches(header, token) || header.is_some_and(|header| header.trim() == "Bearer")
