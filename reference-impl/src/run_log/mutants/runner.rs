@@ -579,6 +579,18 @@ pub const MUTANTS: &[Mutant] = &[
             Ordinary.outcome(run, &ToolEntry { deterministic: false, ..tool.clone() }, outcome)
         }
     }),
+    decides!(
+        "run-finds-tools-by-name",
+        "LOG-RUN-FLAG",
+        "`deterministic` is that of the first tool of the name.",
+        {
+            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+                let first = run.request.tools.iter().find(|it| it.name == tool.name);
+                let deterministic = first.is_some_and(|it| it.deterministic);
+                Ordinary.outcome(run, &ToolEntry { deterministic, ..tool.clone() }, outcome)
+            }
+        }
+    ),
     decides!("run-loses-outputs", "LOG-RUN-OUTPUT", "Every output is {}.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
             Ordinary.outcome(
