@@ -14,7 +14,7 @@ use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::selftest::presentation::Harmless;
 use peerproof_engine::transport::in_process::UNIX_MS_AT_START;
-use peerproof_json_rpc::role::reference_role;
+use peerproof_json_rpc::role::{ROLES, reference_role};
 use peerproof_json_rpc::usual;
 
 pub mod client;
@@ -110,18 +110,22 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: params that say nothing, to a method whose result is free.
+/// Roles at their least: absent, and params that say nothing, to a method whose result is free. The params of others are the
+/// contract's, or hold the number that a check asks for, and a template without a place for it is refused: absent is the least
+/// that `counter` or `sleep` can be.
 pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let free = reference_role("counter")["method"].clone();
+    let absent = ROLES.iter().map(|role| (*role, Value::Null));
+    let own = vec![
+        ("named", json!({ "method": free, "params": {} })),
+        (
+            "named",
+            json!({ "method": reference_role("named")["method"], "params": { "minuend": 42, "subtrahend": 23 } }),
+        ),
+        ("echo", json!({ "method": reference_role("echo")["method"], "params": {} })),
+    ];
     match side {
-        Side::Provider => vec![
-            ("named", json!({ "method": free, "params": {} })),
-            (
-                "named",
-                json!({ "method": reference_role("named")["method"], "params": { "minuend": 42, "subtrahend": 23 } }),
-            ),
-            ("echo", json!({ "method": reference_role("echo")["method"], "params": {} })),
-        ],
+        Side::Provider => absent.chain(own).collect(),
         Side::Consumer => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use peerproof_reference::io;
 use peerproof_reference::policy_driver::mutants::{bridge, driver, selector};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::arguments::{refuse, split_mutant, split_presentation, variable};
 use super::presented::wrap_as;
@@ -12,7 +12,7 @@ use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::selftest::presentation::Harmless;
 use peerproof_policy_driver::request::Request;
-use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR};
+use peerproof_policy_driver::{BRIDGE, DRIVER, SELECTOR, usual};
 
 pub mod properties;
 
@@ -36,7 +36,7 @@ impl Played for PolicyDriver {
         run(args, env)
     }
 
-    fn least_roles(&self, side: Side) -> Vec<(&'static str, serde_json::Value)> {
+    fn least_roles(&self, side: Side) -> Vec<(&'static str, Value)> {
         least_roles(side)
     }
 
@@ -86,19 +86,21 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: a payload whose inputs say nothing.
-pub fn least_roles(side: Side) -> Vec<(&'static str, serde_json::Value)> {
+/// Roles at their least: absent, and a payload whose inputs say nothing.
+pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
     let role = |request: Request| {
-        let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
+        let payload: Value = serde_json::from_str(&request.text()).unwrap_or_default();
         json!({ "payload": payload })
     };
+    let absent = usual::payloads().map(|(role, _)| (role, Value::Null));
+    let inputless = [
+        ("pick", role(Request::plain().inputs("{}"))),
+        ("pick", role(Request::plain().without("inputs"))),
+        ("pick_inp", role(Request::plain().inputs(r#"{"policy_patch":{"":0}}"#))),
+        ("pick_inp64", role(Request::plain().inputs(r#"{"policy_patch64":{"":0}}"#))),
+    ];
     match side {
-        Side::Provider => vec![
-            ("pick", role(Request::plain().inputs("{}"))),
-            ("pick", role(Request::plain().without("inputs"))),
-            ("pick_inp", role(Request::plain().inputs(r#"{"policy_patch":{"":0}}"#))),
-            ("pick_inp64", role(Request::plain().inputs(r#"{"policy_patch64":{"":0}}"#))),
-        ],
+        Side::Provider => [absent.as_slice(), &inputless].concat(),
         Side::Consumer => Vec::new(),
     }
 }

@@ -103,7 +103,8 @@ impl Played for RunQueue {
     }
 
     fn least_roles(&self, _side: Side) -> Vec<(&'static str, Value)> {
-        // The usual ones are the least already: each by its own template, with a member that nobody needs.
+        // The usual ones are absent already, and then the tools that the contract names: what is left is another template, with a
+        // member that no tool needs.
         let role = |aid: &str, input: Value| json!({ "aid": aid, "input": input });
         vec![
             (

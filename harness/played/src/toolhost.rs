@@ -13,7 +13,7 @@ use peerproof_engine::clause::Side;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::played::{Mutant, Played, Reference};
 use peerproof_engine::selftest::presentation::Harmless;
-use peerproof_toolhost::role::reference_aid;
+use peerproof_toolhost::role::{ROLES, reference_aid};
 
 pub mod properties;
 
@@ -71,14 +71,18 @@ pub fn commands() -> Vec<Reference> {
     ]
 }
 
-/// Roles at their least: an input that says nothing, to a tool whose output is free.
+/// Roles at their least: absent, and an input that says nothing, to a tool whose output is free. What others are sent is the
+/// contract's and no matter of configuration: absent is the least that `counter` or `put` can be.
 pub fn least_roles(side: Side) -> Vec<(&'static str, Value)> {
+    let absent = ROLES.iter().map(|(role, _)| (*role, Value::Null));
     match side {
-        Side::Provider => vec![
-            ("any", json!({ "aid": reference_aid("noise") })),
-            ("any", json!({ "aid": reference_aid("noise"), "input": {} })),
-            ("echo", json!({ "aid": reference_aid("echo"), "input": {} })),
-        ],
+        Side::Provider => absent
+            .chain([
+                ("any", json!({ "aid": reference_aid("noise") })),
+                ("any", json!({ "aid": reference_aid("noise"), "input": {} })),
+                ("echo", json!({ "aid": reference_aid("echo"), "input": {} })),
+            ])
+            .collect(),
         Side::Consumer => Vec::new(),
     }
 }

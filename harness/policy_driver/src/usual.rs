@@ -7,6 +7,16 @@ use super::request::Request;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 
+/// The roles of a driver, each with a payload for which the reference plays it.
+pub fn payloads() -> [(&'static str, Request); 3] {
+    let plain = Request::plain();
+    [
+        ("pick", plain.clone()),
+        ("pick_inp", plain.clone().inputs(r#"{"policy_patch":{"k":"v"}}"#)),
+        ("pick_inp64", plain.inputs(r#"{"policy_patch64":{"k":"v"}}"#)),
+    ]
+}
+
 /// What a configuration file for such a peer of this side would say.
 pub fn facts(side: Side) -> Facts {
     let mut facts = Facts::new(side);
@@ -17,13 +27,7 @@ pub fn facts(side: Side) -> Facts {
         facts.features.insert((*feature).to_owned(), json!(true));
     }
     if side == Side::Provider {
-        let plain = Request::plain();
-        let roles = [
-            ("pick", plain.clone()),
-            ("pick_inp", plain.clone().inputs(r#"{"policy_patch":{"k":"v"}}"#)),
-            ("pick_inp64", plain.inputs(r#"{"policy_patch64":{"k":"v"}}"#)),
-        ];
-        for (role, request) in roles {
+        for (role, request) in payloads() {
             let payload: serde_json::Value = serde_json::from_str(&request.text()).unwrap_or_default();
             facts.roles.insert(role.to_owned(), json!({ "payload": payload }));
         }

@@ -134,7 +134,7 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
     let serve = mode == "serve";
     let mut talk = if serve { Talk::serve_env(facts, &env) } else { Talk::runs(facts) };
     let mut canary_due = false;
-    // A canary of the echo shows nothing about the tool of `any`.
+    // A canary may be of the echo, which shows nothing about the tool of `any`.
     let mut control_due = false;
     for (index, row) in case.steps.iter().enumerate() {
         if !serve && !is_run_sample(case, index, facts) {
@@ -150,8 +150,7 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
             talk.add_session("run", &[("aid", &filler.aid)], &env);
             talk.send_as(body, row.chunking, 0, expect);
         }
-        control_due |= talk.has("echo")
-            && row.role.is_none()
+        control_due |= row.role.is_none()
             && case.roles.is_empty()
             && row.expect.allowed.iter().all(|allowed| allowed.outcome == Outcome::Refused);
         let must_succeed = matches!(row.expect.allowed.as_slice(), [Allowed { outcome: Outcome::Ok, .. }]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::block::is_sid;
 use super::super::request::{Request, sids};
-use super::super::{BRIDGE, DRIVER};
+use super::super::{BRIDGE, DRIVER, usual};
 use super::expect::Expect;
 use super::leaf::with_leaf;
 use peerproof_engine::check::Untestable;
@@ -86,13 +86,15 @@ impl<'a> Talk<'a> {
 
     /// The payloads for which it promises something, with their roles.
     pub fn roles(&self) -> Vec<(&'static str, Request)> {
-        ["pick", "pick_inp", "pick_inp64"]
-            .into_iter()
-            .filter_map(|role| Some((role, self.role(role)?)))
-            .collect()
+        usual::payloads().into_iter().filter_map(|(role, _)| Some((role, self.role(role)?))).collect()
     }
 
-    /// The same, where the check rests on it: without it the check is untestable.
+    /// A payload for each role: where the driver promises nothing, one that it decides as it likes.
+    pub fn payloads(&self) -> [Request; 3] {
+        usual::payloads().map(|(role, usual)| self.role(role).unwrap_or(usual))
+    }
+
+    /// The payload of a role, where the check rests on it: without it the check is untestable.
     pub fn needed_role(&mut self, role: &str) -> Option<Request> {
         let request = self.role(role);
         if request.is_none() {

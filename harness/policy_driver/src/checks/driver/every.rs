@@ -28,10 +28,9 @@ fn one_block() -> Check {
         "Whatever the payload, what a driver prints with status 0 is exactly one block of the five forms.",
         &clauses,
         |talk| {
-            let roles = talk.roles();
             talk.decide(&Request::plain(), Expect::block("PD-OUT-01").narrow()).counts_as_canary();
-            for (_, request) in &roles {
-                talk.decide(request, Expect::block("PD-OUT-01").narrow());
+            for request in talk.payloads() {
+                talk.decide(&request, Expect::block("PD-OUT-01").narrow());
             }
         },
     )

@@ -20,13 +20,12 @@ const HOSTILE: &str =
 
 /// Decisions about the payload of each role with this JSON text in the place of each string, one after the other.
 fn each_of_the_promised(talk: &mut Talk<'_>, value: &str, expect: &Expect) {
-    let requests = talk.roles();
-    if requests.is_empty() {
+    if talk.roles().is_empty() {
         talk.misses(
             "no_role: none of the roles `pick`, `pick_inp` and `pick_inp64` has a payload to pick from",
         );
     }
-    for text in requests.iter().flat_map(|(_, request)| with_each_string(request, value)) {
+    for text in talk.payloads().iter().flat_map(|request| with_each_string(request, value)) {
         talk.decide_on(Payload::text(text), expect.clone());
     }
 }

@@ -287,8 +287,7 @@ fn empty_menu() -> Check {
             talk.decide(&without(Request::plain()), nothing("PD-BAD-06"));
             let urged = Request::plain().inputs(r#"{"url":"http://127.0.0.1:1/","cmd":"ls","path":"/"}"#);
             talk.decide(&without(urged), nothing("PD-BAD-06"));
-            let promised = ["pick", "pick_inp"].into_iter().filter_map(|role| talk.role(role));
-            for request in promised.collect::<Vec<_>>() {
+            for request in talk.payloads().into_iter().take(2) {
                 talk.decide(&without(request), nothing("PD-BAD-06"));
             }
             talk.canary("PD-BAD-06");

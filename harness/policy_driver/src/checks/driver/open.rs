@@ -1,6 +1,7 @@
 //! What the contract leaves to a driver: what it does is recorded.
 
 use super::super::super::driver::expect::{Allowed, Expect};
+use super::super::super::driver::talk::Talk;
 use super::super::super::request::Request;
 use super::{check, with_raw};
 use peerproof_engine::check::Check;
@@ -20,6 +21,14 @@ fn either(clause: &str) -> Expect {
 /// Any valid outcome.
 fn any(clause: &str) -> Expect {
     Expect::block(clause).or(Allowed::Failure)
+}
+
+/// What a driver with those choices does with a payload that is read in one of several ways.
+const VALUES: [&str; 3] = ["default", "malformed", "malformed"];
+
+/// Either, with what it shows of a choice, where the payload is made of one of which the driver promises to pick.
+fn if_promised(talk: &Talk<'_>, clause: &str, key: &str, values: &[&str]) -> Expect {
+    if talk.role("pick").is_some() { either(clause).choice(key, values) } else { any(clause) }
 }
 
 fn absent_fields() -> Check {
@@ -45,12 +54,11 @@ fn absent_fields() -> Check {
             for name in ["sid", "aid", "name", "tags"] {
                 talk.decide(&without(&Request::plain(), &[name]), any("PD-PAY-06"));
             }
-            if let Some(request) = talk.role("pick") {
-                let all = without(&request, &["name", "tags"]);
-                let all = MEMBERS.into_iter().fold(all, Request::without);
-                let values = ["default", "malformed", "malformed"];
-                talk.decide(&all, either("PD-PAY-06").choice("absent_fields", &values));
-            }
+            let [pick, ..] = talk.payloads();
+            let all = without(&pick, &["name", "tags"]);
+            let all = MEMBERS.into_iter().fold(all, Request::without);
+            let expect = if_promised(talk, "PD-PAY-06", "absent_fields", &VALUES);
+            talk.decide(&all, expect);
         },
     )
 }
@@ -68,10 +76,9 @@ fn duplicate_sids() -> Check {
                 request
             };
             talk.decide(&doubled(Request::plain()), any("PD-PAY-07"));
-            if let Some(request) = talk.role("pick") {
-                let values = ["default", "malformed", "malformed"];
-                talk.decide(&doubled(request), either("PD-PAY-07").choice("duplicate_sids", &values));
-            }
+            let expect = if_promised(talk, "PD-PAY-07", "duplicate_sids", &VALUES);
+            let [pick, ..] = talk.payloads();
+            talk.decide(&doubled(pick), expect);
         },
     )
 }
@@ -82,16 +89,13 @@ fn duplicate_keys() -> Check {
         "Of two menus in one payload the last or the first counts, or the payload is malformed.",
         &["PD-PAY-09"],
         |talk| {
-            let Some(request) = talk.role("pick") else {
-                talk.decide_on(with_raw(&Request::plain(), "menu", "[]"), any("PD-PAY-09"));
-                return;
-            };
+            let [request, ..] = talk.payloads();
             let menu = request.0.get("menu").map(Json::to_text).unwrap_or_default();
             let empty = Request(request.0.clone()).with("menu", Json::Array(Vec::new()));
             // Nothing is picked from an empty menu: which of the two was read is seen by that.
-            let last = either("PD-PAY-09").choice("duplicate_keys", &["last", "refuse", "refuse"]);
+            let last = if_promised(talk, "PD-PAY-09", "duplicate_keys", &["last", "refuse", "refuse"]);
             talk.decide_on(with_raw(&empty, "menu", &menu), last);
-            let first = either("PD-PAY-09").choice("duplicate_keys", &["first", "", ""]);
+            let first = if_promised(talk, "PD-PAY-09", "duplicate_keys", &["first", "", ""]);
             talk.decide_on(with_raw(&request, "menu", "[]"), first);
         },
     )

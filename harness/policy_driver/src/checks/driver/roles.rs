@@ -39,9 +39,8 @@ fn promised(name: &str, role: &'static str, clause: &'static str, form: Picked) 
 /// A check of what is printed for every payload that the driver promises something for, and for a plain one.
 fn printed(name: &str, title: &str, clause: &'static str) -> Check {
     check(&format!("roles/{name}"), title, &[clause], move |talk| {
-        let roles = talk.roles().into_iter().map(|(_, request)| request);
         let urged = Request::plain().inputs(r#"{"url":"http://127.0.0.1:1/"}"#);
-        for request in roles.chain([urged]).collect::<Vec<_>>() {
+        for request in talk.payloads().into_iter().chain([urged]) {
             talk.decide(&request, Expect::block(clause).narrow());
         }
     })

@@ -46,8 +46,7 @@ fn working_folder() -> Check {
         "In a working folder of its own the driver leaves no file, whatever it is asked.",
         &["PD-START-05"],
         |talk| {
-            let roles = talk.roles().into_iter().map(|(_, request)| request);
-            for request in roles.chain([Request::plain()]).collect::<Vec<_>>() {
+            for request in talk.payloads().into_iter().chain([Request::plain()]) {
                 talk.decide(&request, Expect::block("PD-START-05")).works_where_it_is_watched();
             }
         },
