@@ -6,6 +6,7 @@ mod signatures;
 mod wire;
 
 use super::face::{Client, Known};
+use super::seen::{self, Noted};
 use super::way::Way;
 use peerproof_engine::face::Expected;
 use peerproof_engine::finding::Finding;
@@ -15,17 +16,20 @@ use peerproof_engine::transcript::Transcript;
 /// Judges the conversation of one client.
 pub fn judge(trace: &Trace<'_, Client>, heard: &Heard<'_, Client>) -> Vec<Finding> {
     let of_session = trace.asked.iter().filter(|asked| asked.session == heard.session);
+    let (noted, faults): (Vec<_>, Vec<_>) = trace.transcript.of(heard.session).map(seen::results).unzip();
+    let noted = noted.concat();
     let mut session = Session {
         transcript: trace.transcript,
         known: trace.state,
         parts: of_session.flat_map(|asked| &asked.due.parts).collect(),
+        noted,
         found: Vec::new(),
     };
     session.wire();
     session.signatures();
     session.retries();
     session.lateness();
-    session.results(heard.session);
+    session.results(faults.into_iter().flatten().next());
     session.found
 }
 
@@ -35,6 +39,8 @@ struct Session<'a> {
     known: &'a Known,
     /// What may be told of each call.
     parts: Vec<&'a Expected<Way>>,
+    /// What the client wrote down.
+    noted: Vec<Noted>,
     found: Vec<Finding>,
 }
 

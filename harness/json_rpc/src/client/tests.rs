@@ -235,6 +235,27 @@ fn a_call_that_ended_before_it_was_written_has_no_attempts() {
     assert_eq!(reasons(plan(), &[(500, &noted(1))]), ["other_attempts"]);
     assert_eq!(reasons(plan(), &[(10, ASKED), (500, &noted(1))]), [""; 0]);
     assert_eq!(reasons(plan(), &[(10, ASKED), (500, &noted(0))]), ["other_attempts"]);
+    assert_eq!(reasons(plan(), &[(390, ASKED), (500, &noted(0))]), [""; 0]);
+}
+
+/// A client whose first request is late may have begun its time long before.
+#[test]
+fn what_a_call_comes_after_may_be_over_unseen() {
+    let plan = || {
+        let mut scene = Scene::about("RPC-CLIENT-07");
+        scene.without_canary().call(Call::new("a").timeout_ms(400));
+        scene.call(Call::new("b").after("a"));
+        scene.on("a", []).on("b", [Deed::line(&result("1"))]).plan()
+    };
+    let b = ASKED.replace("\"id\":7", "\"id\":8").replace("call.a", "call.b").replace(":\"a\"", ":\"b\"");
+    let noted = |attempts: u64| {
+        format!("= {{\"ref\":\"a\",\"outcome\":\"timeout\",\"attempts\":{attempts},\"elapsed_ms\":401}}")
+    };
+    let early = |lines: &[(u64, &str)]| reasons(plan(), lines).contains(&"too_early".to_owned());
+    assert!(!early(&[(410, &b), (900, &noted(0))]));
+    assert!(!early(&[(350, ASKED), (410, &b), (900, &noted(1))]));
+    assert!(early(&[(100, &b), (900, &noted(0))]));
+    assert!(early(&[(410, &b)]));
 }
 
 /// A stream of one chunk, with a second one behind its end.

@@ -2,9 +2,12 @@
 
 use super::Session;
 use crate::client::scenario::Call;
-use crate::client::seen::{Request, is_answered, is_over, is_response};
+use crate::client::seen::{Noted, Request, is_answered, is_over, is_response};
 use peerproof_engine::json::Json;
 use peerproof_engine::talk::Said;
+
+/// Clocks of two processes differ, ms.
+const EARLY_MS: u64 = 50;
 
 /// Whether the params that came are those of the call; empty ones are as good as none.
 fn are_params(call: &Call, came: Option<&Json>) -> bool {
@@ -108,7 +111,8 @@ impl Session<'_> {
         for name in &calls[request.call].after {
             let Some(before) = calls.iter().position(|call| call.name == *name) else { continue };
             // What is too large to send is finished unseen.
-            let is_unseen = self.parts[before].ways().any(|(_, way)| way.outcome == "too_large");
+            let is_unseen = self.parts[before].ways().any(|(_, way)| way.outcome == "too_large")
+                || self.is_told_over(before, earlier, request);
             let of_it = || earlier.iter().filter(|earlier| earlier.call == before);
             let is_finished = is_unseen
                 || of_it().next_back().is_some_and(|last| {
@@ -123,6 +127,18 @@ impl Session<'_> {
                 self.add("RPC-CLIENT-07", "too_early", "a call goes out after the calls it comes after", got);
             }
         }
+    }
+
+    /// Whether a call was over for the client before it sent a request, by what it tells: when the time began of a call that was
+    /// not seen, or that waited for nothing, only the client knows.
+    fn is_told_over(&self, call: usize, earlier: &[Request], request: &Request) -> bool {
+        let (own, is_seen) =
+            (&self.known.scenario.calls[call], earlier.iter().any(|other| other.call == call));
+        let is_over = |noted: &Noted| {
+            let is_timeout = noted.name == own.name && noted.outcome == "timeout";
+            is_timeout && noted.elapsed_ms <= request.at_us / 1_000 + EARLY_MS
+        };
+        (own.after.is_empty() || !is_seen) && self.noted.iter().any(is_over)
     }
 
     /// The id of a request that still waits is not used again.
