@@ -480,7 +480,7 @@ fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
 }
 
 /// What becomes of a line that a faulty peer cannot take.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     /// It ends the process.
     Dies,
@@ -674,11 +674,11 @@ fn the_line_that_a_selector_cannot_take_is_named() {
     }
 }
 
-/// A server of envelopes that dies, as its last argument says, of the one of four at the same time that is poison, or of
-/// a connection that carries another request before it has answered the one before.
+/// A server of envelopes that dies, hangs or closes the connection, as its last arguments say, at the one of four at the
+/// same time that is poison, or at a connection that carries another request before it has answered the one before.
 const SERVER: &str = r#"
 import json, os, select, socket, sys, threading
-def serve(connection, of_bursts):
+def serve(connection, of_bursts, fate):
     data = b""
     while True:
         while b"\r\n\r\n" not in data or len(data) < data.index(b"\r\n\r\n") + 4 + size(data):
@@ -688,14 +688,17 @@ def serve(connection, of_bursts):
         begin = data.index(b"\r\n\r\n") + 4
         body, data = data[begin:begin + size(data)], data[begin + size(data):]
         ahead = data or select.select([connection], [], [], 0.05)[0]
-        if (ahead if of_bursts else b"POISON" in body): os._exit(3)
+        if (ahead if of_bursts else b"POISON" in body):
+            if fate == "Dies": os._exit(3)
+            if fate == "Hangs": threading.Event().wait()
+            return connection.close()
         head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
         connection.sendall(head.encode() + body)
 def size(data):
     return int(data.lower().split(b"content-length:")[1].split(b"\r\n")[0])
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
-    threading.Thread(target=serve, args=(listener.accept()[0], sys.argv[2] == "True"), daemon=True).start()
+    threading.Thread(target=serve, args=(listener.accept()[0], sys.argv[2] == "True", sys.argv[3]), daemon=True).start()
 "#;
 
 #[test]
@@ -719,20 +722,29 @@ fn the_body_that_a_server_cannot_take_is_named() {
         talk.canary_behind();
         Ok(talk.plan())
     });
-    for of_bursts in ["False", "True"] {
-        let command = ["python3", "-c", SERVER, "{port}", of_bursts].map(str::to_owned).to_vec();
-        peer.commands = [(HTTP.to_owned(), command)].into();
-        let found = run(&peer, &[&check]).remove(&check.id).unwrap();
-        let finding = &found.findings[0];
-        match of_bursts {
-            "True" => {
-                assert_eq!(finding.clause.0, "ENV-HTTP-21");
-                assert!(finding.got.ends_with("; sent one by one, each message is answered"), "{finding:?}");
-            }
-            _ => {
-                let got = &finding.got;
-                assert!(got.contains("env_0000000000000003") && got.ends_with(", sent alone"), "{got}");
-                assert_ne!(finding.clause.0, "ENV-HTTP-21", "{finding:?}");
+    for (fate, verdict) in FATES {
+        for of_bursts in ["False", "True"] {
+            let command = ["python3", "-c", SERVER, "{port}", of_bursts, &format!("{fate:?}")];
+            peer.commands = [(HTTP.to_owned(), command.map(str::to_owned).to_vec())].into();
+            let found = run(&peer, &[&check]).remove(&check.id).unwrap();
+            let finding = &found.findings[0];
+            match of_bursts {
+                "True" => {
+                    assert_eq!(finding.clause.0, "ENV-HTTP-21", "{fate:?}");
+                    assert!(
+                        finding.got.ends_with("; sent one by one, each message is answered"),
+                        "{finding:?}"
+                    );
+                }
+                _ => {
+                    let got = &finding.got;
+                    assert!(
+                        got.contains("env_0000000000000003") && got.ends_with(", sent alone"),
+                        "{fate:?}: {got}"
+                    );
+                    assert_ne!(finding.clause.0, "ENV-HTTP-21", "{finding:?}");
+                    assert_eq!(found.verdict, verdict, "{fate:?}");
+                }
             }
         }
     }
