@@ -102,22 +102,31 @@ fn equal_peers_answer_alike() {
     assert!(found["exchanges"].as_u64() > Some(20));
 }
 
+/// A peer whose every start is noted, and which is a mutant as the sh condition says.
+fn noted(starts: &Path, is_mutant: &str) -> String {
+    let binary = env!("CARGO_BIN_EXE_peerproof");
+    let starts = starts.display();
+    let script = format!(
+        "echo >> {starts}; if {is_mutant}; then set -- --mutant id-as-string --choice null_id=silent; fi\n\
+         exec {binary} peer json_rpc --stdio \"$@\""
+    );
+    format!("[[peer]]\nboundary = \"json_rpc\"\ncommand = [\"sh\", \"-c\", {script:?}]\n")
+}
+
+fn differential(folder: &Path, list: &str, conversations: u64) -> Command {
+    let mut command = matrix(folder, list);
+    command.args(["--differential", "--shrink-time", "0s", "--conversations", &conversations.to_string()]);
+    command
+}
+
 #[test]
 fn a_conversation_is_had_again_once_for_all_its_differences() {
     let folder = tempfile::tempdir().unwrap();
     let starts = folder.path().join("starts");
-    let binary = env!("CARGO_BIN_EXE_peerproof");
-    let script = format!(
-        "echo >> {}; exec {binary} peer json_rpc --stdio --mutant id-as-string --choice null_id=silent",
-        starts.display()
-    );
-    let list = references("json_rpc", &[""])
-        + &format!("[[peer]]\nboundary = \"json_rpc\"\ncommand = [\"sh\", \"-c\", {script:?}]\n");
+    let list = references("json_rpc", &[""]) + &noted(&starts, "true");
     let starts_of = |conversations: u64| {
         let _ = fs::remove_file(&starts);
-        let mut command = matrix(folder.path(), &list);
-        let few = conversations.to_string();
-        command.args(["--differential", "--shrink-time", "0s", "--conversations", &few]).output().unwrap();
+        differential(folder.path(), &list, conversations).output().unwrap();
         fs::read_to_string(&starts).unwrap().lines().count()
     };
     let probes = starts_of(0);
@@ -128,6 +137,25 @@ fn a_conversation_is_had_again_once_for_all_its_differences() {
     let shown: BTreeSet<u64> = differences.iter().filter_map(|one| one["conversation"].as_u64()).collect();
     assert!(differences.len() > shown.len(), "no conversation shows two");
     assert_eq!(all - probes, 12 + 2 * shown.len());
+}
+
+#[test]
+fn a_difference_that_shows_once_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = folder.path().join("starts");
+    let list = |is_mutant: &str| references("json_rpc", &[""]) + &noted(&starts, is_mutant);
+    differential(folder.path(), &list("false"), 0).assert().code(0);
+    let probes = fs::read_to_string(&starts).unwrap().lines().count();
+    // Of conversations that begin at the same time one alone makes the folder.
+    let (noted, once) = (starts.display(), folder.path().join("once"));
+    let first = format!("[ $(wc -l < {noted}) -gt {} ] && mkdir {}", 2 * probes, once.display());
+    let told = contains("not counted, for it showed 1 times and then not: RPC-");
+    differential(folder.path(), &list(&first), 8).assert().code(6).stdout(told);
+    assert!(once.exists());
+    let found = json(folder.path(), "differences.json");
+    assert_eq!(found["differences"], serde_json::json!([]));
+    let unsteady = found["unsteady"].as_array().unwrap();
+    assert!(!unsteady.is_empty() && unsteady.iter().all(|one| one["shown"] == 1), "{unsteady:#?}");
 }
 
 #[test]
