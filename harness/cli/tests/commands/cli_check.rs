@@ -276,6 +276,16 @@ fn a_configuration_is_written_once_and_can_be_checked() {
 }
 
 #[test]
+fn init_tries_the_roles_that_it_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut init = peerproof(folder.path());
+    init.args(["init", "json_rpc", "--role", "echo=peerproof.echo", "--role", "fail=peerproof.echo"]);
+    let told = contains("the role `fail` is not played: it answers {\"jsonrpc\":\"2.0\"")
+        .and(contains("the role `echo`").not());
+    init.args(["--", BINARY, "peer", "json_rpc", "--stdio"]).assert().code(0).stderr(told);
+}
+
+#[test]
 fn a_worker_is_configured_and_looked_at_like_any_peer() {
     let folder = tempfile::tempdir().unwrap();
     let worker = ["--", BINARY, "peer", "run_queue", "worker", "{queue}", "--runner", "{runner}"];
@@ -328,6 +338,16 @@ fn a_server_that_wants_signatures_is_not_blamed_and_its_key_is_asked_for() {
 }
 
 #[test]
+fn what_answers_the_first_canary_wrongly_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"while read -r line; do echo '{{"jsonrpc":"2.0","result":43,"id":1}}'; done"#;
+    let mut check = peerproof(folder.path());
+    check.args(["check", "json_rpc", "-k", "canary/plain-request", "-k", "json_rpc/stdio/lines"]);
+    let told = "the first canary failed: {\"jsonrpc\":\"2.0\",\"result\":43,\"id\":1}";
+    check.args(["--", "sh", "-c", script]).assert().code(1).stdout(contains(told));
+}
+
+#[test]
 fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     let folder = tempfile::tempdir().unwrap();
     let doctor = |boundary: &str, flags: &[&str], own: &[&str]| {
@@ -360,6 +380,17 @@ fn doctor_tells_roles_features_and_sides_by_what_it_sees() {
     said(&out, &["no auth -32003: needs a key, as it refuses what is not signed"]);
     let out = doctor("policy_driver", &[], &["--drive", "{payload}"]);
     assert!(out.contains("patches") && !out.contains("merged_inputs"), "{out}");
+    // A payload that asks for a NOOP, though there is something to pick.
+    let stops = r#"pick = { payload = { goal_digest = "g|m|FLAGS:", state_digest = "s", control_mode = "POLICY_ONLY",
+        inputs = { policy = "stop" }, menu = [{ sid = "SID0007", aid = "AID.A.v1", name = "a", tags = [] }] } }"#;
+    let stops = stops.replace('\n', "");
+    let command = format!("[{BINARY:?}, \"peer\", \"policy_driver\", \"--drive\", \"{{payload}}\"]");
+    let text = format!("[peer]\nboundary = \"policy_driver\"\ncommand = {command}\n[roles]\n{stops}\n");
+    fs::write(folder.path().join("peerproof.toml"), text).unwrap();
+    let out = peerproof(folder.path()).arg("doctor").assert().code(0).get_output().stdout.clone();
+    let told =
+        "no pick does not play it: for its payload come exit status 0 and \"<NOOP><END>\\n\", not a PICK";
+    said(&String::from_utf8_lossy(&out), &[told]);
     let out = doctor("policy_driver", &[], &["--select"]);
     said(&out, &["as `selector` it answers", "side = \"consumer\""]);
 }
