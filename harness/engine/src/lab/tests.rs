@@ -15,10 +15,11 @@ use crate::budget::Budget;
 use crate::clause::Side;
 use crate::facts::Facts;
 use crate::fixture::ActorExe;
-use crate::pace::Pace;
+use crate::pace::{Pace, written};
 use crate::payload::Payload;
 use crate::peer::{Origin, Peer};
 use crate::plan::{Act, Chunking, Plan, Session, Step};
+use crate::reproducer::conversation;
 use crate::toy::Toy;
 use crate::transcript::{Awaited, Kind, Transcript};
 
@@ -124,8 +125,11 @@ fn the_first_answer_of_a_slow_tool_is_not_taken_for_a_start() {
 #[test]
 fn a_mute_peer_gets_the_time_of_an_unknown_one_once() {
     let peer = sh("exec sleep 20");
-    let first = in_vain(&ask(&peer, 3 * SHORT, 1, true));
+    let transcript = ask(&peer, 3 * SHORT, 1, true);
+    let first = in_vain(&transcript);
     assert!(first[0].0 == Awaited::Frames && first[0].1 >= 300, "the wait that was made is told: {first:?}");
+    let told = format!("✗ no reply within {}", written(Duration::from_millis(first[0].1)));
+    assert!(conversation(&transcript, 80, 9).contains(&told), "{told}");
     assert_eq!(start_up_max(&peer.pace), Duration::ZERO);
 }
 
