@@ -1,6 +1,7 @@
-"""Measures the harness itself: what an interrupt takes, a silent peer, a comparison of many peers, memory.
+"""Measures the harness itself: what an interrupt takes, a silent peer, a comparison of many peers, memory, right peers.
 
-    python3 benches/harness.py [interrupt|silent|differential|memory]... [--peerproof target/release/peerproof] [--seconds N]
+    python3 benches/harness.py [interrupt|silent|differential|memory|right]... [--peerproof target/release/peerproof]
+                               [--seconds N] [--shard hash:K/N]
 
 Needs Python 3.11 and a built `peerproof`. Prints one line a figure, with the load of the machine; nothing is asserted.
 """
@@ -39,31 +40,67 @@ while True:
     subprocess.Popen(["sh", "-c", sys.argv[1]], stdin=connection, stdout=connection)
     connection.close()
 """
-# Passes on what a server says but for refusals of what is malformed.
+# Passes on what a server says but for lines with one of these words.
 SILENCED = """
-import subprocess, sys
+import json, subprocess, sys
+words = [word.encode() for word in json.loads(sys.argv[1])]
 peer = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE)
 for line in peer.stdout:
-    if sys.argv[1] == "answers" or not (b"-32700" in line or b"-32600" in line):
+    if not any(word in line for word in words):
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 sys.exit(peer.wait())
 """
+# By what a server refuses lines that are no requests, by its example.
+REFUSALS = {"json_rpc_server": ["-32700", "-32600"], "toolhost": ['"ok":false']}
+# Passes on what a program writes to standard output a second after it was written.
+LATE = """
+import queue, subprocess, sys, threading, time
+pieces = queue.Queue()
+def write():
+    while True:
+        due, piece = pieces.get()
+        if not piece: return
+        time.sleep(max(0, due - time.monotonic()))
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+peer = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+writer = threading.Thread(target=write)
+writer.start()
+while True:
+    piece = peer.stdout.read1(1 << 16)
+    pieces.put((time.monotonic() + 1, piece))
+    if not piece: break
+writer.join()
+sys.exit(peer.wait())
+"""
+# What a right peer may meet: the words in front of its command, those for an HTTP server, and busy processes beside it.
+SLOW_START = ["sh", "-c", 'sleep 5; exec "$@"', "sh"]
+TROUBLES = {
+    "starts after 5 s": (SLOW_START, SLOW_START, 0),
+    "writes 1 s late": ([sys.executable, "-c", LATE], [], 0),
+    "eight busy processes": ([], [], 8),
+}
 
 
 def start(args, folder):
-    """The harness in a folder, with its output put away."""
-    return subprocess.Popen(args, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """The harness in a folder, with nothing to read yet and its output put away."""
+    return subprocess.Popen(args, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def say(figure, target, text):
     print(f"{figure}: {text} (target {target}; load {os.getloadavg()[0]:.1f})", flush=True)
 
 
+def results(folder):
+    """The lines of the results that a run has left."""
+    path = pathlib.Path(folder, "peerproof-out", "results.ndjson")
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def is_whole(folder):
     """Whether each planned check of each finished run stands in the results."""
-    results = pathlib.Path(folder, "peerproof-out", "results.ndjson")
-    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    lines = results(folder)
     planned = sum(len(line["planned"]) for line in lines if line["type"] == "run")
     ends = sum(line["type"] == "end" for line in lines)
     return planned == sum(line["type"] == "check" for line in lines) and ends == sum(line["type"] == "run" for line in lines)
@@ -74,6 +111,8 @@ def interrupt(options):
     pp = options.peerproof
     peers = "".join(f'[[peer]]\nname = "p{n}"\nboundary = "json_rpc"\ncommand = ["{pp}", "peer", "json_rpc", "--stdio"]\n' for n in range(6))
     server = [pp, "peer", "json_rpc", "--stdio"]
+    engine, worker = [pp, "peer", "envelope", "engine", "process"], [pp, "peer", "run_queue", "worker", "{queue}", "--runner", "{runner}"]
+    runner = [pp, "peer", "run_log", "runner", "{request}", "{log}", "{peer}"]
     worst, torn, runs = (0, ""), 0, 0
     for words in (
         ["check"],
@@ -86,6 +125,13 @@ def interrupt(options):
         ["matrix", "peers.toml", "--differential"],
         ["fuzz", "json_rpc", "--", *server],
         ["doctor", "json_rpc", "--", "sleep", "1000"],
+        ["check", "envelope", "--", *engine],
+        ["check", "python_tool", "--", pp, "peer", "python_tool", "runner"],
+        ["check", "run_log", "--", *runner],
+        ["check", "run_queue", "--", *worker],
+        ["selftest", "toolhost"],
+        ["record", "--boundary", "json_rpc", "--", *server],
+        ["bench", "toolhost"],
     ):
         for after in (0.3, 1, 3, 6):
             with tempfile.TemporaryDirectory() as folder:
@@ -104,24 +150,20 @@ def interrupt(options):
 
 
 def silent(options):
-    """`check` of a server that is silent to what is malformed, over the same that answers."""
-    with tempfile.TemporaryDirectory() as folder:
-        wrapper = pathlib.Path(folder, "wrapper.py")
-        wrapper.write_text(SILENCED)
-        example = tomllib.loads((EXAMPLES / "json_rpc_server.toml").read_text())
-        took = {}
-        for how in ("answers", "silent"):
-            config = dict(example)
-            argv = [sys.executable, str(wrapper), how, sys.executable, str(EXAMPLES / "json_rpc_server.py")]
-            config["peer"] = {**example["peer"], "command": argv}
-            path = pathlib.Path(folder, f"{how}.toml")
-            path.write_text(toml(config))
-            begun = time.monotonic()
-            # Reproducers are shortened within a budget of their own.
-            start([options.peerproof, "check", "--config", str(path), "--shrink-time", "0"], folder).wait()
-            took[how] = time.monotonic() - begun
-    ratio = took["silent"] / took["answers"]
-    say("check of a peer silent to malformed", "3 x", f"{ratio:.1f} x ({took['silent']:.0f} s over {took['answers']:.0f} s)")
+    """`check` of servers that are silent to what is malformed, over the same that answer."""
+    for name, words in REFUSALS.items():
+        took = []
+        for told in ([], words):
+            wrapper = [sys.executable, "-c", SILENCED, json.dumps(told)]
+            with tempfile.TemporaryDirectory() as folder:
+                config = changed(EXAMPLES / f"{name}.toml", lambda key, command: command if key == "run" else wrapper + command)
+                pathlib.Path(folder, "peerproof.toml").write_text(config)
+                begun = time.monotonic()
+                # Reproducers are shortened within a budget of their own.
+                start([options.peerproof, "check", "--shrink-time", "0"], folder).wait()
+                took.append(time.monotonic() - begun)
+        ratio = took[1] / took[0]
+        say(f"check of {name} silent to malformed", "3 x", f"{ratio:.1f} x ({took[1]:.0f} s over {took[0]:.0f} s)")
 
 
 def differential(options):
@@ -144,11 +186,10 @@ def memory(options):
     """The largest resident size of the harness for each null peer in the place of each example peer."""
     worst = (0, "")
     for path in sorted(EXAMPLES.glob("*.toml")):
-        example = tomllib.loads(path.read_text())
         for name, script in NULL_PEERS.items():
-            peer = {key: null(key, value, script) for key, value in example["peer"].items()}
             with tempfile.TemporaryDirectory() as folder:
-                pathlib.Path(folder, "peerproof.toml").write_text(toml({**example, "peer": peer}))
+                config = changed(path, lambda key, command: null(key, command, script))
+                pathlib.Path(folder, "peerproof.toml").write_text(config)
                 harness = start([options.peerproof, "check", "--keep-going", "--shrink-time", "0"], folder)
                 peak, until = 0, time.monotonic() + options.seconds
                 while harness.poll() is None:
@@ -163,14 +204,47 @@ def memory(options):
     say("memory of the harness with null peers", "256 MiB", f"{worst[0]:.0f} MiB at most ({worst[1]}), {options.seconds} s each")
 
 
-def null(key, value, script):
-    """What is configured of an example peer under this key, with a null peer in the place of its command."""
+def right(options):
+    """What is found of the example peers, which are right, in each trouble."""
+    for trouble, (before, before_http, busy) in TROUBLES.items():
+        checks, found = 0, []
+        # Each ends with its input.
+        load = [subprocess.Popen([options.peerproof, "__busy"], stdin=subprocess.PIPE) for _ in range(busy)]
+        for path in sorted(EXAMPLES.glob("*.toml")):
+            front = {"http": before_http}
+            with tempfile.TemporaryDirectory() as folder:
+                config = changed(path, lambda key, command: front.get(key, before) + command)
+                pathlib.Path(folder, "peerproof.toml").write_text(config)
+                start([options.peerproof, "check", "--shard", options.shard], folder).wait()
+                lines = [line for line in results(folder) if line["type"] == "check"]
+            red = [line for line in lines if line.get("findings") or line["verdict"] == "flaky"]
+            decided = sum(line["verdict"] in ("pass", "open") for line in lines)
+            checks, found = checks + decided, found + red
+            print(f"  {path.stem} {trouble}: {decided} of {len(lines)} good, {[line['id'] for line in red]}", flush=True)
+        for process in load:
+            process.communicate()
+        say(f"findings on right peers, {trouble}", "0", f"{len(found)} beside {checks} checks that hold ({options.shard})")
+
+
+def changed(path, change):
+    """The text of an example's configuration, usable anywhere, with each command as `change` makes it of key and words."""
+
+    def own(key, value):
+        if isinstance(value, dict) and "command" in value:
+            return {**value, "command": own(key, value["command"])}
+        if not isinstance(value, list):
+            return value
+        return change(key, [str(path.parent / word) if word.endswith(".py") else word for word in value])
+
+    example = tomllib.loads(path.read_text())
+    return toml({**example, "peer": {key: own(key, value) for key, value in example["peer"].items()}})
+
+
+def null(key, command, script):
+    """A null peer in the place of a command."""
     if key == "http":
-        command = value["command"] if isinstance(value, dict) else value
-        told = [word for word in command if word.startswith("{")]
-        command = [sys.executable, "-c", LISTENS, script, *told]
-        return {**value, "command": command} if isinstance(value, dict) else command
-    return ["sh", "-c", script, "sh", *value[2:]] if key != "env" and isinstance(value, list) else value
+        return [sys.executable, "-c", LISTENS, script, *(word for word in command if word.startswith("{"))]
+    return ["sh", "-c", script, "sh", *command[2:]]
 
 
 def toml(config):
@@ -188,11 +262,12 @@ def toml(config):
 
 
 def main():
-    figures = {"interrupt": interrupt, "silent": silent, "differential": differential, "memory": memory}
+    figures = {"interrupt": interrupt, "silent": silent, "differential": differential, "memory": memory, "right": right}
     parser = argparse.ArgumentParser(description="Measures the harness itself.")
     parser.add_argument("figures", nargs="*", help=" ".join(figures))
     parser.add_argument("--peerproof", default=str(ROOT / "target" / "release" / "peerproof"))
     parser.add_argument("--seconds", type=float, default=60, help="time for each null peer before it is interrupted")
+    parser.add_argument("--shard", default="hash:1/12", help="the checks of each right peer, as `check --shard` has it")
     options = parser.parse_args()
     options.peerproof = str(pathlib.Path(options.peerproof).resolve())
     for name in options.figures or figures:
