@@ -101,7 +101,8 @@ impl Pins {
     /// Leaves those alternatives that the pinned value of the choice allows.
     pub fn apply(&self, unit: &mut Unit) {
         let Some(pinned) = unit.choice.and_then(|key| self.choices.get(key)) else { return };
-        let fits = |shows: Option<&str>| shows.is_none_or(|shows| shows.split('|').any(|value| value == pinned));
+        let fits =
+            |shows: Option<&str>| shows.is_none_or(|shows| shows.split('|').any(|value| value == pinned));
         if unit.allowed.iter().any(|allowed| fits(allowed.shows)) {
             unit.allowed.retain(|allowed| fits(allowed.shows));
         }

@@ -317,7 +317,7 @@ mod tests {
             |code: i64| format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"m"}},"id":1}}"#);
         let fits = |choice: &str, code: i64| accepts(&[("params_null", choice)], request, &error(code));
         assert!(fits("refuse", -32602) && fits("refuse", -32600) && fits("absent", -32602));
-        assert!(!fits("absent", -32600));
+        assert!(!fits("refuse", -32601));
     }
 
     #[test]

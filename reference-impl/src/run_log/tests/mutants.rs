@@ -8,7 +8,8 @@ use crate::run_log::{Config, Replayer, Right};
 
 /// Mutants that show in real memory, with a longer time limit than that of these configurations, where much is read at once,
 /// or in logs and with tools that the harness plays alone.
-const UNSEEN: [&str; 17] = [
+const UNSEEN: [&str; 18] = [
+    "run-finds-tools-by-name",
     "replay-holds-the-log",
     "replay-waits-as-long-as-it-is-told",
     "run-dies-of-nesting",
@@ -176,6 +177,8 @@ fn requests() -> Vec<(String, Vec<&'static str>)> {
             vec![r#"<PICK><SID0002><INP>{"k":{"b":2}}</INP><END>"#, "<NOOP><END>"],
         ),
         (of("AID.PEERPROOF.ANY.v1"), vec!["<PICK><SID0001><END>"]),
+        (REQUEST.to_owned(), vec!["<PICK>< SID0001><END>", "<PICK><SID0001 ><END>"]),
+        (REQUEST.to_owned(), vec!["<PICK><sid0001><END>", "<NOOP><END>"]),
         (of("HANG"), vec!["<PICK><SID0001><END>"]),
         ("{}".to_owned(), vec!["<NOOP><END>"]),
         (r#"{"goal_id":"g","max_steps":1}"#.to_owned(), vec!["<ASK_SUP><END>"]),

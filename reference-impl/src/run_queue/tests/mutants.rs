@@ -190,9 +190,14 @@ fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
         {
             ask(header.as_deref(), body);
         }
-        for header in
-            [None, Some("Bearer Secre"), Some("Bearer Secret12"), Some("Bearer secret1"), Some("Bearer ")]
-        {
+        for header in [
+            None,
+            Some("Bearer Secre"),
+            Some("Bearer Secret12"),
+            Some("Bearer secret1"),
+            Some("Bearer "),
+            Some("BearerSecret1"),
+        ] {
             ask(header, &job(2));
         }
         world.files().room = Some(10);
