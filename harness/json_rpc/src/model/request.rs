@@ -311,16 +311,6 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_either_choice_has_fits_each() {
-        let request = r#"{"jsonrpc":"2.0","method":"m","params":null,"id":1}"#;
-        let error =
-            |code: i64| format!(r#"{{"jsonrpc":"2.0","error":{{"code":{code},"message":"m"}},"id":1}}"#);
-        let fits = |choice: &str, code: i64| accepts(&[("params_null", choice)], request, &error(code));
-        assert!(fits("refuse", -32602) && fits("refuse", -32600) && fits("absent", -32602));
-        assert!(!fits("refuse", -32601));
-    }
-
-    #[test]
     fn a_role_never_weakens_the_profile() {
         let call = r#"{"jsonrpc":"2.0","method":"update_context","params":{},"id":1}"#;
         let done = r#"{"jsonrpc":"2.0","result":null,"id":1}"#;
