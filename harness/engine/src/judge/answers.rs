@@ -143,9 +143,11 @@ impl<F: Face> Session<'_, '_, F> {
         }
         let before = self.own.findings.len();
         self.exchange(asked, came, others_answered_later);
-        if let Some(failure) = exchange.failure {
-            for finding in &mut self.own.findings[before..] {
-                finding.got = finding.got.replacen("no reply", failure, 1);
+        for finding in &mut self.own.findings[before..] {
+            match exchange.failure {
+                Some(failure) => finding.got = finding.got.replacen("no reply", failure, 1),
+                // Its connection was still open: other connections do not wait for it.
+                None => finding.timed |= finding.reason == "no_reply",
             }
         }
     }

@@ -8,7 +8,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Chunking, Plan};
 use peerproof_engine::transcript::{Bytes, Event, Kind};
 
-/// What a server says: status, content type, body.
+/// What a server says: status, content type, body. With status 0 it says nothing, and with 1 it closes the connection.
 type Said = (u16, &'static str, String);
 
 /// The judgement of a conversation in which `answer` says what comes for each envelope, by whether it came over HTTP.
@@ -22,7 +22,18 @@ fn judged(plan: Plan, facts: Facts, answer: impl Fn(bool, &str) -> Said) -> Judg
         let over_http = plan.sessions[session].command == HTTP;
         let (status, content_type, body) = answer(over_http, &text);
         add(Kind::Sent { step: index, payload: payload.clone() });
-        if over_http {
+        if over_http && status < 2 {
+            let (reason, will_retry) = ("the connection ended".to_owned(), false);
+            let failed = Kind::HttpFailed {
+                step: index,
+                of_step: 0,
+                connection: 0,
+                reason,
+                wholly_sent: true,
+                will_retry,
+            };
+            (status == 1).then(|| add(failed));
+        } else if over_http {
             add(Kind::HttpReply {
                 step: index,
                 of_step: 0,
@@ -129,6 +140,26 @@ fn two_channels_are_compared_where_the_same_input_has_the_same_output() {
     let judgement = judged(both(), facts("advance"), marks);
     assert!(judgement.findings.is_empty(), "{:?}", judgement.findings);
     assert!(judgement.untestable.is_some_and(|why| why.starts_with("not_deterministic")));
+}
+
+/// The reply to a later request came on another connection: only what waits for one that is closed is sure to be lost.
+#[test]
+fn a_reply_that_others_overtake_is_late_and_behind_a_closed_connection_it_is_lost() {
+    for (status, got, is_of_time) in [
+        (0, "no reply, though later messages were answered", true),
+        (1, "the connection ended, though later messages were answered", false),
+    ] {
+        let mut talk = Talk::new(HTTP);
+        let sent = with(PLAIN, [("user_id", "\"x\"")]);
+        talk.send("ENV-TYPE-05", Payload::text(&sent), Chunking::Whole);
+        let answer = |_: bool, text: &str| match text == sent {
+            true => (status, "", String::new()),
+            false => (200, "application/json", text.to_owned()),
+        };
+        let findings = judged(talk.plan(), facts("identity"), answer).findings;
+        let found: Vec<_> = findings.iter().map(|it| (it.got.as_str(), it.is_of_time())).collect();
+        assert_eq!(found, [(got, is_of_time)]);
+    }
 }
 
 /// Whether what is no JSON, and what is JSON and no envelope, may have this status: the words of the contract differ.
