@@ -126,7 +126,8 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     model.judge();
     let steps = &transcript.plan.steps;
     let step = steps.iter().position(|step| !step.expect.is_null());
-    let canary = steps.iter().any(|step| step.canary) && model.completed > 0 && model.findings.is_empty();
+    // What else is wrong with a worker that did the canary's job is no reason to ask it nothing.
+    let canary = steps.iter().any(|step| step.canary) && model.succeeded > 0;
     let about = step.and_then(|step| Aim::of(&steps[step])).map(|aim| aim.clause);
     let mut judgement = Judgement {
         canaries_answered: usize::from(canary),

@@ -41,17 +41,22 @@ pub fn checks() -> Vec<Check> {
                 make(&mut talk);
                 Ok(talk.done())
             };
+            let is_ambient = *id == AMBIENT;
             let id = format!("run_queue/{command}/{id}");
             let check = Check::new(id, *title, clauses.iter().copied(), command, planner);
             let is_measured = clauses.iter().any(|clause| MEASURED.contains(clause));
             let check = check.vouched().on_process();
-            if is_measured { check.exclusive() } else { check.waits() }
+            let check = if is_measured { check.exclusive() } else { check.waits() };
+            if is_ambient { check.ambient() } else { check }
         };
         rows.iter().map(check).collect()
     };
     let workers = [of(WORKER, WORKERS), of(WORKER, special::SPECIALS)].concat();
     [workers, vec![special::unreadable(), later()], of(ONCE, once::ONCES)].concat()
 }
+
+/// The check of what every program is given, in all conversations.
+const AMBIENT: &str = "life/stdin";
 
 const WORKERS: &[Row] = &[
     ("canary/plain-request", "A plain job is run and goes to done.", &["QUE-JOB-01", "QUE-WORK-09"], canary),

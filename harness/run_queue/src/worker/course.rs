@@ -302,8 +302,9 @@ impl<'a> Course<'a> {
 mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
+    use peerproof_engine::payload::Payload;
     use peerproof_engine::plan::{Effect, Step};
-    use peerproof_engine::transcript::Event;
+    use peerproof_engine::transcript::{Bytes, Event};
 
     use super::super::talk::Talk;
     use super::*;
@@ -348,5 +349,60 @@ mod tests {
         assert_eq!(course.missed, BTreeSet::from([0]));
         let choice = crate::worker::judge(&transcript);
         assert!(choice.findings.is_empty(), "{:?}", choice.findings);
+    }
+
+    /// What is said of a worker that ran the job of a canary, and gave its program so many arguments.
+    fn judged(arguments: usize) -> peerproof_engine::finding::Judgement {
+        let mut talk = Talk::new(&Facts::new(Side::Provider), WORKER, "QUE-WORK-09");
+        let job = talk.draft();
+        talk.put(&job);
+        talk.plan.steps[0].canary = true;
+        let session = talk.worker();
+        let name = String::from_utf8(job.name.expand(&Vars::new()).unwrap()).unwrap();
+        let (text, actor) = (job.text(), RUNNER.to_owned());
+        let bytes = || Bytes(text.clone().into());
+        let found = Found {
+            path: Bytes(format!("done/{name}").into()),
+            kind: FoundKind::File,
+            inode: 1,
+            mode: 0o644,
+            total_bytes: text.len() as u64,
+            bytes: Some(bytes()),
+        };
+        let events = [
+            Kind::FilePut {
+                path: Bytes(format!("{QUEUE}/inbox/{name}").into()),
+                bytes: Payload::text(text.clone()),
+                error: None,
+            },
+            Kind::Started { argv: vec![actor.clone()] },
+            Kind::ActorStarted { actor: actor.clone(), argv: vec![name; arguments], pid: 7 },
+            Kind::ActorReceived { actor: actor.clone(), bytes: bytes(), pid: Some(7) },
+            Kind::ActorEnded { actor, pid: 7, exit: Exit::Code(0) },
+            Kind::Looked {
+                label: super::super::REST.to_owned(),
+                path: Bytes(QUEUE.into()),
+                found: vec![found],
+                cut: false,
+            },
+        ];
+        let events = events.into_iter().enumerate();
+        let transcript = Transcript {
+            plan: talk.plan.into(),
+            events: events.map(|(at, kind)| Event { at_us: at as u64, session, kind }).collect(),
+            ..recorded()
+        };
+        crate::worker::judge(&transcript)
+    }
+
+    /// Else nobody would learn what else is wrong with it, or right.
+    #[test]
+    fn a_canary_counts_whose_job_was_done_whatever_else_is_wrong() {
+        for (arguments, reasons) in [(1, &[][..]), (2, &["arguments"][..])] {
+            let judgement = judged(arguments);
+            let found: Vec<&str> = judgement.findings.iter().map(|it| it.reason.as_str()).collect();
+            assert_eq!(found, reasons);
+            assert_eq!(judgement.canaries_answered, 1);
+        }
     }
 }

@@ -36,6 +36,8 @@ pub struct Model<'a> {
     pub untestable: Option<String>,
     /// Jobs that came to their right end.
     pub completed: usize,
+    /// Those of them that were run with success, and are in `done/`.
+    pub succeeded: usize,
 }
 
 impl<'a> Model<'a> {
@@ -48,6 +50,7 @@ impl<'a> Model<'a> {
             shown: BTreeMap::new(),
             untestable: None,
             completed: 0,
+            succeeded: 0,
         }
     }
 
@@ -488,6 +491,7 @@ impl<'a> Model<'a> {
             (What::Job(play), "done") => {
                 if starts.iter().any(|start| start.succeeded()) {
                     self.completed += 1;
+                    self.succeeded += 1;
                 } else if was_ended {
                     self.add("QUE-TERM-04", "not_done", "in done only after success", got());
                 } else if was_killed {
