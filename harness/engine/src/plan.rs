@@ -157,7 +157,8 @@ pub enum Act {
         /// Milliseconds.
         ms: u64,
     },
-    /// Let what is left pass of the time that the slowest measured start took, where the process has said nothing yet.
+    /// Let what is left pass of the time that the slowest measured start took, and of 300 ms at the least, where the process
+    /// has said nothing yet.
     AwaitStart,
     /// Wait until everything queued was written or the deadline of a reply passes.
     Flush,

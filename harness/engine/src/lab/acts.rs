@@ -111,8 +111,7 @@ impl Run<'_> {
                 self.let_pass(session, Duration::from_millis(*ms));
             }
             Act::AwaitStart => {
-                let left = self.start_left(session);
-                self.let_pass(session, left);
+                self.let_pass(session, self.least_start_left(session));
             }
             Act::Flush => {
                 let deadline = self.deadline(session, step) + self.until_ready(session);

@@ -146,3 +146,16 @@ fn answers_are_looked_for_among_as_many_frames_as_a_stream_has() {
     let transcript = talk(&sh("yes | head -n 66000; exec sleep 1000"), SHORT, vec![step]);
     assert_eq!(in_vain(&transcript), [], "the answer is waited for behind all of them");
 }
+
+#[test]
+fn the_start_of_a_process_is_let_pass_and_where_none_was_measured_a_short_one() {
+    let peer = sh("sleep 0.6; while read -r line; do echo \"$line\"; done");
+    let waited_until_us = || {
+        let transcript = talk(&peer, Duration::from_secs(20), vec![Step::new(Act::AwaitStart)]);
+        let waited = transcript.events.iter().find(|event| matches!(event.kind, Kind::Waited { .. }));
+        waited.map(|event| event.at_us).unwrap()
+    };
+    assert!(waited_until_us() >= 300_000);
+    ask(&peer, Duration::from_secs(20), 2, true);
+    assert!(waited_until_us() >= 600_000, "{}", peer.pace.of("command"));
+}

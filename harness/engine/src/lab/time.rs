@@ -31,6 +31,9 @@ const BUSY_SHARE: f64 = 0.1;
 /// asks for more may last longer in proportion.
 const REPLIES_PER_LIFE: u32 = 480;
 
+/// What any process gets to start where its start is let pass, though none was measured.
+const START_LEAST: Duration = Duration::from_millis(300);
+
 impl Run<'_> {
     /// Lets time pass.
     pub(super) fn let_pass(&mut self, session: usize, time: Duration) {
@@ -120,6 +123,17 @@ impl Run<'_> {
     pub(super) fn start_left(&self, session: usize) -> Duration {
         let start_up = self.measured(session).start_up.filter(|_| self.live[session].first_us.is_none());
         start_up.unwrap_or_default().saturating_sub(Duration::from_micros(self.now_us(session)))
+    }
+
+    /// The same, and where that is less, what is left of the time that any process gets to start.
+    pub(super) fn least_start_left(&self, session: usize) -> Duration {
+        match self.live[session].first_us {
+            Some(_) => Duration::ZERO,
+            None => {
+                let least = START_LEAST.saturating_sub(Duration::from_micros(self.now_us(session)));
+                self.start_left(session).max(least)
+            }
+        }
     }
 
     /// How long a reply may take once the peer is ready: the budget, and more for a peer that was slow with its canaries.

@@ -256,8 +256,8 @@ fn term_in_run_mode() -> Check {
     .on_process()
 }
 
-/// Nothing that a run says shows that its tool is under way; but what fits no pipe has been read, and a run that is
-/// slower yet has to end all the same.
+/// Nothing that a run says shows that its tool is under way; but what fits no pipe has been read, another run has answered
+/// in the time that is let pass, and one that is slower yet has to end all the same.
 fn term_during_a_run() -> Check {
     Check::new(
         "toolhost/run/sigterm/during-a-tool",
@@ -266,12 +266,13 @@ fn term_during_a_run() -> Check {
         "run",
         |facts, _| {
             let mut talk = Talk::runs(facts);
+            talk.run_canary();
             let aid = talk.role("sleep").aid;
             talk.add_session("run", &[("aid", &aid)], &[]);
             let request = Request::empty().input("{\"ms\":20000}").padded_to(BEYOND_PIPE_BYTES as usize);
             talk.send_as(request, Chunking::Whole, 0, cut_short());
-            talk.act(Act::Flush).act(Act::CloseStdin).act(Act::Wait { ms: 300 }).act(term());
-            Ok(talk.run_canary().plan())
+            talk.act(Act::Flush).act(Act::CloseStdin).act(Act::AwaitStart).act(term());
+            Ok(talk.plan())
         },
     )
     .roles(&["any", "sleep"])
