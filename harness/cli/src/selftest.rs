@@ -34,6 +34,9 @@ pub struct Args {
     /// Only one kind of trouble that the correct references may be in; without mutants and null peers.
     #[arg(long, value_enum, conflicts_with = "filter")]
     kind: Option<Trouble>,
+    /// Only the null peers, which must pass nothing, or what their boundary gives a reason for.
+    #[arg(long, conflicts_with_all = ["filter", "mutants", "kind", "golden", "against"])]
+    null_peers: bool,
     /// Number of threads.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -167,6 +170,7 @@ fn prove(
     let say = |phrase| progress.say(phrase);
     let proof = match args.kind {
         Some(kind) => workshop.prove_kind(kind.into(), &say),
+        None if args.null_peers => workshop.prove_null_peers(&say),
         None if args.mutants => workshop.prove_mutants(args.filter.as_deref(), &say),
         None => workshop.prove(args.filter.as_deref(), &say),
     };

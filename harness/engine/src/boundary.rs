@@ -159,6 +159,25 @@ pub struct Isolation {
     pub canary: Step,
 }
 
+/// A null peer that gives whatever comes the same answer.
+#[derive(Debug, Clone, Copy)]
+pub struct ByRote {
+    /// Its name.
+    pub name: &'static str,
+    /// What `sh` runs; `$1`, `$2` … are the placeholders of the command.
+    pub script: &'static str,
+    /// Where its one answer happens to be right: globs on ids of checks, each with the reason. It may pass those alone, and of
+    /// each glob it passes one at least.
+    pub right: &'static [(&'static str, &'static str)],
+}
+
+impl ByRote {
+    /// One whose answer is right nowhere: it never answers a canary.
+    pub const fn wrong(name: &'static str, script: &'static str) -> Self {
+        Self { name, script, right: &[] }
+    }
+}
+
 /// One contract between two processes: what the engine needs to know of it.
 pub trait Boundary: Sync {
     /// Its name with underscores.
@@ -348,9 +367,8 @@ pub trait Boundary: Sync {
         None
     }
 
-    /// Name and `sh` script of null peers that answer whatever comes with the same good answer, in the words of this
-    /// boundary; `$1`, `$2` … are the placeholders of the command. Selftest shows that none is clean.
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
+    /// Null peers that give whatever comes the same answer, in the words of this boundary. Selftest shows that each is found out.
+    fn answers_by_rote(&self) -> &'static [ByRote] {
         &[]
     }
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -170,14 +170,23 @@ impl Boundary for Envelope {
         redundant::CHECKS
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "the plain envelope",
-                "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
-            ),
-            ("cat", "exec cat"),
-        ]
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const {
+            &[
+                ByRote::wrong(
+                    "the plain envelope",
+                    "cat >/dev/null; echo '{\"envelope_id\":\"env_0123456789abcdef\",\"request_id\":\"req_0123456789abcdef\",\"user_id\":\"u\",\"session_id\":\"sess_0123456789abcdef\",\"raw_input\":\"Analyze the authentication flow\",\"outputs\":{},\"current_stage\":\"start\",\"terminated\":false}'",
+                ),
+                ByRote {
+                    name: "cat",
+                    script: "exec cat",
+                    right: &[(
+                        "envelope/process/{accepted,advance,bounds,canary,defaults,determinism,emitted,framing,generated,goals,kept,open,pending,process,shapes,size,terminal}/*",
+                        "an engine may give back all that it has to accept",
+                    )],
+                },
+            ]
+        }
     }
 }
 

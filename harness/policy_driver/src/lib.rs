@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -184,22 +184,37 @@ impl Boundary for PolicyDriver {
         bench::workloads(facts)
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("constant full block", "echo '<PICK><SID0042><END>'; cat >/dev/null"),
-            (
-                "constant full selection",
-                "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
-            ),
-            (
-                "constant full fallback",
-                "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
-            ),
-            (
-                "constant full invalid",
-                "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
-            ),
-        ]
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const {
+            &[
+                ByRote {
+                    name: "constant full block",
+                    script: "echo '<PICK><SID0042><END>'; cat >/dev/null",
+                    right: &[
+                        (
+                            "policy_driver/driver/{canary,start,payload,hostile,load,limits,open,roles}/*",
+                            "a driver may pick this action wherever the menu holds it",
+                        ),
+                        (
+                            "policy_driver/driver/every-decision/{one-block,leaves-nothing}",
+                            "it says this one block, and starts nothing",
+                        ),
+                    ],
+                },
+                ByRote::wrong(
+                    "constant full selection",
+                    "while read -r line; do echo '{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}'; done",
+                ),
+                ByRote::wrong(
+                    "constant full fallback",
+                    "while read -r line; do echo '{\"kind\":\"NOOP\",\"raw\":\"fallback\"}'; done",
+                ),
+                ByRote::wrong(
+                    "constant full invalid",
+                    "while read -r line; do echo '{\"kind\":\"INVALID\",\"raw\":\"invalid\"}'; done",
+                ),
+            ]
+        }
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -177,15 +177,17 @@ impl Boundary for PythonTool {
         bench::workloads(facts)
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "the result of the canary",
-                "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
-            ),
-            ("a result for every call", runtime::RESULT_FOR_ALL),
-            ("a failure for every call", runtime::FAILURE_FOR_ALL),
-        ]
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const {
+            &[
+                ByRote::wrong(
+                    "the result of the canary",
+                    "cat >/dev/null; echo '{\"ok\":true,\"protocol_version\":1,\"result\":{\"any\":1}}'",
+                ),
+                ByRote::wrong("a result for every call", runtime::RESULT_FOR_ALL),
+                ByRote::wrong("a failure for every call", runtime::FAILURE_FOR_ALL),
+            ]
+        }
     }
 }
 

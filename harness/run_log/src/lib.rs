@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -149,12 +149,27 @@ impl Boundary for RunLog {
         ]
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("accepts all", "echo 'REPLAY_STRICT OK'"),
-            ("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
-            ("writes an empty log", ": > '{log}'"),
-            ("writes a constant log", runner::CONSTANT),
-        ]
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const {
+            &[
+                ByRote {
+                    name: "accepts all",
+                    script: "echo 'REPLAY_STRICT OK'",
+                    right: &[
+                        (
+                            "run_log/replayer/{accepted,open,sizes}/*",
+                            "it accepts what is right or open as well",
+                        ),
+                        (
+                            "run_log/replayer/rerun/never",
+                            "it runs no tool, which other checks of `rerun` tell",
+                        ),
+                    ],
+                },
+                ByRote::wrong("refuses all", "echo 'REPLAY_STRICT FAIL line 1: no'; exit 1"),
+                ByRote::wrong("writes an empty log", ": > '{log}'"),
+                ByRote::wrong("writes a constant log", runner::CONSTANT),
+            ]
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -24,7 +25,7 @@ use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 pub(crate) const AID: &str = "AID.QUEUE.ENQUEUE.v1";
 
 /// A toolhost that says of everything that it is in the inbox.
-pub const BY_ROTE: (&str, &str) = (
+pub const BY_ROTE: ByRote = ByRote::wrong(
     "says queued and puts nothing",
     "cat >/dev/null; echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{\\\"queued\\\":\\\"x.json\\\"}\",\"error\":\"\",\"ds_state\":{\"slots\":{}}}'",
 );

@@ -1,5 +1,6 @@
 //! The toolhost with the Genesis tools: what is written is compiled, loaded and called, and nothing lies elsewhere.
 
+use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::{Facts, RoleTrial};
@@ -25,7 +26,7 @@ use talk::{COMPILE_MS, Talk, letters};
 pub use kit::complete;
 
 /// A peer that answers whatever comes with the same good reply.
-pub const BY_ROTE: (&str, &str) = (
+pub const BY_ROTE: ByRote = ByRote::wrong(
     "constant good reply",
     "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
      \"ds_state\":{\"delta\":true}}'; done",

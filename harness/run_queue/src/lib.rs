@@ -6,7 +6,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -169,8 +169,8 @@ impl Boundary for RunQueue {
         &ALL
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        const { &[worker::BY_ROTE[0], worker::BY_ROTE[1], enqueue::BY_ROTE, genesis::BY_ROTE] }
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const { &[worker::MOVES_ALL, worker::FAILS_ALL, enqueue::BY_ROTE, genesis::BY_ROTE] }
     }
 }
 

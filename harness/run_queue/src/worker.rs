@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::Check;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
@@ -79,14 +80,17 @@ pub const REDUNDANT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Peers by rote: one that moves all to `done/` and runs nothing, and one that fails all.
-pub const BY_ROTE: &[(&str, &str)] = &[
-    (
-        "moves files and runs nothing",
-        "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
-    ),
-    ("fails everything", "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done"),
-];
+/// A peer by rote: it moves all jobs to `done/` and runs nothing.
+pub const MOVES_ALL: ByRote = ByRote::wrong(
+    "moves files and runs nothing",
+    "q='{queue}'; mkdir -p $q/inbox $q/done; while sleep 0.1; do mv $q/inbox/*.json $q/done/ 2>/dev/null; done",
+);
+
+/// Another, which fails all.
+pub const FAILS_ALL: ByRote = ByRote::wrong(
+    "fails everything",
+    "q='{queue}'; while sleep 0.1; do mv $q/inbox/*.json $q/failed/ 2>/dev/null; done",
+);
 
 /// All checks of it.
 pub fn checks() -> Vec<Check> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -177,12 +177,14 @@ impl Boundary for Toolhost {
         bench::small_exchanges(facts, exchanges)
     }
 
-    fn answers_by_rote(&self) -> &'static [(&'static str, &'static str)] {
-        &[(
-            "constant full reply",
-            "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
-             \"ds_state\":{\"delta\":true}}'; done",
-        )]
+    fn answers_by_rote(&self) -> &'static [ByRote] {
+        const {
+            &[ByRote::wrong(
+                "constant full reply",
+                "while read -r line; do echo '{\"ok\":true,\"status\":\"OK\",\"output_json\":\"{}\",\"error\":\"\",\
+                 \"ds_state\":{\"delta\":true}}'; done",
+            )]
+        }
     }
 
     fn redundant_checks(&self) -> &'static [(&'static str, &'static str)] {

@@ -3,8 +3,10 @@
 
 use std::sync::Mutex;
 
-use super::Workshop;
-use crate::boundary::Boundary;
+use globset::{Glob, GlobMatcher};
+
+use super::{Proof, Workshop};
+use crate::boundary::{Boundary, ByRote};
 use crate::carriage::HTTP;
 use crate::check::Check;
 use crate::facts::Facts;
@@ -60,29 +62,64 @@ while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=
 /// Checks that one of them is asked at a time: they are waited for, and hardly one of them needs a processor.
 const AT_ONCE: usize = 16;
 
-/// Null peers that answer by rote hold some clauses by accident: they are only asked not to be clean.
-fn by_rote(boundary: &dyn Boundary, name: &str) -> bool {
-    matches!(name, "constant refusal" | "constant 200" | "constant 400" | "constant 401")
-        || boundary.answers_by_rote().iter().any(|(own, _)| *own == name)
-}
-
 /// One of them.
 struct NullPeer {
     name: &'static str,
+    /// What it may pass: see [`ByRote::right`](crate::boundary::ByRote::right).
+    right: &'static [(&'static str, &'static str)],
     /// The program and its first arguments; what a peer's own command is told comes behind them.
     argv: Vec<&'static str>,
     listens: bool,
 }
 
+impl NullPeer {
+    /// What it passed of `passed` (null peers and checks) and may not, and what it may pass and did not.
+    fn wrong(&self, passed: &[(&'static str, String)]) -> Vec<(String, String)> {
+        let own = || passed.iter().filter(|(name, _)| *name == self.name).map(|(_, check)| check);
+        // A pattern that is none takes nothing, and is told as useless.
+        let globs =
+            self.right.iter().map(|(glob, _)| (*glob, Glob::new(glob).map(|glob| glob.compile_matcher())));
+        let globs: Vec<_> = globs.collect();
+        let takes =
+            |glob: &Result<GlobMatcher, _>, check: &str| glob.as_ref().is_ok_and(|it| it.is_match(check));
+        let more = own().filter(|check| !globs.iter().any(|(_, glob)| takes(glob, check))).cloned();
+        let useless = globs.iter().filter(|(_, glob)| !own().any(|check| takes(glob, check)));
+        let useless = useless.map(|(text, _)| format!("nothing that {text:?} takes, though it may"));
+        more.chain(useless).map(|said| (self.name.to_owned(), said)).collect()
+    }
+}
+
 /// Those for a boundary: with those that answer in its words.
 fn of(boundary: &dyn Boundary) -> Vec<NullPeer> {
-    let scripts = NULL_PEERS.iter().chain(boundary.answers_by_rote());
-    let scripts = scripts.map(|(name, script)| (*name, vec!["sh", "-c", *script, "sh"], false));
-    let servers =
-        NULL_SERVERS.iter().map(|(name, answer)| (*name, vec!["python3", "-c", SERVER, *answer], true));
+    let by_rote = boundary.answers_by_rote();
+    let of_all = NULL_PEERS.iter().filter(|(name, _)| by_rote.iter().all(|own| own.name != *name));
+    let of_all = of_all.map(|&(name, script)| ByRote::wrong(name, script));
+    let scripts = of_all.chain(by_rote.iter().copied()).map(|ByRote { name, script, right }| NullPeer {
+        name,
+        right,
+        argv: vec!["sh", "-c", script, "sh"],
+        listens: false,
+    });
+    let servers = NULL_SERVERS.iter().map(|&(name, answer)| NullPeer {
+        name,
+        right: &[],
+        argv: vec!["python3", "-c", SERVER, answer],
+        listens: true,
+    });
     let listens = boundary.checks().iter().any(|check| check.command == HTTP);
-    let all = scripts.chain(servers.filter(|_| listens));
-    all.map(|(name, argv, listens)| NullPeer { name, argv, listens }).collect()
+    scripts.chain(servers.filter(|_| listens)).collect()
+}
+
+impl Workshop<'_> {
+    /// What null peers prove alone.
+    pub fn prove_null_peers(&self, said: &(dyn Fn(String) + Sync)) -> Proof {
+        let mut proof = Proof { null_peers: count(self.boundary()), ..Proof::default() };
+        match prove(self, said) {
+            Ok(greens) => proof.false_greens = greens,
+            Err(error) => proof.problems.push(error),
+        }
+        proof
+    }
 }
 
 /// How many there are for a boundary.
@@ -90,8 +127,8 @@ pub(super) fn count(boundary: &dyn Boundary) -> usize {
     of(boundary).len()
 }
 
-/// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed: peer and
-/// check.
+/// Runs every check against every null peer, which takes the place of a peer of each side; gives what passed and may not:
+/// peer and check. What may pass and does not is given as well: whoever keeps it in the list is mistaken.
 ///
 /// # Errors
 /// One sentence where there is no peer to take the place of.
@@ -99,21 +136,24 @@ pub(super) fn prove(
     workshop: &Workshop<'_>,
     said: &(dyn Fn(String) + Sync),
 ) -> Result<Vec<(String, String)>, String> {
-    let mut found = Vec::new();
+    let mut passed = Vec::new();
     for reference in workshop.played.references() {
-        found.extend(prove_side(workshop, &reference, said)?);
+        passed.extend(prove_side(workshop, &reference, said)?);
     }
-    Ok(found)
+    if workshop.is_interrupted() {
+        return Ok(Vec::new());
+    }
+    Ok(of(workshop.boundary()).iter().flat_map(|peer| peer.wrong(&passed)).collect())
 }
 
 fn prove_side(
     workshop: &Workshop<'_>,
     reference: &Reference,
     said: &(dyn Fn(String) + Sync),
-) -> Result<Vec<(String, String)>, String> {
+) -> Result<Vec<(&'static str, String)>, String> {
     let boundary = workshop.boundary();
     let template = (workshop.process)(reference, &[])?;
-    let greens = workshop.each(1, &of(boundary), |NullPeer { name, argv, listens }| {
+    let greens = workshop.each(1, &of(boundary), |NullPeer { name, argv, listens, .. }| {
         let commands = template.commands.keys().filter(|command| (*command == HTTP) == *listens);
         if commands.clone().next().is_none() {
             return Vec::new();
@@ -137,21 +177,35 @@ fn prove_side(
             .collect();
         // Nothing is measured.
         let options = Options { confirm: 1, jobs: AT_ONCE, keep_going: false, ..workshop.options.clone() };
-        let seen = Mutex::new((Vec::new(), 0_usize));
+        let passed = Mutex::new(Vec::new());
         runner::run(&peer, &checks, &options, workshop.around, &|outcome| {
-            let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if outcome.result.verdict.is_good() {
-                seen.0.push(outcome.result.id.clone());
+                let mut passed = passed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                passed.push((*name, outcome.result.id));
             }
-            seen.1 += usize::from(outcome.result.verdict.is_failure());
         });
-        let (good, failures) = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if by_rote(boundary, name) {
-            // It must be found out; what it holds by accident it may hold.
-            let clean = failures == 0 && !good.is_empty();
-            return if clean { vec![((*name).to_owned(), "every check".to_owned())] } else { Vec::new() };
-        }
-        good.into_iter().map(|check| ((*name).to_owned(), check)).collect()
+        passed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     });
     Ok(greens.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_peer_may_pass_what_is_listed_with_a_reason_and_must() {
+        let told = |right, passed: &[&str]| {
+            let peer = NullPeer { name: "own", right, argv: Vec::new(), listens: false };
+            let of_another = [("other", "t/refused/all".to_owned())];
+            let passed = passed.iter().map(|check| ("own", (*check).to_owned())).chain(of_another);
+            let wrong = peer.wrong(&passed.collect::<Vec<_>>());
+            wrong.into_iter().map(|(_, check)| check).collect::<Vec<_>>()
+        };
+        let refusal = "t/refused/all";
+        assert_eq!(told(&[], &[refusal]), [refusal]);
+        let right: &[_] = &[("t/accepted/*", "it accepts all")];
+        assert_eq!(told(right, &["t/accepted/one", refusal]), [refusal]);
+        assert_eq!(told(right, &[]), ["nothing that \"t/accepted/*\" takes, though it may"]);
+    }
 }

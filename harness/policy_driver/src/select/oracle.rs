@@ -273,7 +273,7 @@ impl Asked {
         judgement.findings.extend(selection.faults(self.request.as_ref()));
         match self.fit(selection, fallback, transcript) {
             Ok(place) => {
-                let found = judgement.findings.len() > before;
+                let found = judgement.findings.len() > before || self.lacks_a_start();
                 match &self.expect.allowed[place] {
                     Allowed::Undecided { why, .. } => judgement.untestable = Some(why.clone()),
                     _ => judgement.canaries_answered += usize::from(self.canary && !found),
@@ -300,6 +300,11 @@ impl Asked {
     /// Whether it is asked which choice is the right one, and a Selection without sense is a wrong one.
     fn is_about_the_choice(&self) -> bool {
         [clause::UNKNOWN_SID, clause::SAME_AS_FALLBACK].contains(&self.expect.clause.0.as_str())
+    }
+
+    /// Whether no driver can have said what its Selection tells.
+    fn lacks_a_start(&self) -> bool {
+        self.expect.starts.as_ref().is_some_and(|starts| self.starts < starts.count)
     }
 
     /// Whether as many drivers were started as should be.
@@ -415,6 +420,34 @@ mod tests {
         assert_eq!(reasons(6_000, 3.0), [""; 0]);
         assert_eq!(reasons(6_001, 3.0), ["late"]);
         assert_eq!(reasons(2_000, 0.5), [""; 0]);
+    }
+
+    #[test]
+    fn a_selection_without_the_start_of_a_driver_answers_no_canary() {
+        let mut talk = Talk::new();
+        talk.canary("C").finish();
+        let plan = talk.plan();
+        let line = b"{\"kind\":\"PICK\",\"sid\":\"SID0042\",\"raw\":\"<PICK><SID0042><END>\"}\n";
+        let asks = plan.steps.iter().enumerate().filter_map(|(step, it)| match &it.act {
+            Act::Send { payload, .. } => Some((step, payload.clone())),
+            _ => None,
+        });
+        let answered = asks.flat_map(|(step, payload)| {
+            [Kind::Sent { step, payload }, Kind::Received { bytes: Bytes(line.to_vec()) }]
+        });
+        let ends = [Kind::StdinClosed, Kind::Exited { exit: Exit::Code(0) }];
+        let events = answered.chain(ends).map(|kind| Event { at_us: 0, session: 0, kind }).collect();
+        let transcript = Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Consumer).into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events,
+        };
+        let judgement = judge(&transcript);
+        assert!(judgement.findings.iter().any(|it| it.reason == "not_started"), "{:?}", judgement.findings);
+        assert_eq!(judgement.canaries_answered, 0);
     }
 
     const NOOP: &str = r#"{"kind":"NOOP","raw":"why"}"#;
