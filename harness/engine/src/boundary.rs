@@ -178,6 +178,22 @@ impl ByRote {
     }
 }
 
+/// A MUST by which no input ends a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LivesOn {
+    /// The clause.
+    pub clause: &'static str,
+    /// Reasons of findings that show it broken.
+    pub reasons: &'static [&'static str],
+}
+
+impl LivesOn {
+    /// A clause that a peer breaks by its end alone.
+    pub const fn by(clause: &'static str) -> Self {
+        Self { clause, reasons: &["crashed", "ended_early"] }
+    }
+}
+
 /// One contract between two processes: what the engine needs to know of it.
 pub trait Boundary: Sync {
     /// Its name with underscores.
@@ -252,6 +268,12 @@ pub trait Boundary: Sync {
 
     /// Judges a transcript. Pure: the same transcript gives the same judgement for ever.
     fn judge(&self, transcript: &Transcript) -> Judgement;
+
+    /// The MUST by which a peer that runs `command` lives on although a step is about `should` alone: one that ends there
+    /// breaks more than what it is advised to do. `None` where the contract lets it end.
+    fn lives_on(&self, _command: &str, _should: &str) -> Option<LivesOn> {
+        None
+    }
 
     /// Judges a transcript of any conversation by what was really written, without regard to `expect` in its steps:
     /// for generated, mutated and shrunk conversations.
@@ -434,10 +456,28 @@ pub fn judge(boundary: &dyn Boundary, transcript: &Transcript) -> Judgement {
     let by_model = transcript.plan.by_model;
     let mut judgement =
         if by_model { boundary.judge_by_model(transcript) } else { boundary.judge(transcript) };
+    for finding in &mut judgement.findings {
+        if let Some(lives_on) = broken_by_its_end(boundary, transcript, finding) {
+            finding.clause = lives_on.into();
+        }
+    }
     let is_canary = |finding: &Finding| finding.reason == CANARY_FAILED;
     let others = judgement.findings.iter().filter(|finding| !is_canary(finding));
     let told: BTreeSet<usize> = others.filter_map(|finding| finding.step).collect();
     judgement.findings.retain(|it| !(is_canary(it) && it.step.is_some_and(|step| told.contains(&step))));
     judgement.findings = judgement.findings.into_iter().map(Finding::repaired).collect();
     judgement
+}
+
+/// The MUST that is broken where a finding shows that the peer ended, or the like, of what only a SHOULD asks for.
+fn broken_by_its_end(
+    boundary: &dyn Boundary,
+    transcript: &Transcript,
+    finding: &Finding,
+) -> Option<&'static str> {
+    let step = transcript.plan.steps.get(finding.step?)?;
+    let command = &transcript.plan.sessions.get(step.session)?.command;
+    let lives_on = boundary.lives_on(command, &finding.clause.0)?;
+    let is_meant = lives_on.reasons.contains(&finding.reason.as_str());
+    (is_meant && level(boundary, &finding.clause) == Level::Should).then_some(lives_on.clause)
 }

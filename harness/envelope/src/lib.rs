@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -119,6 +119,15 @@ impl Boundary for Envelope {
         match is_asked(&transcript.plan) {
             true => caller::face::judge(transcript),
             false => face::judge(transcript),
+        }
+    }
+
+    fn lives_on(&self, command: &str, _should: &str) -> Option<LivesOn> {
+        match command {
+            HTTP => Some(LivesOn::by(face::LIVES)),
+            // A process may refuse by its exit status, and not by a signal.
+            face::COMMAND => Some(LivesOn::by("ENV-FRAME-06")),
+            _ => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde::Deserialize as _;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation, Moment};
+use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation, LivesOn, Moment};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -118,6 +118,10 @@ impl Boundary for JsonRpc {
             true => client::face::judge(transcript),
             false => server::judge(transcript),
         }
+    }
+
+    fn lives_on(&self, command: &str, _should: &str) -> Option<LivesOn> {
+        (command != client::COMMAND).then_some(server::LIVES_ON)
     }
 
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {

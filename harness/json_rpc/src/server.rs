@@ -10,9 +10,8 @@ use super::model::{
     Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
 };
 use super::{lateness, rates, rules, streams, trial};
-use peerproof_engine::boundary;
+use peerproof_engine::boundary::{self, LivesOn};
 use peerproof_engine::carriage::{Carriage, HTTP};
-use peerproof_engine::clause::Level;
 use peerproof_engine::face::{
     Allowed, Asked, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Together,
     What as Stimulated,
@@ -32,7 +31,11 @@ pub const MEMORY: &str = "memory";
 const STREAM_FRAMES: usize = 40_000;
 
 const PROTOCOL_ONLY: &str = "RPC-FRAME-05";
-const LIVES_ON: &str = "RPC-ERR-01";
+/// No input crashes or hangs the peer.
+pub const LIVES_ON: LivesOn = LivesOn {
+    clause: "RPC-ERR-01",
+    reasons: &["crashed", "hung", "ended_early", "output_flood", "memory_flood"],
+};
 const UTF_8: &str = "RPC-JSON-02";
 const TOO_LARGE: &str = "RPC-SIZE-02";
 /// Clauses of which only a result shows anything.
@@ -250,19 +253,15 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let of_memory = transcript.plan.expect.get(MEMORY).and_then(serde_json::Value::as_str);
     memory::judge(transcript, of_memory.unwrap_or("RPC-SIZE-04"), &mut judgement);
     // What is no part of the set that binds the peer is no finding; but no input may end the peer, whatever it is an
-    // example of: bytes that are no text are a message of no sort, and what a SHOULD asks for is no more than an answer.
+    // example of: bytes that are no text are a message of no sort.
     let is_beyond = |finding: &Finding| {
         let row = super::boundary().clauses().iter().find(|clause| clause.id == finding.clause);
         row.is_some_and(|row| boundary::is_beyond(super::boundary(), &transcript.facts.requirements, row))
     };
-    let is_should = |finding: &Finding| boundary::level(super::boundary(), &finding.clause) == Level::Should;
-    let ends = ["crashed", "hung", "ended_early", "output_flood", "memory_flood"];
     for finding in &mut judgement.findings {
         let is_of_bytes = finding.clause.0 == UTF_8;
-        if (is_beyond(finding) || is_of_bytes || is_should(finding))
-            && ends.contains(&finding.reason.as_str())
-        {
-            finding.clause = LIVES_ON.into();
+        if (is_beyond(finding) || is_of_bytes) && LIVES_ON.reasons.contains(&finding.reason.as_str()) {
+            finding.clause = LIVES_ON.clause.into();
         }
     }
     judgement.findings.retain(|finding| !is_beyond(finding));

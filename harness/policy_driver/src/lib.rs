@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -111,6 +111,11 @@ impl Boundary for PolicyDriver {
             Side::Provider => driver::oracle::judge_by_model(transcript),
             Side::Consumer => select::oracle::judge_by_model(transcript),
         }
+    }
+
+    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+        // That it serves what comes behind a line that is too long is no more than a SHOULD.
+        (command == SELECTOR && should != "PD-SEL-08").then_some(LivesOn::by("PD-SEL-01"))
     }
 
     fn variables(&self) -> &'static [&'static str] {

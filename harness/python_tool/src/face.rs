@@ -40,7 +40,8 @@ pub const NOTHING_THROUGH: &str = "nothing_let_through";
 /// The choice of what a handshake says that cannot give all.
 const SHORTFALL: &str = "handshake_shortfall";
 
-const MANNERS: Manners = Manners {
+/// Clauses about frames and processes.
+pub const MANNERS: Manners = Manners {
     protocol_only: "PT-FRAME-05",
     ends_at_eof: "PT-FRAME-07",
     ends_at_term: "PT-FRAME-08",

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -112,6 +112,11 @@ impl Boundary for PythonTool {
             true => runtime::face::judge(transcript),
             false => face::judge(transcript),
         }
+    }
+
+    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+        let clause = if should == "PT-SRV-06" { face::http::SURVIVES } else { face::MANNERS.lives_on };
+        (command == HTTP).then_some(LivesOn::by(clause))
     }
 
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {

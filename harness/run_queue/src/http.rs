@@ -23,7 +23,7 @@ mod tests;
 mod tokens;
 
 pub use cases::checks;
-pub use face::judge;
+pub use face::{judge, lives_on};
 pub use generate::conversation;
 use request::{Request, Token};
 

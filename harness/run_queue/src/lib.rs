@@ -6,7 +6,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -126,6 +126,11 @@ impl Boundary for RunQueue {
             SERVE => genesis::judge(transcript),
             _ => worker::judge(transcript),
         }
+    }
+
+    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+        // What a plugin does may end a toolhost of Genesis.
+        if command == HTTP { http::lives_on(should) } else { None }
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
 use peerproof_engine::facts::Facts;
@@ -119,6 +119,17 @@ impl Boundary for Toolhost {
 
     fn judge_by_model(&self, transcript: &Transcript) -> Judgement {
         model::judge(transcript)
+    }
+
+    fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
+        match (command, should) {
+            // A tool that aborts its process may take the toolhost with it.
+            (_, "TH-TOOL-04") => None,
+            ("serve", "TH-LIMIT-04" | "TH-LIMIT-06") => Some(LivesOn::by("TH-LIMIT-05")),
+            ("serve", _) => Some(LivesOn::by("TH-FRAME-01")),
+            ("run", _) => Some(LivesOn::by("TH-RUN-04")),
+            _ => None,
+        }
     }
 
     fn judge_consumer(&self, transcript: &Transcript) -> Vec<Finding> {

@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use super::*;
 use peerproof_engine::boundary::judge;
+use peerproof_engine::carriage::HTTP;
 use peerproof_engine::clause::Side;
 use peerproof_engine::finding::{CANARY_FAILED, Finding};
 use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Step;
+use peerproof_engine::plan::{Act, Session, Step};
 use peerproof_engine::rng::Rng;
-use peerproof_engine::transcript::{Bytes, Event, Kind, Transcript};
+use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
 
 /// Every string in `value` that is no name of a member, and no placeholder, replaced.
 fn replace_strings(value: &mut Value, with: &str) {
@@ -89,5 +90,64 @@ fn the_reference_plays_every_command_of_a_boundary() {
             }
             assert_eq!(known, names, "{} {}", boundary.name(), side.word());
         }
+    }
+}
+
+/// What is wrong where a peer dies of the first step of a check that is about `should`, as clause and reason.
+fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
+    let boundary = find(name).unwrap();
+    let is_about = |step: &&Step| step.expect["clause"] == should && matches!(step.act, Act::Send { .. });
+    let (facts, step, mut plan) = [Side::Provider, Side::Consumer]
+        .into_iter()
+        .flat_map(|side| {
+            let facts = boundary.usual_facts(side);
+            let checks = boundary.checks().iter().filter(|check| check.command == command);
+            let plans = checks.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
+            let plans: Vec<_> = plans.map(|plan| (facts.clone(), plan)).collect();
+            plans
+        })
+        .find_map(|(facts, plan)| Some((facts, plan.steps.iter().find(is_about)?.clone(), plan)))
+        .unwrap();
+    let Act::Send { payload, .. } = step.act.clone() else { panic!("nothing is sent") };
+    plan.sessions = vec![Session { command: command.to_owned(), ..Session::default() }];
+    plan.steps = vec![Step { session: 0, ..step }];
+    plan.expect = Value::Null;
+    let failed = Kind::HttpFailed {
+        step: 0,
+        of_step: 0,
+        connection: 0,
+        reason: "the connection ended".to_owned(),
+        wholly_sent: true,
+        will_retry: false,
+    };
+    let exited = Kind::Exited { exit: Exit::Signal(11) };
+    let kinds = [Kind::Sent { step: 0, payload }, failed, exited];
+    let kinds = kinds.into_iter().filter(|kind| command == HTTP || !matches!(kind, Kind::HttpFailed { .. }));
+    let transcript = Transcript {
+        boundary: name.to_owned(),
+        check: "by-hand".to_owned(),
+        facts: Arc::new(facts),
+        plan: Arc::new(plan),
+        timeout_scale: 1.0,
+        events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+    };
+    let findings = judge(boundary, &transcript).findings;
+    findings.into_iter().map(|finding| (finding.clause.0, finding.reason)).collect()
+}
+
+#[test]
+fn a_peer_that_dies_of_what_a_should_asks_for_breaks_the_must_that_it_lives_on() {
+    for (name, command, should, must) in [
+        ("toolhost", "serve", "TH-FRAME-06", "TH-FRAME-01"),
+        ("json_rpc", "command", "RPC-FRAME-08", "RPC-ERR-01"),
+        ("policy_driver", "selector", "PD-SEL-12", "PD-SEL-01"),
+        ("envelope", HTTP, "ENV-HTTP-10", "ENV-HTTP-05"),
+        ("envelope", "command", "ENV-TIME-05", "ENV-FRAME-06"),
+        ("python_tool", HTTP, "PT-SRV-24", "PT-SRV-25"),
+        ("run_queue", HTTP, "QUE-HTTP-17", "QUE-HTTP-31"),
+        // The contract lets a selector end behind a line that is too long.
+        ("policy_driver", "selector", "PD-SEL-08", "PD-SEL-08"),
+    ] {
+        assert_eq!(died(name, command, should), [(must.to_owned(), "crashed".to_owned())], "{should}");
     }
 }

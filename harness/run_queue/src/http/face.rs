@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use peerproof_engine::boundary::LivesOn;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -447,6 +448,11 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
         let why = "ended_by_the_signal: what it does on a full disk is not seen";
         judgement.untestable = Some(why.to_owned());
     }
+}
+
+/// The MUST that an adapter breaks which ends at an input that is about a SHOULD. A full disk and a port in use are no input.
+pub fn lives_on(should: &str) -> Option<LivesOn> {
+    (![IN_USE, FULL_IS_TOLD].contains(&should)).then_some(LivesOn::by(LIVES))
 }
 
 /// Judges a transcript.
