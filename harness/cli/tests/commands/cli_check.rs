@@ -580,3 +580,28 @@ fn the_example_of_the_readme_is_real() {
         "README shows\nFAIL {shown}\nbut there is\n{stdout}"
     );
 }
+
+#[test]
+fn what_came_instead_of_the_answer_to_the_first_canary_is_said() {
+    let odd = "{\\\"ok\\\":true,\\\"odd\\\":1}";
+    let reads = format!("while read -r line; do echo '{}'; done", odd.replace('{', "{{").replace('}', "}}"));
+    for (peer, checks, said) in [
+        (
+            format!(
+                "boundary = \"toolhost\"\nserve = [\"sh\", \"-c\", \"{reads}\"]\n[roles]\nany = {{ aid = \"a\" }}"
+            ),
+            "toolhost/serve/{canary,chunking}/*",
+            "{\"ok\":true,\"odd\":1}",
+        ),
+        (
+            "boundary = \"policy_driver\"\ncommand = [\"sh\", \"-c\", \"echo odd\"]".to_owned(),
+            "policy_driver/driver/{canary,load}/*",
+            "odd",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("peerproof.toml"), format!("[peer]\n{peer}\n")).unwrap();
+        let assert = peerproof(folder.path()).args(["check", "-k", checks]).assert().code(1);
+        assert.stdout(contains(format!("the first canary failed: {said}")).and(contains("FAIL")));
+    }
+}
