@@ -22,6 +22,7 @@ use peerproof_engine::bench::echo::{ECHO_ARGUMENT, Manner};
 use peerproof_engine::bench::overhead::{self, Overhead};
 use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::bench::{self, Around, Missing, Rival, Rivals, Row, Settings, placement};
+use peerproof_engine::blame::{HarnessFault, Misconfigured};
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::clause::Side;
 use peerproof_engine::config::Config;
@@ -95,7 +96,7 @@ const ROUNDS_MAX: usize = 1_000;
 pub fn run(args: &Args, context: &Context) -> Done {
     let mut settings = args.settings()?;
     let form = setting(args.format, "FORMAT", context)?.unwrap_or_default();
-    let budget = args.budget.as_deref().map(Budget::load).transpose().map_err(Stop::usage)?;
+    let budget = args.budget.as_deref().map(Budget::load).transpose()?;
     let printer = if form == Format::Pretty { context.printer } else { context.printer.as_plain() };
     let mut out = Output { printer, form, file: None, path: args.output.clone(), broken: None };
 
@@ -114,8 +115,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let (groups, notes) = bench::plan(&workloads, &settings.select);
     let planned = bench::ids(&groups);
     if let (Some(budget), Some(path)) = (&budget, &args.budget) {
-        let named = |error| Stop::usage(format!("{}: {error}", path.display()));
-        budget.refuse_useless(&planned).map_err(named)?;
+        budget.refuse_useless(&planned).map_err(|error| error.of(path.display()))?;
     }
     if args.rows {
         printer.out(&planned.iter().map(|id| format!("{id}\n")).collect::<String>());
@@ -154,9 +154,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         },
     );
     progress.clear();
-    if let Err(error) = measured {
-        return Err(Stop::harness(error));
-    }
+    measured?;
     let mut overhead_failed = None;
     if args.harness_overhead && !context.interrupted.load(Ordering::Relaxed) {
         let lab = runner::lab(&peer, &Options::default(), around);
@@ -169,7 +167,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let exit = exit(&rows, &broken, context.interrupted.load(Ordering::Relaxed));
     out.end(&rows, &broken, exit)?;
     match overhead_failed {
-        Some(error) => Err(Stop::harness(format!("the overhead of the harness cannot be measured: {error}"))),
+        Some(error) => Err(error.of("the overhead of the harness cannot be measured").into()),
         None => Ok(exit),
     }
 }
@@ -245,7 +243,7 @@ impl Args {
     ) -> Result<Option<Peer>, Stop> {
         let config = match (&self.against, &self.against_config) {
             (Some(command), _) => {
-                let argv = words(command).map_err(Stop::usage)?;
+                let argv = words(command)?;
                 let mut config = Config::new(boundary);
                 config.set_main_command(argv)?;
                 // The same tools, unless its own configuration says otherwise.
@@ -288,10 +286,10 @@ fn known(config: Config, context: &Context, around: Surroundings<'_>) -> Result<
 }
 
 fn workloads(peer: &Peer) -> Result<Vec<Workload>, Stop> {
-    let named = |error| Stop::usage(format!("{} cannot be measured: {error}", peer.name));
+    let named = |error: Misconfigured| error.of(format_args!("{} cannot be measured", peer.name));
     let workloads = peer.boundary.workloads(&peer.facts).map_err(named)?;
     if workloads.is_empty() {
-        return Err(named("none of its commands has anything to measure".to_owned()));
+        return Err(named("none of its commands has anything to measure".into()).into());
     }
     Ok(workloads)
 }
@@ -321,11 +319,11 @@ fn harness_overhead(
     lab: &peerproof_engine::lab::Lab<'_>,
     workloads: &[Workload],
     settings: &Settings,
-) -> Result<Overhead, String> {
+) -> Result<Overhead, HarnessFault> {
     let (placements, _) = placement::placements();
     let smallest = workloads.iter().find(|workload| !workload.one_shot);
     let (Some(placement), Some(workload)) = (placements.first(), smallest) else {
-        return Err("the peer has no command that answers line by line".to_owned());
+        return Err("the peer has no command that answers line by line".into());
     };
     overhead::measure(
         lab,
@@ -426,7 +424,7 @@ impl Output {
 ///
 /// # Errors
 /// A quote is not closed, or there is no word.
-fn words(text: &str) -> Result<Vec<String>, String> {
+fn words(text: &str) -> Result<Vec<String>, Misconfigured> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -447,10 +445,10 @@ fn words(text: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err("--against has a quote that is not closed".to_owned());
+        return Err("--against has a quote that is not closed".into());
     }
     words.extend(word);
-    if words.is_empty() { Err("--against names no command".to_owned()) } else { Ok(words) }
+    if words.is_empty() { Err("--against names no command".into()) } else { Ok(words) }
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     if !reports.rendered.is_empty() {
         let file = ResultsFile { runs: runs.clone(), incomplete: None };
         if let Err(error) = render::render(&file, &reports.rendered, &table::all()) {
-            lock(&work.sink).note(error);
+            lock(&work.sink).note(error.into());
         }
     }
     let stale = known.stale(&runs);

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use peerproof_engine::blame::{HarnessFault, Misconfigured};
-use peerproof_engine::runner::Unprepared;
+use peerproof_engine::blame::{HarnessFault, Misconfigured, Unprepared};
 
 /// Status of the process; never a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

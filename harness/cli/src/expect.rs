@@ -74,7 +74,7 @@ fn init(files: &Files, force: bool, context: &Context) -> Done {
     }
     let text = expectation::init(&results);
     let count = load(&text, &files.file)?.entries().count();
-    render::write(&files.file, &text).map_err(Stop::usage)?;
+    render::write(&files.file, &text)?;
     context.printer.out(&format!("{name}: {count} expected failures\n"));
     Ok(Exit::Good)
 }
@@ -126,7 +126,7 @@ fn update(files: &Files, add: bool, context: &Context) -> Done {
         added = load(&new_text, path)?.entries().count() - kept.entries().count();
     }
     if new_text != text {
-        render::write(path, &new_text).map_err(Stop::usage)?;
+        render::write(path, &new_text)?;
     }
     for stale in &left {
         context.printer.note(&stale.to_string());

@@ -56,7 +56,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let options = args.run.options(context)?;
     let peers = args.peer.peer_or_references(args.boundary.as_deref(), context)?;
     let corpus = match &args.corpus {
-        Some(folder) => Corpus::load(folder).map_err(Stop::usage)?,
+        Some(folder) => Corpus::load(folder)?,
         None => Corpus::default(),
     };
     context.catch_interrupts();
@@ -128,7 +128,7 @@ fn keep(summary: &Summary, args: &Args, context: &Context, lab: &Lab<'_>) -> Res
         context.printer.out(&format!("  reproducer: {}\n", out.join(folder).display()));
         // What shows by luck only would make every later run a matter of luck.
         if let Some(corpus) = args.corpus.as_ref().filter(|_| found.steady) {
-            Corpus::add(corpus, &failure.finding, &failure.transcript.plan).map_err(Stop::harness)?;
+            Corpus::add(corpus, &failure.finding, &failure.transcript.plan)?;
         }
     }
     Ok(summary.found.len())

@@ -14,7 +14,7 @@ use super::{Context, Done, Exit, Stop, boundary_named, check};
 use crate::progress::Progress;
 use peerproof::report::{matrix as report, render};
 use peerproof::table;
-use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::blame::{HarnessFault, Misconfigured};
 use peerproof_engine::boundary::checks_of_side;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::Side;
@@ -154,7 +154,7 @@ fn side_by_side(
     context: &Context,
 ) -> Result<Exit, Stop> {
     let progress = Progress::new(checks.len() * listed.len(), &context.printer);
-    let writer = ResultsWriter::create(&folder.join("results.ndjson")).map_err(Stop::usage)?;
+    let writer = ResultsWriter::create(&folder.join("results.ndjson"))?;
     let writer = Mutex::new(writer);
     // The jobs are shared out: peers first, and what is left to the checks of each.
     let beside = options.jobs.clamp(1, listed.len());
@@ -179,7 +179,7 @@ fn side_by_side(
         Ok(Run { header, checks: results, footer: None })
     });
     progress.clear();
-    let runs = runs.into_iter().collect::<Result<Vec<Run>, String>>().map_err(Stop::harness)?;
+    let runs = runs.into_iter().collect::<Result<Vec<Run>, HarnessFault>>()?;
     let mut stale: Vec<String> = Vec::new();
     for (one, run) in listed.iter().zip(&runs) {
         if let Some((path, expectations)) = &one.expectations {
@@ -191,7 +191,7 @@ fn side_by_side(
     let matrix = Matrix::of(&runs);
     context.printer.out(&report::render(&matrix, args.differing, &context.printer));
     write_json(&folder.join("matrix.json"), &matrix)?;
-    render::write(&folder.join("matrix.md"), &report::markdown(&matrix)).map_err(Stop::usage)?;
+    render::write(&folder.join("matrix.md"), &report::markdown(&matrix))?;
     stale.iter().for_each(|sentence| context.printer.error(sentence));
     Ok(worst(&runs, args.strict, !stale.is_empty()))
 }
@@ -231,7 +231,7 @@ fn compare(
     let mut found = differences::run(&stage, args.conversations, &|what| progress.step(what));
     let transcripts = confirm::confirm(&mut found, &stage, args.shrink_time, &|what| progress.say(what));
     progress.clear();
-    confirm::keep(&mut found, &transcripts, folder).map_err(Stop::usage)?;
+    confirm::keep(&mut found, &transcripts, folder)?;
     if let (0, Some(error), false) =
         (found.conversations, &found.given_up, context.interrupted.load(Ordering::Relaxed))
     {
@@ -242,8 +242,7 @@ fn compare(
     }
     context.printer.out(&report::differences(&found, &context.printer));
     write_json(&folder.join("differences.json"), &found)?;
-    render::write(&folder.join("differences.md"), &report::differences_markdown(&found))
-        .map_err(Stop::usage)?;
+    render::write(&folder.join("differences.md"), &report::differences_markdown(&found))?;
     let is_fault = |difference: &Difference| difference.sort == Sort::Fault;
     Ok(match (found.any_fault(), found.exchanges) {
         (true, _) => Exit::Broken,
@@ -256,7 +255,7 @@ fn compare(
 fn write_json(path: &Path, what: &impl serde::Serialize) -> Result<(), Stop> {
     let text = serde_json::to_string_pretty(what)
         .map_err(|error| Stop::harness(format!("{} cannot be written: {error}", path.display())))?;
-    render::write(path, &(text + "\n")).map_err(Stop::usage)
+    Ok(render::write(path, &(text + "\n"))?)
 }
 
 /// Reads the list.

@@ -67,7 +67,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let recorded = record::record(settings, file, &context.interrupted).map_err(|error| {
         // Nobody said anything.
         let _ = std::fs::remove_file(&path);
-        Stop::usage(error)
+        error
     })?;
     context.printer.err(&recorded::render(&recorded, &path));
     if let Some(why) = recorded.stopped.as_ref().filter(|_| recorded.is_broken) {

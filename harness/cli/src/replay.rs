@@ -82,7 +82,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
     let name = path.display();
     let file = File::open(path).map_err(|error| Stop::usage(format!("cannot read {name}: {error}")))?;
     let transcript = Transcript::load(BufReader::new(file))
-        .map_err(|error| Stop::usage(format!("{name} is no transcript: {error}")))?;
+        .map_err(|error| error.of(format_args!("{name} is no transcript")))?;
     let boundary = table::find(&transcript.boundary).ok_or_else(|| {
         Stop::usage(format!(
             "{name} is about the boundary {:?}, which is not known here",
@@ -90,7 +90,7 @@ pub(super) fn load(path: &Path) -> Result<(Transcript, &'static dyn Boundary), S
         ))
     })?;
     strict::admit(boundary, &transcript)
-        .map_err(|error| Stop::usage(format!("{name} cannot be judged: {error}")))?;
+        .map_err(|error| error.of(format_args!("{name} cannot be judged")))?;
     for step in &transcript.plan.steps {
         if step.session >= transcript.plan.sessions.len() {
             let session = step.session;

@@ -99,13 +99,13 @@ pub fn run(args: &Args, context: &Context) -> Done {
 /// # Errors
 /// It is none, or it is cut or changed (exit status 5).
 pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
-    let file = ResultsFile::load(path).map_err(Stop::usage)?;
+    let file = ResultsFile::load(path)?;
     file.whole().map_err(|message| Stop { exit: Exit::Incomplete, message })
 }
 
 fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
-    let file = ResultsFile::load(path).map_err(Stop::usage)?;
-    render::render(&file, wanted, &table::all()).map_err(Stop::usage)?;
+    let file = ResultsFile::load(path)?;
+    render::render(&file, wanted, &table::all())?;
     if wanted.is_empty() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside =
@@ -134,14 +134,14 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
     }
     let incomplete = |message| Stop { exit: Exit::Incomplete, message };
     let runs = merge::merge(runs, &table::all()).map_err(incomplete)?;
-    let mut writer = ResultsWriter::create(out).map_err(Stop::usage)?;
+    let mut writer = ResultsWriter::create(out)?;
     for run in &runs {
         let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
         let written = writer.begin(&run.header).and_then(|()| {
             run.checks.iter().try_for_each(|check| writer.check(check))?;
             writer.end(exit_code)
         });
-        written.map_err(incomplete)?;
+        written.map_err(|fault| incomplete(fault.into()))?;
     }
     let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
     context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));

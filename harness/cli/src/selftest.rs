@@ -12,6 +12,7 @@ use super::{Context, Done, Exit, Stop};
 use crate::progress::Progress;
 use peerproof::report::render;
 use peerproof::table;
+use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::runner::{Options, Surroundings};
@@ -121,7 +122,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
                 proof.changes = changes(&folder.join(&name), record)?;
             }
             if let Some(folder) = &args.golden {
-                render::write(&folder.join(&name), record).map_err(Stop::usage)?;
+                render::write(&folder.join(&name), record)?;
             }
         }
         let text = match args.format {
@@ -162,7 +163,8 @@ fn prove(
     let workshop = Workshop {
         played,
         process: &|reference, extra| {
-            reference_peer(boundary, reference, extra, context).map_err(|stop| stop.message)
+            reference_peer(boundary, reference, extra, context)
+                .map_err(|stop| HarnessFault::from(stop.message))
         },
         options,
         around,

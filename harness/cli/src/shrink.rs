@@ -79,8 +79,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
         let beside = args.file.parent().unwrap_or(std::path::Path::new("")).join("shrunk");
         let out = args.out.clone().unwrap_or(beside);
         let peer_args = args.peer.again(context);
-        let folder =
-            reproducer::write(&out, &stored.check, &smaller, lab, &peer_args, true).map_err(Stop::harness)?;
+        let folder = reproducer::write(&out, &stored.check, &smaller, lab, &peer_args, true)?;
         context.printer.out(&format!("reproducer: {}\n", out.join(folder).display()));
         Ok(Exit::Broken)
     })

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ConfigKey};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -207,7 +208,7 @@ impl Boundary for Sums {
         vec![(Side::Provider, vec!["command"])]
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
     }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::blame::Misconfigured;
 use crate::clause::ClauseId;
 use crate::counterpart::{Counterpart, Doing};
 use crate::face::Aim;
@@ -482,7 +483,7 @@ pub fn results(kind: &Kind, wrong: impl Fn(&Noted) -> Option<&'static str>) -> (
             continue;
         }
         let read = match separators(line) {
-            VALUES_MAX.. => Err("more values than anything that was played".to_owned()),
+            VALUES_MAX.. => Err("more values than anything that was played".into()),
             _ => json::decode(line, &DecodeLimits::default()).map_err(|error| error.to_string()),
         };
         let read = read.and_then(|decoded| {
@@ -633,7 +634,7 @@ pub struct Members {
 ///
 /// # Errors
 /// One sentence: what cannot be read, or which member nobody reads and which was probably meant.
-pub fn admit(plan: &Plan, members: Members) -> Result<(), String> {
+pub fn admit(plan: &Plan, members: Members) -> Result<(), Misconfigured> {
     crate::transcript::strict::expectations::<Aim>(plan)?;
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
     let calls = calls(plan).ok_or_else(|| unread.to_owned())?;
@@ -643,11 +644,11 @@ pub fn admit(plan: &Plan, members: Members) -> Result<(), String> {
     calls.iter().try_for_each(|call| refuse_unknown(&call.told, &known, &format!("call {:?}", call.name)))
 }
 
-fn refuse_unknown(told: &Json, known: &[&str], whose: &str) -> Result<(), String> {
+fn refuse_unknown(told: &Json, known: &[&str], whose: &str) -> Result<(), Misconfigured> {
     let mut names = told.as_object().unwrap_or_default().iter().map(|(name, _)| name.as_str());
     let Some(unknown) = names.find(|name| !known.contains(name)) else { return Ok(()) };
     let meant = did_you_mean(unknown, known.iter().copied());
-    Err(format!("plan/fixtures: {whose} has an unknown member {unknown:?}{meant}"))
+    Err(format!("plan/fixtures: {whose} has an unknown member {unknown:?}{meant}").into())
 }
 
 #[cfg(test)]
@@ -686,12 +687,12 @@ mod tests {
     fn a_member_that_nobody_reads_is_refused() {
         let members = Members { scenario: &["project"], call: &["command"] };
         admit(&scene(), members).unwrap();
-        let without = admit(&scene(), Members { call: &[], ..members }).unwrap_err();
+        let without = admit(&scene(), Members { call: &[], ..members }).unwrap_err().to_string();
         assert_eq!(without, r#"plan/fixtures: call "a" has an unknown member "command""#);
 
         let mut misspelt = Scene::default();
         misspelt.tell("projects", Json::from("x"));
-        let error = admit(&misspelt.plan("x", "X-01"), members).unwrap_err();
+        let error = admit(&misspelt.plan("x", "X-01"), members).unwrap_err().to_string();
         assert_eq!(
             error,
             r#"plan/fixtures: the scenario has an unknown member "projects"; did you mean "project"?"#

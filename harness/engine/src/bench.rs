@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use globset::GlobMatcher;
 
+use crate::blame::HarnessFault;
 use crate::peer::Peer;
 use echo::Manner;
 use figures::{Comparison, Figure, Rounds, compare};
@@ -195,7 +196,7 @@ pub fn calibration(workloads: &[Workload]) -> Vec<Workload> {
         beside.judge = Arc::new(move |variant, reply| {
             let line = requests.get(variant).map_or(&[][..], |line| line.strip_suffix(b"\n").unwrap_or(line));
             let right = if manner == Manner::Lines { reply == line } else { !reply.is_empty() };
-            if right { Ok(()) } else { Err("the calibration peer does not answer as it must".to_owned()) }
+            if right { Ok(()) } else { Err("the calibration peer does not answer as it must".into()) }
         });
         beside
     };
@@ -214,7 +215,7 @@ pub fn run(
     around: Around<'_>,
     progress: &dyn Fn(&str),
     done: &mut dyn FnMut(Row),
-) -> Result<(), String> {
+) -> Result<(), HarnessFault> {
     let all: Vec<&Rival<'_>> = [&rivals.peer, &rivals.echo].into_iter().chain(&rivals.against).collect();
     let weights: u32 = groups.iter().flat_map(|group| &group.rows).map(|(shape, _)| shape.weight()).sum();
     let shares = weights.max(1) * settings.rounds.max(1) as u32 * all.len() as u32;

@@ -1,4 +1,4 @@
-//! Errors that say by their type whose fault it is: what a user configured, or the harness and its machine.
+//! Errors that say by their type whose fault it is: what a user configured or gave, or the harness and its machine.
 
 use std::fmt;
 
@@ -9,6 +9,49 @@ pub struct Misconfigured(String);
 /// The harness or its machine cannot go on: one sentence. It says nothing about a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarnessFault(String);
+
+/// Why a peer cannot be spoken to, by whose doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unprepared {
+    /// It cannot be started as it is configured.
+    Peer(Misconfigured),
+    /// This machine does not give what the harness needs.
+    Machine(HarnessFault),
+}
+
+impl Unprepared {
+    /// The same with the name of the peer before it.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
+        match self {
+            Self::Peer(error) => error.of(name).into(),
+            Self::Machine(error) => error.of(name).into(),
+        }
+    }
+}
+
+impl fmt::Display for Unprepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer(error) => error.fmt(f),
+            Self::Machine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Unprepared {}
+
+impl From<Misconfigured> for Unprepared {
+    fn from(error: Misconfigured) -> Self {
+        Self::Peer(error)
+    }
+}
+
+impl From<HarnessFault> for Unprepared {
+    fn from(error: HarnessFault) -> Self {
+        Self::Machine(error)
+    }
+}
 
 macro_rules! sentence {
     ($($of:ident),+) => {$(

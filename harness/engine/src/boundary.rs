@@ -252,7 +252,7 @@ pub trait Boundary: Sync {
     ///
     /// # Errors
     /// One sentence: which member, and where.
-    fn admit(&self, transcript: &Transcript) -> Result<(), String>;
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured>;
 
     /// What speaks with a peer that asks, as `script` of an [`Act::Play`](crate::plan::Act::Play) in `plan` says; `None`
     /// where nobody does, or the script makes no sense.
@@ -379,8 +379,8 @@ pub trait Boundary: Sync {
     ///
     /// # Errors
     /// One sentence: nothing can be measured, and what is needed for it.
-    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, String> {
-        Err("there is nothing to measure at this boundary".to_owned())
+    fn workloads(&self, _facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
+        Err("there is nothing to measure at this boundary".into())
     }
 
     /// A conversation of this many small exchanges with one process, each with its expectation: what a benchmark of

@@ -21,6 +21,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::blame::HarnessFault;
 use crate::payload::Vars;
 use crate::plan::{FOLDER, Fixture, Manner};
 use crate::transcript::{Bytes, Kind};
@@ -88,7 +89,7 @@ impl Fixtures {
     /// # Errors
     /// One sentence: a name that is not plain, comes twice or lies in a fixture that is no directory, a variable that no fixture gives, or what the
     /// operating system refused.
-    pub fn start(fixtures: &[Fixture], dir: &Path, actor_exe: &ActorExe) -> Result<Self, String> {
+    pub fn start(fixtures: &[Fixture], dir: &Path, actor_exe: &ActorExe) -> Result<Self, HarnessFault> {
         check_names(fixtures)?;
         fs::create_dir_all(dir).map_err(|error| failed("create the directory", dir, &error))?;
         let dir = dir.canonicalize().map_err(|error| failed("find the directory", dir, &error))?;
@@ -119,7 +120,8 @@ impl Fixtures {
                     return Err(format!(
                         "{} exists already; fixtures need an empty directory",
                         path.display()
-                    ));
+                    )
+                    .into());
                 }
                 vars.insert(format!("{name}.path"), text_of(&path)?);
             }
@@ -195,7 +197,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// One sentence about a fault of the harness: the listeners died, or an actor could not do what it was told.
-    pub fn observe(&mut self) -> Result<Vec<Kind>, String> {
+    pub fn observe(&mut self) -> Result<Vec<Kind>, HarnessFault> {
         Ok(self.happened()?.into_iter().map(|(_, kind)| kind).collect())
     }
 
@@ -203,7 +205,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// Those of [`Fixtures::observe`].
-    pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, String> {
+    pub fn happened(&mut self) -> Result<Vec<(u64, Kind)>, HarnessFault> {
         let listeners = self.listeners.as_ref().map_or(Ok(Vec::new()), Listeners::collect)?;
         let mut told = self.told()?;
         let noted = self.watcher.as_ref().map(Watcher::collect).unwrap_or_default();
@@ -214,7 +216,7 @@ impl Fixtures {
         Ok(in_order(noted, told, listeners))
     }
 
-    fn told(&mut self) -> Result<Vec<Told>, String> {
+    fn told(&mut self) -> Result<Vec<Told>, HarnessFault> {
         let mut told = Vec::new();
         for actor in &mut self.actors {
             told.extend(actor.observe()?);
@@ -235,7 +237,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// One sentence: a file cannot be read.
-    pub fn kept_files(&self) -> Result<Vec<Kind>, String> {
+    pub fn kept_files(&self) -> Result<Vec<Kind>, HarnessFault> {
         let held = |(name, path): &(String, PathBuf)| {
             let mut bytes = Vec::new();
             match fs::File::open(path) {
@@ -257,7 +259,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// One sentence: there is no such actor, or its record cannot be read.
-    pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<Kind>, String> {
+    pub fn probe_actor(&mut self, name: &str, label: &str) -> Result<Vec<Kind>, HarnessFault> {
         let actor = self.actor(name)?;
         let mut found = Vec::new();
         let mut given = None;
@@ -287,7 +289,7 @@ impl Fixtures {
     ///
     /// # Errors
     /// One sentence: the record of one cannot be read.
-    pub fn is_played(&self) -> Result<bool, String> {
+    pub fn is_played(&self) -> Result<bool, HarnessFault> {
         for actor in &self.actors {
             let mut processes = actor.log.read_all()?.into_iter().filter_map(|line| process_of(line.entry));
             if processes.any(|(process, _)| process.lives()) {
@@ -297,22 +299,22 @@ impl Fixtures {
         Ok(false)
     }
 
-    fn actor(&self, name: &str) -> Result<&Actor, String> {
+    fn actor(&self, name: &str) -> Result<&Actor, HarnessFault> {
         let actor = self.actors.iter().find(|actor| actor.name == name);
-        actor.ok_or_else(|| format!("there is no actor {name:?}"))
+        actor.ok_or_else(|| format!("there is no actor {name:?}").into())
     }
 
     /// The path of the fixture `name`.
-    fn path_of(&self, name: &str) -> Result<PathBuf, String> {
+    fn path_of(&self, name: &str) -> Result<PathBuf, HarnessFault> {
         let path = self.vars.get(&format!("{name}.path")).map(PathBuf::from);
-        path.ok_or_else(|| format!("there is no fixture {name:?} with a path"))
+        path.ok_or_else(|| format!("there is no fixture {name:?} with a path").into())
     }
 
     /// Takes what lies at the path of the fixture `name` away, or puts it back.
     ///
     /// # Errors
     /// One sentence: there is no such path, or what the operating system refused.
-    pub fn hide(&self, name: &str, hidden: bool) -> Result<(), String> {
+    pub fn hide(&self, name: &str, hidden: bool) -> Result<(), HarnessFault> {
         let path = self.path_of(name)?;
         let mut aside = path.clone().into_os_string();
         aside.push(".hidden");
@@ -343,18 +345,18 @@ fn in_order(noted: Vec<(u64, Noted)>, told: Vec<Told>, listeners: Vec<(u64, Kind
 }
 
 /// Starts to watch folders, and where the actors leave their marks.
-fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, String> {
+fn watch(folders: Vec<(PathBuf, String)>, actors: &[Actor]) -> Result<Watcher, HarnessFault> {
     let marks: Vec<PathBuf> = actors.iter().map(|actor| actor.marks.clone()).collect();
     let made = marks.iter().try_for_each(fs::create_dir);
     made.and_then(|()| Watcher::start(folders, marks))
-        .map_err(|error| format!("cannot watch folders: {error}"))
+        .map_err(|error| format!("cannot watch folders: {error}").into())
 }
 
 /// Replaces each `{{name}}` in `text` by the value of that variable.
 ///
 /// # Errors
 /// Names the variable that has no value, or says that `}}` is missing.
-pub fn substitute(text: &str, vars: &Vars) -> Result<String, String> {
+pub fn substitute(text: &str, vars: &Vars) -> Result<String, HarnessFault> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, tail)) = rest.split_once("{{") {
@@ -369,8 +371,8 @@ pub fn substitute(text: &str, vars: &Vars) -> Result<String, String> {
     Ok(out)
 }
 
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} {}: {error}", path.display())
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> HarnessFault {
+    format!("cannot {what} {}: {error}", path.display()).into()
 }
 
 #[cfg(test)]
@@ -382,7 +384,7 @@ mod tests {
         let vars = Vars::from([("b.port".to_owned(), "81".to_owned())]);
         assert_eq!(substitute("http://h:{{b.port}}/x", &vars).unwrap(), "http://h:81/x");
         assert_eq!(substitute("plain {} text", &vars).unwrap(), "plain {} text");
-        assert!(substitute("{{c.port}}", &vars).unwrap_err().contains("c.port"));
+        assert!(substitute("{{c.port}}", &vars).unwrap_err().to_string().contains("c.port"));
         assert!(substitute("{{b.port", &vars).is_err());
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::blame::{HarnessFault, Misconfigured};
 use crate::clause::Side;
 use crate::finding::Finding;
 use crate::lab::{Lab, Unfinished};
@@ -91,7 +92,7 @@ impl Corpus {
     ///
     /// # Errors
     /// One sentence: the folder or a file cannot be read, or a file is no conversation.
-    pub fn load(folder: &Path) -> Result<Self, String> {
+    pub fn load(folder: &Path) -> Result<Self, Misconfigured> {
         let mut plans = Vec::new();
         if !folder.exists() {
             return Ok(Self::default());
@@ -107,7 +108,7 @@ impl Corpus {
             let refused =
                 |error: String| format!("{} is no conversation of the corpus: {error}", path.display());
             let plan = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-            let plan = strict::read(&plan, "").map_err(refused)?;
+            let plan = strict::read(&plan, "").map_err(|error| refused(error.into()))?;
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             let (clause, reason) = name.split_once("--").unwrap_or((name, ""));
             plans.push(((clause.to_owned(), reason.to_owned()), plan));
@@ -119,11 +120,11 @@ impl Corpus {
     ///
     /// # Errors
     /// One sentence: the folder or the file cannot be written.
-    pub fn add(folder: &Path, finding: &Finding, plan: &Plan) -> Result<(), String> {
+    pub fn add(folder: &Path, finding: &Finding, plan: &Plan) -> Result<(), HarnessFault> {
         let path = folder.join(format!("{}--{}.json", finding.clause.0, finding.reason));
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
         let text = serde_json::to_string_pretty(plan).map_err(|error| error.to_string())?;
-        private::write(&path, &(text + "\n")).map_err(cannot)
+        Ok(private::write(&path, &(text + "\n")).map_err(cannot)?)
     }
 
     /// Those that can be held with `peer`: what another boundary or side made shows nothing of it.
@@ -379,6 +380,9 @@ mod tests {
         let misspelt = text.replace("\"session\"", "\"sesion\"");
         assert_ne!(misspelt, text);
         let error = load(&misspelt).unwrap_err();
-        assert!(error.contains("ADD-01--lost.json") && error.contains("sesion"), "{error}");
+        assert!(
+            error.to_string().contains("ADD-01--lost.json") && error.to_string().contains("sesion"),
+            "{error}"
+        );
     }
 }

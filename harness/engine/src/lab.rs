@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::blame::HarnessFault;
+use crate::blame::{HarnessFault, Unprepared};
 use crate::budget::Budget;
 use crate::fixture::{ActorExe, Fixtures, now_us};
 use crate::payload::Vars;
@@ -58,9 +58,9 @@ impl fmt::Display for Unfinished {
 
 impl std::error::Error for Unfinished {}
 
-impl From<String> for Unfinished {
-    fn from(sentence: String) -> Self {
-        Self::Fault(sentence.into())
+impl From<HarnessFault> for Unfinished {
+    fn from(fault: HarnessFault) -> Self {
+        Self::Fault(fault)
     }
 }
 
@@ -154,7 +154,8 @@ impl Lab<'_> {
         let needs_fixtures = plan.needs_folder();
         let folder = if self.peer.is_process() || needs_fixtures {
             Some(tempfile::Builder::new().prefix("s").tempdir_in(self.scratch).map_err(|error| {
-                format!("cannot make a temporary folder in {}: {error}", self.scratch.display())
+                let folder = self.scratch.display();
+                HarnessFault::from(format!("cannot make a temporary folder in {folder}: {error}"))
             })?)
         } else {
             None
@@ -270,7 +271,7 @@ impl Run<'_> {
     }
 
     /// Opens a session at its first step; false where it could not be started.
-    fn open(&mut self, session: usize) -> Result<bool, String> {
+    fn open(&mut self, session: usize) -> Result<bool, HarnessFault> {
         let live = &mut self.live[session];
         if live.opened {
             return Ok(live.connection.is_some());
@@ -318,10 +319,11 @@ impl Run<'_> {
                 self.live[session].temp_dir = Some(temp_dir);
                 Ok(true)
             }
-            Err(error) => {
-                recorder.record(0, Kind::StartFailed { error });
+            Err(Unprepared::Peer(error)) => {
+                recorder.record(0, Kind::StartFailed { error: error.into() });
                 Ok(false)
             }
+            Err(Unprepared::Machine(fault)) => Err(fault),
         }
     }
 
@@ -401,7 +403,7 @@ impl Run<'_> {
         (is_quick && self.events.iter().any(has_ended)).then(|| self.now_us(session))
     }
 
-    fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), String> {
+    fn observe(&mut self, session: usize, fixtures: Option<&mut Fixtures>) -> Result<(), HarnessFault> {
         if let Some(fixtures) = fixtures {
             let happened = fixtures.happened()?;
             self.note(session, happened);

@@ -1,6 +1,7 @@
 //! Payloads: bytes described by what they are made of, so that a 10 MiB message is a line of text in a case, in a
 //! transcript and in a reproducer.
 
+use crate::blame::HarnessFault;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -108,7 +109,7 @@ impl Payload {
     ///
     /// # Errors
     /// Names the variable that has no value.
-    pub fn filled(&self, vars: &Vars) -> Result<Self, String> {
+    pub fn filled(&self, vars: &Vars) -> Result<Self, HarnessFault> {
         let fill = |segment: &Segment| match segment {
             Segment::Var(name) => {
                 let value = vars.get(name).ok_or_else(|| format!("variable {name:?} has no value"))?;
@@ -173,7 +174,7 @@ impl Payload {
     ///
     /// # Errors
     /// Names the variable that has no value, or says that a `hex` segment is malformed.
-    pub fn expand(&self, vars: &Vars) -> Result<Vec<u8>, String> {
+    pub fn expand(&self, vars: &Vars) -> Result<Vec<u8>, HarnessFault> {
         let mut bytes = Vec::with_capacity(self.len(vars));
         for segment in &self.0 {
             match segment {
@@ -408,7 +409,7 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_is_named() {
-        let error = Payload::text("a").var("token").expand(&Vars::new()).unwrap_err();
+        let error = Payload::text("a").var("token").expand(&Vars::new()).unwrap_err().to_string();
         assert!(error.contains("token"), "{error}");
     }
 }

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::blame::{Misconfigured, Unprepared};
 use crate::machine::Machine;
 use serde_json::Value;
 
@@ -115,7 +116,7 @@ impl Peer {
     ///
     /// # Errors
     /// One sentence: no such command, or a placeholder without a value.
-    pub fn command_line(&self, session: &Session) -> Result<Vec<String>, String> {
+    pub fn command_line(&self, session: &Session) -> Result<Vec<String>, Misconfigured> {
         let template = self
             .commands
             .get(&session.command)
@@ -150,9 +151,9 @@ impl Peer {
     ///
     /// # Errors
     /// One sentence: no such command, a placeholder without a value, or a peer that is no process.
-    pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, String> {
+    pub fn child_spec(&self, session: &Session, temp_dir: &Path) -> Result<ChildSpec, Misconfigured> {
         let Origin::Process { base_env, current_dir, cpus } = &self.origin else {
-            return Err("this peer is no process".to_owned());
+            return Err("this peer is no process".into());
         };
         let mut env: Vec<(OsString, OsString)> =
             base_env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
@@ -176,7 +177,7 @@ impl Peer {
                 return Err(format!(
                     "{} is a script: what runs it may be looked for in PATH, or change it; name the interpreter itself",
                     program.display()
-                ));
+                ).into());
             }
             argv[0] = program.into_os_string();
         }
@@ -196,7 +197,7 @@ impl Peer {
     /// Starts one session. `temp_dir` becomes its `TMPDIR` and is watched; `exe` is our own binary.
     ///
     /// # Errors
-    /// One sentence that says why it could not be started.
+    /// Why it could not be started, by whose doing.
     pub fn open(
         &self,
         session: &Session,
@@ -204,7 +205,7 @@ impl Peer {
         exe: &Path,
         budget: &Budget,
         log: &mut dyn Log,
-    ) -> Result<Box<dyn Connection>, String> {
+    ) -> Result<Box<dyn Connection>, Unprepared> {
         match &self.origin {
             // A server that is given a port is not spoken to: it may not listen there at all.
             Origin::Process { .. }
@@ -225,19 +226,20 @@ impl Peer {
                 let mut spec = self.child_spec(&session, temp_dir)?;
                 spec.shim = Some(exe.to_owned());
                 let _guard = spawn_guard();
-                let connection =
-                    ChildConnection::spawn(&spec, budget, log).map_err(|error| error.to_string())?;
+                let connection = ChildConnection::spawn(&spec, budget, log)
+                    .map_err(|error| Misconfigured::from(error.to_string()))?;
                 drop(claim);
                 Ok(Box::new(connection))
             }
             Origin::InProcess(make) => {
                 if session.command == HTTP {
-                    return Err("nobody listens in this process".to_owned());
+                    return Err(Misconfigured::from("nobody listens in this process").into());
                 }
                 let argv = self.command_line(session)?;
                 let mut env = self.env.clone();
                 env.extend(session.env.iter().map(|(name, value)| (name.clone(), value.clone())));
-                let machine = make(&argv, &env).ok_or("this peer cannot be played in this process")?;
+                let machine = make(&argv, &env)
+                    .ok_or_else(|| Misconfigured::from("this peer cannot be played in this process"))?;
                 Ok(Box::new(InProcessConnection::new(machine, budget)))
             }
         }
@@ -261,7 +263,7 @@ impl Peer {
         temp_dir: &Path,
         budget: &Budget,
         log: &mut dyn Log,
-    ) -> Result<Box<dyn Connection>, String> {
+    ) -> Result<Box<dyn Connection>, Unprepared> {
         let mut fault = String::new();
         let ready = self.commands.get(READY).and_then(|told| http::Ready::of(told));
         for _ in 0..START_TRIES {
@@ -279,10 +281,10 @@ impl Peer {
                 Ok(connection) => return Ok(Box::new(connection)),
                 // Somebody may have taken the port in the meantime.
                 Err(http::StartFault::Ended(sentence)) => fault = sentence,
-                Err(other) => return Err(other.sentence()),
+                Err(other) => return Err(Misconfigured::from(other.sentence()).into()),
             }
         }
-        Err(fault)
+        Err(Misconfigured::from(fault).into())
     }
 }
 
@@ -303,7 +305,7 @@ fn is_url(word: &OsString) -> bool {
 ///
 /// # Errors
 /// Names the placeholder that has no value, or the brace that is never closed.
-pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String, Misconfigured> {
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
@@ -334,7 +336,7 @@ pub fn fill(template: &str, values: &BTreeMap<String, String>) -> Result<String,
 ///
 /// # Errors
 /// Those of [`fill`].
-pub fn fill_template(template: &Value, values: &[(&str, Value)]) -> Result<Value, String> {
+pub fn fill_template(template: &Value, values: &[(&str, Value)]) -> Result<Value, Misconfigured> {
     Ok(match template {
         Value::String(text) => {
             let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -352,7 +354,7 @@ pub fn fill_template(template: &Value, values: &[(&str, Value)]) -> Result<Value
             members
                 .iter()
                 .map(|(name, value)| Ok((name.clone(), fill_template(value, values)?)))
-                .collect::<Result<_, String>>()?,
+                .collect::<Result<_, Misconfigured>>()?,
         ),
         other => other.clone(),
     })
@@ -367,7 +369,7 @@ mod tests {
         let values = BTreeMap::from([("aid".to_owned(), "AID.X".to_owned())]);
         assert_eq!(fill("--aid={aid}", &values).unwrap(), "--aid=AID.X");
         assert_eq!(fill("{{aid}}", &values).unwrap(), "{aid}");
-        assert!(fill("{nope}", &values).unwrap_err().contains("nope"));
+        assert!(fill("{nope}", &values).unwrap_err().to_string().contains("nope"));
         assert!(fill("{aid", &values).is_err());
     }
 }

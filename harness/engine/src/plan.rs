@@ -380,7 +380,10 @@ mod tests {
             };
             let mut misspelt = stored.clone();
             misspelt["steps"][at][name]["unheard_of"] = Value::from(1);
-            assert!(strict::read::<Plan>(&misspelt, "").unwrap_err().contains("unheard_of"), "{name}");
+            assert!(
+                strict::read::<Plan>(&misspelt, "").unwrap_err().to_string().contains("unheard_of"),
+                "{name}"
+            );
         }
     }
 

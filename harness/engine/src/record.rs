@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
+use crate::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::facts::Facts;
 use crate::plan::{Plan, Session};
 use crate::transcript::{Awaited, Exit, Kind, Transcript};
@@ -106,24 +107,20 @@ pub struct Recorded {
 /// Records until both peers have ended; `interrupted` asks for an end.
 ///
 /// # Errors
-/// One sentence: the file cannot be begun, or a peer cannot be started.
-pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Result<Recorded, String> {
+/// Why nothing can be recorded, by whose doing: the file cannot be begun, or a peer cannot be started.
+pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Result<Recorded, Unprepared> {
     let transcript = header(&settings);
     let store = Store::begin(file, &transcript, settings.hidden, settings.bytes_max)
-        .map_err(|error| format!("the transcript cannot be written: {error}"))?;
+        .map_err(|error| HarnessFault::from(format!("the transcript cannot be written: {error}")))?;
     let begun = Instant::now();
-    let mut server = start(&settings.server, begun).map_err(|error| {
-        format!(
-            "cannot start the server {}: {error}",
-            settings.server.argv.first().map_or("", String::as_str)
-        )
-    })?;
+    let mut server =
+        start(&settings.server, begun).map_err(|error| cannot_start("server", &settings.server, &error))?;
     let mut client = match &settings.client {
         None => None,
         Some(side) => Some(start(side, begun).map_err(|error| {
             server.signal(Signal::KILL);
             let _ = server.child.wait();
-            format!("cannot start the client {}: {error}", side.argv.first().map_or("", String::as_str))
+            cannot_start("client", side, &error)
         })?),
     };
     let (to, from) = sync_channel(CHANNEL_MAX);
@@ -139,9 +136,7 @@ pub fn record(settings: Settings, file: File, interrupted: &AtomicBool) -> Resul
     }
     let (from_client, to_client) = match &mut client {
         Some(client) => client.pipes()?,
-        None => {
-            (own_stdin().map_err(|error| format!("cannot read standard input: {error}"))?, settings.stdout)
-        }
+        None => (own_stdin()?, settings.stdout),
     };
     let (from_server, to_server) = server.pipes()?;
     for (running, whose) in [(Some(&mut server), Whose::Server), (client.as_mut(), Whose::Client)] {
@@ -198,8 +193,13 @@ fn header(settings: &Settings) -> Transcript {
     }
 }
 
-fn own_stdin() -> io::Result<File> {
-    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+fn own_stdin() -> Result<File, HarnessFault> {
+    let own = io::stdin().as_fd().try_clone_to_owned();
+    Ok(File::from(own.map_err(|error| format!("cannot read standard input: {error}"))?))
+}
+
+fn cannot_start(what: &str, side: &Side, error: &io::Error) -> Misconfigured {
+    format!("cannot start the {what} {}: {error}", side.argv.first().map_or("", String::as_str)).into()
 }
 
 /// How long somebody may still take to end.

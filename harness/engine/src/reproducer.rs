@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::blame::HarnessFault;
 use crate::boundary;
 use crate::clause::ClauseId;
 use crate::finding::Finding;
@@ -155,7 +156,7 @@ fn explain(outcome: &mut Outcome, with: &Explain<'_>, share: Duration) -> Option
     if let Some(out_dir) = with.out_dir {
         match write(out_dir, &outcome.result.id, &failure, with.lab, with.peer_args, go_on) {
             Ok(folder) => explanation.reproducer = Some(folder),
-            Err(sentence) => problem = Some(sentence),
+            Err(fault) => problem = Some(fault.into()),
         }
     }
     outcome.failure = Some(failure.into());
@@ -180,7 +181,7 @@ pub fn write(
     lab: &Lab<'_>,
     peer_args: &[String],
     try_static: bool,
-) -> Result<String, String> {
+) -> Result<String, HarnessFault> {
     let name = folder_name(check);
     let folder = out_dir.join(&name);
     let sentence =
@@ -218,7 +219,7 @@ pub fn write(
     }
     let script = match spec {
         Some(spec) if lab.peer.is_process() && try_static && shows_at_once(lab, failure, session) => {
-            script::static_script(check, &failure.finding, lab.peer, spec)?
+            script::static_script(check, &failure.finding, lab.peer, spec).map_err(String::from)?
         }
         _ => script::live_script(check, failure, lab, peer_args),
     };

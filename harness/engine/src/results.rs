@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::blame::{HarnessFault, Misconfigured};
 use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::finding::Finding;
@@ -163,7 +164,7 @@ pub struct ResultsWriter {
     written: u64,
     counts: BTreeMap<String, u64>,
     /// The first failure to write: nothing is written after it.
-    broken: Option<String>,
+    broken: Option<HarnessFault>,
 }
 
 impl ResultsWriter {
@@ -171,7 +172,7 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// One sentence with the path and the operating system's reason.
-    pub fn create(path: &Path) -> Result<Self, String> {
+    pub fn create(path: &Path) -> Result<Self, Misconfigured> {
         let sentence = |error: std::io::Error| {
             format!(
                 "cannot write the results file {}: {error}; give another path with --report results=FILE",
@@ -198,7 +199,7 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// One sentence; see [`ResultsWriter::check`].
-    pub fn begin(&mut self, header: &RunHeader) -> Result<(), String> {
+    pub fn begin(&mut self, header: &RunHeader) -> Result<(), HarnessFault> {
         self.counts.clear();
         self.line(&Line::Run(header.clone()))
     }
@@ -208,7 +209,7 @@ impl ResultsWriter {
     /// # Errors
     /// One sentence: the disk is full, the path is gone. What was written before stays as complete lines; every
     /// later call gives the same sentence and writes nothing.
-    pub fn check(&mut self, check: &CheckResult) -> Result<(), String> {
+    pub fn check(&mut self, check: &CheckResult) -> Result<(), HarnessFault> {
         self.line(&Line::Check(check.clone()))?;
         *self.counts.entry(check.verdict.word().to_owned()).or_insert(0) += 1;
         Ok(())
@@ -218,7 +219,7 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// One sentence; see [`ResultsWriter::check`].
-    pub fn explain(&mut self, explanation: &Explanation) -> Result<(), String> {
+    pub fn explain(&mut self, explanation: &Explanation) -> Result<(), HarnessFault> {
         self.line(&Line::Failure(explanation.clone()))
     }
 
@@ -226,15 +227,15 @@ impl ResultsWriter {
     ///
     /// # Errors
     /// One sentence; see [`ResultsWriter::check`].
-    pub fn end(&mut self, exit_code: i32) -> Result<(), String> {
+    pub fn end(&mut self, exit_code: i32) -> Result<(), HarnessFault> {
         let sha256 = hex(&self.hash.clone().finalize());
         let counts = std::mem::take(&mut self.counts);
         self.line(&Line::End(Footer { counts, exit_code, sha256 }))
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), String> {
-        if let Some(sentence) = &self.broken {
-            return Err(sentence.clone());
+    fn line(&mut self, line: &Line) -> Result<(), HarnessFault> {
+        if let Some(fault) = &self.broken {
+            return Err(fault.clone());
         }
         let text = serde_json::to_string(line)
             .map_err(|error| format!("a line of the results cannot be written as JSON: {error}"))?;
@@ -243,13 +244,13 @@ impl ResultsWriter {
             // A half-written line must not be what a reader stumbles over; where this fails too, the reader copes.
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
-            let sentence = format!(
+            let fault = HarnessFault::from(format!(
                 "cannot write to the results file {}: {error}; the {} bytes written before are kept, without a footer",
                 self.path.display(),
                 self.written
-            );
-            self.broken = Some(sentence.clone());
-            return Err(sentence);
+            ));
+            self.broken = Some(fault.clone());
+            return Err(fault);
         }
         self.hash.update(&bytes);
         self.written += bytes.len() as u64;
@@ -272,7 +273,7 @@ impl ResultsFile {
     ///
     /// # Errors
     /// One sentence: it cannot be read, or it is no results file at all.
-    pub fn load(path: &Path) -> Result<Self, String> {
+    pub fn load(path: &Path) -> Result<Self, Misconfigured> {
         let name = path.display();
         let file =
             File::open(path).map_err(|error| format!("cannot read the results file {name}: {error}"))?;
@@ -283,7 +284,7 @@ impl ResultsFile {
     ///
     /// # Errors
     /// As [`ResultsFile::load`].
-    pub fn read(mut from: impl BufRead, name: &str) -> Result<Self, String> {
+    pub fn read(mut from: impl BufRead, name: &str) -> Result<Self, Misconfigured> {
         let mut reader = Reader { name, runs: Vec::new(), problem: None };
         let mut hash = Sha256::new();
         let mut line = Vec::new();
@@ -327,14 +328,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn line(&mut self, number: usize, bytes: &[u8], cut: bool, before: &Sha256) -> Result<(), String> {
+    fn line(&mut self, number: usize, bytes: &[u8], cut: bool, before: &Sha256) -> Result<(), Misconfigured> {
         let name = self.name;
         let line = match serde_json::from_slice::<Line>(bytes) {
             Ok(line) => line,
             Err(error) if self.runs.is_empty() => {
                 return Err(format!(
                     "{name} is not a results file: line 1 is not the header of a run: {error}"
-                ));
+                )
+                .into());
             }
             Err(_) if cut => {
                 self.note(|| format!("the results file {name} is cut in line {number}"));
@@ -354,7 +356,9 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(run) = self.runs.last_mut() else {
-            return Err(format!("{name} is not a results file: it does not begin with the header of a run"));
+            return Err(
+                format!("{name} is not a results file: it does not begin with the header of a run").into()
+            );
         };
         let mut problem = None;
         if run.footer.is_some() {
@@ -393,10 +397,10 @@ impl Reader<'_> {
         self.problem.get_or_insert_with(problem);
     }
 
-    fn done(mut self) -> Result<ResultsFile, String> {
+    fn done(mut self) -> Result<ResultsFile, Misconfigured> {
         let name = self.name;
         let Some(last) = self.runs.last() else {
-            return Err(format!("{name} is not a results file: it is empty"));
+            return Err(format!("{name} is not a results file: it is empty").into());
         };
         let (done, planned) = (last.checks.len(), last.header.planned.len());
         if last.footer.is_none() {

@@ -33,7 +33,7 @@ use crate::verdict::{CheckResult, ClauseRef, Verdict};
 use ambient::{Held, Routed, Told};
 use confirm::Aside;
 use first_look::{Later, Looked};
-pub use prepare::{Unprepared, learn, prepare, probe, try_roles};
+pub use prepare::{learn, prepare, probe, try_roles};
 use room::Room;
 use silence::{Silences, Wait};
 pub use skip::skip_reason;

@@ -8,6 +8,7 @@ use std::thread::ScopedJoinHandle;
 
 use serde::Serialize;
 
+use crate::blame::HarnessFault;
 use crate::boundary::Boundary;
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level};
@@ -35,7 +36,7 @@ use golden::Said;
 use kinds::{Differing, Kind};
 
 /// Makes a reference peer that runs as a process, with further arguments.
-pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, String> + Sync + 'a;
+pub type MakePeer<'a> = dyn Fn(&Reference, &[String]) -> Result<Peer, HarnessFault> + Sync + 'a;
 
 /// What starts reference peers: as child processes and inside this process.
 #[derive(Clone, Copy)]
@@ -213,13 +214,13 @@ impl Workshop<'_> {
         proof.null_peers = if is_whole { null_peers::count(self.boundary()) } else { 0 };
         match null {
             Ok(greens) => proof.false_greens.extend(greens),
-            Err(error) => proof.problems.push(error),
+            Err(error) => proof.problems.push(error.into()),
         }
         rows.extend(outside_rows);
         for row in rows {
             match row {
                 Ok(row) => proof.rows.push(row),
-                Err(error) => proof.problems.push(error),
+                Err(error) => proof.problems.push(error.into()),
             }
         }
         if only.is_none() && !self.is_interrupted() {
@@ -294,7 +295,7 @@ impl Workshop<'_> {
         mutants: &[Mutant],
         threads_per_job: usize,
         said: &(dyn Fn(String) + Sync),
-    ) -> Vec<Result<MutantRow, String>> {
+    ) -> Vec<Result<MutantRow, HarnessFault>> {
         self.each(threads_per_job, mutants, |mutant| {
             said(format!("mutant {}", mutant.id));
             self.row(mutant)
@@ -302,7 +303,7 @@ impl Workshop<'_> {
     }
 
     /// A mutant that can be noticed is noticed, though the machine may be too busy to show a race at the first look.
-    fn row(&self, mutant: &Mutant) -> Result<MutantRow, String> {
+    fn row(&self, mutant: &Mutant) -> Result<MutantRow, HarnessFault> {
         let mut row = new_row(mutant);
         while row.looks < LOOKS && !row.is_noticed(mutant) {
             row.looks += 1;
@@ -315,7 +316,7 @@ impl Workshop<'_> {
     }
 
     /// Runs the checks of the mutant's clauses, the quick ones first; tells whether some of them need a process.
-    fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<bool, String> {
+    fn look(&self, mutant: &Mutant, row: &mut MutantRow) -> Result<bool, HarnessFault> {
         let mut looked_outside = false;
         let extra = arguments(mutant);
         let references = self.played.references();
@@ -557,7 +558,7 @@ impl Workshop<'_> {
     }
 
     /// A mutant as a process.
-    fn process_peer(&self, reference: &Reference, mutant: &Mutant) -> Result<Peer, String> {
+    fn process_peer(&self, reference: &Reference, mutant: &Mutant) -> Result<Peer, HarnessFault> {
         let mut peer = (self.process)(reference, &arguments(mutant))?;
         peer.facts.features.retain(|feature, _| Some(feature.as_str()) != mutant.unclaimed);
         Ok(peer)

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::blame::Misconfigured;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::check::Check;
 use crate::clause::{Clause, ClauseId, Level, Side};
@@ -77,7 +78,7 @@ impl Boundary for Toy {
         vec![(Side::Provider, vec![COMMAND])]
     }
 
-    fn admit(&self, _transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, _transcript: &Transcript) -> Result<(), Misconfigured> {
         Ok(())
     }
 

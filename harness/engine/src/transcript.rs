@@ -17,6 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::blame::Misconfigured;
 use crate::budget;
 use crate::facts::Facts;
 use crate::payload::{Payload, Vars};
@@ -564,7 +565,7 @@ impl Transcript {
     ///
     /// # Errors
     /// One sentence with the line number: not a transcript, another version, or a malformed line.
-    pub fn load(from: impl BufRead) -> Result<Self, String> {
+    pub fn load(from: impl BufRead) -> Result<Self, Misconfigured> {
         let mut lines = from.lines();
         let first = lines
             .next()
@@ -577,7 +578,8 @@ impl Transcript {
             Some(format) if format != u64::from(FORMAT) => {
                 return Err(format!(
                     "the transcript has format {format}, this peerproof reads format {FORMAT}"
-                ));
+                )
+                .into());
             }
             _ => {}
         }
@@ -604,7 +606,7 @@ impl Transcript {
                     });
                 }
                 Err(error) => {
-                    return Err(format!("line {} is not an event of a transcript: {error}", index + 2));
+                    return Err(format!("line {} is not an event of a transcript: {error}", index + 2).into());
                 }
             }
         }
@@ -618,12 +620,12 @@ impl Transcript {
 
 /// Refuses an event of an earlier peerproof, which had the names of variables where bytes were written: what they stood for
 /// cannot be known.
-fn as_written(event: Event) -> Result<Event, String> {
+fn as_written(event: Event) -> Result<Event, Misconfigured> {
     match &event.kind {
         Kind::Sent { payload, .. } if payload.variables().next().is_some() => Err(
             "it has the name of a variable in the place of what was written; judge it with the peerproof that wrote it, \
              or record it anew"
-                .to_owned(),
+                .into(),
         ),
         _ => Ok(event),
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::Session;
@@ -18,9 +19,9 @@ const SIZES: [(&str, usize, usize); 4] =
 ///
 /// # Errors
 /// It is spoken to over HTTP alone, or asks instead of answering.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
-        return Err("only engines on standard streams are measured: configure `command`".to_owned());
+        return Err("only engines on standard streams are measured: configure `command`".into());
     }
     Ok(SIZES.map(|(name, bytes, variants)| workload(name, bytes, variants)).into())
 }

@@ -6,6 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
     Aim, Allowed, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -536,6 +537,6 @@ pub fn answers_canary(step: &Step, frame: &[u8]) -> bool {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -108,7 +109,7 @@ impl Boundary for Envelope {
         Some(Box::new(asking::Bystander))
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match is_asked(&transcript.plan) {
             true => asking::admit(&transcript.plan, caller::MEMBERS),
             false => face::admit(transcript),
@@ -171,7 +172,7 @@ impl Boundary for Envelope {
         facts
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 

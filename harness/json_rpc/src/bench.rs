@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::role::role;
 use super::talk::{Talk, call, quoted};
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::{Plan, Session};
@@ -28,10 +29,10 @@ const SIZES: &[(&str, usize, usize, &str)] = &[
 ///
 /// # Errors
 /// No method is known that returns its params.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     let echo = role(facts, "echo").ok_or(NO_ECHO)?;
     if facts.claims("auth") {
-        return Err(SIGNED.to_owned());
+        return Err(SIGNED.into());
     }
     Ok(SIZES
         .iter()
@@ -123,7 +124,7 @@ mod tests {
     fn a_server_that_wants_signatures_is_not_measured() {
         let mut facts = usual::facts(Side::Provider);
         facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
-        assert!(workloads(&facts).unwrap_err().contains("signed"));
+        assert!(workloads(&facts).unwrap_err().to_string().contains("signed"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use serde::Deserialize as _;
 
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ConfigKey, Isolation, LivesOn, Moment};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -106,7 +107,7 @@ impl Boundary for JsonRpc {
         Some(Box::new(client::server::Server::new(script, client::scenario::Scenario::of(plan)?)))
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match is_played(&transcript.plan) {
             true => client::face::admit(&transcript.plan),
             false => server::admit(&transcript.plan),
@@ -201,10 +202,10 @@ impl Boundary for JsonRpc {
         usual::facts(side)
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         match facts.side {
             Side::Provider => bench::workloads(facts),
-            Side::Consumer => Err("a client is not measured; give a server".to_owned()),
+            Side::Consumer => Err("a client is not measured; give a server".into()),
         }
     }
 

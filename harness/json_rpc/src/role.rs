@@ -84,7 +84,8 @@ impl Role {
                 self.method
             ));
         }
-        fill_template(self.params.as_ref().unwrap_or(&Value::Null), &[(name, Value::from(value))])
+        let params = self.params.as_ref().unwrap_or(&Value::Null);
+        Ok(fill_template(params, &[(name, Value::from(value))])?)
     }
 
     /// The number that stands in the place of the placeholder `name`, where `params` are otherwise those of the

@@ -10,6 +10,7 @@ use super::model::{
     Aim, Asking, Codes, Demand, IdRule, LINE_BYTES_MAX, More, State, Unit, Way, What, allowed,
 };
 use super::{lateness, rates, rules, streams, trial};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{self, LivesOn};
 use peerproof_engine::carriage::{Carriage, HTTP};
 use peerproof_engine::face::{
@@ -280,10 +281,10 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(plan: &Plan) -> Result<(), String> {
+pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     match plan.expect.as_object().and_then(|members| members.keys().find(|name| *name != MEMORY)) {
-        Some(name) => Err(format!("plan/expect: {name:?} is unknown; what is known is {MEMORY:?}")),
+        Some(name) => Err(format!("plan/expect: {name:?} is unknown; what is known is {MEMORY:?}").into()),
         None => Ok(()),
     }
 }

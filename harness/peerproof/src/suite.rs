@@ -27,7 +27,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use crate::report::console;
 use crate::report::printer::Printer;
 use crate::table;
-use peerproof_engine::blame::Misconfigured;
+use peerproof_engine::blame::{Misconfigured, Unprepared};
 use peerproof_engine::boundary::checks_of_side;
 use peerproof_engine::check::Check;
 use peerproof_engine::config::{Config, DEFAULT_EXPECTATIONS};
@@ -36,7 +36,7 @@ use peerproof_engine::filter::Filter;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::Machine;
 use peerproof_engine::peer::{MakeMachine, Peer};
-use peerproof_engine::runner::{self, Options, Outcome, Surroundings, Unprepared};
+use peerproof_engine::runner::{self, Options, Outcome, Surroundings};
 use peerproof_engine::transport::child::guardian;
 use peerproof_engine::verdict::Verdict;
 
@@ -84,8 +84,8 @@ impl std::error::Error for SuiteError {}
 impl From<Unprepared> for SuiteError {
     fn from(error: Unprepared) -> Self {
         match error {
-            Unprepared::Peer(sentence) => Self::Configuration(sentence),
-            Unprepared::Machine(sentence) => Self::Machine(sentence),
+            Unprepared::Peer(error) => Self::Configuration(error.into()),
+            Unprepared::Machine(error) => Self::Machine(error.into()),
         }
     }
 }
@@ -97,13 +97,18 @@ impl From<Misconfigured> for SuiteError {
 }
 
 impl SuiteError {
+    /// The status that the command line has for it.
+    fn status(&self) -> i32 {
+        match self {
+            Self::Configuration(_) => STATUS_USAGE,
+            Self::Machine(_) => STATUS_HARNESS,
+        }
+    }
+
     /// Prints the sentence and ends the process with the status that the command line has for it.
     pub fn exit(&self) -> ! {
         Printer::plain().error(&self.to_string());
-        std::process::exit(match self {
-            Self::Configuration(_) => STATUS_USAGE,
-            Self::Machine(_) => STATUS_HARNESS,
-        })
+        std::process::exit(self.status())
     }
 }
 
@@ -390,6 +395,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use peerproof_engine::blame::HarnessFault;
     use peerproof_engine::machine::Replies;
 
     use super::*;
@@ -453,6 +459,14 @@ mod tests {
         assert!(asked("b").2 > first.2, "another run asks");
         std::fs::write(&file, "cut").unwrap();
         assert!(asked("b").2 > 2 * first.2, "what was cut is not believed");
+    }
+
+    #[test]
+    fn the_status_goes_by_whose_fault_it_is() {
+        let status = |error: SuiteError| error.status();
+        assert_eq!(status(Suite::from_config("there-is-no-such-file.toml").err().unwrap()), 2);
+        assert_eq!(status(Unprepared::from(Misconfigured::from("no such program")).into()), 2);
+        assert_eq!(status(Unprepared::from(HarnessFault::from("no room")).into()), 70);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::block;
 use super::request::{Entry, FALLBACK_ONLY, POLICY_ONLY, Request, sids};
 use super::{DRIVER, SELECTOR};
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -29,7 +30,7 @@ const LARGE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// Our own program, which a selector is to start, cannot be found.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     match facts.side {
         Side::Provider => Ok(vec![
             decisions("drive/small", "one process a payload with three entries", small(POLICY_ONLY)),

@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -92,7 +93,7 @@ impl Boundary for PolicyDriver {
         if is_selector && name == DRIVER { SELECTOR } else { name }.to_owned()
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match transcript.facts.side {
             Side::Provider => strict::expectations::<driver::expect::Expect>(&transcript.plan),
             Side::Consumer => strict::expectations::<select::expect::Expect>(&transcript.plan),
@@ -185,7 +186,7 @@ impl Boundary for PolicyDriver {
         usual::facts(side)
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::Session;
@@ -21,12 +22,12 @@ const SIZES: [(&str, usize, usize); 3] =
 ///
 /// # Errors
 /// It is a service, or plays no `echo`.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(COMMAND) {
-        return Err("only local runners are measured: configure `command`".to_owned());
+        return Err("only local runners are measured: configure `command`".into());
     }
     if !facts.roles.contains_key("echo") {
-        return Err("the role `echo` is not mapped".to_owned());
+        return Err("the role `echo` is not mapped".into());
     }
     let calls = SIZES.map(|(name, bytes, variants)| {
         let requests = (0..variants).map(|variant| request(facts, 1, variant, bytes)).collect();

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use peerproof_engine::asking;
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -100,7 +101,7 @@ impl Boundary for PythonTool {
         if is_asked(plan) { asking::variants(plan) } else { Vec::new() }
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match is_asked(&transcript.plan) {
             true => asking::admit(&transcript.plan, runtime::MEMBERS),
             false => face::admit(transcript),
@@ -178,7 +179,7 @@ impl Boundary for PythonTool {
         redundant::CHECKS
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 

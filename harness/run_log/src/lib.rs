@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -104,7 +105,7 @@ impl Boundary for RunLog {
         (name == tools::TOOLHOST).then(|| Box::new(tools::Toolhost::new(argv)) as Box<dyn Program>)
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match transcript.facts.side {
             Side::Provider => runner::admit(transcript),
             Side::Consumer => replayer::face::admit(transcript),
@@ -129,10 +130,10 @@ impl Boundary for RunLog {
         replayer::talk::variants(plan, step)
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         match facts.side {
             Side::Consumer => replayer::bench::workloads(),
-            Side::Provider => Err("a runner is not measured; give a replayer".to_owned()),
+            Side::Provider => Err("a runner is not measured; give a replayer".into()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::check::Check;
 use peerproof_engine::ending::left_behind;
 use peerproof_engine::face::Aim;
@@ -99,7 +100,7 @@ pub fn conversation(_facts: &Facts, rng: &mut Rng) -> Plan {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 

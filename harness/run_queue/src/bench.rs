@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::plan::Session;
@@ -18,9 +19,9 @@ const SIZES: [(&str, usize); 2] = [("100B", 100), ("1MB", 1_000_000)];
 ///
 /// # Errors
 /// There is none.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if !facts.commands.contains(ENQUEUE) {
-        return Err("the tool that enqueues is measured alone: configure `enqueue`".to_owned());
+        return Err("the tool that enqueues is measured alone: configure `enqueue`".into());
     }
     let aid = facts.roles.get("enqueue").and_then(|role| role.get("aid")?.as_str());
     Ok(SIZES.map(|(name, bytes)| workload(name, bytes, aid.unwrap_or("AID.QUEUE.ENQUEUE.v1"))).into())

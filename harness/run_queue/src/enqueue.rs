@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::{
@@ -285,7 +286,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 

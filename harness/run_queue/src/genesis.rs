@@ -1,5 +1,6 @@
 //! The toolhost with the Genesis tools: what is written is compiled, loaded and called, and nothing lies elsewhere.
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::ByRote;
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::Aim;
@@ -642,7 +643,7 @@ pub fn conversation(facts: &Facts, rng: &mut Rng) -> Plan {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 

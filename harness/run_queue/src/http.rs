@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::carriage::{Carriage, Framing, HTTP};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::face::Aim;
@@ -63,7 +64,7 @@ const ANYWHERE_IPV6: &str = "::";
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(&transcript.plan)
 }
 

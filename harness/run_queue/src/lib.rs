@@ -6,6 +6,7 @@
 use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
@@ -110,7 +111,7 @@ impl Boundary for RunQueue {
         (name == job::PROGRAM).then(|| Box::new(job::Player) as Box<dyn Program>)
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match command_of(&transcript.plan) {
             ENQUEUE => enqueue::admit(transcript),
             HTTP => http::admit(transcript),
@@ -164,7 +165,7 @@ impl Boundary for RunQueue {
         }
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::role::role;
 use super::talk::{Request, Talk, quoted};
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::clause::Side;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::{self, DecodeLimits, Json};
@@ -76,16 +77,16 @@ fn shapes(command: &str, bytes: usize) -> Vec<Shape> {
 ///
 /// # Errors
 /// The peer is a dispatcher, or no tool is known to succeed.
-pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, String> {
+pub fn workloads(facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
     if facts.side == Side::Consumer {
-        return Err("only toolhosts are benchmarked: a dispatcher takes as long as what it starts".to_owned());
+        return Err("only toolhosts are benchmarked: a dispatcher takes as long as what it starts".into());
     }
     let (echo, any) = (role(facts, "echo"), role(facts, "any"));
     let Some(tool) = echo.as_ref().or(any.as_ref()) else {
         return Err(
             "no tool is known to succeed: name one with --aid AID --input JSON, or map the role `echo` or \
                     `any` in the configuration"
-                .to_owned(),
+                .into(),
         );
     };
     let input = if echo.is_some() { None } else { Some(input_of(tool.input.as_ref())) };
@@ -278,7 +279,7 @@ mod tests {
     fn a_peer_with_one_tool_gets_padded_requests() {
         let mut facts = Facts::new(Side::Provider);
         facts.commands.insert("serve".to_owned());
-        assert!(workloads(&facts).unwrap_err().contains("--aid"));
+        assert!(workloads(&facts).unwrap_err().to_string().contains("--aid"));
         facts.roles.insert("any".to_owned(), serde_json::json!({ "aid": "A", "input": { "q": 1 } }));
         let workloads = workloads(&facts).unwrap();
         assert_eq!(workloads.len(), SERVE.len() - 1);

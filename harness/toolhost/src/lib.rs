@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use peerproof_engine::bench::workload::Workload;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -105,7 +106,7 @@ impl Boundary for Toolhost {
         (argv, values)
     }
 
-    fn admit(&self, transcript: &Transcript) -> Result<(), String> {
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
         match transcript.facts.side {
             Side::Provider => strict::expectations::<expect::Expect>(&transcript.plan)?,
             Side::Consumer => strict::expectations::<dispatch::expect::CallExpect>(&transcript.plan)?,
@@ -180,7 +181,7 @@ impl Boundary for Toolhost {
         usual::facts(side)
     }
 
-    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, String> {
+    fn workloads(&self, facts: &Facts) -> Result<Vec<Workload>, Misconfigured> {
         bench::workloads(facts)
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::expect::Match;
 use super::oracle::{Answer, answers};
 use super::talk_state::{Artifact, Slots};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement};
 use peerproof_engine::json::Json;
@@ -161,10 +162,10 @@ impl Relation {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(plan: &Plan) -> Result<(), String> {
+pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     let Some(members) = plan.expect.as_object() else { return Ok(()) };
     if let Some(name) = members.keys().find(|name| ![KEY, STEPS].contains(&name.as_str())) {
-        return Err(format!("plan/expect: {name:?} is unknown; known are {KEY:?} and {STEPS:?}"));
+        return Err(format!("plan/expect: {name:?} is unknown; known are {KEY:?} and {STEPS:?}").into());
     }
     match members.get(KEY) {
         Some(relations) => strict::read::<Vec<Relation>>(relations, "plan/expect/relations").map(|_| ()),

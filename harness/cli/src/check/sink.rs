@@ -5,6 +5,7 @@ use std::path::Path;
 use super::super::Stop;
 use super::super::run_args::Format;
 use peerproof::report::printer::Printer;
+use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::results::{Explanation, ResultsWriter, RunHeader};
 use peerproof_engine::verdict::CheckResult;
 
@@ -25,9 +26,9 @@ impl Sink {
     pub(super) fn open(path: &Path, named: bool, form: Format, printer: &Printer) -> Result<Self, Stop> {
         let file = match ResultsWriter::create(path) {
             Ok(writer) => Some(writer),
-            Err(error) if named => return Err(Stop::usage(error)),
+            Err(error) if named => return Err(error.into()),
             Err(error) => {
-                printer.note(&error);
+                printer.note(&error.to_string());
                 None
             }
         };
@@ -68,12 +69,12 @@ impl Sink {
         self.problem.as_deref()
     }
 
-    fn each(&mut self, write: impl Fn(&mut ResultsWriter) -> Result<(), String>) {
+    fn each(&mut self, write: impl Fn(&mut ResultsWriter) -> Result<(), HarnessFault>) {
         if let Some(Err(error)) = self.file.as_mut().map(&write) {
-            self.note(error);
+            self.note(error.into());
         }
         if let Some(Err(error)) = self.stream.as_mut().map(&write) {
-            self.note(error);
+            self.note(error.into());
         }
     }
 

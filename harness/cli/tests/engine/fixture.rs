@@ -290,7 +290,7 @@ fn dies_by_the_signal_it_is_told() {
 fn a_signal_that_does_not_kill_is_a_fault_of_the_plan() {
     let (_dir, mut fixtures) = actor(vec![ActorStep::Die(17)]);
     assert_eq!(spawn(&fixtures, &[]).wait().unwrap().code(), Some(127));
-    assert!(fixtures.observe().unwrap_err().contains("signal 17"));
+    assert!(fixtures.observe().unwrap_err().to_string().contains("signal 17"));
 }
 
 #[test]
@@ -472,7 +472,7 @@ fn is_closed(read: std::io::Result<usize>) -> bool {
 fn refuses_what_cannot_work() {
     let exe = ActorExe::new(env!("CARGO_BIN_EXE_peerproof"));
     let dir = tempfile::tempdir().unwrap();
-    let refused = |fixture| Fixtures::start(&[fixture], dir.path(), &exe).unwrap_err();
+    let refused = |fixture| Fixtures::start(&[fixture], dir.path(), &exe).unwrap_err().to_string();
     let script = vec![ActorStep::Stdout(Payload::default().var("b.port"))];
     assert!(
         refused(Fixture::Actor { name: "a".to_owned(), script, later: Vec::new() }).contains("\"b.port\"")
@@ -482,5 +482,5 @@ fn refuses_what_cannot_work() {
         refused(Fixture::Path { name: "c".to_owned(), what: PathKind::Missing }).contains("exists already")
     );
     let mut none = Fixtures::start(&[], dir.path(), &exe).unwrap();
-    assert!(none.probe_actor("a", "x").unwrap_err().contains("\"a\""));
+    assert!(none.probe_actor("a", "x").unwrap_err().to_string().contains("\"a\""));
 }

@@ -37,7 +37,7 @@ fn every_mutant_is_noticed_and_no_correct_peer_is() {
     let proof = with_surroundings(|around| {
         let workshop = Workshop {
             played: table::played(toolhost()),
-            process: &|_, _| Err("no process is started here".to_owned()),
+            process: &|_, _| Err("no process is started here".into()),
             options: &options,
             around,
         };

@@ -400,5 +400,5 @@ fn a_reproducer_that_cannot_be_written_is_one_sentence() {
     talk.send(Request::empty().input("{}").line(), Expect::refused("TH-REQ-02"));
     let failure = failure(&lab, &talk.finish().plan(), "accepted");
     let error = reproducer::write(Path::new("/proc/none"), "a/b", &failure, &lab, &[], true).unwrap_err();
-    assert!(error.starts_with("cannot write the reproducer /proc/none/a__b"), "{error}");
+    assert!(error.to_string().starts_with("cannot write the reproducer /proc/none/a__b"), "{error}");
 }

@@ -7,6 +7,7 @@
 //! req_s_of_echo_min = 0.5
 //! ```
 
+use crate::blame::Misconfigured;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -64,30 +65,30 @@ impl Budget {
     ///
     /// # Errors
     /// One sentence that begins with the file's name.
-    pub fn load(path: &Path) -> Result<Self, String> {
+    pub fn load(path: &Path) -> Result<Self, Misconfigured> {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
-        Self::parse(&text).map_err(|error| format!("{name}: {error}"))
+        Self::parse(&text).map_err(|error| error.of(name))
     }
 
     /// Reads the text of a file.
     ///
     /// # Errors
     /// One phrase.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Misconfigured> {
         let table: toml::Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].lines().count().max(1));
             format!("line {line}: {}", error.message().lines().next().unwrap_or("it is no TOML"))
         })?;
         if let Some(other) = table.keys().find(|key| *key != "rows") {
-            return Err(format!("unknown key {other:?}; bounds stand under [rows.\"ID\"]"));
+            return Err(format!("unknown key {other:?}; bounds stand under [rows.\"ID\"]").into());
         }
         let tables = match table.get("rows") {
             Some(toml::Value::Table(rows)) if !rows.is_empty() => rows,
             Some(toml::Value::Table(_)) | None => {
-                return Err("it bounds nothing; write bounds under [rows.\"ID\"]".to_owned());
+                return Err("it bounds nothing; write bounds under [rows.\"ID\"]".into());
             }
-            Some(_) => return Err("`rows` is no table; write bounds under [rows.\"ID\"]".to_owned()),
+            Some(_) => return Err("`rows` is no table; write bounds under [rows.\"ID\"]".into()),
         };
         let rows = tables.iter().map(|(pattern, value)| row(pattern, value)).collect::<Result<_, _>>()?;
         Ok(Self { rows })
@@ -97,11 +98,11 @@ impl Budget {
     ///
     /// # Errors
     /// Names the first such pattern.
-    pub fn refuse_useless(&self, ids: &[String]) -> Result<(), String> {
+    pub fn refuse_useless(&self, ids: &[String]) -> Result<(), Misconfigured> {
         match self.rows.iter().find(|(_, glob, _)| !ids.iter().any(|id| glob.is_match(id))) {
             None => Ok(()),
             Some((pattern, ..)) => {
-                Err(format!("{pattern:?} matches no row of this run; its rows are {}", ids.join(", ")))
+                Err(format!("{pattern:?} matches no row of this run; its rows are {}", ids.join(", ")).into())
             }
         }
     }
@@ -136,10 +137,10 @@ impl Bound {
     }
 }
 
-fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<Bound>), String> {
+fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<Bound>), Misconfigured> {
     let glob = Glob::new(pattern).map_err(|error| format!("{pattern:?} is no pattern: {}", error.kind()))?;
     let toml::Value::Table(table) = value else {
-        return Err(format!("[rows.{pattern:?}] is no table"));
+        return Err(format!("[rows.{pattern:?}] is no table").into());
     };
     let known = keys();
     let bounds: BTreeMap<String, Bound> = table
@@ -158,9 +159,9 @@ fn row(pattern: &str, value: &toml::Value) -> Result<(String, GlobMatcher, Vec<B
                 Bound { key: key.clone(), figure: *figure, of_echo: *of_echo, is_least: *is_least, value };
             Ok((key.clone(), bound))
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, String>>()?;
     if bounds.is_empty() {
-        return Err(format!("[rows.{pattern:?}] bounds nothing"));
+        return Err(format!("[rows.{pattern:?}] bounds nothing").into());
     }
     Ok((pattern.to_owned(), glob.compile_matcher(), bounds.into_values().collect()))
 }
@@ -179,7 +180,7 @@ mod tests {
         assert!(glob.is_match("serve/64B/ping-pong/one-core"));
         assert_eq!(bounds.len(), 3);
         budget.refuse_useless(&["serve/a".to_owned()]).unwrap();
-        assert!(budget.refuse_useless(&["run/a".to_owned()]).unwrap_err().contains("serve/*"));
+        assert!(budget.refuse_useless(&["run/a".to_owned()]).unwrap_err().to_string().contains("serve/*"));
     }
 
     #[test]
@@ -196,7 +197,7 @@ mod tests {
             ("[rows.\"[\"]\nreq_s_min = 1", "no pattern"),
             ("[rows.x\n", "line 1"),
         ] {
-            let error = Budget::parse(text).map(|_| ()).unwrap_err();
+            let error = Budget::parse(text).map(|_| ()).unwrap_err().to_string();
             assert!(error.contains(word), "{text:?}: {error}");
         }
     }

@@ -83,7 +83,7 @@ impl Live {
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Self, Trouble> {
         let cannot = Trouble::CannotStart;
-        let mut spec = peer.child_spec(session, temp_dir).map_err(cannot)?;
+        let mut spec = peer.child_spec(session, temp_dir).map_err(|error| cannot(error.into()))?;
         spec.cpus = placement.peer.into_iter().collect();
         // Longer than any run: the watchdog ends what hangs.
         let budget = Budget {

@@ -9,6 +9,7 @@ use super::live::Live;
 use super::placement::{Pinned, Placement};
 use super::verify::Verifier;
 use super::workload::Workload;
+use crate::blame::HarnessFault;
 use crate::boundary;
 use crate::lab::Lab;
 use crate::peer::Origin;
@@ -38,7 +39,7 @@ pub fn measure(
     placement: &Placement,
     rounds: usize,
     time: Duration,
-) -> Result<Overhead, String> {
+) -> Result<Overhead, HarnessFault> {
     let _pinned = Pinned::to(placement.harness)?;
     let mut peer = lab.peer.clone();
     if let Origin::Process { cpus, .. } = &mut peer.origin {
@@ -77,7 +78,7 @@ pub fn measure(
 }
 
 /// Carries out and judges one conversation.
-fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, String> {
+fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, HarnessFault> {
     let began = Instant::now();
     let transcript = lab.execute_shared("bench", plan).map_err(|error| error.to_string())?;
     let judgement = boundary::judge(lab.peer.boundary, &transcript);
@@ -87,7 +88,8 @@ fn conversation(lab: &Lab<'_>, plan: &Arc<Plan>) -> Result<Duration, String> {
         Some(finding) => Err(format!(
             "the peer breaks {} in a plain conversation: expected {}, got {}",
             finding.clause, finding.expected, finding.got
-        )),
+        )
+        .into()),
     }
 }
 
@@ -96,7 +98,7 @@ fn bare_rate(
     workload: &Workload,
     placement: &Placement,
     time: Duration,
-) -> Result<f64, String> {
+) -> Result<f64, HarnessFault> {
     let temp_dir = lab.scratch.join("bare");
     std::fs::create_dir_all(&temp_dir).map_err(|error| format!("cannot make a folder: {error}"))?;
     let text = |trouble: super::live::Trouble| trouble.to_string();

@@ -1,5 +1,6 @@
 //! Which processors the two processes of a benchmark run on.
 
+use crate::blame::HarnessFault;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Where the harness and the peer run.
@@ -61,7 +62,7 @@ impl Pinned {
     ///
     /// # Errors
     /// The operating system refuses.
-    pub fn to(cpu: Option<usize>) -> Result<Self, String> {
+    pub fn to(cpu: Option<usize>) -> Result<Self, HarnessFault> {
         let Some(cpu) = cpu else { return Ok(Self { before: None }) };
         let refuse = |error| format!("cannot move to processor {cpu}: {error}");
         let before = sched_getaffinity(None).map_err(refuse)?;

@@ -15,6 +15,7 @@ use super::verify::Verifier;
 use super::watchdog::Watchdog;
 use super::workload::{Shape, Workload};
 use super::{Around, Group, Missing, Rival, Row, Settings};
+use crate::blame::HarnessFault;
 use crate::plan::{FOLDER, Session};
 
 /// Requests under way where the highest rate is looked for.
@@ -63,7 +64,7 @@ struct Seat<'a> {
 
 impl<'a> Bench<'a> {
     /// Measures the rows of a group, as far as it goes.
-    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Row>, String> {
+    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Row>, HarnessFault> {
         let _pinned = Pinned::to(group.placement.harness)?;
         let name = &self.rivals[0].workloads[group.workload].name;
         let mut seats: Vec<Seat<'a>> = Vec::new();
@@ -247,7 +248,8 @@ impl<'a> Bench<'a> {
             Trouble::CannotStart(format!("cannot make the folder {}: {error}", temp_dir.display()))
         })?;
         let Around { interrupted, .. } = self.around;
-        let session = with_files(seat.workload, &temp_dir).map_err(Trouble::CannotStart)?;
+        let session =
+            with_files(seat.workload, &temp_dir).map_err(|error| Trouble::CannotStart(error.into()))?;
         Live::start(seat.rival.peer, &session, &group.placement, &temp_dir, interrupted)
     }
 
@@ -311,7 +313,7 @@ impl<'a> Bench<'a> {
 }
 
 /// The session of a workload whose files are there.
-fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, String> {
+fn with_files(workload: &Workload, temp_dir: &Path) -> Result<Session, HarnessFault> {
     let mut session = workload.session.clone();
     // Beside the folder for temporary files, which belongs to the peer.
     let folder = temp_dir.with_extension("files");

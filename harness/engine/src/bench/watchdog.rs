@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::blame::HarnessFault;
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::transport::child::Killer;
 
@@ -44,7 +45,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// The operating system gives none.
-    pub fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, String> {
+    pub fn start(interrupted: &Arc<AtomicBool>) -> Result<Self, HarnessFault> {
         let shared = Arc::new(Shared { interrupted: Arc::clone(interrupted), ..Shared::default() });
         let watched = Arc::clone(&shared);
         let thread = std::thread::Builder::new()

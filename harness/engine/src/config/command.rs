@@ -15,10 +15,10 @@ use crate::transport::http::URL_PREFIX;
 ///
 /// # Errors
 /// One sentence: it is empty, or a placeholder is unknown, missing or not closed.
-pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, String> {
+pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Misconfigured> {
     let name = key.name;
     if argv.first().is_none_or(String::is_empty) {
-        return Err(format!("the command `{name}` is empty; give the program and its arguments"));
+        return Err(format!("the command `{name}` is empty; give the program and its arguments").into());
     }
     let mut used = Vec::new();
     for part in &argv {
@@ -31,14 +31,16 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Stri
                 [] => "it has none; write {{ and }} for braces".to_owned(),
                 known => format!("it has {}; write {{{{ and }}}} for braces", known.join(", ")),
             };
-            return Err(format!("the command `{name}` has the unknown placeholder {placeholder}: {can}"));
+            return Err(
+                format!("the command `{name}` has the unknown placeholder {placeholder}: {can}").into()
+            );
         }
     }
     let runs_already = argv.len() == 1 && argv[0].starts_with(URL_PREFIX);
     if name == HTTP && used.is_empty() && !runs_already {
         return Err(format!(
             "the command `{name}` has neither {{port}} nor {{addr}}: put one where the peer takes the port to listen on"
-        ));
+        ).into());
     }
     let missing = |member: &&&str| !used.iter().any(|placeholder| placeholder == unmarked(member));
     for required in key.members.iter().filter(missing).filter(|member| !member.ends_with(['?', '*'])) {
@@ -47,7 +49,8 @@ pub fn check(key: &ConfigKey, mut argv: Vec<String>) -> Result<Vec<String>, Stri
         } else {
             return Err(format!(
                 "the command `{name}` has no {required}: put it where the peer takes that argument"
-            ));
+            )
+            .into());
         }
     }
     Ok(argv)
@@ -61,7 +64,7 @@ pub fn check_environment(
     key: &ConfigKey,
     argv: &[String],
     env: &BTreeMap<String, String>,
-) -> Result<(), String> {
+) -> Result<(), Misconfigured> {
     let texts: Vec<&String> = argv.iter().chain(env.values()).collect();
     let is_there = |placeholder: &str| {
         let used =
@@ -73,13 +76,14 @@ pub fn check_environment(
         Some(missing) => Err(format!(
             "the command `{}` has no {missing}, and no variable of `env` has: put it where the peer takes it",
             key.name
-        )),
+        )
+        .into()),
         None => Ok(()),
     }
 }
 
 /// The placeholders in one part of argv, with their braces.
-pub(super) fn placeholders(part: &str) -> Result<Vec<String>, String> {
+pub(super) fn placeholders(part: &str) -> Result<Vec<String>, Misconfigured> {
     let mut found = Vec::new();
     let mut rest = part;
     while let Some(at) = rest.find(['{', '}']) {

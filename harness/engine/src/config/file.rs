@@ -153,7 +153,9 @@ impl Reader<'_> {
             let set = match number {
                 Some(number) => config.set_limit(key, number),
                 None => vocabulary::find(boundary, "limits", key)
-                    .and_then(|_| Err(format!("the limit {key:?} has to be a whole number, not {value}")))
+                    .and_then(|_| {
+                        Err(format!("the limit {key:?} has to be a whole number, not {value}").into())
+                    })
                     .map_err(Misconfigured::from),
             };
             set.map_err(|error| self.at("limits", key, error))?;
@@ -213,7 +215,7 @@ impl Reader<'_> {
 }
 
 /// How a server tells that it is ready.
-fn ready(value: &toml::Value) -> Result<Vec<String>, String> {
+fn ready(value: &toml::Value) -> Result<Vec<String>, Misconfigured> {
     let one = value.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next());
     let told = one.and_then(|(how, text)| Some((how, text.as_str()?)));
     let told = told.filter(|(how, text)| match how.as_str() {
@@ -230,12 +232,13 @@ fn ready(value: &toml::Value) -> Result<Vec<String>, String> {
 }
 
 /// The address, where one is given, and the command behind it.
-fn http_command(table: &Table) -> Result<Vec<String>, String> {
+fn http_command(table: &Table) -> Result<Vec<String>, Misconfigured> {
     let mut argv = Vec::new();
     if let Some(unknown) = table.keys().find(|key| !["command", "url", "ready"].contains(&key.as_str())) {
         return Err(format!(
             "`http` has no {unknown:?}; it is a list of strings, or a table with command, url and ready"
-        ));
+        )
+        .into());
     }
     if let Some(url) = table.get("url") {
         let url = url.as_str().filter(|url| url.starts_with(URL_PREFIX));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::command::placeholders;
+use crate::blame::Misconfigured;
 use crate::boundary::{Boundary, ConfigKey};
 use crate::clause::Side;
 use crate::nearest::did_you_mean;
@@ -55,22 +56,23 @@ pub(super) fn is_general(name: &str) -> bool {
 ///
 /// # Errors
 /// There is none; the nearest is named.
-pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<ConfigKey, String> {
+pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<ConfigKey, Misconfigured> {
     let known = keys(boundary);
     let here = || known.iter().filter(|key| key.table == table);
     here().find(|key| key.name == name).copied().ok_or_else(|| {
         let boundary = boundary.name();
         if here().next().is_none() {
-            return format!("{boundary} has nothing under [{table}]; remove {name:?}");
+            return format!("{boundary} has nothing under [{table}]; remove {name:?}").into();
         }
         if let Some(elsewhere) = known.iter().find(|key| key.name == name) {
-            return format!("{name:?} belongs under [{}], not [{table}]", elsewhere.table);
+            return format!("{name:?} belongs under [{}], not [{table}]", elsewhere.table).into();
         }
         let hint = did_you_mean(name, here().map(|key| key.name));
         format!(
             "{boundary} has no {name:?} under [{table}]{hint} \
              (`peerproof list --config-keys {boundary}` shows every key)"
         )
+        .into()
     })
 }
 
@@ -78,22 +80,24 @@ pub(super) fn find(boundary: &dyn Boundary, table: &str, name: &str) -> Result<C
 ///
 /// # Errors
 /// It is not in the set; the nearest is named.
-pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), String> {
+pub(super) fn check_choice(key: &ConfigKey, value: &str) -> Result<(), Misconfigured> {
     if key.values.is_empty() || key.values.contains(&value) {
         return Ok(());
     }
     let hint = did_you_mean(value, key.values.iter().copied());
-    Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")))
+    Err(format!("{:?} cannot be {value:?}{hint}; it can be {}", key.name, key.values.join(", ")).into())
 }
 
 /// Checks a number against the lowest that `key` can have.
 ///
 /// # Errors
 /// It is lower.
-pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), String> {
+pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), Misconfigured> {
     let lowest = key.values.first().and_then(|from| from.strip_suffix("..")?.parse::<u64>().ok());
     match lowest.filter(|lowest| value < *lowest) {
-        Some(lowest) => Err(format!("the limit {:?} cannot be {value}; it is {lowest} at least", key.name)),
+        Some(lowest) => {
+            Err(format!("the limit {:?} cannot be {value}; it is {lowest} at least", key.name).into())
+        }
         None => Ok(()),
     }
 }
@@ -105,12 +109,12 @@ pub(super) fn check_limit(key: &ConfigKey, value: u64) -> Result<(), String> {
 pub(super) fn refuse_untold(
     boundary: &dyn Boundary,
     features: &BTreeMap<String, Value>,
-) -> Result<(), String> {
+) -> Result<(), Misconfigured> {
     for key in boundary.config_keys().iter().filter(|key| key.table == "features" && key.values == ["false"])
     {
         if features.get(key.name) == Some(&Value::Bool(true)) {
             let (name, members) = (key.name, key.members.join(", "));
-            return Err(format!("the feature {name:?} is false or a table with {members}, not true"));
+            return Err(format!("the feature {name:?} is false or a table with {members}, not true").into());
         }
     }
     Ok(())
@@ -125,23 +129,24 @@ fn is_worded(key: &ConfigKey) -> bool {
 ///
 /// # Errors
 /// It is neither, or a member is wrong.
-pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), String> {
+pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), Misconfigured> {
     match value {
         Value::Bool(_) => Ok(()),
         Value::String(word) if is_worded(key) => check_choice(key, word),
         Value::Array(words) if is_worded(key) => words.iter().try_for_each(|word| match word {
             Value::String(word) => check_choice(key, word),
-            other => Err(format!("the feature {:?} is a list of words, without {other}", key.name)),
+            other => Err(format!("the feature {:?} is a list of words, without {other}", key.name).into()),
         }),
         Value::Object(_) if !key.members.is_empty() => check_members(key, value),
         _ if key.members.is_empty() => {
-            Err(format!("the feature {:?} is true or false, not {value}", key.name))
+            Err(format!("the feature {:?} is true or false, not {value}", key.name).into())
         }
         _ => Err(format!(
             "the feature {:?} is true, false or a table with {}, not {value}",
             key.name,
             key.members.join(", ")
-        )),
+        )
+        .into()),
     }
 }
 
@@ -149,11 +154,11 @@ pub(super) fn check_feature(key: &ConfigKey, value: &Value) -> Result<(), String
 ///
 /// # Errors
 /// Names the first member that is missing, unknown or of a wrong type.
-pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String> {
+pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), Misconfigured> {
     let name = key.name;
     let list = || key.members.join(", ");
     let Value::Object(given) = value else {
-        return Err(format!("{name:?} is a table with {}, not {value}", list()));
+        return Err(format!("{name:?} is a table with {}, not {value}", list()).into());
     };
     let written = |member: &'static str| {
         let (word, kind) = member.split_once(": ").unwrap_or((member, "any"));
@@ -170,7 +175,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
     for (member, value) in given {
         let Some((_, _, kind)) = known.iter().find(|(known, _, _)| known == member) else {
             let hint = did_you_mean(member, known.iter().map(|(known, _, _)| *known));
-            return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()));
+            return Err(format!("{name:?} has no member {member:?}{hint}; it has {}", list()).into());
         };
         let mut kind = kind.split(' ');
         let (kind, placeholders) = (kind.next().unwrap_or_default(), kind.collect::<Vec<_>>());
@@ -183,7 +188,7 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
             _ => true,
         };
         if !fits {
-            return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)));
+            return Err(format!("{member:?} of {name:?} has to be {}, not {value}", described(kind)).into());
         }
         if !placeholders.is_empty() {
             check_template(value, &placeholders)
@@ -193,17 +198,19 @@ pub(super) fn check_members(key: &ConfigKey, value: &Value) -> Result<(), String
     for (words, _, _) in key.members.iter().map(|member| written(member)).filter(|it| it.0.contains('|')) {
         if words.split('|').filter(|word| given.contains_key(*word)).count() != 1 {
             let words = words.replace('|', " or ");
-            return Err(format!("{name:?} has either {words}; it is a table with {}", list()));
+            return Err(format!("{name:?} has either {words}; it is a table with {}", list()).into());
         }
     }
     match known.iter().find(|(member, optional, _)| !optional && !given.contains_key(*member)) {
-        Some((member, _, _)) => Err(format!("{name:?} has no {member:?}; it is a table with {}", list())),
+        Some((member, _, _)) => {
+            Err(format!("{name:?} has no {member:?}; it is a table with {}", list()).into())
+        }
         None => Ok(()),
     }
 }
 
 /// Checks that the strings of a template name no other placeholders than these, which have their braces.
-fn check_template(template: &Value, known: &[&str]) -> Result<(), String> {
+fn check_template(template: &Value, known: &[&str]) -> Result<(), Misconfigured> {
     match template {
         Value::String(text) => {
             for placeholder in placeholders(text)? {
@@ -211,7 +218,8 @@ fn check_template(template: &Value, known: &[&str]) -> Result<(), String> {
                     return Err(format!(
                         "unknown placeholder {placeholder}; it can have {}",
                         known.join(", ")
-                    ));
+                    )
+                    .into());
                 }
             }
             Ok(())

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Run;
+use crate::blame::HarnessFault;
 use crate::boundary::Moment;
 use crate::fixture::{Fixtures, now_us};
 use crate::payload::Payload;
@@ -17,7 +18,7 @@ impl Run<'_> {
         index: usize,
         step: &Step,
         fixtures: Option<&mut Fixtures>,
-    ) -> Result<(), String> {
+    ) -> Result<(), HarnessFault> {
         let session = step.session;
         // What a peer started can be looked at when it has ended itself.
         let is_beside = step.act.is_beside();

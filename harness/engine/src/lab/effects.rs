@@ -4,6 +4,7 @@ use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use super::Run;
+use crate::blame::HarnessFault;
 use crate::budget::LOOK_FOR_INTERRUPT_EVERY;
 use crate::fixture::Fixtures;
 use crate::plan::Effect;
@@ -24,7 +25,7 @@ impl Run<'_> {
         what: &Effect,
         within: Duration,
         fixtures: &Fixtures,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, HarnessFault> {
         // Time that is not real brings nothing.
         let within = if self.lab.peer.is_process() { within } else { Duration::ZERO };
         let began = Instant::now();
@@ -52,7 +53,7 @@ impl Run<'_> {
     }
 
     /// Whether all that was started has ended, and nothing of it lives.
-    fn is_over(&self, fixtures: &Fixtures) -> Result<bool, String> {
+    fn is_over(&self, fixtures: &Fixtures) -> Result<bool, HarnessFault> {
         let mut started = self.live.iter().filter(|live| live.opened).peekable();
         let is_started = started.peek().is_some();
         let is_over = started.all(|live| live.connection.as_ref().is_none_or(|it| it.is_over()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Run;
+use crate::blame::HarnessFault;
 use crate::counterpart::Doing;
 use crate::payload::Vars;
 use crate::transcript::{Awaited, Kind};
@@ -22,7 +23,7 @@ impl Run<'_> {
         session: usize,
         script: &Value,
         life_ms: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), HarnessFault> {
         let boundary = self.lab.peer.boundary;
         let mut counterpart = boundary
             .counterpart(self.plan, script)
@@ -75,7 +76,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn carry_out(&mut self, step: usize, session: usize, doing: Doing) -> Result<(), String> {
+    fn carry_out(&mut self, step: usize, session: usize, doing: Doing) -> Result<(), HarnessFault> {
         match doing {
             Doing::Write { payload, chunking } => {
                 let bytes = payload.expand(&Vars::new())?;

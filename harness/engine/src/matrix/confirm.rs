@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::differences::{Difference, Differences};
 use super::stage::{Sighting, Stage};
+use crate::blame::Misconfigured;
 use crate::json::{self, DecodeLimits};
 use crate::parallel;
 use crate::payload::{Payload, Vars};
@@ -122,7 +123,7 @@ fn repeat<'a>(
         for (difference, sighting) in steady {
             match &seen {
                 Ok((seen, transcripts)) => *sighting = stage.sighting(difference, seen, transcripts),
-                Err(error) => (difference.cut, *sighting) = (Some(error.clone()), None),
+                Err(error) => (difference.cut, *sighting) = (Some(error.to_string()), None),
             }
             difference.shown += u32::from(sighting.is_some());
         }
@@ -134,7 +135,7 @@ fn repeat<'a>(
 ///
 /// # Errors
 /// One sentence: a file cannot be written.
-pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) -> Result<(), String> {
+pub fn keep(found: &mut Differences, transcripts: &[Transcript], folder: &Path) -> Result<(), Misconfigured> {
     let path = |number: usize| folder.join(format!("difference-{number}.ndjson"));
     for (at, (difference, transcript)) in found.differences.iter_mut().zip(transcripts).enumerate() {
         let Some(shortest) = &mut difference.shortest else { continue };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::differences::{self, Difference, Exchange, Tally};
+use crate::blame::HarnessFault;
 use crate::boundary;
 use crate::facts::Facts;
 use crate::parallel;
@@ -27,7 +28,7 @@ pub struct Stage<'a> {
 }
 
 /// What each peer answered in one conversation, or why that is not known.
-pub(super) type Conversation = Result<Vec<Vec<Exchange>>, String>;
+pub(super) type Conversation = Result<Vec<Vec<Exchange>>, HarnessFault>;
 
 /// A difference as it showed in one conversation.
 pub(super) struct Sighting {
@@ -94,12 +95,12 @@ impl<'a> Stage<'a> {
     }
 
     /// Holds one conversation with all peers.
-    pub(super) fn all(&self, plan: &Arc<Plan>) -> Result<Vec<Transcript>, String> {
+    pub(super) fn all(&self, plan: &Arc<Plan>) -> Result<Vec<Transcript>, HarnessFault> {
         parallel::each(PEERS_PER_JOB, 0..self.peers.len(), |at| self.converse(at, plan)).into_iter().collect()
     }
 
     /// Holds a conversation with one peer. Where silences of it are known its like is waited for shortly.
-    pub(super) fn converse(&self, at: usize, plan: &Arc<Plan>) -> Result<Transcript, String> {
+    pub(super) fn converse(&self, at: usize, plan: &Arc<Plan>) -> Result<Transcript, HarnessFault> {
         let (peer, silences) = (&self.peers[at], &self.silences[at]);
         let (judgement, transcript) = silences.first_attempt(|wait| {
             let mut lab = runner::lab(peer, self.options, self.around);

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::Side;
 use super::relay::{Teller, What};
+use crate::blame::HarnessFault;
 use crate::transcript::Exit;
 use crate::transport::child::guardian;
 
@@ -39,7 +40,7 @@ pub(super) fn start(side: &Side, begun: Instant) -> io::Result<Running> {
 
 impl Running {
     /// Its standard output and input.
-    pub(super) fn pipes(&mut self) -> Result<(File, File), String> {
+    pub(super) fn pipes(&mut self) -> Result<(File, File), HarnessFault> {
         let missing = || "a child came without pipes".to_owned();
         let stdout: OwnedFd = self.child.stdout.take().ok_or_else(missing)?.into();
         let stdin: OwnedFd = self.child.stdin.take().ok_or_else(missing)?.into();

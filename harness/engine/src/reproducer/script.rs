@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::blame::Misconfigured;
 use crate::carriage::HTTP;
 use crate::finding::Finding;
 use crate::lab::Lab;
@@ -84,7 +85,7 @@ pub fn static_script(
     finding: &Finding,
     peer: &Peer,
     session: &Session,
-) -> Result<String, String> {
+) -> Result<String, Misconfigured> {
     let argv = peer.command_line(session)?;
     let mut text = head(
         check,

@@ -1,50 +1,13 @@
 //! What is asked of a peer before its checks: which roles and features it has.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::{Options, Surroundings, lab};
-use crate::blame::HarnessFault;
+use crate::blame::{HarnessFault, Misconfigured, Unprepared};
 use crate::facts::RoleTrial;
 use crate::lab::Unfinished;
 use crate::peer::Peer;
 use crate::transcript::{Kind, Transcript};
-
-/// Why a peer could not be asked, by whose doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unprepared {
-    /// It cannot be started as it is configured.
-    Peer(String),
-    /// This machine does not give what the harness needs.
-    Machine(String),
-}
-
-impl Unprepared {
-    /// The same with the name of the peer before it.
-    #[must_use]
-    pub fn of(self, name: &str) -> Self {
-        match self {
-            Self::Peer(sentence) => Self::Peer(format!("{name}: {sentence}")),
-            Self::Machine(sentence) => Self::Machine(format!("{name}: {sentence}")),
-        }
-    }
-}
-
-impl fmt::Display for Unprepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Peer(sentence) | Self::Machine(sentence) => f.write_str(sentence),
-        }
-    }
-}
-
-impl std::error::Error for Unprepared {}
-
-impl From<HarnessFault> for Unprepared {
-    fn from(error: HarnessFault) -> Self {
-        Self::Machine(error.into())
-    }
-}
 
 /// Asks the peer which roles and features it has and completes its facts.
 ///
@@ -93,7 +56,7 @@ pub fn probe(
         };
         for event in &transcript.events {
             if let Kind::StartFailed { error } = &event.kind {
-                return Err(Unprepared::Peer(error.clone()));
+                return Err(Misconfigured::from(error.clone()).into());
             }
         }
         let is_over = is_mute(&transcript);

@@ -258,7 +258,7 @@ impl Workshop<'_> {
             let peer = match (self.process)(&reference, &[]) {
                 Ok(peer) => peer,
                 Err(error) => {
-                    tried.problems.push(error);
+                    tried.problems.push(error.into());
                     continue;
                 }
             };

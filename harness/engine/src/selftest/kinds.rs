@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::correct::HEAVY_BYTES;
 use super::presentation::{Harmless, REPLY_AFTER_MS};
 use super::{FalsePositive, Proof, WAITERS_PER_JOB, Workshop, arguments, is_at_risk};
+use crate::blame::HarnessFault;
 use crate::check::Check;
 use crate::load::LOAD_ARGUMENT;
 use crate::peer::{Origin, Peer};
@@ -96,7 +97,7 @@ impl Workshop<'_> {
         let busy = (kind == Kind::Busy).then(|| self.make_busy());
         let busy = match busy.transpose() {
             Ok(busy) => busy,
-            Err(error) => return proof.problems.push(error),
+            Err(error) => return proof.problems.push(error.into()),
         };
         let mut found = Found::default();
         for reference in self.played.references().into_iter().take_while(|_| !self.is_interrupted()) {
@@ -117,7 +118,7 @@ impl Workshop<'_> {
     }
 
     /// Starts processes that do nothing but keep the processors busy, until they are dropped.
-    fn make_busy(&self) -> Result<Vec<Busy>, String> {
+    fn make_busy(&self) -> Result<Vec<Busy>, HarnessFault> {
         let start = |_| {
             let mut command = Command::new(&self.around.actor_exe.program);
             command.arg(LOAD_ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -141,7 +142,7 @@ impl Workshop<'_> {
                 Some(peer) => (peer, self.light_checks(reference)),
                 None => match (self.process)(reference, &[]) {
                     Ok(peer) => (peer, self.process_checks(reference, usize::MAX)),
-                    Err(error) => return found.problems.push(error),
+                    Err(error) => return found.problems.push(error.into()),
                 },
             };
             let peer = Peer { facts: facts.clone(), ..peer };
@@ -225,7 +226,7 @@ impl Workshop<'_> {
     fn sampled(&self, reference: &Reference, kind: Kind, extra: &[String], jobs: usize, found: &mut Found) {
         let peer = match (self.process)(reference, extra) {
             Ok(peer) => peer,
-            Err(error) => return found.problems.push(error),
+            Err(error) => return found.problems.push(error.into()),
         };
         let mut checks = self.process_checks(reference, SAMPLE);
         checks.retain(|check| self.is_of(kind, check, reference));
@@ -494,7 +495,7 @@ mod tests {
         let (actor_exe, options) = (ActorExe::new(Path::new("/nowhere")), Options::default());
         let workshop = Workshop {
             played: &Toy,
-            process: &|_, _| Err("no process is started here".to_owned()),
+            process: &|_, _| Err("no process is started here".into()),
             options: &options,
             around: Surroundings {
                 actor_exe: &actor_exe,

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use crate::blame::HarnessFault;
 use globset::{Glob, GlobMatcher};
 
 use super::{Proof, Workshop};
@@ -116,7 +117,7 @@ impl Workshop<'_> {
         let mut proof = Proof { null_peers: count(self.boundary()), ..Proof::default() };
         match prove(self, said) {
             Ok(greens) => proof.false_greens = greens,
-            Err(error) => proof.problems.push(error),
+            Err(error) => proof.problems.push(error.to_string()),
         }
         proof
     }
@@ -135,7 +136,7 @@ pub(super) fn count(boundary: &dyn Boundary) -> usize {
 pub(super) fn prove(
     workshop: &Workshop<'_>,
     said: &(dyn Fn(String) + Sync),
-) -> Result<Vec<(String, String)>, String> {
+) -> Result<Vec<(String, String)>, HarnessFault> {
     let mut passed = Vec::new();
     for reference in workshop.played.references() {
         passed.extend(prove_side(workshop, &reference, said)?);
@@ -150,7 +151,7 @@ fn prove_side(
     workshop: &Workshop<'_>,
     reference: &Reference,
     said: &(dyn Fn(String) + Sync),
-) -> Result<Vec<(&'static str, String)>, String> {
+) -> Result<Vec<(&'static str, String)>, HarnessFault> {
     let boundary = workshop.boundary();
     let template = (workshop.process)(reference, &[])?;
     let greens = workshop.each(1, &of(boundary), |NullPeer { name, argv, listens, .. }| {

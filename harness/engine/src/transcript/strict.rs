@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::blame::Misconfigured;
 use crate::boundary::Boundary;
 use crate::config;
 use crate::facts::Facts;
@@ -53,7 +54,7 @@ const ADVICE: &str = "correct it, or judge the file with the peerproof that wrot
 ///
 /// # Errors
 /// One sentence: the member, its place, and the nearest one that is known.
-pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Result<T, String> {
+pub fn read<T: DeserializeOwned + Serialize>(value: &Value, place: &str) -> Result<T, Misconfigured> {
     let read = T::deserialize(value).map_err(|error| {
         let error = error.to_string();
         let missing = error.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
@@ -87,7 +88,7 @@ fn likely<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 /// Refuses members of `stored` that are gone in what was read from it.
-fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), String> {
+fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), Misconfigured> {
     match (stored, read) {
         (Value::Object(stored), Value::Object(read)) => {
             for (name, value) in stored {
@@ -102,7 +103,8 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), String> {
                     return Err(format!(
                         "{}the member {name:?} says nothing here{hint}; {ADVICE}",
                         at(place)
-                    ));
+                    )
+                    .into());
                 };
                 compare(value, read, &format!("{place}/{name}"))?;
             }
@@ -121,7 +123,7 @@ fn compare(stored: &Value, read: &Value, place: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Those of [`read`].
-pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), String> {
+pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), Misconfigured> {
     for (at, step) in plan.steps.iter().enumerate() {
         let place = format!("plan/steps/{at}/expect");
         match &step.expect {
@@ -140,7 +142,7 @@ pub fn expectations<T: DeserializeOwned + Serialize>(plan: &Plan) -> Result<(), 
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), String> {
+pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), Misconfigured> {
     facts(boundary, &transcript.facts)?;
     boundary.admit(transcript)?;
     clauses(boundary, &transcript.plan)?;
@@ -148,7 +150,7 @@ pub fn admit(boundary: &dyn Boundary, transcript: &Transcript) -> Result<(), Str
 }
 
 /// Refuses steps that are about no clause of the boundary: nothing would be broken, or a clause that nobody wrote.
-fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
+fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     let known = || boundary.clauses().iter().map(|clause| clause.id.0.as_str());
     for (at, step) in plan.steps.iter().enumerate() {
         let aims = step.expect.as_array().map_or(std::slice::from_ref(&step.expect), Vec::as_slice);
@@ -158,7 +160,8 @@ fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
                 return Err(format!(
                     "plan/steps/{at}/expect: there is no clause {id:?} of {}{hint}; {ADVICE}",
                     boundary.name()
-                ));
+                )
+                .into());
             }
         }
     }
@@ -166,14 +169,14 @@ fn clauses(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
 }
 
 /// Refuses actors that play a program which the boundary has not.
-fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
+fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), Misconfigured> {
     for fixture in &plan.fixtures {
         let Fixture::Actor { name, script, later } = fixture else { continue };
         for step in later.iter().chain([script]).flatten() {
             if let ActorStep::Converse(program) | ActorStep::Perform(program) = step
                 && boundary.program(program, &[]).is_none()
             {
-                return Err(format!("plan/fixtures/{name}: there is no program {program:?}; {ADVICE}"));
+                return Err(format!("plan/fixtures/{name}: there is no program {program:?}; {ADVICE}").into());
             }
         }
     }
@@ -184,7 +187,7 @@ fn programs(boundary: &dyn Boundary, plan: &Plan) -> Result<(), String> {
 ///
 /// # Errors
 /// One sentence.
-fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), String> {
+fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), Misconfigured> {
     let known = config::keys(boundary);
     let tables: [(&str, Vec<&String>); 4] = [
         ("roles", facts.roles.keys().collect()),
@@ -196,7 +199,9 @@ fn facts(boundary: &dyn Boundary, facts: &Facts) -> Result<(), String> {
         let here = || known.iter().filter(|key| key.table == table).map(|key| key.name);
         for name in names.into_iter().filter(|name| here().all(|known| known != name.as_str())) {
             if let Some(near) = nearest(name, here()) {
-                return Err(format!("facts/{table}: {name:?} is unknown; did you mean {near:?}? {ADVICE}"));
+                return Err(
+                    format!("facts/{table}: {name:?} is unknown; did you mean {near:?}? {ADVICE}").into()
+                );
             }
         }
     }

@@ -8,6 +8,7 @@ use super::script::Script;
 use super::seen::{self, LINES_MAX, Noted, Talk};
 use super::way::Way;
 use super::{COMMAND, fate, rules};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::face::{
     Aim, Asked, Due, Expected, Face, Frame, Framing, Manners, Misfit, Reading, Rule, Stimulus, Subject, What,
 };
@@ -141,7 +142,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(plan: &Plan) -> Result<(), String> {
+pub fn admit(plan: &Plan) -> Result<(), Misconfigured> {
     strict::expectations::<Aim>(plan)?;
     let mut played = plan.steps.iter().enumerate().filter_map(|(at, step)| match &step.act {
         Act::Play { script, .. } => Some((at, script)),
@@ -151,12 +152,12 @@ pub fn admit(plan: &Plan) -> Result<(), String> {
         strict::read::<Script>(script, &format!("plan/steps/{at}/play/script"))?;
     }
     if played.next().is_some() || plan.sessions.len() > 1 {
-        return Err("plan: one server is played for one client".to_owned());
+        return Err("plan: one server is played for one client".into());
     }
     let unread = "plan/fixtures: the scenario cannot be read, so nothing can be judged by it";
     Scenario::of(plan).ok_or(unread)?;
     match Scenario::unread(plan) {
-        Some(place) => Err(format!("plan/fixtures: {place} of the scenario is unknown")),
+        Some(place) => Err(format!("plan/fixtures: {place} of the scenario is unknown").into()),
         None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::private;
 use peerproof_engine::results::ResultsFile;
@@ -62,19 +63,19 @@ pub fn render(
     file: &ResultsFile,
     wanted: &[(Form, PathBuf)],
     boundaries: &[&'static dyn Boundary],
-) -> Result<(), String> {
+) -> Result<(), Misconfigured> {
     let failed: Vec<String> = wanted
         .iter()
-        .filter_map(|(form, path)| form.text(file, boundaries).and_then(|text| write(path, &text)).err())
+        .filter_map(|(form, path)| form.text(file, boundaries).and_then(|text| Ok(write(path, &text)?)).err())
         .collect();
-    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }
 
 /// Writes a text file, with the folder it lies in.
 ///
 /// # Errors
 /// One sentence with the path.
-pub fn write(path: &Path, text: &str) -> Result<(), String> {
+pub fn write(path: &Path, text: &str) -> Result<(), Misconfigured> {
     let sentence = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    private::write(path, &visible_lines(text)).map_err(sentence)
+    Ok(private::write(path, &visible_lines(text)).map_err(sentence)?)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use peerproof_engine::bench::workload::{Judge, Shape, Workload};
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::face::{Face as _, Frame, Reading};
 use peerproof_engine::json::Json;
 use peerproof_engine::plan::{FOLDER, Session};
@@ -21,7 +22,7 @@ const LOGS: [(usize, &str); 3] = [(100, "log-100"), (10_000, "log-10000"), (100_
 ///
 /// # Errors
 /// Our own program, which stands for a toolhost that nobody starts, cannot be found.
-pub fn workloads() -> Result<Vec<Workload>, String> {
+pub fn workloads() -> Result<Vec<Workload>, Misconfigured> {
     let program = std::env::current_exe()
         .map_err(|error| format!("cannot find this program, which stands for a toolhost: {error}"))?;
     Ok(LOGS.map(|(steps, file)| workload(steps, file, &program.to_string_lossy())).into())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::clause::ClauseId;
 use peerproof_engine::face::{
     Aim, Allowed, Due, Expected, Face, Frame, Framing, Manners, Misfit, Part, Reading, Rule, Stimulus,
@@ -420,6 +421,6 @@ pub fn judge(transcript: &Transcript) -> Judgement {
 ///
 /// # Errors
 /// One sentence.
-pub fn admit(transcript: &Transcript) -> Result<(), String> {
+pub fn admit(transcript: &Transcript) -> Result<(), Misconfigured> {
     peerproof_engine::transcript::strict::expectations::<Aim>(&transcript.plan)
 }

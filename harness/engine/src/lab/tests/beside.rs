@@ -224,6 +224,6 @@ fn what_is_sent_is_told_as_it_was_written_with_placeholders_for_secrets() {
     }
     .store(&mut stored)
     .unwrap();
-    let refused = Transcript::load(stored.as_slice()).unwrap_err();
+    let refused = Transcript::load(stored.as_slice()).unwrap_err().to_string();
     assert!(refused.starts_with("line 2: ") && refused.contains("name of a variable"), "{refused}");
 }

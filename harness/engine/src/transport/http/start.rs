@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::link::Link;
 use super::{HttpConnection, Lane, READ_BYTES};
+use crate::blame::HarnessFault;
 use crate::budget::Budget;
 use crate::fixture::{no_births, spawn_guard};
 use crate::transcript::Kind;
@@ -177,7 +178,7 @@ impl FreeAddress {
 ///
 /// # Errors
 /// One sentence: there is none.
-pub fn free_address() -> Result<FreeAddress, String> {
+pub fn free_address() -> Result<FreeAddress, HarnessFault> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let count = PORTS.end - PORTS.start;
     // Processes start at different places.
@@ -188,7 +189,7 @@ pub fn free_address() -> Result<FreeAddress, String> {
             return Ok(free);
         }
     }
-    Err("there is no free port on 127.0.0.1".to_owned())
+    Err("there is no free port on 127.0.0.1".into())
 }
 
 /// The placeholders of a command line that starts a server.

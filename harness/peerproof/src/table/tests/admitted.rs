@@ -4,6 +4,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::table;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::boundary::{Boundary, checks_of_side, judge};
 use peerproof_engine::clause::Side;
 use peerproof_engine::rng::Rng;
@@ -46,7 +47,7 @@ fn text(transcript: &Transcript) -> Vec<u8> {
     bytes
 }
 
-fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), String> {
+fn admit(boundary: &dyn Boundary, text: &[u8]) -> Result<(), Misconfigured> {
     strict::admit(boundary, &Transcript::load(text)?)
 }
 
@@ -115,7 +116,7 @@ fn a_misspelt_member_is_refused_wherever_it_stands() {
                 changed[number] = misspelt(&value, &path).to_string();
                 let refused = admit(boundary, changed.join("\n").as_bytes());
                 let Err(error) = refused else { panic!("{}: {path} is admitted misspelt", transcript.check) };
-                assert_eq!(error.lines().count(), 1, "{error}");
+                assert_eq!(error.to_string().lines().count(), 1, "{error}");
                 tried += 1;
             }
         }
@@ -134,7 +135,7 @@ fn a_refusal_names_the_member_its_place_and_the_nearest() {
         ("\"stdin_closed\"", "\"stdin_close\"", "stdin_closed"),
     ] {
         assert!(stored.contains(from), "{stored}");
-        let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err();
+        let error = admit(boundary, stored.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(place) && error.contains(to.trim_matches('"')), "{error}");
     }
 }
@@ -173,7 +174,7 @@ fn clauses_and_programs_that_a_boundary_lacks_are_refused() {
             let Some(place) = place.filter(|_| refused[sort] < OF_EACH) else { continue };
             let mut head = head.clone();
             *head.pointer_mut(&place).unwrap() = "NONE-SUCH".into();
-            let error = admit(boundary, format!("{head}\n{events}").as_bytes()).unwrap_err();
+            let error = admit(boundary, format!("{head}\n{events}").as_bytes()).unwrap_err().to_string();
             assert!(error.contains("\"NONE-SUCH\"") && error.lines().count() == 1, "{error}");
             refused[sort] += 1;
         }
