@@ -695,12 +695,4 @@ fn without_nulls(value: &mut Value) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_sound() {
-        mutant::assert_sound(&all(), "ENV-CALL-");
-        assert!(all().iter().all(|mutant| mutant.id.starts_with("caller-")));
-    }
-}
+mod tests;
