@@ -583,18 +583,15 @@ fn the_example_of_the_readme_is_real() {
 
 #[test]
 fn what_came_instead_of_the_answer_to_the_first_canary_is_said() {
-    let odd = "{\\\"ok\\\":true,\\\"odd\\\":1}";
-    let reads = format!("while read -r line; do echo '{}'; done", odd.replace('{', "{{").replace('}', "}}"));
     for (peer, checks, said) in [
         (
-            format!(
-                "boundary = \"toolhost\"\nserve = [\"sh\", \"-c\", \"{reads}\"]\n[roles]\nany = {{ aid = \"a\" }}"
-            ),
+            "boundary = \"toolhost\"\nserve = [\"sh\", \"-c\", \"while read -r line; do echo odd; done\"]\n\
+             [roles]\nany = { aid = \"a\" }",
             "toolhost/serve/{canary,chunking}/*",
-            "{\"ok\":true,\"odd\":1}",
+            "found `o`: odd",
         ),
         (
-            "boundary = \"policy_driver\"\ncommand = [\"sh\", \"-c\", \"echo odd\"]".to_owned(),
+            "boundary = \"policy_driver\"\ncommand = [\"sh\", \"-c\", \"echo odd\"]",
             "policy_driver/driver/{canary,load}/*",
             "odd",
         ),
@@ -602,6 +599,7 @@ fn what_came_instead_of_the_answer_to_the_first_canary_is_said() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("peerproof.toml"), format!("[peer]\n{peer}\n")).unwrap();
         let assert = peerproof(folder.path()).args(["check", "-k", checks]).assert().code(1);
-        assert.stdout(contains(format!("the first canary failed: {said}")).and(contains("FAIL")));
+        let said = predicates::str::is_match(format!("the first canary failed: .*{said}")).unwrap();
+        assert.stdout(said.and(contains("FAIL")));
     }
 }

@@ -97,17 +97,12 @@ fn the_reference_plays_every_command_of_a_boundary() {
 fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     let boundary = find(name).unwrap();
     let is_about = |step: &&Step| step.expect["clause"] == should && matches!(step.act, Act::Send { .. });
-    let (facts, step, mut plan) = [Side::Provider, Side::Consumer]
-        .into_iter()
-        .flat_map(|side| {
-            let facts = boundary.usual_facts(side);
-            let checks = boundary.checks().iter().filter(|check| check.command == command);
-            let plans = checks.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
-            let plans: Vec<_> = plans.map(|plan| (facts.clone(), plan)).collect();
-            plans
-        })
-        .find_map(|(facts, plan)| Some((facts, plan.steps.iter().find(is_about)?.clone(), plan)))
-        .unwrap();
+    let of_command = boundary.commands().into_iter().find(|(_, names)| names.contains(&command));
+    let facts = boundary.usual_facts(of_command.unwrap().0);
+    let checks = boundary.checks().iter().filter(|check| check.command == command);
+    let mut plans = checks.filter_map(|check| (check.planner)(&facts, &mut Rng::new(1)).ok());
+    let (step, mut plan) =
+        plans.find_map(|plan| Some((plan.steps.iter().find(is_about)?.clone(), plan))).unwrap();
     let Act::Send { payload, .. } = step.act.clone() else { panic!("nothing is sent") };
     plan.sessions = vec![Session { command: command.to_owned(), ..Session::default() }];
     plan.steps = vec![Step { session: 0, ..step }];
