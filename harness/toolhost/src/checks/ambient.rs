@@ -5,6 +5,7 @@
 //! concern here: only the canaries have to be answered as they must be.
 
 use super::super::expect::{Allowed, Expect, Outcome};
+use super::super::role::reference_aid;
 use super::super::talk::{ANSWERED, RUN_ANSWERED, Request, Talk, quoted};
 use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
@@ -263,7 +264,12 @@ fn provokes(facts: &Facts, clause: &str, asks: &[Ask]) -> Result<(), Untestable>
         _ => return Ok(()),
     };
     let talk = Talk::runs(facts);
-    let draws = |ask: &Ask| matches!(ask, Large | State | Slots) && !requests(&talk, facts, *ask).is_empty();
+    let draws = |ask: &Ask| match ask {
+        Large => talk.has("blob"),
+        State => facts.claims("ds_state"),
+        Slots => ["put", "get", "remove"].into_iter().any(|role| talk.has(role)),
+        _ => false,
+    };
     if asks.iter().any(draws) { Ok(()) } else { Err(needed.to_owned()) }
 }
 
@@ -322,13 +328,12 @@ fn whole(aid: &str, body: Body, serve: bool) -> Payload {
     }
 }
 
-/// The requests of an `ask` with their action ids; none where the peer has not the role or the feature.
+/// The requests of an `ask` with their action ids; none where the peer lacks the feature. Without the role it is asked all
+/// the same, for a tool that it does not have.
 fn requests(talk: &Talk<'_>, facts: &Facts, ask: Ask) -> Vec<(String, Body)> {
-    let aid = |role: &str| talk.role(role).aid;
+    let aid = |role: &str| if talk.has(role) { talk.role(role).aid } else { reference_aid(role) };
     let input = |text: &str| Body::Members(Request::empty().input(text));
-    let asked = |role: &str, text: &str| {
-        if talk.has(role) { vec![(aid(role), input(text))] } else { Vec::new() }
-    };
+    let asked = |role: &str, text: &str| (aid(role), input(text));
     match ask {
         Malformed => vec![(aid("any"), Body::Raw(Payload::text("{\"aid\":\"x\\u00e9\",'a':\tNaN}")))],
         OddAid => {
@@ -343,11 +348,13 @@ fn requests(talk: &Talk<'_>, facts: &Facts, ask: Ask) -> Vec<(String, Body)> {
         }
         UnknownAid => vec![("AID.PEERPROOF.NO_SUCH_TOOL.v1".to_owned(), input("{}"))],
         WrongInput => vec![(aid("any"), Body::Members(Request::empty().member("input_json", "[1]")))],
-        Fail => asked("fail", "{\"message\":\"a\\n\\\"b\\\" \\u0001 \\\\ é\"}"),
-        OddOutput => asked("echo", "{\"s\":\"a\\n\\r\\t\\\"\\\\/ \\u0000\\u001f\\u007f é漢😀\\u2028\"}"),
-        Numbers => asked("echo", "{\"n\":[0,-0,1e300,1e400,-1e400,0.1,9007199254740993,1e-400]}"),
-        Large => asked("blob", "{\"bytes\":1200000}"),
-        Noise => asked("noise", "{\"stdout\":\"noise\\n\",\"stderr\":\"noise\\n\"}"),
+        Fail => vec![asked("fail", "{\"message\":\"a\\n\\\"b\\\" \\u0001 \\\\ é\"}")],
+        OddOutput => {
+            vec![asked("echo", "{\"s\":\"a\\n\\r\\t\\\"\\\\/ \\u0000\\u001f\\u007f é漢😀\\u2028\"}")]
+        }
+        Numbers => vec![asked("echo", "{\"n\":[0,-0,1e300,1e400,-1e400,0.1,9007199254740993,1e-400]}")],
+        Large => vec![asked("blob", "{\"bytes\":1200000}")],
+        Noise => vec![asked("noise", "{\"stdout\":\"noise\\n\",\"stderr\":\"noise\\n\"}")],
         Hit if facts.claims("idempotency") => (0..2)
             .map(|_| {
                 let role = talk.role("any");
@@ -359,14 +366,11 @@ fn requests(talk: &Talk<'_>, facts: &Facts, ask: Ask) -> Vec<(String, Body)> {
             let state = format!("{{\"slots\":{{\"3\":{ARTIFACT}}}}}");
             vec![(aid("any"), Body::Members(any_members(talk).state(&state)))]
         }
-        Slots => [
+        Slots => vec![
             asked("put", &format!("{{\"slot\":0,\"artifact\":{ARTIFACT}}}")),
             asked("get", "{\"slot\":0}"),
             asked("remove", "{\"slot\":0}"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        ],
         Hit | State | Pipeline => Vec::new(),
     }
 }
