@@ -677,7 +677,7 @@ fn the_line_that_a_selector_cannot_take_is_named() {
 /// A server of envelopes that dies, hangs or closes the connection, as its last arguments say, at the one of four at the
 /// same time that is poison, or at a connection that carries another request before it has answered the one before.
 const SERVER: &str = r#"
-import json, os, select, socket, sys, threading
+import os, select, signal, socket, sys, threading
 def serve(connection, of_bursts, fate):
     data = b""
     while True:
@@ -690,7 +690,7 @@ def serve(connection, of_bursts, fate):
         ahead = data or select.select([connection], [], [], 0.05)[0]
         if (ahead if of_bursts else b"POISON" in body):
             if fate == "Dies": os._exit(3)
-            if fate == "Hangs": threading.Event().wait()
+            if fate == "Hangs": os.kill(os.getpid(), signal.SIGSTOP)
             return connection.close()
         head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
         connection.sendall(head.encode() + body)
