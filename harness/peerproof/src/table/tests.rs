@@ -107,24 +107,25 @@ fn died(name: &str, command: &str, should: &str) -> Vec<(String, String)> {
     plan.sessions = vec![Session { command: command.to_owned(), ..Session::default() }];
     plan.steps = vec![Step { session: 0, ..step }];
     plan.expect = Value::Null;
-    let failed = Kind::HttpFailed {
-        step: 0,
-        of_step: 0,
-        connection: 0,
-        reason: "the connection ended".to_owned(),
-        wholly_sent: true,
-        will_retry: false,
+    let ended = match command {
+        HTTP => Kind::HttpFailed {
+            step: 0,
+            of_step: 0,
+            connection: 0,
+            reason: "the connection ended".to_owned(),
+            wholly_sent: true,
+            will_retry: false,
+        },
+        _ => Kind::StdinClosed,
     };
-    let exited = Kind::Exited { exit: Exit::Signal(11) };
-    let kinds = [Kind::Sent { step: 0, payload }, failed, exited];
-    let kinds = kinds.into_iter().filter(|kind| command == HTTP || !matches!(kind, Kind::HttpFailed { .. }));
+    let kinds = [Kind::Sent { step: 0, payload }, ended, Kind::Exited { exit: Exit::Signal(11) }];
     let transcript = Transcript {
         boundary: name.to_owned(),
         check: "by-hand".to_owned(),
         facts: Arc::new(facts),
         plan: Arc::new(plan),
         timeout_scale: 1.0,
-        events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+        events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).into(),
     };
     let findings = judge(boundary, &transcript).findings;
     findings.into_iter().map(|finding| (finding.clause.0, finding.reason)).collect()
