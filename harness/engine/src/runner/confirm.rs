@@ -3,9 +3,6 @@
 //! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
 //! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
