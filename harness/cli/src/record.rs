@@ -64,10 +64,9 @@ pub fn run(args: &Args, context: &Context) -> Done {
     let folder = folder.unwrap_or_else(|| Path::new("peerproof-out").join("recorded"));
     let (file, path) = create(&folder)?;
     context.catch_interrupts();
-    let recorded = record::record(settings, file, &context.interrupted).map_err(|error| {
+    let recorded = record::record(settings, file, &context.interrupted).inspect_err(|_| {
         // Nobody said anything.
         let _ = std::fs::remove_file(&path);
-        error
     })?;
     context.printer.err(&recorded::render(&recorded, &path));
     if let Some(why) = recorded.stopped.as_ref().filter(|_| recorded.is_broken) {

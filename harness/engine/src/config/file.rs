@@ -152,11 +152,9 @@ impl Reader<'_> {
             let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
             let set = match number {
                 Some(number) => config.set_limit(key, number),
-                None => vocabulary::find(boundary, "limits", key)
-                    .and_then(|_| {
-                        Err(format!("the limit {key:?} has to be a whole number, not {value}").into())
-                    })
-                    .map_err(Misconfigured::from),
+                None => vocabulary::find(boundary, "limits", key).and_then(|_| {
+                    Err(format!("the limit {key:?} has to be a whole number, not {value}").into())
+                }),
             };
             set.map_err(|error| self.at("limits", key, error))?;
         }
