@@ -190,6 +190,13 @@ pub struct Judgement {
     pub untestable: Option<String>,
 }
 
+impl Judgement {
+    /// Whether it shows nothing, neither that something is wrong nor that nothing is.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.findings.is_empty() && self.untestable.is_some()
+    }
+}
+
 /// The outcome that a peer chose where the contract leaves it open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChoiceSeen {

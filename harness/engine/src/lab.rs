@@ -132,6 +132,12 @@ struct Live {
 }
 
 impl Lab<'_> {
+    /// Gives the peer `times` the time for everything, as `--timeout-scale` does.
+    pub(crate) fn stretch(&mut self, times: f64) {
+        self.timeout_scale *= times;
+        self.budget = std::mem::take(&mut self.budget).scaled(times);
+    }
+
     /// Carries out `plan` and gives back what happened, with secrets replaced.
     ///
     /// # Errors

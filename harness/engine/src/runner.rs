@@ -379,7 +379,17 @@ impl Round<'_> {
 
     /// Makes the plan, carries it out and judges it. A panic on the way is a fault of ours about this check alone.
     fn attempt(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
-        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check, wait));
+        self.attempt_within(check, wait, 1.0)
+    }
+
+    /// The same with `times` the time for everything.
+    fn attempt_within(
+        &self,
+        check: &Check,
+        wait: Wait,
+        times: f64,
+    ) -> Result<(Judgement, Transcript), Verdict> {
+        let attempt = std::panic::AssertUnwindSafe(|| self.attempt_unguarded(check, wait, times));
         std::panic::catch_unwind(attempt).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -387,13 +397,19 @@ impl Round<'_> {
         })
     }
 
-    fn attempt_unguarded(&self, check: &Check, wait: Wait) -> Result<(Judgement, Transcript), Verdict> {
+    fn attempt_unguarded(
+        &self,
+        check: &Check,
+        wait: Wait,
+        times: f64,
+    ) -> Result<(Judgement, Transcript), Verdict> {
         let mut rng = Rng::new(self.options.rng_seed).fork(&check.id);
         let plan = (check.planner)(&self.peer.facts, &mut rng).map_err(Verdict::Untestable)?;
         if let Some(reason) = self.nothing_tried(check, &plan) {
             return Err(Verdict::Untestable(reason));
         }
         let mut lab = lab(self.peer, self.options, self.around);
+        lab.stretch(times);
         wait.apply(&mut lab, &plan);
         let _stay = self.room.enter(&plan);
         let transcript =

@@ -182,7 +182,7 @@ fn a_hang_counts_unless_the_machine_was_too_busy() {
         .iter()
         .find(|check| check.id == "toolhost/serve/eof/behind-pipelined-requests")
         .unwrap();
-    let slow = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/slow.sh");
+    let slow = concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/probe/slow.sh");
     let scratch = tempfile::tempdir().unwrap();
     let interrupted = Arc::new(AtomicBool::new(false));
     let options = Options { confirm: 2, timeout_scale: 0.25, keep_going: true, ..Options::default() };

@@ -3,7 +3,11 @@
 //! What a peer did wrong is seen again beside other checks. That it took too long may be the machine's doing: such a
 //! finding is put aside until nothing else runs, and then a [`Probe`] of our own runs beside the peer.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
+use std::slice::from_ref;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -26,6 +30,10 @@ const CONFIRMED_PER_JOB: usize = 4;
 const CONFIRMED_PER_PROBE: usize = 16;
 /// Where the machine was too busy for so many checks in a row, the others are not tried one by one.
 const TOO_BUSY_MAX: u32 = 4;
+/// Most by which the times of a peer are multiplied on a busy machine.
+const TIMES_MAX: f64 = 10.0;
+/// By how much more than the probe took.
+const MARGIN: f64 = 1.5;
 /// Conversations that are put aside for one fault that an ambient check watches for.
 const ROUTED_MAX: usize = 3;
 /// Time that a peer had where its transcript does not tell: the shortest that a contract gives.
@@ -197,15 +205,19 @@ impl Round<'_> {
         let total = self.times(check, &verdict, first);
         let was_shown = self.silences.has_like(first) && earlier.iter().any(|finding| finding.repeats(first));
         let before = 1 + u32::from(was_shown);
-        let mut seen = before;
-        for _ in before..total {
-            if self.is_interrupted() {
-                break;
+        let (mut seen, mut left, mut undecided) = (before, total.saturating_sub(before), 0);
+        while left > 0 && !self.is_interrupted() {
+            match self.shows(check, first, 1.0) {
+                Ok(()) => seen += 1,
+                Err(judgement) if self.fails_anew(findings, &judgement.findings) => seen += 1,
+                // What did not get as far shows nothing.
+                Err(judgement) if judgement.is_undecided() && undecided < TRIES => {
+                    undecided += 1;
+                    continue;
+                }
+                Err(_) => {}
             }
-            seen += u32::from(match self.shows(check, first) {
-                Ok(()) => true,
-                Err(judgement) => self.fails_anew(findings, &judgement.findings),
-            });
+            left -= 1;
         }
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
@@ -247,13 +259,17 @@ impl Round<'_> {
         self.around.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Runs a check once more.
+    /// Runs a check once more, with `times` the time for everything.
     ///
     /// # Errors
     /// What it came to, where that is not the same.
-    fn shows(&self, check: &Check, first: &Finding) -> Result<(), Box<Judgement>> {
+    fn shows(&self, check: &Check, first: &Finding, times: f64) -> Result<(), Box<Judgement>> {
         let wait = if self.silences.has_like(first) { Wait::Short } else { Wait::Full };
-        let judgement = self.attempt(check, wait).map(|(judgement, _)| judgement).unwrap_or_default();
+        let made = self.attempt_within(check, wait, times);
+        let judgement = made.map(|(judgement, _)| judgement).unwrap_or_else(|undecided| Judgement {
+            untestable: Some(undecided.word().to_owned()),
+            ..Judgement::default()
+        });
         let again = judgement.findings.iter().any(|finding| finding.repeats(first));
         if again { Ok(()) } else { Err(Box::new(judgement)) }
     }
@@ -268,9 +284,9 @@ impl Round<'_> {
         seen_again: u32,
     ) -> Confirmed {
         let total = self.times(check, &verdict, first);
-        let (mut seen, mut gone) = (1 + seen_again, Vec::new());
+        let (mut seen, mut gone, mut times) = (1 + seen_again, Vec::new(), 1.0);
         while seen + (gone.len() as u32) < total && !self.is_interrupted() {
-            match self.look(check, first, bound) {
+            match self.look(check, first, bound, &mut times) {
                 Look::Shown => seen += 1,
                 Look::Gone(judgement, was_busy) => gone.push((judgement, was_busy)),
                 Look::TooBusy(strain) => return Confirmed::As(too_busy(&strain)),
@@ -282,7 +298,7 @@ impl Round<'_> {
             && total > 1
             && !self.is_interrupted()
             && (had_company || gone.iter().any(|(_, was_busy)| *was_busy))
-            && let Look::Gone(judgement, _) = self.look(check, first, bound)
+            && let Look::Gone(judgement, _) = self.look(check, first, bound, &mut times)
             && judgement.findings.is_empty()
             && !self.is_interrupted()
         {
@@ -291,17 +307,27 @@ impl Round<'_> {
         Confirmed::As(self.weigh(verdict, first, seen, total))
     }
 
-    /// Runs a check beside a probe.
-    fn look(&self, check: &Check, first: &Finding, bound: Duration) -> Look {
+    /// Runs a check beside a probe, with `times` the time for everything. Where the machine was too busy, the peer gets as
+    /// much more as the probe took, from then on: what is no lateness shows then, too.
+    fn look(&self, check: &Check, first: &Finding, bound: Duration, times: &mut f64) -> Look {
+        // What a rule measures by a clock of its own gets no longer.
+        let is_ours = is_silence(first) || !first.timed;
         let mut strain = Strain::default();
         for _ in 0..TRIES {
             let probe = self.probe();
-            let shown = self.shows(check, first);
+            let shown = self.shows(check, first, *times);
             strain = probe.map(Probe::finish).unwrap_or_default();
+            let has_time = !strain.excuses(bound, *times);
             match shown {
-                Err(judgement) => return Look::Gone(judgement, strain.excuses(bound)),
+                Err(judgement) if has_time && self.fails_anew(from_ref(first), &judgement.findings) => {
+                    return Look::Shown;
+                }
+                Err(judgement) => return Look::Gone(judgement, strain.excuses(bound, 1.0)),
                 // A peer that keeps the machine busy itself is no excuse for itself.
-                Ok(()) if !strain.excuses(bound) || !self.is_busy(bound) => return Look::Shown,
+                Ok(()) if has_time || !self.is_busy(bound, *times) => return Look::Shown,
+                Ok(()) if is_ours && !strain.excuses(bound, TIMES_MAX) => {
+                    *times = (strain.least_times(bound) * MARGIN).clamp(*times, TIMES_MAX);
+                }
                 Ok(()) => {}
             }
         }
@@ -314,8 +340,8 @@ impl Round<'_> {
     }
 
     /// Whether the machine is busy while nothing of ours runs.
-    fn is_busy(&self, bound: Duration) -> bool {
-        Probe::glance(&self.around.actor_exe.program).is_ok_and(|strain| strain.excuses(bound))
+    fn is_busy(&self, bound: Duration, times: f64) -> bool {
+        Probe::glance(&self.around.actor_exe.program).is_ok_and(|strain| strain.excuses(bound, times))
     }
 
     /// Confirms what was put aside, and reports it: together as long as the machine has time for that, else one by one.
@@ -333,7 +359,7 @@ impl Round<'_> {
                 let bound = bound(&aside.transcript);
                 let glance = || Probe::glance(&self.around.actor_exe.program).unwrap_or_default();
                 let strain = (busy_in_a_row >= TOO_BUSY_MAX && !self.is_interrupted()).then(glance);
-                let confirmed = match strain.filter(|strain| strain.excuses(bound)) {
+                let confirmed = match strain.filter(|strain| strain.excuses(bound, TIMES_MAX)) {
                     Some(strain) => Confirmed::As(too_busy(&strain)),
                     None => self.confirm_time(&aside.check, aside.verdict.clone(), first, bound, seen_again),
                 };
@@ -384,7 +410,7 @@ impl Round<'_> {
         let threads = (self.options.jobs.max(1) * CONFIRMED_PER_JOB).min(group.len());
         let shown = parallel::each(threads, group, |aside| {
             let Some(first) = aside.judgement.findings.first() else { return 0 };
-            let shows = |_: &u32| !self.is_interrupted() && self.shows(&aside.check, first).is_ok();
+            let shows = |_: &u32| !self.is_interrupted() && self.shows(&aside.check, first, 1.0).is_ok();
             let times = self.times(&aside.check, &aside.verdict, first);
             (1..times).take_while(shows).map(|_| 1).sum()
         });
@@ -392,7 +418,7 @@ impl Round<'_> {
         // A peer that was silent to the same on a machine with time for it is silent to it, not late.
         let is_known =
             |aside: &Aside| aside.judgement.findings.first().is_some_and(|it| self.silences.has(it));
-        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(bound(&aside.transcript));
+        let counts = |aside: &Aside| is_known(aside) || !strain.excuses(bound(&aside.transcript), 1.0);
         group.iter().zip(shown).map(|(aside, seen)| if counts(aside) { seen } else { 0 }).collect()
     }
 }

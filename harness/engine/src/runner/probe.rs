@@ -57,10 +57,15 @@ pub(crate) struct Strain {
 }
 
 impl Strain {
-    /// Whether a peer that had `bound` may have been late for want of a processor.
-    pub(crate) fn excuses(&self, bound: Duration) -> bool {
-        let share = bound.mul_f64(SHARE_MAX);
-        self.stretch > STRETCH_MAX || self.worst > share || self.start > share
+    /// How many times as long as `bound` a peer needs at least to be judged by it.
+    pub(crate) fn least_times(&self, bound: Duration) -> f64 {
+        let share = bound.mul_f64(SHARE_MAX).as_secs_f64().max(f64::MIN_POSITIVE);
+        (self.stretch / STRETCH_MAX).max(self.worst.max(self.start).as_secs_f64() / share)
+    }
+
+    /// Whether a peer that had `times` the time of `bound` may have been late for want of a processor.
+    pub(crate) fn excuses(&self, bound: Duration, times: f64) -> bool {
+        self.least_times(bound) > times
     }
 }
 
@@ -184,9 +189,11 @@ mod tests {
     #[test]
     fn only_what_comes_near_the_bound_excuses_a_peer() {
         let bound = Duration::from_secs(2);
-        assert!(!strain(100, 30, 1.2).excuses(bound));
-        assert!(strain(600, 30, 1.2).excuses(bound), "a slow start");
-        assert!(strain(100, 600, 1.2).excuses(bound), "one answer that hung");
-        assert!(strain(100, 30, 8.0).excuses(bound), "one eighth of a processor");
+        assert!(!strain(100, 30, 1.2).excuses(bound, 1.0));
+        assert!(strain(600, 30, 1.2).excuses(bound, 1.0), "a slow start");
+        assert!(strain(100, 600, 1.2).excuses(bound, 1.0), "one answer that hung");
+        assert!(strain(100, 30, 8.0).excuses(bound, 1.0), "one eighth of a processor");
+        assert!(!strain(600, 30, 8.0).excuses(bound, 5.0), "as much more time as it takes");
+        assert!(strain(600, 30, 12.0).excuses(bound, 5.0), "not as much");
     }
 }

@@ -1,0 +1,176 @@
+//! Confirmation of what takes too long, with processes that never answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use crate::blame::Misconfigured;
+use crate::boundary::{Boundary, ConfigKey};
+use crate::check::Check;
+use crate::clause::{Clause, Side};
+use crate::facts::Facts;
+use crate::finding::Judgement;
+use crate::fixture::ActorExe;
+use crate::peer::{Origin, Peer};
+use crate::plan::Plan;
+use crate::rng::Rng;
+use crate::runner::{Options, Surroundings, lock, run};
+use crate::toy::{self, Toy};
+use crate::transcript::Transcript;
+use crate::verdict::Verdict;
+
+/// A probe that dies at once says nothing against the machine.
+const NO_PROBE: &str = "/bin/false";
+/// Says that the machine is too busy, however much more time a peer gets.
+const SLOW_PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/slow.sh");
+/// Says that a peer needs some times as long as on an idle machine.
+const BUSY_PROBE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probe/busy.sh");
+/// Takes what comes and never says anything.
+const SILENT: &str = "while read -r _; do :; done; sleep 60";
+/// The same behind the beginning of a line.
+const CUT: &str = "printf hel; while read -r _; do :; done; sleep 60";
+
+/// The toy boundary, and which conversations of its checks go on.
+#[derive(Default)]
+struct Watched {
+    quiet: Arc<RwLock<()>>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    begun: BTreeSet<String>,
+    /// Checks whose conversation goes on, and whether it is their first.
+    active: BTreeMap<String, bool>,
+    /// Conversations that went on when the last one of each check began, itself included.
+    company: BTreeMap<String, usize>,
+    /// Most confirmations at the same time.
+    together: usize,
+    /// What went on beside a confirmation.
+    disturbed: Vec<String>,
+}
+
+impl Watched {
+    fn begins(&self, check: &str) {
+        let seen = &mut *lock(&self.seen);
+        let is_first = seen.begun.insert(check.to_owned());
+        let others = seen.active.clone();
+        if others.values().any(|other| *other != is_first) || is_first == self.quiet.try_read().is_err() {
+            seen.disturbed.push(format!("{check}, first {is_first}, beside {others:?}"));
+        }
+        seen.active.insert(check.to_owned(), is_first);
+        seen.company.insert(check.to_owned(), seen.active.len());
+        if !is_first {
+            seen.together = seen.together.max(seen.active.len());
+        }
+    }
+}
+
+impl Boundary for Watched {
+    fn name(&self) -> &'static str {
+        Toy.name()
+    }
+
+    fn summary(&self) -> &'static str {
+        Toy.summary()
+    }
+
+    fn clauses(&self) -> &[Clause] {
+        Toy.clauses()
+    }
+
+    fn checks(&self) -> &[Check] {
+        Toy.checks()
+    }
+
+    fn config_keys(&self) -> &[ConfigKey] {
+        Toy.config_keys()
+    }
+
+    fn commands(&self) -> Vec<(Side, Vec<&'static str>)> {
+        Toy.commands()
+    }
+
+    fn admit(&self, transcript: &Transcript) -> Result<(), Misconfigured> {
+        Toy.admit(transcript)
+    }
+
+    fn judge(&self, transcript: &Transcript) -> Judgement {
+        lock(&self.seen).active.remove(&transcript.check);
+        Toy.judge(transcript)
+    }
+
+    fn generate(&self, facts: &Facts, rng: &mut Rng) -> Plan {
+        Toy.generate(facts, rng)
+    }
+}
+
+/// What so many checks come to with a peer that sh plays, beside this probe, and what was seen of their conversations.
+fn run_all(script: &str, probe: &str, checks: usize) -> (Vec<Verdict>, Seen) {
+    let watched: &'static Watched = Box::leak(Box::default());
+    let peer = Peer {
+        name: "sh".to_owned(),
+        boundary: watched,
+        commands: [(toy::COMMAND.to_owned(), ["/bin/sh", "-c", script].map(str::to_owned).to_vec())].into(),
+        env: Vec::new(),
+        facts: Facts::new(Side::Provider),
+        features_given: true,
+        origin: Origin::Process { base_env: Vec::new(), current_dir: None, cpus: Vec::new() },
+        pace: Arc::default(),
+    };
+    peer.pace.saw_start_up(toy::COMMAND, Duration::from_millis(300));
+    let clauses = Toy.checks()[0].clauses.clone();
+    let check = |n: usize| {
+        let id = format!("toy/{n}");
+        let planner = {
+            let id = id.clone();
+            move |_: &Facts, _: &mut Rng| {
+                watched.begins(&id);
+                let mut plan = toy::plan();
+                // The whole of the time for a reply is waited, and yet it is no plan of canaries alone.
+                plan.steps[0].canary = true;
+                plan.steps[1].expect = serde_json::Value::Bool(true);
+                Ok(plan)
+            }
+        };
+        // Checks that wait have threads of their own.
+        Check { waits: n == 1, ..Check::new(id, "t", clauses.clone(), toy::COMMAND, planner) }
+    };
+    let checks: Vec<Check> = (0..checks).map(check).collect();
+    let quiet = Some(Arc::clone(&watched.quiet));
+    let options = Options { timeout_scale: 0.1, confirm: 2, quiet, ..Options::default() };
+    let (scratch, verdicts) = (tempfile::tempdir().unwrap(), Mutex::<Vec<Verdict>>::default());
+    let around = Surroundings {
+        actor_exe: &ActorExe::new(probe),
+        scratch: scratch.path(),
+        interrupted: &Arc::default(),
+    };
+    run(&peer, &checks.iter().collect::<Vec<_>>(), &options, around, &|outcome| {
+        lock(&verdicts).push(outcome.result.verdict);
+    });
+    (verdicts.into_inner().unwrap(), std::mem::take(&mut lock(&watched.seen)))
+}
+
+#[test]
+fn times_are_confirmed_together_and_beside_nothing_else() {
+    let (verdicts, seen) = run_all(CUT, NO_PROBE, 6);
+    assert_eq!(verdicts, vec![Verdict::Fail; 6]);
+    assert_eq!(seen.disturbed, Vec::<String>::new());
+    assert!(seen.together > 1, "one by one");
+}
+
+#[test]
+fn times_are_confirmed_one_by_one_on_a_busy_machine() {
+    let (verdicts, seen) = run_all(CUT, SLOW_PROBE, 2);
+    for verdict in verdicts {
+        assert!(matches!(&verdict, Verdict::Untestable(why) if why.starts_with("too_busy: ")), "{verdict:?}");
+    }
+    assert_eq!(seen.disturbed, Vec::<String>::new());
+    assert_eq!(seen.together, 2, "they were tried together before");
+    assert_eq!(seen.company.into_values().collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn what_shows_with_more_time_is_no_lateness() {
+    assert_eq!(run_all(SILENT, BUSY_PROBE, 1).0, [Verdict::Hang]);
+}
