@@ -55,7 +55,9 @@ impl Ending {
             unread: passed(Awaited::Writing),
             late: passed(Awaited::Exit),
             waited: transcript.of(session).find_map(|event| match event.kind {
-                Kind::DeadlinePassed { waited_ms, .. } => Some(Duration::from_millis(waited_ms)),
+                Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => {
+                    Some(Duration::from_millis(waited_ms))
+                }
                 _ => None,
             }),
             flood,

@@ -221,7 +221,7 @@ pub enum Kind {
     DeadlinePassed {
         /// For what.
         awaited: Awaited,
-        /// How long the harness waited, milliseconds.
+        /// How long the harness waited, milliseconds; 0 where nothing was under way that could have brought it.
         waited_ms: u64,
     },
     /// The harness killed the process because the session was over and it still lived.

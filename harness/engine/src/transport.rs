@@ -44,6 +44,8 @@ pub enum Pumped {
     Reached,
     /// The deadline passed first. It is not recorded: only the caller knows whether it was the last one.
     Deadline(Awaited),
+    /// Nothing is under way that could bring it, however long one waits.
+    Nothing(Awaited),
     /// The process ended (or closed its standard output) first.
     Gone,
     /// A budget was exceeded and the peer killed.

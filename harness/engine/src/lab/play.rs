@@ -58,7 +58,7 @@ impl Run<'_> {
             let until_us = counterpart.due_us().unwrap_or(end_us).clamp(now_us, end_us);
             let frames = if taken < FRAMES_MAX { taken + 1 } else { u64::MAX };
             match self.pump(session, Until::Frames(frames), Duration::from_micros(until_us - now_us)) {
-                Pumped::Reached | Pumped::Deadline(_) => {}
+                Pumped::Reached | Pumped::Deadline(_) | Pumped::Nothing(_) => {}
                 Pumped::Gone if self.frame_count(session).min(FRAMES_MAX) > taken => {}
                 Pumped::Gone => {
                     // It may have closed its output and live on.

@@ -40,7 +40,7 @@ impl Run<'_> {
             self.await_canary_behind_loss(step, deadline)
         } else if asks_canary {
             let pumped = self.pump_patiently(session, target, deadline);
-            if let Pumped::Deadline(_) = pumped {
+            if let Pumped::Deadline(_) | Pumped::Nothing(_) = pumped {
                 self.live[session].short_of_frames = true;
                 return;
             }
@@ -70,6 +70,7 @@ impl Run<'_> {
                 self.deadline_passed(session, awaited, since_us);
                 self.live[session].over = true;
             }
+            Pumped::Nothing(awaited) => self.nothing_comes(session, awaited),
             Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => self.live[session].over = true,
         }
     }
@@ -115,12 +116,19 @@ impl Run<'_> {
                     self.live[session].over = true;
                     return;
                 }
+                Pumped::Nothing(awaited) => return self.nothing_comes(session, awaited),
                 Pumped::Gone | Pumped::OverBudget | Pumped::Interrupted => {
                     self.live[session].over = true;
                     return;
                 }
             }
         }
+    }
+
+    /// Records that no time was needed to see that something does not come.
+    fn nothing_comes(&mut self, session: usize, awaited: Awaited) {
+        self.record(session, Kind::DeadlinePassed { awaited, waited_ms: 0 });
+        self.live[session].over = true;
     }
 
     /// Waits for a canary behind a reply that did not come in time, and where that time was short, once more for the reply.

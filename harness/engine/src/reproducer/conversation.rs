@@ -122,6 +122,7 @@ fn line(kind: &Kind, chars_max: usize) -> Option<String> {
         Kind::Signalled { signal } => format!("· SIG{signal} sent"),
         Kind::Exited { exit: Exit::Code(0) } => "· exit status 0".to_owned(),
         Kind::Exited { exit } => format!("✗ {exit}"),
+        Kind::DeadlinePassed { waited_ms: 0, .. } => "✗ no reply, and none is under way".to_owned(),
         Kind::DeadlinePassed { awaited, waited_ms } => {
             let waited = written(Duration::from_millis(*waited_ms));
             match awaited {

@@ -88,17 +88,20 @@ pub(super) enum Confirmed {
 
 /// Whether what a finding says may be the doing of a busy machine.
 pub(super) fn is_of_time(finding: &Finding, transcript: &Transcript) -> bool {
-    let gave_up = |kind: &Kind| matches!(kind, Kind::DeadlinePassed { .. });
-    finding.is_of_time() || transcript.events.iter().any(|event| gave_up(&event.kind))
+    finding.is_of_time() || waits(transcript).next().is_some()
+}
+
+/// How long the peer was waited for in vain, each time; where nothing could come any more, no time was needed to see it.
+fn waits(transcript: &Transcript) -> impl Iterator<Item = Duration> {
+    transcript.events.iter().filter_map(|event| match event.kind {
+        Kind::DeadlinePassed { waited_ms, .. } if waited_ms > 0 => Some(Duration::from_millis(waited_ms)),
+        _ => None,
+    })
 }
 
 /// The time that the peer had at least.
 fn bound(transcript: &Transcript) -> Duration {
-    let waited = transcript.events.iter().filter_map(|event| match event.kind {
-        Kind::DeadlinePassed { waited_ms, .. } => Some(Duration::from_millis(waited_ms)),
-        _ => None,
-    });
-    waited.min().unwrap_or(BOUND)
+    waits(transcript).min().unwrap_or(BOUND)
 }
 
 impl Round<'_> {

@@ -19,7 +19,7 @@ use super::{Connection, Log, Pumped, Source, Until, Waiting, gave_up, wait_for};
 use crate::budget::Budget;
 use crate::carriage::{Carriage, Framing};
 use crate::plan::Chunking;
-use crate::transcript::{Bytes, Exit, Kind};
+use crate::transcript::{Awaited, Bytes, Exit, Kind};
 
 mod link;
 mod reply;
@@ -386,7 +386,7 @@ impl HttpConnection {
             Until::Exited if gone || self.child.is_none() && self.is_idle() => Pumped::Reached,
             Until::Frames(_) | Until::Written if gone => Pumped::Gone,
             // Everything was answered, by less than is waited for: no time brings more.
-            Until::Frames(_) if self.is_idle() => gave_up(until),
+            Until::Frames(_) if self.is_idle() => Pumped::Nothing(Awaited::Frames),
             _ => return None,
         })
     }
