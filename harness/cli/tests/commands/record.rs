@@ -192,6 +192,11 @@ fn a_run_is_judged_by_the_rules_of_run_mode() {
     peerproof(folder.path()).arg("replay").arg(&transcript).assert().code(0);
     let mut live = peerproof(folder.path());
     live.args(["replay", "--live"]).arg(&transcript).arg("--").args(host(&[])).assert().code(0);
+    // The plugin before the AID is a word of the host's own.
+    let shell = format!("exec {BINARY} peer toolhost --run \"$2\"");
+    let plugin = ["/bin/sh", "-c", &shell, "--run", "tools", "AID.PEERPROOF.ECHO.v1"];
+    let transcript = recorded(folder.path(), "toolhost", &call, &plugin, 0);
+    assert_eq!(blamed(folder.path(), &transcript, &role), []);
     let transcript = recorded(folder.path(), "toolhost", &format!("printf '{{oops'; {hear}"), &host(&[]), 0);
     let found = blamed(folder.path(), &transcript, &role);
     assert_eq!(found, [("consumer".to_owned(), "TH-DISP-03".to_owned(), "not_json".to_owned())]);

@@ -479,6 +479,42 @@ fn no_refusal_is_proved_by_a_peer_that_refuses_all_of_its_kind() {
     assert!(green.is_empty() && red.len() > 5, "{green:?}, {red:?} of {}", results.len());
 }
 
+/// The same of signatures: no refusal of a wrong one is proved by a server that takes none.
+#[test]
+fn no_signature_is_refused_by_a_server_that_refuses_all() {
+    let boundary = table::find("json_rpc").unwrap();
+    let references = table::played(boundary).references().into_iter();
+    let mut peers = references.map(|reference| peer_of(boundary, reference, &[]));
+    let mut peer = peers.find(|peer| peer.facts.claims("auth")).unwrap();
+    peer.origin = Origin::InProcess(Arc::new(move |args, env| {
+        let inner = table::played(boundary).reference_machine(args, env)?;
+        Some(Box::new(TakesNo { inner, word: "\"auth\"" }))
+    }));
+    let of = |check: &&Check| check.id.starts_with("json_rpc/stdio/auth/") && !check.needs_process;
+    let checks: Vec<&Check> = boundary.checks().iter().filter(of).collect();
+    let results = run(&peer, &checks);
+    let green: Vec<&str> =
+        checks.iter().map(|check| check.id.as_str()).filter(|id| results[*id].verdict.is_good()).collect();
+    let red = results.values().filter(|result| result.verdict.is_failure()).count();
+    assert!(green.is_empty() && red > 5, "{green:?}, {red} red of {}", results.len());
+}
+
+/// A server that answers a call with this word in it as if its signature were wrong.
+struct TakesNo {
+    inner: Box<dyn Machine>,
+    word: &'static str,
+}
+
+impl Machine for TakesNo {
+    fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
+        let Event::Stdin(bytes) = event else { return self.inner.handle(event, now, actions) };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line).replace(self.word, "\"auth\":{\"x\":1},\"x\"");
+            self.inner.handle(Event::Stdin(text.as_bytes()), now, actions);
+        }
+    }
+}
+
 /// What becomes of a line that a faulty peer cannot take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {

@@ -77,6 +77,10 @@ pub const MUTANTS: &[Mutant] = table! {
     "takes-paths" ["PT-REQ-06"] "The entry may be a path." => Edit::Request(|request| {
         entry(request, |it| Some(it.replace(".py:", ":").replace('/', ".")));
     });
+    "reads-two-names-of-three" ["PT-REQ-06"] "What follows a second colon of the entry is ignored." => Edit::Request(|request| entry(request, |it| {
+        let (two, _) = it.rsplit_once(':').filter(|(two, _)| two.contains(':'))?;
+        Some(two.to_owned())
+    }));
     "takes-dots-for-a-colon" ["PT-REQ-06"] "The last dot may stand for the colon." => Edit::Request(|request| entry(request, |it| {
         let (module, function) = it.rsplit_once('.').filter(|_| !it.contains(':'))?;
         Some(format!("{module}:{function}"))
