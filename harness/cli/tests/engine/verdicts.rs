@@ -624,8 +624,8 @@ fn the_search_in_a_burst_is_bounded_and_keeps_what_was_set_up() {
         talk.send(line("SETUP"), Expect::new("TH-ENV-01", refused()));
         talk.capture("/error", "error", false);
         talk.canary_for("TH-FRAME-01");
-        let name = |n: usize| if n == 77 { "POISON".to_owned() } else { format!("N{n}") };
-        let lines = (0..100).fold(Payload::default(), |lines, n| lines.then(line(&name(n))));
+        let name = |n: usize| if n == 777 { "POISON".to_owned() } else { format!("N{n}") };
+        let lines = (0..1_000).fold(Payload::default(), |lines, n| lines.then(line(&name(n))));
         talk.send_all(lines.merged(), Chunking::Whole, Vec::new());
         Ok(Plan { by_model: true, ..talk.canary_for("TH-FRAME-01").finish().plan() })
     });

@@ -7,6 +7,7 @@
 //! messages are under way on several connections, or on one in a pipeline; lines on one connection go one by one anyway.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::confirm::Aside;
 use super::silence::Wait;
@@ -24,7 +25,10 @@ use crate::verdict::Verdict;
 /// Most processes that are started for one cause.
 const STARTS_MAX: usize = 12;
 /// A burst of more messages is left as it is: each costs a round trip and a canary.
-const MESSAGES_MAX: usize = 128;
+const MESSAGES_MAX: usize = 1_024;
+/// So is one of more than this many, where their round trips take longer than so.
+const MESSAGES_WHATEVER_THEY_TAKE: usize = 128;
+const ROUND_TRIPS_MAX: Duration = Duration::from_secs(2);
 /// Characters of a message in a sentence.
 const SUMMARY_CHARS: usize = 120;
 
@@ -166,8 +170,7 @@ impl Burst {
         }
         let is_finish = |step: &&Step| step.session == session && matches!(step.act, Act::Finish);
         let finish = plan.steps.iter().find(is_finish).cloned();
-        let burst = Self { items, session, over_http, by_model, finish, allow_ms };
-        (burst.messages() <= MESSAGES_MAX).then_some(burst)
+        Some(Self { items, session, over_http, by_model, finish, allow_ms })
     }
 
     fn messages(&self) -> usize {
@@ -309,7 +312,13 @@ impl Round<'_> {
         let Isolation { pipelined, .. } = self.peer.boundary.isolation(&self.peer.facts, 0)?;
         // Of a check about the burst itself, its messages are not what the check is about.
         let strip = is_about(&failed.check, pipelined);
-        Burst::around(&failed.transcript.plan, blamed.step?, strip)
+        let plan = &failed.transcript.plan;
+        let burst = Burst::around(plan, blamed.step?, strip)?;
+        let latency = self.peer.pace.of(&plan.sessions.get(burst.session)?.command).usual_latency;
+        let messages = burst.messages();
+        let take = latency.unwrap_or_default() * u32::try_from(messages).unwrap_or(u32::MAX);
+        let is_little = messages <= MESSAGES_WHATEVER_THEY_TAKE || take <= ROUND_TRIPS_MAX;
+        (is_little && messages <= MESSAGES_MAX).then_some(burst)
     }
 
     /// Whether a missing reply of a check may be another message's doing; then it is made the first finding.
