@@ -102,7 +102,9 @@ impl Asked {
                             read.value == *given && read.facts.lone_surrogates == facts.lone_surrogates
                         })
                     });
-                    self.note_given(shown.map(|(_, value)| value.as_str()), judgement);
+                    // Who passes on a member twice leaves it to the driver which one counts.
+                    let decided = shown.filter(|_| !facts.duplicate_keys);
+                    self.note_given(decided.map(|(_, value)| value.as_str()), judgement);
                     shown.is_some()
                 }
                 "menu" => asked.is_none_or(|asked| same_menu(asked, given)),

@@ -179,15 +179,14 @@ fn cut_line(name: &str, cut: fn(&[u8]) -> Option<&[u8]>) -> Check {
             let body = request.body().expand(&Default::default()).unwrap_or_default();
             let part = Payload::from_bytes(cut(&body).unwrap_or_default());
             let shows = |outcome: Outcome, value: &str| Allowed::of(outcome).shows(value);
-            // A refusal is what `process` and `refuse` have in common; a pinned `process` speaks of complete lines
-            // only.
-            let pinned = last_line_pinned(facts, "refuse") || last_line_pinned(facts, "silent");
+            // A refusal is what `process` and `refuse` have in common, and both may speak of complete lines alone.
             let refused = Allowed::of(Outcome::Refused);
-            let refused = if pinned { refused.shows("refuse") } else { refused };
+            let is_pinned = last_line_pinned(facts, "silent");
+            let refused = if is_pinned { refused.shows("refuse") } else { refused };
             let mut expect = Expect::new("TH-FRAME-09", refused)
                 .or(shows(Outcome::Silence, "silent"))
                 .reason("half_processed");
-            if !last_line_pinned(facts, "process") {
+            if is_pinned || !facts.choices.contains_key("last_line_without_lf") {
                 expect = expect.choice("last_line_without_lf");
             }
             talk.send_as(part, Chunking::Whole, 0, expect);
