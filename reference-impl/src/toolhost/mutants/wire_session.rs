@@ -152,6 +152,17 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
             line(reply.to_vec())
         },
     ),
+    outgoing(
+        "keeps-state-of-expired-lease",
+        &["TH-LEASE-09"],
+        "A request with an expired token leaves its `ds_state` applied.",
+        |memory, reply| {
+            if has(reply, "\"expired\"") {
+                memory.run_after = memory.asked.front().and_then(|request| state_only(request));
+            }
+            line(reply.to_vec())
+        },
+    ),
     both(
         "hit-bypasses-lease",
         &["TH-LEASE-12"],
