@@ -212,6 +212,17 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
             Pass::Forward
         },
     ),
+    incoming(
+        "forgets-state-after-700-requests",
+        &["TH-STATE-01"],
+        "The 700th request of a session empties the state.",
+        |memory, _| {
+            if memory.requests == 700 && !memory.run_mode {
+                return Pass::RunFirst(b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":{}}".to_vec());
+            }
+            Pass::Forward
+        },
+    ),
     incoming("wraps-slot-numbers", &["TH-STATE-07"], "Slot 8 is taken for slot 7.", |_, request| {
         replaced(
             request,
