@@ -118,6 +118,9 @@ pub const STATE_MUTANTS: &[Mutant] = &[
             )
         },
     ),
+    incoming("removals-in-digits-only", &["TH-JSON-14"], "A removed slot spelled 1.0 is none.", |_, text| {
+        swaps(text, &[("\"removed_slots\":[1.0,2e0]", "\"removed_slots\":[2e0]")])
+    }),
     incoming("slots-of-any-type", &["TH-STATE-08"], "`slots` that are no object are empty.", |_, text| {
         swaps(
             text,
