@@ -27,6 +27,9 @@ pub fn default_lease() -> Value {
     })
 }
 
+/// Name under which the facts have the bytes that this peer's replies have around the data of a blob.
+pub const REPLY_FRAME: &str = "reply_frame_bytes";
+
 /// Clause under which probes are filed; they are never judged.
 const CLAUSE: &str = "TH-FRAME-01";
 
@@ -168,6 +171,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
     let claimed_http = aid_of(facts, "http_get");
     let mut leases = false;
     let mut repeats = false;
+    let mut reply_frame = None;
     for (index, transcript) in probes.iter().enumerate() {
         let replies = replies(transcript, serve);
         let is_lease = index == 1 && probes.len() == 3;
@@ -214,6 +218,7 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
                 }
             }
             if serve {
+                reply_frame = reply_frame.or_else(|| bytes_around_blob(transcript, &asked));
                 misfits.extend(miscounts(&answers, facts));
                 misfits.extend(misfits_of_slots(&answers, facts));
             }
@@ -225,6 +230,9 @@ pub fn complete(facts: &mut Facts, features_given: bool, probes: &[Transcript]) 
             KEYS.iter().find(|key| key.table == "roles" && key.name == name).map_or("", |key| key.meaning);
         let why = format!("{aid} as role `{name}` {why}; the role: {meaning}");
         facts.enter(name, RoleTrial::Misplays(why));
+    }
+    if let Some(bytes) = reply_frame.filter(|_| facts.roles.contains_key("blob")) {
+        facts.limits.insert(REPLY_FRAME.to_owned(), bytes);
     }
     if features_given && claims_http(facts) && !facts.roles.contains_key("http_get") {
         // The contract names this tool, and a claim is held to what it says: one check shows what the tool answers.
@@ -286,6 +294,14 @@ fn output(reply: &Json) -> Option<Json> {
         return None;
     }
     parse(reply.get("output_json")?.as_str()?)
+}
+
+/// Bytes of the reply to the question for a blob, line feed included, without its data.
+fn bytes_around_blob(transcript: &Transcript, asked: &[Question]) -> Option<u64> {
+    let at = asked.iter().position(|question| question.role == "blob")?;
+    let out = transcript.stdout(0);
+    let line = out.split_inclusive(|byte| *byte == b'\n').nth(at)?;
+    line.len().checked_sub("xxx".len()).map(|bytes| bytes as u64)
 }
 
 /// What the reply to a question shows of the tool.
@@ -414,4 +430,33 @@ fn repeated(replies: &[Option<Json>]) -> bool {
     let hit = second.get("idempotent_hit").and_then(Json::as_bool) == Some(true);
     let counted = |reply: &Json| count(&output(reply)?);
     hit || (counted(first).is_some() && counted(first) == counted(second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    #[test]
+    fn what_stands_around_a_result_is_measured() {
+        let mut facts = Facts::new(Side::Provider);
+        facts.commands.insert("serve".to_owned());
+        const BLOB: &str = "{\"ok\": true, \"status\": \"OK\", \"output_json\": \"{\\\"data\\\": \\\"xxx\\\"}\", \
+                            \"error\": \"\", \"ds_state\": {\"delta\": true}}\n";
+        let reply =
+            |asked: &Question| if asked.role == "blob" { BLOB } else { "{\"ok\":false,\"error\":\"e\"}\n" };
+        let out: String = questions(&facts).iter().map(reply).collect();
+        let received =
+            Event { at_us: 1, session: 0, kind: Kind::Received { bytes: Bytes(out.into_bytes()) } };
+        let probe = Transcript {
+            boundary: "toolhost".to_owned(),
+            check: "probe".to_owned(),
+            facts: facts.clone().into(),
+            plan: serve_plan(&facts).into(),
+            timeout_scale: 1.0,
+            events: vec![received],
+        };
+        complete(&mut facts, false, &[probe]);
+        assert_eq!(facts.limits.get(REPLY_FRAME), Some(&(BLOB.len() as u64 - 3)));
+    }
 }

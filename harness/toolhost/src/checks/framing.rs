@@ -88,7 +88,7 @@ fn many_requests() -> Check {
 }
 
 /// `count` good requests as one payload with what each must be answered.
-fn good_lines(talk: &mut Talk<'_>, clause: &str, count: usize) -> (Payload, Vec<Expect>) {
+pub(super) fn good_lines(talk: &mut Talk<'_>, clause: &str, count: usize) -> (Payload, Vec<Expect>) {
     let mut lines = Payload::default();
     let mut expects = Vec::new();
     for _ in 0..count {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Mutant;
+use crate::json::Text;
 use crate::machine::Millis;
 use crate::mutant::{config, parts};
 use crate::toolhost::{
@@ -289,6 +290,30 @@ pub const MUTANTS: &[Mutant] = &[
         },
     ),
     parts(
+        "same-content-is-no-change",
+        &["TH-STATE-02", "TH-STATE-15"],
+        "An Artifact with the content of the one in its slot, but of another type or origin, is not stored.",
+        |_, components| {
+            components.state = Box::new(ContentOnly { inner: MemoryState::default() });
+        },
+    ),
+    parts(
+        "trims-content",
+        &["TH-STATE-11"],
+        "White space around a content_json is no part of it.",
+        |_, components| {
+            state(components, |change| relabel(change, |artifact| trim(&mut artifact.content_json)));
+        },
+    ),
+    parts(
+        "cuts-long-types",
+        &["TH-STATE-11"],
+        "Only the first 4,000 characters of a type are kept.",
+        |_, components| {
+            state(components, |change| relabel(change, |artifact| cut(&mut artifact.kind)));
+        },
+    ),
+    parts(
         "tool-error-undoes-request",
         &["TH-STATE-17"],
         "A tool's failure undoes the request's own ds_state.",
@@ -457,6 +482,63 @@ impl StateStore for WrongState {
 
     fn put(&mut self, slot: usize, artifact: Arc<Artifact>) {
         self.inner.put(slot, artifact);
+    }
+
+    fn remove(&mut self, slot: usize) {
+        self.inner.remove(slot);
+    }
+
+    fn restore(&mut self, slots: Slots) {
+        self.inner.restore(slots);
+    }
+}
+
+/// Edits every Artifact that a request sets.
+fn relabel(change: &mut StateChange, edit: fn(&mut Artifact)) {
+    for (_, artifact) in &mut change.set {
+        edit(Arc::make_mut(artifact));
+    }
+}
+
+fn trim(text: &mut Text) {
+    *text = text.to_lossy().trim().to_owned().into();
+}
+
+fn cut(text: &mut Text) {
+    *text = text.to_lossy().chars().take(4_000).collect::<String>().into();
+}
+
+struct ContentOnly {
+    inner: MemoryState,
+}
+
+impl ContentOnly {
+    /// What is in the slot, where it has the content of `new`.
+    fn held(&self, slot: usize, new: &Artifact) -> Option<Arc<Artifact>> {
+        let held = self.inner.slots().get(slot)?.as_ref()?;
+        (held.content_json == new.content_json).then(|| Arc::clone(held))
+    }
+}
+
+impl StateStore for ContentOnly {
+    fn slots(&self) -> &Slots {
+        self.inner.slots()
+    }
+
+    fn apply(&mut self, change: &StateChange) {
+        let mut change = change.clone();
+        for (slot, artifact) in &mut change.set {
+            if let Some(held) = self.held(*slot, artifact) {
+                *artifact = held;
+            }
+        }
+        self.inner.apply(&change);
+    }
+
+    fn put(&mut self, slot: usize, artifact: Arc<Artifact>) {
+        if self.held(slot, &artifact).is_none() {
+            self.inner.put(slot, artifact);
+        }
     }
 
     fn remove(&mut self, slot: usize) {

@@ -1,7 +1,7 @@
 //! Mutants that misread members, inputs and the whole of standard input in run mode.
 
 use super::Mutant;
-use super::wire::{Pass, line, replaced, value};
+use super::wire::{Pass, failure, line, replaced, value};
 use super::wire_edit::*;
 use crate::json::Value;
 use crate::mutant::text::has;
@@ -16,6 +16,20 @@ fn only_known(object: Option<&Value>, known: &[&str]) -> bool {
 
 /// The mutants of this seam that are about members and inputs.
 pub const MEMBER_MUTANTS: &[Mutant] = &[
+    outgoing(
+        "quotes-whole-aids",
+        &["TH-LIMIT-07"],
+        "The error about an unknown aid quotes all of it, however long it is.",
+        |memory, reply| {
+            let asked = memory.asked.front().map_or(0, Vec::len);
+            let long = has(reply, "tool not found") && asked >= 1 << 20;
+            line(if long {
+                failure(&format!("tool not found: {}", "x".repeat(asked)))
+            } else {
+                reply.to_vec()
+            })
+        },
+    ),
     incoming("takes-any-value", &["TH-REQ-01"], "true, null, a number or [] is `{}`.", |memory, text| {
         let other = matches!(text.trim_ascii(), b"true" | b"null" | b"1" | b"[]");
         let empty: &[u8] = if memory.run_mode { b"{}" } else { b"{\"aid\":\"AID.PEERPROOF.ANY.v1\"}" };

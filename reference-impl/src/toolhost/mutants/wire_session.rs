@@ -152,6 +152,17 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
             line(reply.to_vec())
         },
     ),
+    outgoing(
+        "keeps-state-of-expired-lease",
+        &["TH-LEASE-09"],
+        "A request with an expired token leaves its `ds_state` applied.",
+        |memory, reply| {
+            if has(reply, "\"expired\"") {
+                memory.run_after = memory.asked.front().and_then(|request| state_only(request));
+            }
+            line(reply.to_vec())
+        },
+    ),
     both(
         "hit-bypasses-lease",
         &["TH-LEASE-12"],
@@ -196,6 +207,17 @@ pub const SESSION_MUTANTS: &[Mutant] = &[
             let bare = value(request)
                 .is_some_and(|value| value.get("aid").is_some() && value.get("ds_state").is_none());
             if bare && !memory.run_mode && memory.requests > 1 {
+                return Pass::RunFirst(b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":{}}".to_vec());
+            }
+            Pass::Forward
+        },
+    ),
+    incoming(
+        "forgets-state-after-700-requests",
+        &["TH-STATE-01"],
+        "The 700th request of a session empties the state.",
+        |memory, _| {
+            if memory.requests == 700 && !memory.run_mode {
                 return Pass::RunFirst(b"{\"aid\":\"AID.PEERPROOF.ANY.v1\",\"ds_state\":{}}".to_vec());
             }
             Pass::Forward

@@ -1,7 +1,7 @@
 //! Mutants that misread slots, keys and tokens in one way each.
 
 use super::Mutant;
-use super::wire::{Pass, line, value};
+use super::wire::{Pass, line, value, without};
 use super::wire_edit::*;
 use crate::json::Value;
 
@@ -118,6 +118,9 @@ pub const STATE_MUTANTS: &[Mutant] = &[
             )
         },
     ),
+    incoming("removals-in-digits-only", &["TH-JSON-14"], "A removed slot spelled 1.0 is none.", |_, text| {
+        swaps(text, &[("\"removed_slots\":[1.0,2e0]", "\"removed_slots\":[2e0]")])
+    }),
     incoming("slots-of-any-type", &["TH-STATE-08"], "`slots` that are no object are empty.", |_, text| {
         swaps(
             text,
@@ -168,6 +171,22 @@ pub const STATE_MUTANTS: &[Mutant] = &[
     incoming("cuts-long-keys", &["TH-IDEM-18"], "Only the first 64 characters of a key count.", |_, text| {
         rekeyed(text, |key| key.chars().take(KEY_CHARS_MAX).collect())
     }),
+    incoming(
+        "refused-state-spends-token",
+        &["TH-LEASE-10"],
+        "A token is spent before the state that came with it is read.",
+        |_, text| {
+            let Some(request) = value(text) else { return Pass::Forward };
+            let slots =
+                request.get("ds_state").and_then(|state| state.get("slots")).and_then(Value::as_object);
+            if request.get("_lease_token").is_none()
+                || !slots.unwrap_or_default().iter().any(|(name, _)| name.as_bytes() == b"9")
+            {
+                return Pass::Forward;
+            }
+            Pass::RunFirst(without(&request, |name, _| name == "ds_state"))
+        },
+    ),
     incoming(
         "refusal-of-request-spends-token",
         &["TH-LEASE-10"],

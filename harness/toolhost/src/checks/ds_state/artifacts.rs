@@ -15,6 +15,7 @@ pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = CONTENTS.iter().map(|(name, content)| comes_back(name, content)).collect();
     checks.push(large_content());
     checks.push(labels());
+    checks.push(long_labels());
     checks.push(escaped_content());
     checks.push(sizes());
     checks
@@ -31,6 +32,7 @@ const CONTENTS: &[(&str, &str)] = &[
     ("with-line-separators", "a\u{2028}b\u{2029}c\u{85}d\u{feff}e"),
     ("that-looks-like-a-number", "1.0"),
     ("that-looks-like-null", "null"),
+    ("with-white-space-around", " \t{} \r\n "),
 ];
 
 fn comes_back(name: &str, content: &'static str) -> Check {
@@ -59,24 +61,61 @@ fn large_content() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            let content = Payload::text("<").repeat("0123456789", 29_999).then(Payload::text("12345678>"));
-            let state = Payload::text(
-                "{\"slots\":{\"3\":{\"type\":\"t\",\"provenance\":\"p\",\"size_bytes\":300000,\"content_json\":\"",
-            )
-            .then(content.clone())
-            .then(Payload::text("\"}}}"));
-            let (request, expect) = talk.good(CONTENT);
-            talk.send(request.payload("ds_state", state).line(), expect);
-            let expected = Allowed::of(Outcome::Ok)
-                .output_member("/artifact/content_json", Match::Text(content))
-                .output_member("/artifact/size_bytes", Match::Equals("300000".to_owned()));
-            talk.get(3, Expect::new(CONTENT, expected).or(Allowed::of(Outcome::ToolError)));
+            large_member(&mut talk, "content_json", 300_000);
             Ok(talk.canary().finish().plan())
         },
     )
     .feature(FEATURE)
     .roles(&["any", "get"])
 }
+
+fn long_labels() -> Check {
+    Check::new(
+        id("type-and-provenance-of-64-kilobytes"),
+        "`type` and `provenance` of 4 and 64 KiB come back unchanged, the longer ones perhaps as too large a result.",
+        [CONTENT],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            for (member, bytes) in ["type", "provenance"].into_iter().flat_map(|name| [(name, 4 << 10), (name, 64 << 10)]) {
+                large_member(&mut talk, member, bytes);
+            }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "get"])
+}
+
+/// Stores an Artifact with this many bytes as one of its texts, and reads it.
+fn large_member(talk: &mut Talk<'_>, member: &str, bytes: u64) {
+    /// A reply surely fits up to this size, however it is escaped.
+    const FITS_BYTES_MAX: u64 = 28_000;
+    let text = Payload::text("<").repeat("0123456789", (bytes - 2) / 10);
+    let text = text.repeat("x", (bytes - 2) % 10).then(Payload::text(">"));
+    let size = if member == "content_json" { bytes } else { 2 };
+    let mut artifact = Payload::text(format!("{{\"size_bytes\":{size}"));
+    for (name, short) in [("type", "t"), ("provenance", "p"), ("content_json", "{}")] {
+        let value = if name == member { text.clone() } else { Payload::text(short) };
+        artifact =
+            artifact.then(Payload::text(format!(",\"{name}\":\""))).then(value).then(Payload::text("\""));
+    }
+    let state = Payload::text("{\"slots\":{\"3\":").then(artifact).then(Payload::text("}}}")).merged();
+    let (request, expect) = talk.good(CONTENT);
+    talk.send(request.payload("ds_state", state).line(), expect);
+    let whole = Allowed::of(Outcome::Ok)
+        .output_member(&format!("/artifact/{member}"), Match::Text(text))
+        .output_member("/artifact/size_bytes", Match::Equals(size.to_string()));
+    let mut expect = Expect::new(CONTENT, whole);
+    if bytes > FITS_BYTES_MAX {
+        expect = expect.or(Allowed::of(Outcome::ToolError));
+    }
+    talk.get(3, expect);
+}
+
+/// `type` and `provenance` of Artifacts.
+const LABELS: &[(&str, &str)] =
+    &[("", ""), ("a\0b", "漢字\u{1F600}"), ("\"quoted\"", "line\nbreak\\"), (" blanks ", "\tblanks \r\n")];
 
 fn labels() -> Check {
     Check::new(
@@ -86,12 +125,10 @@ fn labels() -> Check {
         "serve",
         |facts, _| {
             let mut talk = Talk::serve(facts);
-            for (slot, (kind, provenance)) in
-                [("", ""), ("a\0b", "漢字\u{1F600}"), ("\"quoted\"", "line\nbreak\\")].into_iter().enumerate()
-            {
+            for (slot, (kind, provenance)) in LABELS.iter().enumerate() {
                 let artifact = Artifact {
-                    kind: kind.to_owned(),
-                    provenance: provenance.to_owned(),
+                    kind: (*kind).to_owned(),
+                    provenance: (*provenance).to_owned(),
                     content_json: "{}".to_owned(),
                 };
                 talk.apply(CONTENT, &full(&[(slot as u8, &artifact)]));

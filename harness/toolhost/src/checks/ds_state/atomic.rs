@@ -14,6 +14,8 @@ const CLAUSE: &str = "TH-STATE-16";
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> =
         REFUSED.iter().map(|(name, members)| refused(name, members).feature(FEATURE)).collect();
+    let line = "{\"aid\":%,\"ds_state\":@,\"input_json\":\"{}\",\"idempotency_key\":5}";
+    checks.push(refused("number-as-key", line).feature(FEATURE).also_feature("idempotency"));
     checks.push(key_of_a_refused_request());
     checks.push(tool_error_keeps_state());
     checks.push(tool_error_keeps_full_state());

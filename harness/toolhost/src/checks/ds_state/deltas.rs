@@ -38,10 +38,17 @@ fn step(
     talk.state_is(CLAUSE, after);
 }
 
+/// The same content under another type, and then from elsewhere too.
+fn relabelled(artifact: &Artifact) -> [Artifact; 2] {
+    let typed = Artifact { kind: "peerproof.other".to_owned(), ..artifact.clone() };
+    let traced = Artifact { provenance: "elsewhere".to_owned(), ..typed.clone() };
+    [typed, traced]
+}
+
 fn by_tools() -> Check {
     Check::new(
         id("reply-delta-after-writes-and-removals"),
-        "The delta in a reply leads to the state that the tool left.",
+        "The delta in a reply leads to the state that the tool left, also where only a type or provenance is another.",
         [CLAUSE],
         "serve",
         |facts, _| {
@@ -64,6 +71,11 @@ fn by_tools() -> Check {
             step(&mut talk, &request, Outcome::Ok, both, both, &[(7, &b)]);
             let request = remove(&talk, 3);
             step(&mut talk, &request, Outcome::Ok, &[(7, &b)], &[(7, &b)], &[(7, &b)]);
+            let [typed, traced] = relabelled(&b);
+            let request = write(&talk, 7, &typed);
+            step(&mut talk, &request, Outcome::Ok, &[(7, &b)], &[(7, &b)], &[(7, &typed)]);
+            let request = write(&talk, 7, &traced);
+            step(&mut talk, &request, Outcome::Ok, &[(7, &typed)], &[(7, &typed)], &[(7, &traced)]);
             Ok(talk.canary().finish().plan())
         },
     )
@@ -90,6 +102,13 @@ fn by_requests() -> Check {
             let (request, _) = talk.good(CLAUSE);
             let last: State<'_> = &[(5, &a)];
             step(&mut talk, &request.state(&full(last)), Outcome::Ok, changed, last, last);
+            let [typed, traced] = relabelled(&a);
+            let (request, _) = talk.good(CLAUSE);
+            let own: State<'_> = &[(5, &typed)];
+            step(&mut talk, &request.state(&delta(own, &[])), Outcome::Ok, last, own, own);
+            let (request, _) = talk.good(CLAUSE);
+            let last: State<'_> = &[(5, &traced)];
+            step(&mut talk, &request.state(&full(last)), Outcome::Ok, own, last, last);
             Ok(talk.canary().finish().plan())
         },
     )

@@ -1,10 +1,12 @@
 //! State that a session keeps: full states replace it, deltas change it.
 
 use peerproof_engine::check::Check;
+use peerproof_engine::plan::Chunking;
 
 use super::super::super::expect::Expect;
 use super::super::super::talk::Talk;
-use super::super::super::talk_state::{delta, full, note};
+use super::super::super::talk_state::{Artifact, delta, full, note};
+use super::super::framing::good_lines;
 use super::{FEATURE, id};
 
 /// The checks of this part.
@@ -12,6 +14,7 @@ pub fn checks() -> Vec<Check> {
     vec![
         kept_from_requests(),
         kept_from_tools(),
+        kept_for_long(),
         emptied_by_tools(),
         every_slot(),
         delta_changes_what_it_names(),
@@ -68,6 +71,29 @@ fn kept_from_tools() -> Check {
     .roles(&["put", "get"])
 }
 
+fn kept_for_long() -> Check {
+    Check::new(
+        id("slots-after-1000-requests"),
+        "Slots from a request and from a tool are there after 1,000 more requests.",
+        ["TH-STATE-01", "TH-FRAME-01"],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let (sent, written) = (note("sent"), note("written"));
+            talk.apply("TH-STATE-01", &full(&[(1, &sent)]));
+            talk.put("TH-STATE-01", 2, &written);
+            for _ in 0..20 {
+                let (lines, expects) = good_lines(&mut talk, "TH-FRAME-01", 50);
+                talk.send_all(lines, Chunking::Whole, expects);
+            }
+            talk.state_is("TH-STATE-01", &[(1, &sent), (2, &written)]);
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .feature(FEATURE)
+    .roles(&["any", "put", "get"])
+}
+
 fn emptied_by_tools() -> Check {
     Check::new(
         id("slot-emptied-by-a-tool"),
@@ -120,6 +146,9 @@ fn delta_changes_what_it_names() -> Check {
             talk.apply("TH-STATE-02", &full(&[(0, &zero), (1, &one)]));
             talk.apply("TH-STATE-02", &delta(&[(1, &new), (2, &one)], &[]));
             talk.state_is("TH-STATE-02", &[(0, &zero), (1, &new), (2, &one)]);
+            let typed = Artifact { kind: "peerproof.other".to_owned(), ..one.clone() };
+            talk.apply("TH-STATE-02", &delta(&[(2, &typed)], &[]));
+            talk.state_is("TH-STATE-02", &[(0, &zero), (1, &new), (2, &typed)]);
             Ok(talk.canary().finish().plan())
         },
     )

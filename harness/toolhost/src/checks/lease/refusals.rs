@@ -3,10 +3,11 @@
 use peerproof_engine::check::Check;
 use peerproof_engine::near_miss;
 use peerproof_engine::payload::Payload;
+use peerproof_engine::plan::Act;
 
 use super::super::super::expect::{Allowed, Expect, Outcome};
 use super::super::super::talk::{Request, Talk};
-use super::super::super::talk_state::{Lease, delta, full, leased, note};
+use super::super::super::talk_state::{Lease, delta, full, issue_names, leased, note};
 use super::{FEATURE, id};
 
 /// The checks of this part.
@@ -209,8 +210,8 @@ fn rejected_leaves_state() -> Check {
     const CLAUSE: &str = "TH-LEASE-09";
     Check::new(
         id("rejected-token-with-state"),
-        "A request with a rejected token runs nothing and its state is not applied.",
-        [CLAUSE],
+        "A request with a spent, unknown, foreign or expired token runs nothing and its state is not applied.",
+        [CLAUSE, "TH-LEASE-04", "TH-LEASE-06", "TH-LEASE-07"],
         "serve",
         |facts, _| {
             let mut talk = leased(facts)?;
@@ -218,9 +219,23 @@ fn rejected_leaves_state() -> Check {
             talk.apply(CLAUSE, &full(&[(0, &old), (1, &old)]));
             talk.issue(CLAUSE, Lease::of(facts, "tier1"), "token")?;
             talk.send(talk.ask_with("tier1", "token").line(), Expect::count(CLAUSE, 1));
-            let spent = talk.ask_with("tier1", "token").state(&delta(&[(1, &new)], &[0]));
-            talk.send(spent.line(), rejected(CLAUSE));
-            talk.state_is(CLAUSE, &[(0, &old), (1, &old)]);
+            let unknown = talk.ask("tier1", "{}").member("_lease_token", "\"no such token\"");
+            let mut bad = vec![("TH-LEASE-06", talk.ask_with("tier1", "token")), ("TH-LEASE-04", unknown)];
+            if talk.has("tier2") && talk.role("tier2").aid != talk.role("tier1").aid {
+                talk.issue(CLAUSE, Lease::of(facts, "tier2"), "foreign")?;
+                bad.push(("TH-LEASE-07", talk.ask_with("tier1", "foreign")));
+            }
+            if issue_names(facts, "{ttl_ms}") {
+                talk.issue(CLAUSE, Lease { ttl_ms: 1_000, ..Lease::of(facts, "tier1") }, "expired")?;
+                talk.act(Act::Wait { ms: 1_600 });
+                bad.push(("TH-LEASE-04", talk.ask_with("tier1", "expired")));
+            }
+            for (clause, request) in bad {
+                for state in [delta(&[(1, &new)], &[0]), full(&[(2, &new)])] {
+                    talk.send(request.clone().state(&state).line(), rejected(clause));
+                    talk.state_is(CLAUSE, &[(0, &old), (1, &old)]);
+                }
+            }
             talk.issue(CLAUSE, Lease::of(facts, "tier1"), "next")?;
             talk.send(talk.ask_with("tier1", "next").line(), Expect::count(CLAUSE, 2));
             Ok(talk.canary().finish().plan())
@@ -229,6 +244,7 @@ fn rejected_leaves_state() -> Check {
     .feature(FEATURE)
     .also_feature("ds_state")
     .roles(&["any", "tier1", "get"])
+    .waits()
 }
 
 /// Makes a good leased request malformed.
@@ -240,6 +256,8 @@ const MALFORMED: &[(&str, Spoil)] = &[
         Request::aid(&talk.role("tier1").aid).member("input_json", "5").token_var("token")
     }),
     ("number-as-key", |talk| talk.ask_with("tier1", "token").member("idempotency_key", "5")),
+    ("number-as-state", |talk| talk.ask_with("tier1", "token").state("5")),
+    ("bad-slot-in-its-state", |talk| talk.ask_with("tier1", "token").state("{\"slots\":{\"9\":{}}}")),
     ("no-aid", |_| Request::empty().input("{}").token_var("token")),
     ("unknown-aid", |_| Request::aid("AID.PEERPROOF.NO_SUCH_TOOL.v1").input("{}").token_var("token")),
     ("a-bare-word-as-member", |talk| talk.ask_with("tier1", "token").member("other", "text")),
@@ -262,5 +280,9 @@ fn malformed(name: &str, spoil: Spoil) -> Check {
     )
     .feature(FEATURE)
     .roles(&["any", "tier1"]);
-    if name == "number-as-key" { check.also_feature("idempotency") } else { check }
+    match name {
+        "number-as-key" => check.also_feature("idempotency"),
+        "number-as-state" | "bad-slot-in-its-state" => check.also_feature("ds_state"),
+        _ => check,
+    }
 }

@@ -250,6 +250,7 @@ fn expired() -> Check {
     )
     .feature(FEATURE)
     .roles(&["any", "tier1"])
+    .waits()
 }
 
 fn not_yet_expired() -> Check {
@@ -272,6 +273,7 @@ fn not_yet_expired() -> Check {
     )
     .feature(FEATURE)
     .roles(&["any", "tier1"])
+    .waits()
 }
 
 /// Watches every conversation in which a token is issued; this one has every sort of reply.

@@ -5,6 +5,7 @@ use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{Act, Chunking};
 
 use super::super::super::expect::{Allowed, Expect, Match, Outcome};
+use super::super::super::probe::REPLY_FRAME;
 use super::super::super::relation::Relation;
 use super::super::super::talk::{Request, Talk};
 use super::whole_or_tool_error;
@@ -23,7 +24,12 @@ fn time_for_result_ms(bytes: u64) -> u64 {
 
 /// The checks of large replies.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![serve_blobs_that_fit(), serve_blobs_near_limit(), large_reply_behind_small_ones()];
+    let mut checks = vec![
+        serve_blobs_that_fit(),
+        serve_blobs_near_limit(),
+        large_reply_behind_small_ones(),
+        long_quotations(),
+    ];
     for bytes in [REPLY_BYTES_MAX, 2 * REPLY_BYTES_MAX, 10 * REPLY_BYTES_MAX] {
         checks.push(serve_blob_over_limit(bytes));
         checks.push(run_blob_over_limit(bytes));
@@ -75,10 +81,12 @@ fn serve_blobs_near_limit() -> Check {
         |facts, _| {
             let mut talk = Talk::serve(facts);
             let sizes = [60_000, 170_000, 900_000, 1_000_000];
-            // The frame around a result differs from peer to peer: one of these is over the limit by little.
+            // What is around a result may differ with its size: one of these is over the limit by little.
             let edge = (0..8).map(|step| REPLY_BYTES_MAX - 16 - step * 32);
-            // With the members of the contract's example and no white space: the last that fits, and one byte more.
-            let filled = REPLY_BYTES_MAX - FRAME_BYTES;
+            // As this peer frames a small result, else with the members of the contract's example and no white space: the
+            // last that fits, and one byte more.
+            let frame = facts.limits.get(REPLY_FRAME).copied().unwrap_or(FRAME_BYTES);
+            let filled = REPLY_BYTES_MAX.saturating_sub(frame);
             for bytes in sizes.into_iter().chain(edge).chain([filled, filled + 1]) {
                 let request = talk.ask("blob", &format!("{{\"bytes\":{bytes}}}"));
                 talk.send(request.line(), whole_or_tool_error("TH-LIMIT-07", blob(bytes)));
@@ -116,6 +124,34 @@ fn large_reply_behind_small_ones() -> Check {
         },
     )
     .roles(&["any", "blob"])
+}
+
+/// What a reply may quote of its request, or of its tool's message: all of it does not fit.
+fn long_quotations() -> Check {
+    const CLAUSE: &str = "TH-LIMIT-07";
+    Check::new(
+        "toolhost/serve/limits/errors-about-2-mb",
+        "An error about an aid, an input or a message of 2 MB is a reply of at most 1,048,576 bytes like any other.",
+        [CLAUSE],
+        "serve",
+        |facts, _| {
+            let mut talk = Talk::serve(facts);
+            let long = |before: &str, after: &str| {
+                Payload::text(format!("\"{before}")).repeat("x", 2 * REPLY_BYTES_MAX).then(Payload::text(after))
+            };
+            let aid = Request::empty().payload("aid", long("AID.PEERPROOF.", "\"")).input("{}");
+            talk.send(aid.line(), Expect::refused(CLAUSE));
+            let input = Request::aid(&talk.role("any").aid).payload("input_json", long("", "\""));
+            talk.send(input.line(), Expect::refused(CLAUSE));
+            if talk.has("fail") {
+                let input = long("{\\\"message\\\":\\\"", "\\\"}\"");
+                let fail = Request::aid(&talk.role("fail").aid).payload("input_json", input);
+                talk.send(fail.line(), tool_error(CLAUSE));
+            }
+            Ok(talk.canary().finish().plan())
+        },
+    )
+    .roles(&["any"])
 }
 
 fn serve_blob_over_limit(bytes: u64) -> Check {
