@@ -343,6 +343,12 @@ pub const MUTANTS: &[Mutant] = &[
         }
     })
     .needing("rate_limit"),
+    config("limits-one-too-late", &["RPC-RATE-01"], "One request more passes.", |config| {
+        if let Some(rate) = &mut config.rate_limit {
+            rate.requests += 1;
+        }
+    })
+    .needing("rate_limit"),
     parts("counts-batches-once", &["RPC-RATE-03"], "Requests of one moment count once.", |_, components| {
         if let Some(inner) = components.limiter.take() {
             components.limiter = Some(Box::new(Coarse { inner, last: None }));
