@@ -412,6 +412,15 @@ pub const MUTANTS: &[Mutant] = &[
         let trace = "\"message\":\"Error: no\\n    at fail (/srv/methods.js:10:5)\"";
         ended(swap_all(line, "\"message\":\"Execution failed\"", trace))
     }),
+    outgoing(
+        "trace-of-another-language",
+        &["RPC-ERR-04"],
+        "A message of an error is a trace of PHP.",
+        |_, line| {
+            let trace = "\"message\":\"E: no\\nStack trace:\\n#0 /srv/x.php(40): fail(Array)\\n#1 {main}\"";
+            ended(swap_all(line, "\"message\":\"Execution failed\"", trace))
+        },
+    ),
     outgoing("corrupt-as-invalid", &["RPC-GZIP-03"], "Corrupt compressed data is -32600.", |_, line| {
         let corrupt = has(line, "is corrupt") || has(line, "no base64");
         if corrupt { recode(line, "-32700", "-32600") } else { ended(line.to_vec()) }
