@@ -27,6 +27,9 @@ const fn parts(
     mutant::parts(id, clauses, fault, change)
 }
 
+const MALFORMED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"Parse error\"},\"id\":null}";
+
 /// A verifier that mends the spelling of signatures before it looks at them.
 struct Mending {
     inner: Box<dyn Verifier>,
@@ -266,6 +269,15 @@ pub const MUTANTS: &[Mutant] = &[
         },
     )
     .needing("rate_limit"),
+    incoming(
+        "refuses-noncharacters",
+        &["RPC-ID-01", "RPC-PARAMS-02"],
+        "A message with U+FFFE or U+FFFF is malformed.",
+        |_, line| {
+            let is_odd = has(line, "\u{fffe}") || has(line, "\u{ffff}");
+            if is_odd { Pass::Answer(MALFORMED.to_vec()) } else { Pass::Forward }
+        },
+    ),
     parts("tells-timeouts-late", &["RPC-TIME-01"], "A timeout is told 2 s too late.", |_, components| {
         if let Some(inner) = components.methods.take("peerproof.sleep") {
             components.methods.set("peerproof.sleep", Slow(inner));
