@@ -255,7 +255,8 @@ impl Act {
 pub struct Capture {
     /// JSON Pointer into the frame that answers this step; at [`Act::Finish`] into all of standard output.
     pub pointer: String,
-    /// Variable that receives the value: the JSON text of it, without quotes where it is a string.
+    /// Variable that receives the value: the JSON text of it, without quotes where it is a string. `VAR~KIND` is a near miss of
+    /// it, and `VAR~fill-BYTES` the length that it would have to have in a frame of so many bytes.
     pub var: String,
     /// A secret is replaced by a placeholder before anything is stored.
     #[serde(default)]

@@ -116,7 +116,7 @@ pub enum Kind {
         /// The operating system's words.
         error: String,
     },
-    /// The time of day at which the step after it was written, where what is written depends on it.
+    /// The time of day: before a step, where what is written depends on it, and before the boundary's counterpart is played.
     Clock {
         /// Milliseconds since 1970; virtual where the clock of the peer is.
         unix_ms: u64,

@@ -41,6 +41,7 @@ pub mod shrink;
 pub mod signature;
 pub mod streams;
 pub mod talk;
+mod traces;
 pub mod trial;
 pub mod unseal;
 pub mod usual;

@@ -1,6 +1,8 @@
-//! Rate limits: how many requests of a session passed, and whether whoever waited as told passes.
+//! Rate limits: how many requests of a session passed, at once or in a while, and whether whoever waited as told passes.
 
-use super::model::rate::{LIMITED, limit, retry_after_ms};
+use std::collections::BTreeMap;
+
+use super::model::rate::{LIMITED, Limit, limit, retry_after_ms};
 use super::model::{Unit, auth::UNAUTHORIZED, code};
 use super::server::Server;
 use peerproof_engine::face::Asked;
@@ -34,9 +36,15 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     }
     let elapsed_us = ended.saturating_sub(begun.unwrap_or(0));
     // In less time than a window there are at most two windows of any kind.
-    if passed > 2 * limit.requests && elapsed_us < limit.window_s.saturating_mul(1_000_000) {
+    let got = if passed > 2 * limit.requests && elapsed_us < limit.window_us() {
+        Some(format!("{passed} requests passed in {} ms", elapsed_us / 1_000))
+    } else {
+        twice_too_many(trace, heard, limit).map(|passed| {
+            format!("{passed} requests passed at once, and too many in another process as well")
+        })
+    };
+    if let Some(got) = got {
         let expected = format!("at most {} requests in {} s", limit.requests, limit.window_s);
-        let got = format!("{passed} requests passed in {} ms", elapsed_us / 1_000);
         let most = asked.iter().max_by_key(|asked| bytes_of(transcript, asked.step));
         let aim = most.and_then(|asked| asked.aim.as_ref()).map(|aim| aim.clause.0.as_str());
         let clause = aim.filter(|clause| clause.starts_with("RPC-RATE-")).unwrap_or("RPC-RATE-01");
@@ -50,6 +58,43 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
     found.extend(after_waits(transcript, session));
     found.extend(refused_and_run(&asked, &answers));
     found
+}
+
+/// Requests of one step, more of which passed than the limit allows.
+struct Burst {
+    passed: u64,
+    begun_us: u64,
+    /// When the last answer came to one that passed.
+    ended_us: u64,
+}
+
+/// The first such burst of a session, if it was over before a bucket that fills steadily would let another request pass.
+fn burst(heard: &Heard<'_, Server>, limit: Limit) -> Option<Burst> {
+    let mut bursts: BTreeMap<usize, Burst> = BTreeMap::new();
+    for (asked, _, answer) in heard.answers().filter(|(_, _, answer)| passed(&answer.message.value)) {
+        let ended_us = heard.output.get(answer.frame)?.at_us;
+        let fresh = Burst { passed: 0, begun_us: asked.at_us, ended_us };
+        let burst = bursts.entry(asked.step).or_insert(fresh);
+        burst.passed += 1;
+        burst.begun_us = burst.begun_us.min(asked.at_us);
+        burst.ended_us = burst.ended_us.max(ended_us);
+    }
+    let is_certain = |burst: &Burst| {
+        let elapsed_us = burst.ended_us.saturating_sub(burst.begun_us);
+        burst.passed > limit.requests && elapsed_us.saturating_mul(limit.requests) < limit.window_us()
+    };
+    bursts.into_values().find(is_certain)
+}
+
+/// How many requests passed at once, where too many did in an earlier process as well. A window may end within one burst, so that
+/// those behind its end pass by right; within two that are less than a window apart, and one after the other, it cannot.
+fn twice_too_many(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>, limit: Limit) -> Option<u64> {
+    let last = burst(heard, limit)?;
+    let is_close = |first: &Burst| {
+        first.ended_us <= last.begun_us && last.ended_us + SLACK_US < first.begun_us + limit.window_us()
+    };
+    let mut earlier = trace.sessions.iter().filter(|other| other.session < heard.session);
+    earlier.any(|other| burst(other, limit).is_some_and(|first| is_close(&first))).then_some(last.passed)
 }
 
 /// A counting method that ran more often than calls of it were let through.

@@ -7,14 +7,6 @@ use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::shorten;
 use peerproof_engine::transcript::{Kind, Transcript};
 
-/// Words that only traces of a stack have.
-const TRACES: [&str; 4] = [
-    "Traceback (most recent call last)",
-    "stack backtrace:",
-    "goroutine 1 [running]",
-    "Exception in thread \"",
-];
-
 /// What is wrong with a response that fits its request as `allowed` has it.
 pub fn of_response(unit: &Unit, allowed: &Allowed, response: &Json) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -50,49 +42,6 @@ fn of_error(rule: &ErrorRule, allowed: &[Allowed], response: &Json) -> Option<Fi
         return Some(finding.repaired_by(Repair::other("/error/data/type")));
     }
     None
-}
-
-/// A trace of the stack in an error, outside `data.stack_trace`.
-pub fn trace(response: &Json) -> Option<Finding> {
-    let Some(Json::Object(error)) = response.get("error") else { return None };
-    let mut open: Vec<&Json> = Vec::new();
-    for (name, value) in error {
-        match value {
-            Json::Object(data) if name == "data" => {
-                open.extend(data.iter().filter(|(name, _)| name != "stack_trace").map(|(_, value)| value));
-            }
-            value => open.push(value),
-        }
-    }
-    while let Some(value) = open.pop() {
-        match value {
-            Json::String(text) if has_trace(text) => {
-                let expected = "no stack trace outside `data.stack_trace`";
-                let finding = Finding::new("RPC-ERR-04", "stack_trace", expected, shorten(text, 240));
-                return Some(finding.repaired_by(Repair::other("/error")));
-            }
-            Json::Array(items) => open.extend(items),
-            Json::Object(members) => open.extend(members.iter().map(|(_, value)| value)),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Frames of a stack: the words of some languages, or lines such as `    at f (file.js:1:2)`.
-fn has_trace(text: &str) -> bool {
-    let is_frame = |line: &str| {
-        let line = line.trim_end();
-        line.starts_with([' ', '\t'])
-            && line.trim_start().starts_with("at ")
-            && line.contains(['(', '/'])
-            && line
-                .trim_end_matches(')')
-                .rsplit(':')
-                .next()
-                .is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    TRACES.iter().any(|words| text.contains(words)) || text.lines().skip(1).any(is_frame)
 }
 
 /// A line on standard error that is a JSON object and lacks what log lines have.
@@ -142,28 +91,5 @@ mod tests {
         assert_eq!(codes_refused(&facts, "9007199254740993"), [-32003, -32002]);
         facts.features.insert("auth".to_owned(), serde_json::json!({ "key": "k" }));
         assert_eq!(codes_refused(&facts, "1"), [-32600, -32002, -32000]);
-    }
-
-    fn has(error: &str) -> bool {
-        trace(&format!("{{\"error\":{error}}}").parse().unwrap()).is_some()
-    }
-
-    #[test]
-    fn traces_are_found_where_they_must_not_be() {
-        for error in [
-            r#"{"code":-32000,"message":"Traceback (most recent call last):\n  File \"x.py\", line 1"}"#,
-            r#"{"code":-32603,"message":"m","data":{"details":"Error: no\n    at f (/app/x.js:10:5)\n"}}"#,
-            r#"{"code":-32603,"message":"m","data":"java.lang.E\n\tat a.B.c(B.java:5)"}"#,
-            r#"{"code":-32603,"message":"m","data":{"more":{"stack_trace":"stack backtrace:"}}}"#,
-        ] {
-            assert!(has(error), "{error}");
-        }
-        for error in [
-            r#"{"code":-32000,"message":"failed at line 5: look"}"#,
-            r#"{"code":-32000,"message":"m","data":{"stack_trace":"Traceback (most recent call last)"}}"#,
-            r#"{"code":-32700,"message":"m","data":{"details":"expected a value\n  at line 1, column 2"}}"#,
-        ] {
-            assert!(!has(error), "{error}");
-        }
     }
 }

@@ -10,6 +10,7 @@
 //! | `"@now-text"` | the same as a string |
 //! | `"@nonce"` | a nonce that was never used |
 //! | `"@nonce:NAME"` | the same nonce wherever the name is the same in this conversation |
+//! | `"@nonce-longest:NAME"`, `"@nonce-shortest:NAME"` | nonces of 64 characters and of one, the same for the same name |
 //! | `"@nonce-near:KIND:NAME"` | a near miss of that nonce ([`near_misses`]) |
 //! | `"@signature"` | the signature of the message it stands in |
 //! | `"@signature-near:KIND"` | a near miss of it; itself where it has none of that kind |
@@ -20,6 +21,7 @@
 //! | `"auth":"@absent",` | no `auth` at all |
 
 use base64::Engine as _;
+use sha2::{Digest as _, Sha256};
 
 use super::model::auth::{key, key_id};
 use super::signature::{Signable, signable, signature};
@@ -32,6 +34,9 @@ use peerproof_engine::packing::Packing;
 
 /// Stands for `auth` where there is to be none.
 pub const ABSENT: &str = "\"auth\":\"@absent\",";
+
+/// The first of some 20,000 letters that are one character each: a server may remember nonces from one process to the next.
+const SIGNS_FROM: u32 = 0x4e00;
 
 /// Deeper messages are sent as they are.
 pub const DEPTH_MAX: usize = 200;
@@ -167,6 +172,19 @@ impl Sealer<'_> {
             {
                 return Some(quoted(&near_miss(kind, format!("{}-{name}", self.moment.run))));
             }
+            if let Some((length, name)) = content.strip_prefix("@nonce-").and_then(|it| it.split_once(':')) {
+                let digest = Sha256::digest(format!("{}-{name}", self.moment.run));
+                return match length {
+                    "longest" => {
+                        Some(quoted(&digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+                    }
+                    "shortest" => {
+                        char::from_u32(SIGNS_FROM + u32::from(digest[0]) * 64 + u32::from(digest[1]) % 64)
+                            .map(|sign| quoted(&sign.to_string()))
+                    }
+                    _ => None,
+                };
+            }
             match content.strip_prefix("@nonce")? {
                 "" => Some(quoted(&self.fresh())),
                 name => Some(quoted(&format!("{}-{}", self.moment.run, name.strip_prefix(':')?))),
@@ -301,6 +319,19 @@ mod tests {
         };
         assert_eq!(of("@signature").pointer("/auth/nonce").and_then(Json::as_str), Some("r-a "));
         assert!(is_signed(&of("@signature")) && !is_signed(&of("@signature-near:shorter-by-one")));
+    }
+
+    #[test]
+    fn nonces_can_be_as_long_and_as_short_as_may_be() {
+        for (word, chars) in [("longest", 64), ("shortest", 1)] {
+            let text = sealed(&format!(
+                "{{\"auth\":{{\"nonce\":\"@nonce-{word}:a\",\"signature\":\"@signature\"}}}}"
+            ));
+            let message: Json = text.parse().unwrap();
+            let nonce = message.pointer("/auth/nonce").and_then(Json::as_str).unwrap();
+            assert_eq!(nonce.chars().count(), chars, "{text}");
+            assert!(is_signed(&message), "{text}");
+        }
     }
 
     #[test]

@@ -135,6 +135,10 @@ impl Run<'_> {
                 }
             }
             Act::Play { script, life_ms } => {
+                if !script.is_null() {
+                    let unix_ms = self.moment(session, index).unix_ms;
+                    self.record(session, Kind::Clock { unix_ms });
+                }
                 self.play(index, session, script, *life_ms)?;
                 if let Some(fixtures) = fixtures {
                     for kind in fixtures.kept_files()? {

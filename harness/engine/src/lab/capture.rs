@@ -7,6 +7,10 @@ use crate::json::{self, DecodeLimits, Json};
 use crate::near_miss;
 use crate::plan::{Act, Capture};
 
+/// In the place of the kind of a near miss, with a number of bytes behind it: the length of the string that would make the
+/// frame so long. Whatever else is in a frame is the peer's own.
+const FILL: &str = "fill-";
+
 /// What a reply holds for later payloads.
 pub(crate) struct Taken {
     value: Option<Json>,
@@ -38,7 +42,7 @@ impl Run<'_> {
     /// Takes a value out of the last frame; nothing where it is not there.
     pub(super) fn capture(&mut self, session: usize, capture: &Capture) -> Option<()> {
         let frame = self.last_frame(session)?;
-        self.learn_from(Taken::of(&frame, capture).value.as_ref()?, capture);
+        self.learn_from(Taken::of(&frame, capture).value.as_ref()?, frame.len(), capture);
         Some(())
     }
 
@@ -53,13 +57,14 @@ impl Run<'_> {
         let taken = Taken::of(output, capture);
         let goes_on = taken.value.is_some() && !taken.completes(self.captured.as_ref(), capture);
         if let Some(value) = taken.value.as_ref().filter(|_| goes_on) {
-            self.learn_from(value, capture);
+            self.learn_from(value, output.len(), capture);
         }
         self.captured = Some(taken);
         goes_on
     }
 
-    fn learn_from(&mut self, value: &Json, capture: &Capture) {
+    /// `frame_bytes`: the length of what it was taken out of.
+    fn learn_from(&mut self, value: &Json, frame_bytes: usize, capture: &Capture) {
         let right = value.as_str().map_or_else(|| value.to_text(), str::to_owned);
         self.learn(capture.var.clone(), &right, value.as_str().is_some(), capture.secret);
         let plan = self.plan;
@@ -70,7 +75,11 @@ impl Run<'_> {
         for name in sent.flatten().collect::<BTreeSet<&str>>() {
             let kind =
                 name.strip_prefix(capture.var.as_str()).and_then(|rest| rest.strip_prefix(near_miss::MARK));
-            if let Some(kind) = kind {
+            let frame_wanted = kind.and_then(|kind| kind.strip_prefix(FILL)?.parse::<usize>().ok());
+            if let Some(wanted) = frame_wanted {
+                let length = (wanted + right.len()).saturating_sub(frame_bytes);
+                self.learn(name.to_owned(), &length.to_string(), false, capture.secret);
+            } else if let Some(kind) = kind {
                 self.learn(name.to_owned(), &near_miss::near_miss(&right, kind), true, capture.secret);
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Change, Judge, Shrinker};
 use crate::finding::Nature;
+use crate::near_miss::MARK;
 use crate::plan::{Act, Plan};
 
 /// Removes steps, in large pieces first, until none can be spared.
@@ -67,7 +68,8 @@ fn only_what_matters(shrinker: &mut Shrinker<'_>) {
 
 fn variables(plan: &Plan, step: usize) -> Box<dyn Iterator<Item = &str> + '_> {
     match &plan.steps[step].act {
-        Act::Send { payload, .. } => Box::new(payload.variables()),
+        // What is made of a captured value is known when that is.
+        Act::Send { payload, .. } => Box::new(payload.variables().filter_map(|name| name.split(MARK).next())),
         _ => Box::new(std::iter::empty()),
     }
 }

@@ -65,7 +65,7 @@ struct Row {
     act: Option<Act>,
     /// The function that adds steps.
     computed: Option<String>,
-    /// The process that `act` is about.
+    /// The process that it is about.
     #[serde(default)]
     session: usize,
     /// Time beyond that of a reply, milliseconds.
@@ -154,7 +154,7 @@ impl Row {
         match (&self.raw, &self.send, self.canaries, &self.act, &self.computed) {
             (Some(message), None, None, None, None) => {
                 self.write(message, case, facts, talk)?;
-                talk.aim(clause).canary();
+                talk.aim(clause).canary().in_session(self.session);
             }
             (None, Some(message), None, None, None) => self.write(message, case, facts, talk)?,
             (None, None, Some(count), None, None) => {
@@ -208,6 +208,7 @@ impl Row {
                 step.http.clone_from(&self.http);
             }
         });
+        talk.in_session(self.session);
         Ok(())
     }
 
@@ -275,7 +276,8 @@ mod tests {
                     of_messages.contains(&true) || await_frames.is_some() || row.chunking != Chunking::Whole;
                 assert!(is_message || !says_more, "{file}.toml, {}: {row:?} is no message", case.id);
                 assert!(pad_to.is_some() || row.pad_with.is_none(), "{file}.toml, {}: no padding", case.id);
-                assert!(row.act.is_some() || row.session == 0, "{file}.toml, {}: no act", case.id);
+                let has_session = is_message || row.act.is_some();
+                assert!(has_session || row.session == 0, "{file}.toml, {}: no session", case.id);
             }
             for mode in MODES.into_iter().filter(|mode| runs_in(case, mode)) {
                 let plan = plan(case, mode, &facts, &mut Rng::new(1));

@@ -47,6 +47,7 @@ const SERVER: &[(&str, Server)] = &[
     ("sizes/large-echoes", sizes::large_echoes),
     ("sizes/many-requests-in-one-line", sizes::many_requests_in_one_line),
     ("sizes/memory", sizes::memory),
+    ("sizes/one-byte-over-limit", sizes::one_byte_over_limit),
     ("sizes/over-limit-between-others", sizes::over_limit_between_others),
     ("sizes/white-space-over-limit", sizes::white_space_over_limit),
     ("sizes/white-space-that-fits", sizes::white_space_that_fits),

@@ -1,12 +1,14 @@
 //! Sizes that follow from others: what a line may have beside a message, and what refusing a long one costs.
 
+use super::super::cases::words::role_call;
 use super::super::model::{LINE_BYTES_CERTAIN, LINE_BYTES_MAX};
 use super::super::talk::{Talk, call, good, quoted};
 use peerproof_engine::check::Untestable;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::memory::{IDLE, INPUTS, further, piece, sample};
+use peerproof_engine::near_miss::MARK;
 use peerproof_engine::payload::Payload;
-use peerproof_engine::plan::Chunking;
+use peerproof_engine::plan::{Capture, Chunking};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::sizes::{Fill, padded};
 
@@ -66,6 +68,24 @@ pub fn large_echoes(talk: &mut Talk<'_>, _: &Facts, _: &mut Rng) -> Result<(), U
         let body = Payload::text(head).repeat(unit, times as u64).then(Payload::text(tail));
         talk.send_as(line(body), Chunking::Whole).allow_ms(LARGE_MS);
     }
+    Ok(())
+}
+
+/// A result that would be one byte too long, in a message such as that in which this very server delivered another one.
+pub fn one_byte_over_limit(talk: &mut Talk<'_>, facts: &Facts, _: &mut Rng) -> Result<(), Untestable> {
+    /// Bytes of a result that always fits.
+    const MEASURED: u64 = 80_000;
+    /// Stands where the number goes that is not known yet.
+    const UNKNOWN: u64 = 987_654_321_098;
+    let call = |bytes| role_call(facts, "blob", Some(("bytes", bytes)), &["\"edge\""]);
+    let (pointer, var) = ("/result/data".to_owned(), "data".to_owned());
+    let length = format!("{var}{MARK}fill-{}", LINE_BYTES_MAX + 1);
+    let capture = Capture { pointer, var, secret: false, until: None };
+    talk.send(&call(MEASURED)?).allow_ms(LARGE_MS).last(|step| step.capture = Some(capture));
+    let text = call(UNKNOWN)?;
+    let (head, tail) = text.split_once(&UNKNOWN.to_string()).unwrap_or_default();
+    let body = Payload::text(head).var(length).then(Payload::text(tail));
+    talk.push(line(body), Chunking::Whole, 1).allow_ms(LARGE_MS);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::seal::DEPTH_MAX;
 use super::super::signature::{Signable, mac, signable, signature};
 use super::allowed;
+use super::value::has_noncharacters;
 use super::{Allowed, Codes, IdRule, Unit, What, code, rate};
 use peerproof_engine::face::Outcome;
 use peerproof_engine::facts::Facts;
@@ -128,7 +129,8 @@ impl Gate {
     /// A message that cannot be signed, where messages are; `facts` are those of its text.
     pub fn unsignable(&mut self, message: &Json, facts: &json::Facts) -> Option<Unit> {
         self.key.as_ref()?;
-        let numbers = if facts.depth > DEPTH_MAX { Signable::Open } else { signable(message) };
+        let is_open = facts.depth > DEPTH_MAX || has_noncharacters(message);
+        let numbers = if is_open { Signable::Open } else { signable(message) };
         let doubtful = facts.duplicate_keys || facts.lone_surrogates;
         if !doubtful && numbers == Signable::Yes {
             return None;

@@ -18,6 +18,13 @@ pub struct Limit {
     pub window_s: u64,
 }
 
+impl Limit {
+    /// Length of the window, microseconds.
+    pub fn window_us(&self) -> u64 {
+        self.window_s.saturating_mul(1_000_000)
+    }
+}
+
 /// The limit of a server that claims one.
 pub fn limit(facts: &Facts) -> Option<Limit> {
     let feature = facts.features.get("rate_limit")?;

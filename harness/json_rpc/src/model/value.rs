@@ -43,6 +43,21 @@ pub fn same(sent: &Json, came: &Json) -> Same {
     least
 }
 
+/// Whether a name or a string in a value has a code point that I-JSON, in which RFC 8785 signs, has no place for.
+pub fn has_noncharacters(value: &Json) -> bool {
+    let in_text = |text: &str| {
+        text.chars().any(|c| u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c))
+    };
+    match value {
+        Json::String(text) => in_text(text),
+        Json::Array(items) => items.iter().any(has_noncharacters),
+        Json::Object(members) => {
+            members.iter().any(|(name, value)| in_text(name) || has_noncharacters(value))
+        }
+        _ => false,
+    }
+}
+
 fn numbers(sent: &Number, came: &Number) -> Same {
     if sent == came {
         return Same::Exactly;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{frames, model, rates, rules};
+use super::super::{frames, model, rates, rules, traces};
 use super::Server;
 use peerproof_engine::face::{Asked, Framing};
 use peerproof_engine::finding::{Finding, Repair};
@@ -43,7 +43,8 @@ pub fn judge(trace: &Trace<'_, Server>, heard: &Heard<'_, Server>) -> Vec<Findin
                 Some(_) => {}
             }
         }
-        rules::trace(response).into_iter().for_each(&mut add);
+        let request = asked.line.and_then(|at| heard.lines.get(at)).map_or(&[][..], |line| &line.bytes);
+        traces::judge(response, request).into_iter().for_each(&mut add);
         if let Some(allowed) = model::fit(unit, response) {
             rules::of_response(unit, allowed, response).into_iter().for_each(&mut add);
         }

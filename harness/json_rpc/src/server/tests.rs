@@ -125,6 +125,26 @@ fn an_array_for_a_single_request_is_a_wrong_answer_to_it() {
     assert_eq!(at_once(&[A], &[&array]), (vec![Some(0)], vec![]));
 }
 
+#[test]
+fn params_that_are_null_may_be_refused_as_missing_whatever_is_pinned() {
+    const NULL: &str = r#"{"jsonrpc":"2.0","method":"peerproof.counter","params":null,"id":1}"#;
+    let of = |pinned: &str, response: &str| {
+        let mut facts = crate::usual::facts(Side::Provider);
+        facts.choices.insert("params_null".to_owned(), pinned.to_owned());
+        let found = judge(&transcript(facts, &[NULL], &[(response, 1)], true)).findings.into_iter();
+        found.filter(|finding| finding.step == Some(0)).map(|finding| finding.reason).collect::<Vec<_>>()
+    };
+    for (pinned, code, wrong) in [
+        ("refuse", -32602, ""),
+        ("refuse", -32600, ""),
+        ("absent", -32602, ""),
+        ("absent", -32600, "wrong_code"),
+    ] {
+        assert_eq!(of(pinned, &error(code, "1")).concat(), wrong, "{pinned} {code}");
+    }
+    assert_ne!(of("refuse", r#"{"jsonrpc":"2.0","result":{"count":1},"id":1}"#), [""; 0]);
+}
+
 /// What is wrong where three calls that count are awaited in turn and the second has this answer, or none.
 fn counted(second: Option<&str>, third: u64) -> Vec<String> {
     let calls = [1, 2, 3]

@@ -1,13 +1,14 @@
 //! Mutants that take what is nearly right for right, and those that say more or less than they should.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::method::{Answer, Call, Method, World};
 use super::super::{Components, Config, NonceStore, RateLimiter, Verifier};
 use super::Mutant;
 use super::edit::{
-    edited, ended, find, find_mut, has, incoming, outgoing, responses, set, swap_all, text, value,
+    both_ways, edited, ended, find, find_mut, has, incoming, method, outgoing, responses, set, swap_all,
+    text, value,
 };
 use super::wire::Pass;
 use crate::json::{Policy, Value};
@@ -25,6 +26,9 @@ const fn parts(
 ) -> Mutant {
     mutant::parts(id, clauses, fault, change)
 }
+
+const MALFORMED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"Parse error\"},\"id\":null}";
 
 /// A verifier that mends the spelling of signatures before it looks at them.
 struct Mending {
@@ -100,6 +104,34 @@ impl RateLimiter for Telling {
         self.inner.pass(now).inspect_err(|_| {
             self.refused.fetch_add(1, Ordering::Relaxed);
         })
+    }
+}
+
+/// Says of each message whether its method is there.
+struct Peeking {
+    inner: Box<dyn Verifier>,
+    is_known: Arc<AtomicBool>,
+}
+
+impl Verifier for Peeking {
+    fn verify(&self, message: &[u8], unix_s: u64) -> Option<String> {
+        let message_value = value(message);
+        let name = message_value.as_ref().and_then(method);
+        let is_known = super::super::methods().names().any(|known| name == Some(known));
+        self.is_known.store(is_known, Ordering::Relaxed);
+        self.inner.verify(message, unix_s)
+    }
+}
+
+/// Counts calls of methods that are there.
+struct Choosy {
+    inner: Box<dyn RateLimiter>,
+    is_known: Arc<AtomicBool>,
+}
+
+impl RateLimiter for Choosy {
+    fn pass(&mut self, now: Millis) -> Result<(), u64> {
+        if self.is_known.load(Ordering::Relaxed) { self.inner.pass(now) } else { Ok(()) }
     }
 }
 
@@ -205,6 +237,47 @@ pub const MUTANTS: &[Mutant] = &[
         },
     )
     .needing("rate_limit"),
+    parts(
+        "looks-for-methods-before-it-limits",
+        &["RPC-RATE-01"],
+        "A call of a method that is not there does not count, and is never refused for its rate.",
+        |_, components| {
+            let (Some(limiter), Some(verifier)) = (components.limiter.take(), components.verifier.take())
+            else {
+                return;
+            };
+            let is_known = Arc::new(AtomicBool::default());
+            components.verifier = Some(Box::new(Peeking { inner: verifier, is_known: is_known.clone() }));
+            components.limiter = Some(Box::new(Choosy { inner: limiter, is_known }));
+        },
+    )
+    .needing("rate_limit"),
+    both_ways(
+        "limits-before-it-reads",
+        &["RPC-JSON-01"],
+        "Beyond the limit a line that is no JSON is refused for its rate.",
+        |memory, line| match memory.kept.get(&b"limited"[..]) {
+            Some(refusal) if value(line).is_none() => Pass::Answer(refusal.clone()),
+            _ => Pass::Forward,
+        },
+        |memory, line| {
+            if has(line, "\"code\":-32002") {
+                let refusal = responses(line, |response| set(response, "id", Value::Null));
+                memory.kept.insert(b"limited".to_vec(), refusal.trim_ascii_end().to_vec());
+            }
+            ended(line.to_vec())
+        },
+    )
+    .needing("rate_limit"),
+    incoming(
+        "refuses-noncharacters",
+        &["RPC-ID-01", "RPC-PARAMS-02"],
+        "A message with U+FFFE or U+FFFF is malformed.",
+        |_, line| {
+            let is_odd = has(line, "\u{fffe}") || has(line, "\u{ffff}");
+            if is_odd { Pass::Answer(MALFORMED.to_vec()) } else { Pass::Forward }
+        },
+    ),
     parts("tells-timeouts-late", &["RPC-TIME-01"], "A timeout is told 2 s too late.", |_, components| {
         if let Some(inner) = components.methods.take("peerproof.sleep") {
             components.methods.set("peerproof.sleep", Slow(inner));

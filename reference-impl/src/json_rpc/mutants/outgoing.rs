@@ -399,6 +399,28 @@ pub const MUTANTS: &[Mutant] = &[
             None => ended(line.to_vec()),
         }
     }),
+    outgoing(
+        "one-byte-over-in-a-frame-of-its-own",
+        &["RPC-SIZE-05"],
+        "A result has a member more beside it, and a message 1,048,577 bytes.",
+        |_, line| {
+            let Some(head) = line.strip_suffix(b"}").filter(|_| has(line, "\"result\":")) else {
+                return ended(line.to_vec());
+            };
+            let longer = [head, b",\"by\":\"reference\"}"].concat();
+            match value(line)
+                .as_ref()
+                .and_then(|reply| reply.get("id"))
+                .filter(|_| longer.len() > (1 << 20) + 1)
+            {
+                Some(id) => {
+                    let head = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error\"},\"id\":";
+                    ended([head.as_bytes(), &text(id), b"}"].concat())
+                }
+                None => ended(longer),
+            }
+        },
+    ),
     outgoing("size-error-without-type", &["RPC-SIZE-06"], "Too large is as good as invalid.", |_, line| {
         ended(swap_all(line, "\"MESSAGE_TOO_LARGE\"", "\"INVALID_REQUEST\""))
     }),
@@ -412,6 +434,15 @@ pub const MUTANTS: &[Mutant] = &[
         let trace = "\"message\":\"Error: no\\n    at fail (/srv/methods.js:10:5)\"";
         ended(swap_all(line, "\"message\":\"Execution failed\"", trace))
     }),
+    outgoing(
+        "trace-of-another-language",
+        &["RPC-ERR-04"],
+        "A message of an error is a trace of PHP.",
+        |_, line| {
+            let trace = "\"message\":\"E: no\\nStack trace:\\n#0 /srv/x.php(40): fail(Array)\\n#1 {main}\"";
+            ended(swap_all(line, "\"message\":\"Execution failed\"", trace))
+        },
+    ),
     outgoing("corrupt-as-invalid", &["RPC-GZIP-03"], "Corrupt compressed data is -32600.", |_, line| {
         let corrupt = has(line, "is corrupt") || has(line, "no base64");
         if corrupt { recode(line, "-32700", "-32600") } else { ended(line.to_vec()) }

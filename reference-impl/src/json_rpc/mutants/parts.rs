@@ -1,11 +1,12 @@
 //! Mutants made of another configuration or other components.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::super::method::{Answer, Call, Method, Step, Task, World};
 use super::super::{Components, Config, NonceStore, RateLimiter, Verifier};
 use super::Mutant;
+use super::edit::{Object, has, object_mut};
 use crate::json::{Policy, Value};
 use crate::machine::Millis;
 use crate::mutant;
@@ -68,17 +69,48 @@ impl Verifier for Burning {
     }
 }
 
-/// A verifier that overlooks members that no request has.
-struct Overlooking(Box<dyn Verifier>);
+/// A verifier that overlooks members which it does not know.
+struct Overlooking {
+    inner: Box<dyn Verifier>,
+    /// Drops them from a message.
+    overlook: fn(&mut Object),
+}
 
 impl Verifier for Overlooking {
     fn verify(&self, message: &[u8], unix_s: u64) -> Option<String> {
-        let known = ["jsonrpc", "method", "params", "id", "auth"];
         let Ok(Value::Object(mut members)) = Value::parse(message, 256, &Policy::default()) else {
-            return self.0.verify(message, unix_s);
+            return self.inner.verify(message, unix_s);
         };
-        members.retain(|(name, _)| known.iter().any(|known| name == known));
-        self.0.verify(&super::edit::text(&Value::Object(members)), unix_s)
+        (self.overlook)(&mut members);
+        self.inner.verify(&super::edit::text(&Value::Object(members)), unix_s)
+    }
+}
+
+fn overlook(components: &mut Components, overlook: fn(&mut Object)) {
+    if let Some(inner) = components.verifier.take() {
+        components.verifier = Some(Box::new(Overlooking { inner, overlook }));
+    }
+}
+
+fn keep(members: &mut Object, known: &[&str]) {
+    members.retain(|(name, _)| known.iter().any(|known| name == known));
+}
+
+/// Remembers the last forty nonces.
+#[derive(Default)]
+struct Few(VecDeque<String>);
+
+impl NonceStore for Few {
+    fn is_known(&mut self, nonce: &str, _: Millis) -> bool {
+        self.0.iter().any(|known| known == nonce)
+    }
+
+    fn remember(&mut self, nonce: &str, _: Millis) -> bool {
+        self.0.push_back(nonce.to_owned());
+        if self.0.len() > 40 {
+            self.0.pop_front();
+        }
+        true
     }
 }
 
@@ -281,6 +313,40 @@ pub const MUTANTS: &[Mutant] = &[
         components.nonces = Box::new(Forgetful);
     })
     .needing("auth"),
+    parts(
+        "remembers-forty-nonces",
+        &["RPC-AUTH-03"],
+        "A nonce is forgotten after 40 others.",
+        |_, components| {
+            components.nonces = Box::new(Few::default());
+        },
+    )
+    .needing("auth"),
+    parts(
+        "takes-the-nonces-of-notifications-again",
+        &["RPC-AUTH-03"],
+        "The nonce of a notification can be used by a request.",
+        |_, components| {
+            look(components, |message, verified| {
+                let is_request = has(message, "\"id\":");
+                verified.map(|nonce| if is_request { nonce } else { format!("{nonce}, of a notification") })
+            });
+        },
+    )
+    .needing("auth"),
+    parts(
+        "refuses-the-longest-nonces",
+        &["RPC-AUTH-03"],
+        "A nonce may have 63 characters.",
+        |_, components| {
+            look(components, |_, verified| verified.filter(|nonce| nonce.chars().count() < 64));
+        },
+    )
+    .needing("auth"),
+    parts("refuses-the-shortest-nonces", &["RPC-AUTH-03"], "A nonce has two characters.", |_, components| {
+        look(components, |_, verified| verified.filter(|nonce| nonce.chars().count() > 1));
+    })
+    .needing("auth"),
     config("forgets-nonces-early", &["RPC-AUTH-03"], "A nonce is remembered for 60 s.", |config| {
         config.limits.rpc_nonce_ttl_ms = 60_000;
     })
@@ -327,9 +393,20 @@ pub const MUTANTS: &[Mutant] = &[
         &["RPC-AUTH-09"],
         "Members that no request has are not signed.",
         |_, components| {
-            if let Some(inner) = components.verifier.take() {
-                components.verifier = Some(Box::new(Overlooking(inner)));
-            }
+            overlook(components, |members| keep(members, &["jsonrpc", "method", "params", "id", "auth"]));
+        },
+    )
+    .needing("auth"),
+    parts(
+        "overlooks-unknown-members-of-auth",
+        &["RPC-AUTH-09"],
+        "Members of `auth` that are not known are not signed.",
+        |_, components| {
+            overlook(components, |members| {
+                if let Some(auth) = object_mut(members, "auth") {
+                    keep(auth, &["timestamp", "nonce", "key_id", "signature"]);
+                }
+            });
         },
     )
     .needing("auth"),
@@ -340,6 +417,12 @@ pub const MUTANTS: &[Mutant] = &[
     config("limits-too-early", &["RPC-RATE-01"], "One request less passes.", |config| {
         if let Some(rate) = &mut config.rate_limit {
             rate.requests -= 1;
+        }
+    })
+    .needing("rate_limit"),
+    config("limits-one-too-late", &["RPC-RATE-01"], "One request more passes.", |config| {
+        if let Some(rate) = &mut config.rate_limit {
+            rate.requests += 1;
         }
     })
     .needing("rate_limit"),

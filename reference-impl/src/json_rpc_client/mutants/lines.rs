@@ -54,6 +54,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         })
     }),
     out(
+        "client-names-no-params",
+        &["RPC-CLIENT-03"],
+        "Params that are an empty array go out as an object.",
+        |_, line| {
+            each_message(line, |members| {
+                if members.iter().any(|(name, value)| name == "params" && *value == Value::Array(Vec::new()))
+                {
+                    put(members, "params", Value::Object(Vec::new()));
+                }
+            })
+        },
+    ),
+    out(
         "client-introduces-itself",
         &["RPC-CLIENT-03"],
         "A call of its own goes out first.",
@@ -287,6 +300,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 Vec::new()
             }
             _ => vec![line],
+        },
+    ),
+    input(
+        "client-reads-no-noncharacters",
+        &["RPC-CLIENT-09"],
+        "An answer with U+FFFE or U+FFFF is not understood.",
+        |_, line| {
+            let text = String::from_utf8_lossy(&line);
+            if text.contains(['\u{fffe}', '\u{ffff}']) { Vec::new() } else { vec![line] }
         },
     ),
     input(

@@ -284,6 +284,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
             String::from_utf8_lossy(&text).replacen("\"timestamp\":", "\"timestamp\":1000", 1).into_bytes()
         }),
     ),
+    told("client-is-late-by-400-s", &["RPC-CLIENT-24"], "Its clock is 400 s late.", |config| {
+        config.started_unix_ms -= 400_000;
+    }),
     parts(
         "client-signs-params-only",
         &["RPC-CLIENT-24"],

@@ -4,9 +4,13 @@ use super::Session;
 use crate::client::scenario::Auth;
 use crate::signature::signature;
 use peerproof_engine::json::Json;
+use peerproof_engine::transcript::{Kind, Transcript};
 
 /// Seconds since 1970 that a clock of our time shows; milliseconds lie far beyond.
 const SECONDS: std::ops::RangeInclusive<u64> = 1_600_000_000..=4_102_444_800;
+
+/// How far a timestamp may be from the time, seconds: servers accept 300, and a message is on the way for a while.
+const SKEW_S: u64 = 330;
 
 /// Characters of a nonce.
 const NONCE_CHARS_MAX: usize = 64;
@@ -17,9 +21,15 @@ impl Session<'_> {
         let known = self.known;
         let Some(auth) = &known.scenario.auth else { return };
         let mut nonces: Vec<&str> = Vec::new();
+        let clock = clock(self.transcript);
         for (_, line, messages) in known.talk.of_client() {
+            // When it was signed is known to the client alone: between its beginning and now.
+            let time = clock.map(|(begun_us, begun_s)| {
+                let now_s = begun_s + line.at_us.saturating_sub(begun_us) / 1_000_000;
+                begun_s.saturating_sub(SKEW_S)..=now_s + SKEW_S
+            });
             for message in messages.iter().filter(|message| message.get("method").is_some()) {
-                if let Err((reason, expected)) = fault(auth, message, &mut nonces) {
+                if let Err((reason, expected)) = fault(auth, message, time.as_ref(), &mut nonces) {
                     return self.add("RPC-CLIENT-24", reason, expected, line.text.clone());
                 }
             }
@@ -27,10 +37,19 @@ impl Session<'_> {
     }
 }
 
-/// What is wrong with the signature of `message`: reason code and what is expected.
+/// A time of the conversation, microseconds, and the time of day that it was, seconds since 1970.
+fn clock(transcript: &Transcript) -> Option<(u64, u64)> {
+    transcript.events.iter().find_map(|event| match event.kind {
+        Kind::Clock { unix_ms } => Some((event.at_us, unix_ms / 1_000)),
+        _ => None,
+    })
+}
+
+/// What is wrong with the signature of `message`, sent at a `time` of day: reason code and what is expected.
 fn fault<'m>(
     auth: &Auth,
     message: &'m Json,
+    time: Option<&std::ops::RangeInclusive<u64>>,
     nonces: &mut Vec<&'m str>,
 ) -> Result<(), (&'static str, &'static str)> {
     let member = |name: &str| message.get("auth").and_then(|auth| auth.get(name));
@@ -38,6 +57,12 @@ fn fault<'m>(
     let timestamp = member("timestamp").and_then(Json::as_u64);
     if !timestamp.is_some_and(|seconds| SECONDS.contains(&seconds)) {
         return Err(("bad_timestamp", "`auth.timestamp` in seconds since 1970"));
+    }
+    if timestamp.zip(time).is_some_and(|(seconds, time)| !time.contains(&seconds)) {
+        return Err((
+            "stale_timestamp",
+            "`auth.timestamp` within 300 s of the time at which a server reads it",
+        ));
     }
     let nonce = member("nonce").and_then(Json::as_str).ok_or(("no_nonce", "`auth.nonce`"))?;
     if nonce.is_empty() || nonce.chars().count() > NONCE_CHARS_MAX {

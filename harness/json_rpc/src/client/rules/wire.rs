@@ -13,10 +13,12 @@ const EARLY_MS: u64 = 50;
 fn are_params(call: &Call, came: Option<&Json>) -> bool {
     match (&call.params, came) {
         (None, None) => true,
-        (None, Some(Json::Array(items))) => items.is_empty(),
-        (None, Some(Json::Object(members))) => members.is_empty(),
+        (None, Some(one)) | (Some(one), None) => match one {
+            Json::Array(items) => items.is_empty(),
+            Json::Object(members) => members.is_empty(),
+            _ => false,
+        },
         (Some(params), Some(came)) => params == came,
-        _ => false,
     }
 }
 
