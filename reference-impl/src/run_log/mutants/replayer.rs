@@ -529,6 +529,28 @@ const LOGS: &[Mutant] = &[
             Right.items(&each(tx_patch, "op", |op| op.to_ascii_lowercase()), choices)
         }
     }),
+    decides!("replay-sets", "LOG-PATCH-OP", "An item may have the op set, which is add.", {
+        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+            let known = |op: &str| if op == "set" { "add" } else { op }.to_owned();
+            Right.items(&each(tx_patch, "op", known), choices)
+        }
+    }),
+    decides!(
+        "replay-knows-the-last-op",
+        "LOG-PATCH-OP",
+        "The last of several items may have any op, which is remove.",
+        {
+            fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+                let Some((last, others @ [_, ..])) = tx_patch.split_last() else {
+                    return Right.items(tx_patch, choices);
+                };
+                let known =
+                    |op: &str| if ["add", "replace"].contains(&op) { op } else { "remove" }.to_owned();
+                let last = each(std::slice::from_ref(last), "op", known);
+                Right.items(&[others, &last].concat(), choices)
+            }
+        }
+    ),
     decides!("replay-fills-artifacts", "LOG-PATCH-VALUE", "An artifact may lack its provenance.", {
         fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
             let fill = |item: &Value| {
