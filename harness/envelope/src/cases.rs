@@ -66,7 +66,7 @@ struct Row {
     await_frames: Option<u32>,
     /// No canary follows it.
     alone: bool,
-    /// It has an id that no other envelope of the conversation has.
+    /// It has ids that no other envelope of the conversation has.
     own_id: bool,
     /// What follows goes over HTTP.
     over_http: bool,
@@ -178,7 +178,7 @@ impl Row {
             let text = talk::base(base).ok_or_else(|| format!("no base is called {base:?}"))?;
             let text = talk::changed(&text, &self.with, &self.texts);
             let text = match self.own_id {
-                true => talk::with(&text, [("envelope_id", talk.own_id().as_str())]),
+                true => talk.with_own_ids(&text),
                 false => text,
             };
             let payload = self.payload(&text, facts)?;

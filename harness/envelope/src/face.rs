@@ -378,8 +378,8 @@ fn what_is_kept(trace: &Trace<'_, Engine>, heard: &Heard<'_, Engine>) -> Vec<Fin
     findings
 }
 
-/// That a reply over HTTP belongs to another request of the session: to one behind which or before which it was written on the
-/// same connection without waiting, or to one at the same time.
+/// That a reply over HTTP, or an id of it, belongs to another request of the session: to one behind which or before which it was
+/// written on the same connection without waiting, or to one at the same time.
 fn mixed_up(
     trace: &Trace<'_, Engine>,
     heard: &Heard<'_, Engine>,
@@ -387,19 +387,23 @@ fn mixed_up(
     sent: &Sent,
     reply: &Json,
 ) -> Option<Finding> {
-    let id = reply.get("envelope_id").filter(|id| sent.raw.get("envelope_id") != Some(id))?;
-    let has_id = |(other, _): &&(&Asked<Engine>, _)| {
-        let mut parts = other.due.parts.iter().filter_map(|part| part.extra.sent.as_ref());
-        parts.any(|sent| sent.raw.get("envelope_id") == Some(id))
+    let of_other = |name: &'static str| {
+        let id = reply.get(name).filter(|id| sent.raw.get(name).is_some_and(|own| own != *id))?;
+        let has_id = |(other, _): &&(&Asked<Engine>, _)| {
+            let mut parts = other.due.parts.iter().filter_map(|part| part.extra.sent.as_ref());
+            parts.any(|sent| sent.raw.get(name) == Some(id))
+        };
+        let mut exchanges = heard.exchanges.iter().filter(|_| heard.framing == Framing::Bodies);
+        exchanges.find(has_id).map(|(other, _)| (name, other))
     };
-    let (other, _) = heard.exchanges.iter().filter(|_| heard.framing == Framing::Bodies).find(has_id)?;
+    let (name, other) = ["envelope_id", "request_id", "session_id"].into_iter().find_map(of_other)?;
     let how = |step: usize| trace.transcript.plan.steps.get(step).and_then(|step| step.http.as_ref());
     let is_pipelined = how(asked.step)
         .zip(how(other.step))
         .is_some_and(|(one, two)| one.connection == two.connection && (one.pipelined || two.pipelined));
     let clause = if is_pipelined { http::IN_ORDER } else { http::MIXED };
-    let own = sent.raw.get("envelope_id").map_or("an id of its own".to_owned(), Json::to_text);
-    let expected = format!("/envelope_id: {own}");
+    let own = sent.raw.get(name).map_or("an id of its own".to_owned(), Json::to_text);
+    let expected = format!("/{name}: {own}");
     Some(Finding::new(clause, "mixed_up", expected, reply.to_text()).at(asked.step))
 }
 

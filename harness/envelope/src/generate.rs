@@ -47,6 +47,9 @@ const ADDED: [&[&str]; 2] = [
 /// Whole numbers to the edges of what is kept exactly.
 const WHOLE: [i64; 6] = [-9_007_199_254_740_991, -1, 0, 1, 16_777_217, 9_007_199_254_740_991];
 
+/// Counters that do not fit into fewer bits.
+const LARGE: [i64; 4] = [2_147_483_648, 4_294_967_301, 1 << 52, 9_007_199_254_740_990];
+
 /// What long inputs are made of.
 const UNITS: [&str; 3] = ["x", "é€😀", "\\u00e9"];
 
@@ -104,6 +107,7 @@ pub fn sized(text: &str, bytes: u64, rng: &mut Rng) -> Payload {
 /// An envelope that is right.
 pub fn envelope(rng: &mut Rng) -> String {
     let base = *rng.pick(&["plain", "done", "full", "full-done"]);
+    let is_done = base.ends_with("done");
     let base = talk::base(base).unwrap_or_default();
     let mut changes: Vec<(String, String)> = Vec::new();
     // What states of an envelope hang on stays as in its base.
@@ -124,6 +128,12 @@ pub fn envelope(rng: &mut Rng) -> String {
             changes.push((name.clone(), String::new()));
         } else {
             changes.push((name.clone(), value(shape, rng).to_text()));
+        }
+    }
+    if is_done && rng.chance(1, 3) {
+        for (counter, most, ..) in shape::BOUNDS {
+            let (count, bound) = (rng.pick(&LARGE), WHOLE.iter().max().unwrap_or(&1));
+            changes.extend([(counter.to_owned(), count.to_string()), (most.to_owned(), bound.to_string())]);
         }
     }
     let newer = *rng.pick(&[0, 1, 2]);

@@ -130,10 +130,14 @@ impl Talk {
         talk.plan.steps.pop()
     }
 
-    /// An id that no other envelope of the conversation has, as JSON.
-    pub fn own_id(&mut self) -> String {
+    /// An envelope with ids that no other one of the conversation has.
+    pub fn with_own_ids(&mut self, text: &str) -> String {
         self.ids += 1;
-        format!("\"env_{:016x}\"", self.ids)
+        let own = ["env", "req", "sess"].map(|prefix| format!("\"{prefix}_{:016x}\"", self.ids));
+        with(
+            text,
+            ["envelope_id", "request_id", "session_id"].into_iter().zip(own.iter().map(String::as_str)),
+        )
     }
 
     /// An input that is about `clause`, to a process of its own, or over HTTP with a canary behind it.

@@ -1,12 +1,17 @@
 //! Mutants: the correct caller that breaks a clause on purpose, by other parts, by what it is told, or by how it handles
 //! programs and servers. Clauses are those of `corpora/envelope/clauses.toml`.
 
+mod edit;
+#[cfg(test)]
+mod tests;
+
+use self::edit::{drop_wrong, edited, fill_ids, ids, parsed, with_text, without_nulls};
 use super::caller::{accept, judge, line};
 use super::{CallSpec, Config, End, Outcome, Parts, Target};
-use crate::envelope::members::{Kind, MEMBERS, find as member};
+use crate::envelope::members::{Kind, MEMBERS};
 use crate::envelope::validate::{is_id, is_of_kind};
 use crate::envelope::{self, Members, get, number, set};
-use crate::json::{ErrorKind, Policy, Value, write_value};
+use crate::json::{ErrorKind, Value};
 use crate::machine::ChildExit;
 use crate::mutant::{self, Seam, ShellFault, carrier, shell};
 
@@ -416,6 +421,18 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "caller-keeps-three",
+        &["ENV-CALL-18"],
+        "The fourth error and those behind it are dropped.",
+        Reply(|_, reply| {
+            for (_, value) in reply.iter_mut().filter(|(name, _)| *name == *"errors") {
+                if let Value::Array(errors) = value {
+                    errors.truncate(3);
+                }
+            }
+        }),
+    ),
+    of(
         "caller-takes-false-for-nothing",
         &["ENV-CALL-19"],
         "`confirmation_response` false is null.",
@@ -631,68 +648,3 @@ const MUTANTS: &[Mutant] = &[
         }),
     ),
 ];
-
-/// Prefixes and names of ids.
-fn ids() -> impl Iterator<Item = (&'static str, &'static str)> {
-    MEMBERS.iter().filter_map(|row| match row.kind {
-        Kind::Id(prefix) => Some((prefix, row.name)),
-        _ => None,
-    })
-}
-
-fn fill_ids(call: &CallSpec, reply: &mut Members) {
-    for (_, name) in ids() {
-        if get(reply, name).is_none() {
-            set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
-        }
-    }
-}
-
-fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {
-    Value::parse(text, 512, &Policy::default()).map_err(|error| (error.kind, error.at))
-}
-
-/// The end with another text of its reply.
-fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
-    match end {
-        End::Exited(exit, text) => End::Exited(exit, change(text)),
-        End::Replied(status, text) => End::Replied(status, change(text)),
-        other => other,
-    }
-}
-
-/// The text of a reply with other members.
-fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8> {
-    let Ok(Value::Object(mut members)) = parsed(&text) else { return text };
-    change(&mut members);
-    let mut out = Vec::new();
-    write_value(&mut out, &Value::Object(members));
-    out
-}
-
-/// Drops the optional members that are not of their kind, where `is` says so.
-fn drop_wrong(reply: &mut Members, is: fn(Kind, &Value) -> bool) {
-    let choices = envelope::Choices::default();
-    reply.retain(|(name, value)| {
-        let row = name.as_str().and_then(member).filter(|row| !row.core);
-        row.is_none_or(|row| {
-            row.nullable && *value == Value::Null
-                || is_of_kind(value, row.kind, &choices)
-                || !is(row.kind, value)
-        })
-    });
-}
-
-fn without_nulls(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        Value::Object(members) => {
-            members.retain(|(_, value)| *value != Value::Null);
-            members.iter_mut().for_each(|(_, value)| without_nulls(value));
-        }
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests;

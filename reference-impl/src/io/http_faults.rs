@@ -153,6 +153,17 @@ impl Front for Faulty {
             }
             (HttpFault::TextReplies, _) => reply.content_type = "text/plain",
             (HttpFault::MixesReplies, Some(_)) => self.mix(&mut reply),
+            (HttpFault::MixesRequestIds, Some(_)) => {
+                let mut other = reply.clone();
+                self.mix(&mut other);
+                let place = |body: &[u8]| {
+                    let at = memchr::memmem::find(body, b"\"request_id\":")?;
+                    Some(at..at + b"\"request_id\":\"req_0123456789abcdef\"".len())
+                };
+                if let (Some(own), Some(theirs)) = (place(&reply.body), place(&other.body)) {
+                    reply.body.splice(own, other.body.get(theirs).unwrap_or_default().iter().copied());
+                }
+            }
             (HttpFault::MarksReplies, Some(_)) => {
                 const MAP: &[u8] = b"\"metadata\":{";
                 if let Some(at) = memchr::memmem::find(&reply.body, MAP).map(|at| at + MAP.len()) {
@@ -228,6 +239,15 @@ impl Front for Faulty {
                     true => Vec::new(),
                 };
                 Cow::Owned(with_lengths(bytes, first))
+            }
+            HttpFault::LowerCaseSizes => {
+                let is_size = |line: &[u8]| {
+                    let digits = line.trim_ascii();
+                    digits.iter().all(u8::is_ascii_hexdigit) && digits.iter().any(u8::is_ascii_uppercase)
+                };
+                let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+                let seen = lines.flat_map(|line| if is_size(line) { b"?\r\n".as_slice() } else { line });
+                Cow::Owned(seen.copied().collect())
             }
             HttpFault::LooseLength => Cow::Owned(with_lengths(bytes, |line| without(line, b"+_"))),
             _ => Cow::Borrowed(bytes),

@@ -37,6 +37,10 @@ pub enum HttpFault {
     ServesCut,
     /// The first reply on a connection is the last that was given on another.
     MixesReplies,
+    /// The first reply on a connection has the request id of the last that was given on another.
+    MixesRequestIds,
+    /// Sizes of chunks with capital digits are no HTTP.
+    LowerCaseSizes,
     /// Maps called `metadata` get a member that tells how the reply came.
     MarksReplies,
     /// The connection is closed after each reply.

@@ -191,8 +191,11 @@ impl HttpConnection {
                     _ => ("", ""),
                 };
                 head.push_str("Transfer-Encoding: chunked\r\n");
-                for chunk in body.chunks((size as usize).max(1)) {
-                    bytes.extend(format!("{:x}{extension}\r\n", chunk.len()).into_bytes());
+                for (number, chunk) in body.chunks((size as usize).max(1)).enumerate() {
+                    // Capitals in every other one: digits of either case are right (RFC 9112 §7.1).
+                    let size = format!("{:x}", chunk.len());
+                    let size = if number % 2 == 0 { size.to_uppercase() } else { size };
+                    bytes.extend(format!("{size}{extension}\r\n").into_bytes());
                     bytes.extend_from_slice(chunk);
                     bytes.extend(b"\r\n");
                 }

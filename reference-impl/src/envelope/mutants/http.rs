@@ -75,6 +75,12 @@ pub const MUTANTS: &[Mutant] = &[
         HttpFault::ChunkedIsEmpty,
     ),
     carrier(
+        "http-lower-case-sizes",
+        &["ENV-HTTP-15"],
+        "The size of a chunk has no capital digits.",
+        HttpFault::LowerCaseSizes,
+    ),
+    carrier(
         "http-first-piece",
         &["ENV-HTTP-16"],
         "What came first of a body, in one piece, is all that is looked at.",
@@ -103,6 +109,12 @@ pub const MUTANTS: &[Mutant] = &[
         &["ENV-HTTP-23"],
         "The first reply on a connection is one that belongs on another.",
         HttpFault::MixesReplies,
+    ),
+    carrier(
+        "http-mixes-request-ids",
+        &["ENV-HTTP-23"],
+        "The first reply on a connection has the request id of one on another.",
+        HttpFault::MixesRequestIds,
     ),
     carrier(
         "http-marks-replies",

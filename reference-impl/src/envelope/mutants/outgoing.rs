@@ -399,6 +399,66 @@ pub const MUTANTS: &[Mutant] = table! {
                 }
             }
         });
+    "reads-digits" ["ENV-KEEP-07"] "Strings of digits with zeros in front come back as numbers." =>
+        Reply(|_, reply| {
+            in_free_data(reply, |value| {
+                let text = value.as_str().filter(|text| text.starts_with('0'));
+                if let Some(digits) = text.and_then(|text| text.parse().ok()) {
+                    *value = number(digits);
+                }
+            });
+        });
+    "trims-members" ["ENV-KEEP-01"] "Documented strings lose the white space at their ends, and CR before LF." =>
+        Reply(|_, reply| {
+            let names = ["raw_input", "user_id", "termination_reason", "confirmation_id"];
+            reply
+                .iter_mut()
+                .filter(|(own, _)| names.iter().any(|name| *own == **name))
+                .for_each(|(_, value)| edit_string(value, |text| text.trim().replace("\r\n", "\n")));
+        });
+    "counts-in-32-bits" ["ENV-KEEP-01"] "Counters are cut to 32 bits." =>
+        Reply(|_, reply| {
+            for name in ["agent_hop_count", "llm_call_count", "current_stage_number"] {
+                if let Some(count) = slot(reply, name).as_i64().filter(|count| *count > i64::from(i32::MAX)) {
+                    set(reply, name, number(count & i64::from(i32::MAX)));
+                }
+            }
+        });
+    "knows-one-status" ["ENV-KEEP-01"] "Every goal has the status of the first." =>
+        Reply(|_, reply| {
+            if let Value::Object(goals) = slot(reply, "goal_completion_status")
+                && let [(_, first), others @ ..] = goals.as_mut_slice()
+            {
+                others.iter_mut().for_each(|(_, status)| status.clone_from(first));
+            }
+        });
+    "keeps-a-hundred" ["ENV-KEEP-01"] "Goals and feedback beyond the hundredth are dropped." =>
+        Reply(|_, reply| {
+            for name in ["all_goals", "critic_feedback"] {
+                if let Value::Array(items) = slot(reply, name) {
+                    items.truncate(100);
+                }
+            }
+        });
+    "drops-long-names" ["ENV-KEEP-02"] "Members of free data with names over 255 characters are dropped." =>
+        Reply(|_, reply| {
+            for name in ["metadata", "prior_plans"] {
+                each(slot(reply, name), |value| {
+                    if let Value::Object(members) = value {
+                        members.retain(|(name, _)| name.as_bytes().len() <= 255);
+                    }
+                });
+            }
+        });
+    "flattens-plans" ["ENV-KEEP-02"] "Lists within lists of earlier plans come back empty." =>
+        Reply(|_, reply| {
+            each(slot(reply, "prior_plans"), |value| {
+                if let Value::Array(items) = value {
+                    let inner = items.iter_mut().filter(|item| item.as_array().is_some());
+                    inner.for_each(|item| *item = Value::Array(Vec::new()));
+                }
+            });
+        });
     "cuts-long-strings" ["ENV-SIZE-03"] "Strings in free data are cut behind 4 MiB." =>
         Reply(|_, reply| {
             in_free_data(reply, |value| {

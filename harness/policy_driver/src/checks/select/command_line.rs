@@ -74,10 +74,10 @@ const SPELLED: &[Spelled] = &[
         name: "variables-and-patterns",
         title: "Variables, tildes, patterns and braces stay as they are.",
         clause: NOT_EXPANDED,
-        text: "$HOME ${HOME} $0 $$ $? ~ ~root /* * ? [a-z]* {a,b} a=b %x !! $'a' \"$HOME\"",
+        text: "$HOME ${HOME} $0 $$ $? ~ ~root ~/x ~+ --f=~/x ~:~/x '~' \"~/x\" /* * ? [a-z]* {a,b} a=b %x !! $'a' \"$HOME\"",
         words: &[
-            "$HOME", "${HOME}", "$0", "$$", "$?", "~", "~root", "/*", "*", "?", "[a-z]*", "{a,b}", "a=b",
-            "%x", "!!", "$a", "$HOME",
+            "$HOME", "${HOME}", "$0", "$$", "$?", "~", "~root", "~/x", "~+", "--f=~/x", "~:~/x", "~", "~/x",
+            "/*", "*", "?", "[a-z]*", "{a,b}", "a=b", "%x", "!!", "$a", "$HOME",
         ],
     },
     Spelled {

@@ -8,6 +8,7 @@ use super::super::super::select::talk::{
 };
 use super::check;
 use peerproof_engine::check::Check;
+use peerproof_engine::json::Json;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Chunking};
 
@@ -36,6 +37,14 @@ pub fn checks() -> Vec<Check> {
         counted("exit-status", "A driver that prints a block and ends with status 3", STATUS, || {
             [says(BLOCK), vec![ActorStep::Exit(3)]].concat()
         }),
+        // Where the internal selector answers NOOP as well, only the count tells them apart.
+        counted(
+            "exit-status-of-a-shell",
+            "A driver that prints NOOP and ends with status 255",
+            STATUS,
+            || [says("<NOOP><END>"), vec![ActorStep::Exit(255)]].concat(),
+        ),
+        every_status(),
         counted("sigkill", "A driver that prints a block and dies of SIGKILL", STATUS, || {
             [says(BLOCK), vec![ActorStep::Die(9)]].concat()
         }),
@@ -48,6 +57,9 @@ pub fn checks() -> Vec<Check> {
         counted("empty-output", "A driver that prints nothing and ends with 0", EMPTY, Vec::new),
         counted("white-space", "A driver that prints white space alone", EMPTY, || says(" \t\r\n\n ")),
         counted("no-block", "A driver that prints no block", NO_BLOCK, || says("I would pick SID0042.")),
+        counted("noop-in-lower-case", "A driver that prints NOOP in lower case", NO_BLOCK, || {
+            says("<noop><END>")
+        }),
         counted("two-blocks", "A driver that prints two blocks", NO_BLOCK, || says([BLOCK, BLOCK].concat())),
         counted("unknown-sid", "A driver that picks what the menu has not", NO_BLOCK, || {
             says("<PICK><SID9999><END>")
@@ -113,6 +125,34 @@ fn counted(name: &str, what: &str, clause: &'static str, turn: fn() -> Vec<Actor
         fails(talk, turn(), clause);
         open(talk, clause);
     })
+}
+
+/// A shell tells by a status over 128 that a signal ended a program.
+fn every_status() -> Check {
+    check(
+        "fail/every-exit-status",
+        "Whatever a driver printed, each status from 1 to 255 and each signal is a failure.",
+        &[STATUS],
+        |talk, _| {
+            talk.env(THRESHOLD, "1000");
+            talk.canary(STATUS);
+            let patch = "<PICK><SID0042><INP>{\"a\":1}</INP><END>";
+            for (block, ends) in [
+                (BLOCK, [1, 2, 64, 126, 127, 128, 129, 130, 137, 139, 143, 192, 200, 254, 255].as_slice()),
+                ("<NOOP><END>", &[1, 128, 143, 255]),
+                ("<ASK_SUP><END>", &[2, 137, 254]),
+                (patch, &[1, 139, 255]),
+            ] {
+                for status in ends {
+                    fails(talk, [says(block), vec![ActorStep::Exit(*status)]].concat(), STATUS);
+                }
+                for signal in [1, 9] {
+                    fails(talk, [says(block), vec![ActorStep::Die(signal)]].concat(), STATUS);
+                }
+            }
+            taken(talk, STATUS);
+        },
+    )
 }
 
 fn over_long() -> Check {
@@ -316,11 +356,20 @@ fn neither() -> Check {
         &[NEITHER, MALFORMED],
         |talk, _| {
             let between = |talk: &mut Talk| {
-                for _ in 0..3 {
+                let wrong = |name: &str| Request::plain().with(name, Json::from(7)).line();
+                for malformed in [
+                    Payload::text("{\"control_mode\":\n"),
+                    Payload::text("[]\n"),
+                    Payload::text("x\n"),
+                    Payload::from_bytes(b"{\"goal_digest\":\"\xFF\"}\n"),
+                    wrong("menu"),
+                    wrong("inputs"),
+                    wrong("goal_digest"),
+                ] {
                     let expect = Expect::new(NEITHER, Allowed::Anything).starts(NEITHER, 0);
                     talk.send(Request::plain().mode(FALLBACK_ONLY).line(), Chunking::Whole, 1, expect);
                     let expect = Expect::invalid(MALFORMED).starts(NEITHER, 0);
-                    talk.send(Payload::text("{\"control_mode\":\n"), Chunking::Whole, 1, expect);
+                    talk.send(malformed, Chunking::Whole, 1, expect);
                 }
             };
             sensitive(talk);

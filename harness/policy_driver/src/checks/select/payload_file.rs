@@ -2,7 +2,7 @@
 
 use super::super::super::request::{Entry, Request};
 use super::super::super::select::expect::Expect;
-use super::super::super::select::talk::{looks_and_says, says};
+use super::super::super::select::talk::{TIMEOUT, looks_and_says, says};
 use super::check;
 use peerproof_engine::check::Check;
 use peerproof_engine::plan::{ActorStep, Sight};
@@ -18,6 +18,7 @@ pub fn checks() -> Vec<Check> {
         gone(),
         gone_after_failures(),
         complete(),
+        largest(),
         own(),
     ]
 }
@@ -49,7 +50,7 @@ fn values() -> Check {
                 r#"{"a":{"b":[1,[],{},null,true,false,"s"]},"":{"":""}}"#,
                 r#"{"menu":[],"control_mode":"FALLBACK_ONLY","goal_digest":1,"inputs":{"inputs":{}}}"#,
                 "{\"k\":\"\\u0000\\n\\\"\\\\é\u{1F600}\u{2028}\",\"n\":[9007199254740991,-9007199254740991,0.5,1e2]}",
-                r#"{"z":1,"a":2,"m":3,"__proto__":{"x":1},"k":"<END>$(id)`id`%s{0}"}"#,
+                r#"{"z":1,"a":2,"m":3,"__proto__":{"x":1},"k":"<END>$(id)`id`%s{0}","~":["~","~/x","~root"]}"#,
             ];
             for inputs in inputs {
                 let request = Request::plain()
@@ -166,6 +167,23 @@ fn complete() -> Check {
             // Twice the same file.
             let twice = [vec![ActorStep::Look(Sight::Payload)], looks_and_says(BLOCK)].concat();
             talk.play(&Request::plain(), twice, expect());
+        },
+    )
+}
+
+fn largest() -> Check {
+    check(
+        "payload/of-10-mb",
+        "The inputs of a request line of nearly 10 MB reach the driver whole.",
+        &["PD-FILE-02", "PD-SEL-07"],
+        |talk, _| {
+            // Time, and limits, for a driver that tells what it was given.
+            talk.env(TIMEOUT, "30000").env("MACHINA_POLICY_RLIMIT_FSIZE_MB", "100");
+            talk.env("MACHINA_POLICY_RLIMIT_CPU_SEC", "30");
+            talk.canary("PD-FILE-02");
+            let inputs = format!("{{\"k\":\"{}\",\"end\":true}}", "payload ".repeat(1_300_000));
+            let expect = Expect::taken("PD-FILE-02", BLOCK).given("PD-FILE-02");
+            talk.play(&Request::plain().inputs(&inputs), looks_and_says(BLOCK), expect).allow_ms(10_000);
         },
     )
 }

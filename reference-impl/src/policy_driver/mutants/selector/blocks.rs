@@ -167,6 +167,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         two.map_or(text.to_vec(), |at| [&text[..at], &text[at + 9..]].concat())
     }),
     reads("select-any-case", &["PD-GRAM-06"], "The letters of tags may be of any case.", upper_tags),
+    reads("select-lower-noop", &["PD-GRAM-06"], "`<noop>` is taken for NOOP.", |text| {
+        swap(text, "<noop><END>", "<NOOP><END>")
+    }),
     reads("select-lower-sid", &["PD-GRAM-06"], "A SID may be written in lower case.", |text| {
         swap(&swap(text, "<sid", "<SID"), "<Sid", "<SID")
     }),

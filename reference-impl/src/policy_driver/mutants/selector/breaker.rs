@@ -366,6 +366,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     machine(
+        "select-takes-high-statuses",
+        &["PD-FAIL-03"],
+        "An exit status over 128 means nothing.",
+        |inner| {
+            wrap(inner, |inner, event, now, actions| match event {
+                Event::ChildExit(ChildExit::Code(129..)) => {
+                    inner.handle(Event::ChildExit(ChildExit::Code(0)), now, actions);
+                }
+                other => inner.handle(other, now, actions),
+            })
+        },
+    ),
+    machine(
         "select-forgives-limits",
         &["PD-RLIM-06"],
         "A driver that the signal of a limit ended did what it could.",
@@ -445,6 +458,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
     parts("select-counts-malformed", &["PD-FAIL-08"], "A malformed line counts as a failure.", |_, parts| {
         requests_tell(parts, |request| request.is_err().then_some(Said::Failed));
     }),
+    parts(
+        "select-counts-wrong-types",
+        &["PD-FAIL-08"],
+        "A line of JSON that is no request counts as a failure.",
+        |_, parts| {
+            requests_tell(parts, |request| {
+                request.as_ref().is_err_and(|why| !why.contains("JSON")).then_some(Said::Failed)
+            });
+        },
+    ),
     parts(
         "select-malformed-forgives",
         &["PD-FAIL-08"],

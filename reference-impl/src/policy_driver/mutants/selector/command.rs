@@ -208,6 +208,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
             };
         },
     ),
+    parts(
+        "select-expands-tilde-within",
+        &["PD-CMD-02"],
+        "A tilde before a slash becomes `/root`, within a word and between quotes too.",
+        |_, parts| {
+            parts.split =
+                |command| Ok(split(command)?.into_iter().map(|word| word.replace("~/", "/root/")).collect());
+        },
+    ),
     parts("select-drops-comments", &["PD-CMD-02"], "What follows a number sign is dropped.", |_, parts| {
         parts.split =
             |command| Ok(split(command)?.into_iter().take_while(|word| !word.starts_with('#')).collect());

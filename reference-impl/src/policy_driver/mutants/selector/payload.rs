@@ -70,6 +70,18 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     wire(
+        "select-cuts-payloads",
+        &["PD-FILE-02"],
+        "Strings of a payload over 5 MB are cut to it.",
+        Rewiring::Request(|request| {
+            if request.payload.len() > 5 << 20 {
+                request.payload = edited(&request.payload, |members| {
+                    put(members, "inputs", Value::Object(vec![("k".into(), "payload".into())]));
+                });
+            }
+        }),
+    ),
+    wire(
         "select-swaps-digests",
         &["PD-FILE-02"],
         "The two digests are swapped.",

@@ -1,0 +1,69 @@
+//! What mutants change replies by.
+
+use super::super::{CallSpec, End};
+use crate::envelope::members::{Kind, MEMBERS, find as member};
+use crate::envelope::validate::is_of_kind;
+use crate::envelope::{self, Members, get, set};
+use crate::json::{ErrorKind, Policy, Value, write_value};
+
+/// Prefixes and names of ids.
+pub(super) fn ids() -> impl Iterator<Item = (&'static str, &'static str)> {
+    MEMBERS.iter().filter_map(|row| match row.kind {
+        Kind::Id(prefix) => Some((prefix, row.name)),
+        _ => None,
+    })
+}
+
+pub(super) fn fill_ids(call: &CallSpec, reply: &mut Members) {
+    for (_, name) in ids() {
+        if get(reply, name).is_none() {
+            set(reply, name, call.envelope.get(name).cloned().unwrap_or(Value::Null));
+        }
+    }
+}
+
+pub(super) fn parsed(text: &[u8]) -> Result<Value, (ErrorKind, usize)> {
+    Value::parse(text, 512, &Policy::default()).map_err(|error| (error.kind, error.at))
+}
+
+/// The end with another text of its reply.
+pub(super) fn with_text(end: End, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> End {
+    match end {
+        End::Exited(exit, text) => End::Exited(exit, change(text)),
+        End::Replied(status, text) => End::Replied(status, change(text)),
+        other => other,
+    }
+}
+
+/// The text of a reply with other members.
+pub(super) fn edited(text: Vec<u8>, change: impl FnOnce(&mut Members)) -> Vec<u8> {
+    let Ok(Value::Object(mut members)) = parsed(&text) else { return text };
+    change(&mut members);
+    let mut out = Vec::new();
+    write_value(&mut out, &Value::Object(members));
+    out
+}
+
+/// Drops the optional members that are not of their kind, where `is` says so.
+pub(super) fn drop_wrong(reply: &mut Members, is: fn(Kind, &Value) -> bool) {
+    let choices = envelope::Choices::default();
+    reply.retain(|(name, value)| {
+        let row = name.as_str().and_then(member).filter(|row| !row.core);
+        row.is_none_or(|row| {
+            row.nullable && *value == Value::Null
+                || is_of_kind(value, row.kind, &choices)
+                || !is(row.kind, value)
+        })
+    });
+}
+
+pub(super) fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        Value::Object(members) => {
+            members.retain(|(_, value)| *value != Value::Null);
+            members.iter_mut().for_each(|(_, value)| without_nulls(value));
+        }
+        _ => {}
+    }
+}
