@@ -750,8 +750,8 @@ fn the_body_that_a_server_cannot_take_is_named() {
     let check = Check::new("envelope/http/burst", "t", ["ENV-HTTP-21"], HTTP, |_, _| {
         let mut talk = Talk::new(HTTP);
         for n in 0..4 {
-            let (id, input) = (talk.own_id(), ["\"a\"", "\"b\"", "\"POISON\"", "\"d\""][n]);
-            let text = with(PLAIN, [("envelope_id", id.as_str()), ("raw_input", input)]);
+            let input = ["\"a\"", "\"b\"", "\"POISON\"", "\"d\""][n];
+            let text = talk.with_own_ids(&with(PLAIN, [("raw_input", input)]));
             let how = Carriage { pipelined: n > 0, ..Carriage::post().on(1) };
             talk.carry("ENV-HTTP-21", Payload::text(text), Chunking::Whole, how, if n == 3 { 4 } else { 0 });
         }
