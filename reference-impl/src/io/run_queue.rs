@@ -295,6 +295,11 @@ fn parse(arguments: &[String], variables: &[(String, String)]) -> Result<Argumen
             "--attempts" => parsed.config.attempts = number(value()?)?,
             "--retry-ms" => parsed.config.retry_ms = number(value()?)?,
             "--poll-ms" => parsed.config.poll_ms = number(value()?)?,
+            // Whether it has them is for its configuration to say.
+            "--without" => match value()?.as_str() {
+                "token" | "genesis" => {}
+                other => return Err(format!("there is no feature {other:?} to be without")),
+            },
             "--token" => parsed.config.token = Some(value()?).filter(|token| !token.is_empty()),
             "--token-env" => {
                 let name = value()?;
