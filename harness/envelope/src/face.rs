@@ -387,9 +387,18 @@ fn mixed_up(
     sent: &Sent,
     reply: &Json,
 ) -> Option<Finding> {
+    let done_us = |asked: &Asked<Engine>| Some(heard.carriages.get(asked.line?)?.at_us);
+    let were_under_way = |other: &Asked<Engine>| {
+        let ends = done_us(asked).zip(done_us(other));
+        ends.is_some_and(|(own_us, other_us)| asked.at_us < other_us && other.at_us < own_us)
+    };
     let of_other = |name: &'static str| {
         let id = reply.get(name).filter(|id| sent.raw.get(name).is_some_and(|own| own != *id))?;
         let has_id = |(other, _): &&(&Asked<Engine>, _)| {
+            // What is given back to the engine has the other ids of the reply, and is sent after it.
+            if name != "envelope_id" && !were_under_way(other) {
+                return false;
+            }
             let mut parts = other.due.parts.iter().filter_map(|part| part.extra.sent.as_ref());
             parts.any(|sent| sent.raw.get(name) == Some(id))
         };

@@ -29,6 +29,8 @@ mod start;
 const READ_BYTES: usize = 64 << 10;
 /// How often it is looked at what the process has to say.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long the end of a process may lag behind the connections that it closes.
+const DYING: Duration = Duration::from_millis(250);
 /// After which idle connections are closed for the sake of one on which nothing comes.
 const KEPT_WAITING: Duration = Duration::from_millis(100);
 /// Most connections that are held open or read on beside those in use.
@@ -60,6 +62,8 @@ pub struct HttpConnection {
     frames: u64,
     body_bytes: usize,
     over_budget: bool,
+    /// A request has failed, and none was answered since.
+    has_failed: bool,
     close_requested: bool,
     /// The process was asked to end because the conversation is over: how it ends says nothing.
     dismissed: bool,
@@ -326,6 +330,7 @@ impl HttpConnection {
                     took_us: at_us.saturating_sub(exchange.queued_at_us),
                 };
                 log.record(at_us, kind);
+                self.has_failed = false;
                 self.body_bytes += body.len();
                 if let Some(line) = line_of(body).or_else(|| exchange.is_counted.then(|| b"\n".to_vec())) {
                     self.frames += 1;
@@ -345,6 +350,7 @@ impl HttpConnection {
                 };
                 let kind = Kind::HttpFailed { step, of_step, connection, reason, wholly_sent, will_retry };
                 log.record(at_us, kind);
+                self.has_failed |= !will_retry;
                 if !will_retry && exchange.is_counted {
                     self.frames += 1;
                     log.record(at_us, Kind::Received { bytes: Bytes(b"\n".to_vec()) });
@@ -421,8 +427,13 @@ impl HttpConnection {
         if self.dismissed || self.signalled {
             return;
         }
-        // An end that came before is no answer to this.
+        // An end that came before is no answer to this. Whoever ends closes its connections a moment before.
+        let until = Instant::now() + if self.has_failed { DYING } else { Duration::ZERO };
         self.look(log);
+        while !self.is_gone() && Instant::now() < until && !self.budget.is_interrupted() {
+            std::thread::sleep(LOOK_EVERY);
+            self.look(log);
+        }
         self.dismissed = true;
         let lanes = self.lanes.values_mut().filter_map(|lane| lane.link.as_mut());
         let begun: Vec<_> =

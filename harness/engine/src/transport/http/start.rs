@@ -262,6 +262,7 @@ pub fn start(start: &Start, budget: &Budget, log: &mut dyn Log) -> Result<HttpCo
         frames: 0,
         body_bytes: 0,
         over_budget: false,
+        has_failed: false,
         close_requested: false,
         dismissed: false,
         signalled: false,
