@@ -325,6 +325,8 @@ impl Round<'_> {
                 Err(judgement) if has_time && self.fails_anew(from_ref(first), &judgement.findings) => {
                     return Look::Shown;
                 }
+                // It took longer than it may: whether for want of a processor is not known.
+                Err(_) if *times > 1.0 => return Look::TooBusy(strain),
                 Err(judgement) => return Look::Gone(judgement, strain.excuses(bound, 1.0)),
                 // A peer that keeps the machine busy itself is no excuse for itself.
                 Ok(()) if has_time || !self.is_busy(bound, *times) => return Look::Shown,
