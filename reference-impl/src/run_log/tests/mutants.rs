@@ -8,7 +8,9 @@ use crate::run_log::{Config, Replayer, Right};
 
 /// Mutants that show in real memory, with a longer time limit than that of these configurations, where much is read at once,
 /// or in logs and with tools that the harness plays alone.
-const UNSEEN: [&str; 18] = [
+const UNSEEN: [&str; 20] = [
+    "replay-sets",
+    "replay-knows-the-last-op",
     "run-finds-tools-by-name",
     "replay-holds-the-log",
     "replay-waits-as-long-as-it-is-told",
