@@ -323,9 +323,15 @@ const WORDS_CHARS: usize = 80;
 /// The longest run that `a`, within its first words, and `b` have in common: where it begins in each, and its bytes.
 fn alike(a: &str, b: &str) -> Option<(usize, usize, usize)> {
     const CHARS_MIN: usize = 16;
+    let mut shift_before = None;
     let runs = a.char_indices().take(WORDS_CHARS).filter_map(|(at_a, _)| {
         let begin: String = a[at_a..].chars().take(CHARS_MIN).collect();
         let at_b = b.find(&begin)?;
+        // What lies alike is in the run that was seen before.
+        let shift = at_b.wrapping_sub(at_a);
+        if shift_before.replace(shift) == Some(shift) {
+            return None;
+        }
         let same = a[at_a..].chars().zip(b[at_b..].chars()).take_while(|(a, b)| a == b);
         Some((at_a, at_b, same.map(|(c, _)| c.len_utf8()).sum()))
     });

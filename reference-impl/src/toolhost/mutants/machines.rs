@@ -202,8 +202,10 @@ impl Machine for Hasty {
             self.open.clear();
         }
         self.read_at = now;
+        // What was open has no line feed: a line of 100 MB comes in thousands of pieces.
+        let end = memchr::memrchr(b'\n', bytes).map(|end| self.open.len() + end);
         self.open.extend_from_slice(bytes);
-        if let Some(end) = self.open.iter().rposition(|byte| *byte == b'\n') {
+        if let Some(end) = end {
             let lines: Vec<u8> = self.open.drain(..=end).collect();
             self.inner.handle(Event::Stdin(&lines), now, actions);
         }
