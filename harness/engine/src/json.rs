@@ -224,6 +224,16 @@ impl Json {
         });
     }
 
+    /// Of members with one name only the last is left, in every object.
+    pub fn keep_last(&mut self) {
+        self.for_each_object(|members| {
+            let mut seen = BTreeSet::new();
+            members.reverse();
+            members.retain(|(name, _)| seen.insert(name.clone()));
+            members.reverse();
+        });
+    }
+
     /// The value at a JSON Pointer (RFC 6901), such as `/slots/0/type`; the empty pointer is the whole value.
     ///
     /// `None` when nothing is there or `pointer` is not a JSON Pointer.

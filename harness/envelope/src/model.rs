@@ -105,7 +105,7 @@ impl Input {
                 _ => Err(error),
             }
         });
-        let decoded = match decoded {
+        let mut decoded = match decoded {
             Ok(decoded) => decoded,
             Err(error) => {
                 let is_text = error.kind != DecodeErrorKind::InvalidUtf8;
@@ -134,15 +134,20 @@ impl Input {
         } else if decoded.value.has_number(Number::is_big) {
             traits.push(open("ENV-JSON-07", "big_integers", "exact", "refuse"));
         }
-        let of_last = of_envelope(&decoded.value);
-        let mut normal = vec![normal(&decoded.value)];
-        if decoded.facts.duplicate_keys {
+        let first = decoded.facts.duplicate_keys.then(|| {
             let mut first = decoded.value.clone();
             first.keep_first();
-            normal.push(self::normal(&first));
-            traits.extend(of_either(of_last, of_envelope(&first)));
-        } else {
-            traits.extend(of_last);
+            decoded.value.keep_last();
+            first
+        });
+        let of_last = of_envelope(&decoded.value);
+        let mut normal = vec![normal(&decoded.value)];
+        match first {
+            Some(first) => {
+                normal.push(self::normal(&first));
+                traits.extend(of_either(of_last, of_envelope(&first)));
+            }
+            None => traits.extend(of_last),
         }
         let second = second.filter(|it| it.value.as_object().is_some()).map(|it| self::normal(&it.value));
         Self { sent: Some(Sent { raw: decoded.value, normal, second, traits: traits.clone() }), traits }

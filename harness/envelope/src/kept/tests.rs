@@ -46,6 +46,17 @@ fn what_may_change_is_no_difference() {
     assert_eq!(said("done", &sent, &advanced, Mode::Advance), ["ENV-TERM-06 /current_stage"]);
 }
 
+/// Whoever takes the last, or the first, may add to the object that holds it.
+#[test]
+fn of_two_members_with_one_name_one_is_kept_beside_what_is_added() {
+    let twice = [("metadata", r#"{"a":1,"\u0061":2}"#)];
+    for (kept, is_right) in [("1", true), ("2", true), ("3", false)] {
+        let metadata = format!("{{\"a\":{kept},\"engine\":\"x\"}}");
+        let found = said("plain", &twice, &[("metadata", metadata.as_str())], Mode::Advance);
+        assert_eq!(found.is_empty(), is_right, "{kept}: {found:?}");
+    }
+}
+
 #[test]
 fn each_difference_names_its_clause_and_its_place() {
     for (base, sent, reply, told) in [
