@@ -73,6 +73,15 @@ fn an_identity_engine_adds_defaults_alone() {
 }
 
 #[test]
+fn null_says_what_absence_says() {
+    let nulls =
+        ["terminal_reason", "clarification_response", "confirmation_response", "completed_at", "errors"];
+    let nulls: serde_json::Map<String, Value> =
+        nulls.map(|name| (name.to_owned(), Value::Null)).into_iter().collect();
+    assert_eq!(answer(&[], &Value::Object(nulls)), answer(&[], &json!({})));
+}
+
+#[test]
 fn what_is_wrong_is_refused() {
     for wrong in [
         json!({ "envelope_id": "env_0123456789ABCDEF" }),

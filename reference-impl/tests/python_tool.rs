@@ -1,7 +1,11 @@
-//! The reference runner: what it reads of requests, and what it says of outcomes.
+//! The reference runner: what it reads of requests, and what it says of outcomes; the runtime with a container.
 
 #![allow(clippy::unwrap_used, reason = "clippy takes helpers of an integration test for library code")]
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use peerproof_reference::io::python_runtime::run_python_runtime;
 use peerproof_reference::json::{Policy, Value};
 use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::python_tool::service::{HANDSHAKE, Service, Step};
@@ -138,4 +142,40 @@ fn what_is_wrong_is_refused_by_a_status() {
     assert_eq!(reply(posted(&mut service, HANDSHAKE, shaken)).0, 400);
     let mut without = Service::new(Config { has_handshake: false, ..Config::default() });
     assert_eq!(reply(posted(&mut without, HANDSHAKE, &shaken.replace('2', "1"))).0, 404);
+}
+
+#[test]
+fn a_container_is_run_by_any_docker_compatible_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let stand_in = "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$0.args\"\ncat >\"$0.stdin\"\n\
+                    [ \"$5\" = fail ] && exit 125\nprintf '{\"ok\":true,\"result\":{\"image\":\"%s\"}}' \"$4\"\n";
+    fs::write(file("docker"), stand_in).unwrap();
+    fs::set_permissions(file("docker"), Permissions::from_mode(0o755)).unwrap();
+    let call = |name: &str, program: &str, argv: &str| {
+        format!(
+            r#"{{"ref":"{name}","runner":"container","tool":"t","entry":"a:b","payload":{{"x":1}},"container_runtime":"{}","image":"tools:1","command":{argv}}}"#,
+            file(program)
+        )
+    };
+    for (name, program, argv, outcome) in [
+        ("runs", "docker", r#"["python3","-m","a b"]"#, "result"),
+        ("fails", "docker", r#"["fail"]"#, "crash"),
+        ("is-missing", "podman", r#"["python3"]"#, "unavailable"),
+    ] {
+        fs::write(file("scenario"), format!(r#"{{"calls":[{}]}}"#, call(name, program, argv))).unwrap();
+        assert_eq!(run_python_runtime(&[file("scenario"), file(name)], None, None), 0);
+        let line = Value::parse(&fs::read(file(name)).unwrap(), 100, &Policy::default()).unwrap();
+        assert_eq!(line.get("outcome").and_then(Value::as_str), Some(outcome), "{name}");
+        let trace = |member: &str| line.get("trace").and_then(|trace| trace.get(member)?.as_str());
+        assert_eq!((trace("runner"), trace("image")), (Some("container"), Some("tools:1")));
+        if name == "runs" {
+            let image = line.get("result").and_then(|result| result.get("image")?.as_str());
+            assert_eq!(image, Some("tools:1"));
+            let args = fs::read_to_string(file("docker.args")).unwrap();
+            assert!(args.starts_with("run\n") && args.ends_with("\ntools:1\npython3\n-m\na b\n"), "{args}");
+            let request = fs::read_to_string(file("docker.stdin")).unwrap();
+            assert!(request.contains(r#""entry":"a:b","payload":{"x":1}"#), "{request}");
+        }
+    }
 }

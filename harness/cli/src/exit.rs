@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use peerproof_engine::blame::{HarnessFault, Misconfigured, Unprepared};
+use peerproof_engine::blame::{HarnessFault, Incomplete, Misconfigured, Unprepared};
 
 /// Status of the process; never a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +102,12 @@ impl From<Unprepared> for Stop {
 impl From<Misconfigured> for Stop {
     fn from(error: Misconfigured) -> Self {
         Self::usage(error)
+    }
+}
+
+impl From<Incomplete> for Stop {
+    fn from(error: Incomplete) -> Self {
+        Self { exit: Exit::Incomplete, message: error.into() }
     }
 }
 

@@ -117,8 +117,7 @@ fn update(files: &Files, add: bool, context: &Context) -> Done {
         }
     }
     left.retain(|stale| !gone.contains(&stale.entry));
-    let mut new_text = expectation::remove(&text, &expectations, &gone)
-        .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+    let mut new_text = expectation::remove(&text, &expectations, &gone).map_err(|error| error.of(&name))?;
     let kept = load(&new_text, path)?;
     let mut added = 0;
     if add {

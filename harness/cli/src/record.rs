@@ -162,7 +162,7 @@ fn settings(args: &Args, context: &Context) -> Result<Settings, Stop> {
         server: record::Side { argv: server, env },
         stdout: stdout.map_err(|error| Stop::usage(format!("standard output is closed: {error}")))?,
         stderr: stderr.map_err(|error| Stop::usage(format!("standard error is closed: {error}")))?,
-        grace: duration(&args.grace).map_err(Stop::usage)?,
+        grace: duration(&args.grace)?,
         hidden: Hidden { secrets, issued: Some(issued) },
         bytes_max: args.bytes_max,
     })

@@ -8,6 +8,7 @@ use peerproof::report::diff::{self, Sort};
 use peerproof::report::merge;
 use peerproof::report::render::{self, Form};
 use peerproof::table;
+use peerproof_engine::blame::Incomplete;
 use peerproof_engine::results::{ResultsFile, ResultsWriter, Run};
 
 /// Renders, merges and compares results files.
@@ -99,8 +100,7 @@ pub fn run(args: &Args, context: &Context) -> Done {
 /// # Errors
 /// It is none, or it is cut or changed (exit status 5).
 pub(super) fn whole(path: &Path) -> Result<ResultsFile, Stop> {
-    let file = ResultsFile::load(path)?;
-    file.whole().map_err(|message| Stop { exit: Exit::Incomplete, message })
+    Ok(ResultsFile::load(path)?.whole()?)
 }
 
 fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done {
@@ -121,7 +121,7 @@ fn rendered(path: &Path, wanted: &[(Form, PathBuf)], context: &Context) -> Done 
     }
     match file.incomplete {
         // The reports show what there is, and the status says that it is not all.
-        Some(message) => Err(Stop { exit: Exit::Incomplete, message }),
+        Some(message) => Err(Incomplete::from(message).into()),
         None => Ok(Exit::Good),
     }
 }
@@ -132,8 +132,7 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
         let name = path.display().to_string();
         runs.extend(whole(path)?.runs.into_iter().map(|run| (name.clone(), run)));
     }
-    let incomplete = |message| Stop { exit: Exit::Incomplete, message };
-    let runs = merge::merge(runs, &table::all()).map_err(incomplete)?;
+    let runs = merge::merge(runs, &table::all())?;
     let mut writer = ResultsWriter::create(out)?;
     for run in &runs {
         let exit_code = run.footer.as_ref().map_or(Exit::Undecided.code(), |footer| footer.exit_code);
@@ -141,7 +140,7 @@ fn merged(paths: &[PathBuf], out: &Path, context: &Context) -> Done {
             run.checks.iter().try_for_each(|check| writer.check(check))?;
             writer.end(exit_code)
         });
-        written.map_err(|fault| incomplete(fault.into()))?;
+        written.map_err(|fault| Incomplete::from(String::from(fault)))?;
     }
     let checks: usize = runs.iter().map(|run| run.checks.len()).sum();
     context.printer.out(&format!("{}: {checks} checks of {} files\n", out.display(), paths.len()));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Context, Stop};
 use peerproof::report::render::Form;
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::runner::Options;
 
 /// How a run is done. Each flag stands above its variable `PEERPROOF_…`, which stands above the default.
@@ -100,7 +101,7 @@ pub fn switch(name: &str, context: &Context) -> Result<bool, Stop> {
 /// It cannot be read; see [`duration`].
 pub fn time(flag: Option<&str>, name: &str, context: &Context) -> Result<Option<Duration>, Stop> {
     let text = flag.or_else(|| context.setting(name));
-    text.map(|text| duration(text).map_err(Stop::usage)).transpose()
+    Ok(text.map(duration).transpose()?)
 }
 
 /// What is written, where and in which form.
@@ -192,7 +193,7 @@ impl OutputArgs {
 ///
 /// # Errors
 /// It is none of these.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, Misconfigured> {
     let no_time = || format!("{text:?} is no time; write it as 250ms, 90s, 10m or 1h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
@@ -201,10 +202,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3_600.0,
-        _ => return Err(no_time()),
+        _ => return Err(no_time().into()),
     };
     let number: f64 = digits.parse().map_err(|_| no_time())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|error| format!("{text:?} is no time: {error}"))
+    let time = Duration::try_from_secs_f64(number * seconds);
+    Ok(time.map_err(|error| format!("{text:?} is no time: {error}"))?)
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Errors that say by their type whose fault it is: what a user configured or gave, or the harness and its machine.
+//! Errors that say by their type whose fault it is: what a user configured or gave, results that are not whole, or the harness
+//! and its machine. A `String` as an error is itself the value: why a check is [`Untestable`](crate::check::Untestable), what is
+//! wrong with a reply, what a process says on its standard error.
 
 use std::fmt;
 
@@ -9,6 +11,10 @@ pub struct Misconfigured(String);
 /// The harness or its machine cannot go on: one sentence. It says nothing about a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarnessFault(String);
+
+/// Results are missing, or there twice: one sentence. It says nothing about a peer either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomplete(String);
 
 /// Why a peer cannot be spoken to, by whose doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,4 +97,4 @@ macro_rules! sentence {
     )+};
 }
 
-sentence!(Misconfigured, HarnessFault);
+sentence!(Misconfigured, HarnessFault, Incomplete);

@@ -26,6 +26,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visi
 use serde_json::json;
 use toml::{Table, Value};
 
+use crate::blame::HarnessFault;
 use crate::carriage::Carriage;
 use crate::check::{Check, Untestable};
 use crate::clause::ClauseId;
@@ -150,7 +151,7 @@ pub fn files<'a>(folder: &'a Dir<'a>) -> BTreeSet<(&'a str, &'a str)> {
 /// One sentence with file and id (or number) of the first row that cannot be used.
 pub fn load<'a, S: DeserializeOwned>(
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<Vec<Loaded<S>>, String> {
+) -> Result<Vec<Loaded<S>>, HarnessFault> {
     let mut loaded = Vec::new();
     let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
     for (file, text) in files {
@@ -160,7 +161,7 @@ pub fn load<'a, S: DeserializeOwned>(
                 .get("id")
                 .and_then(Value::as_str)
                 .map_or_else(|| format!("row {}", index + 1), |id| format!("case {id:?}"));
-            let wrong = |error: &dyn fmt::Display| format!("{file}, {name}: {error}");
+            let wrong = |error: &dyn fmt::Display| HarnessFault::from(format!("{file}, {name}: {error}"));
             for (table, families) in spread(row).map_err(|error| wrong(&error))? {
                 let case: Case<S> = table.try_into().map_err(|error| wrong(&error))?;
                 let case = Case { families, ..case };
@@ -168,7 +169,7 @@ pub fn load<'a, S: DeserializeOwned>(
                 let modes = if case.modes.is_empty() { vec![String::new()] } else { case.modes.clone() };
                 for mode in modes {
                     if !seen.insert((mode, case.id.clone())) {
-                        return Err(format!("{file}, case {:?}: the id is there twice", case.id));
+                        return Err(format!("{file}, case {:?}: the id is there twice", case.id).into());
                     }
                 }
                 loaded.push(Loaded { file: file.trim_end_matches(".toml").to_owned(), case });
@@ -185,7 +186,7 @@ struct File {
 }
 
 /// One table for each entry of `each`, or the row itself; with the family of each step.
-fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, String> {
+fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, HarnessFault> {
     let steps = row.get("steps").and_then(Value::as_array).map_or(0, Vec::len);
     let Some(each) = row.remove("each") else { return Ok(vec![(row, (0..steps).collect())]) };
     let entries = entries(each)?;
@@ -212,10 +213,10 @@ fn spread(mut row: Table) -> Result<Vec<(Table, Vec<usize>)>, String> {
 /// The words of one entry of `each`.
 type Words = BTreeMap<String, String>;
 
-fn entries(each: Value) -> Result<Vec<Words>, String> {
+fn entries(each: Value) -> Result<Vec<Words>, HarnessFault> {
     let text = |name: &str, value: Value| match value {
         Value::String(text) => Ok((name.to_owned(), text)),
-        _ => Err(format!("`each`: {name} is not a string")),
+        _ => Err(HarnessFault::from(format!("`each`: {name} is not a string"))),
     };
     let named = |name: &str, value: Value| {
         Ok(Words::from([text("NAME", Value::String(name.to_owned()))?, text("EACH", value)?]))
@@ -236,10 +237,10 @@ fn entries(each: Value) -> Result<Vec<Words>, String> {
             })
             .collect(),
         Value::Integer(count) => Ok((0..count).map(|_| Words::new()).collect()),
-        _ => return Err("`each` is a table, an array or a number".to_owned()),
+        _ => return Err("`each` is a table, an array or a number".into()),
     }?;
     if entries.is_empty() {
-        return Err("`each` is empty".to_owned());
+        return Err("`each` is empty".into());
     }
     entries.iter_mut().zip(0..).for_each(|(words, index): (&mut Words, u32)| {
         words.insert("INDEX".to_owned(), index.to_string());
@@ -281,14 +282,17 @@ fn fill_in_words(value: &mut Value, words: &Words) {
 }
 
 /// What a placeholder stands for, with the text that goes on behind it.
-pub type Filled<'a> = Result<Option<(String, &'a str)>, String>;
+pub type Filled<'a> = Result<Option<(String, &'a str)>, Untestable>;
 
 /// `text` with its placeholders filled in: `$` and capitals or low lines. `value` is given the name of each, without
 /// its dollar sign, and the text behind it; where it has nothing for it, the placeholder stays.
 ///
 /// # Errors
 /// What `value` reports.
-pub fn fill_in<'a>(text: &'a str, value: &dyn Fn(&'a str, &'a str) -> Filled<'a>) -> Result<String, String> {
+pub fn fill_in<'a>(
+    text: &'a str,
+    value: &dyn Fn(&'a str, &'a str) -> Filled<'a>,
+) -> Result<String, Untestable> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('$') {
@@ -356,7 +360,7 @@ impl Amount {
     ///
     /// # Errors
     /// Names an unknown limit, or says that the number is negative.
-    pub fn resolve(&self, limits: &dyn Fn(&str) -> Option<u64>) -> Result<u64, String> {
+    pub fn resolve(&self, limits: &dyn Fn(&str) -> Option<u64>) -> Result<u64, Untestable> {
         let base = match &self.limit {
             None => 0,
             Some(name) => limits(name).ok_or_else(|| format!("there is no limit called {name:?}"))?,
@@ -390,8 +394,8 @@ impl Recipe {
     pub fn payload(
         &self,
         limits: &dyn Fn(&str) -> Option<u64>,
-        fill_in: &dyn Fn(&str) -> Result<String, String>,
-    ) -> Result<Payload, String> {
+        fill_in: &dyn Fn(&str) -> Result<String, Untestable>,
+    ) -> Result<Payload, Untestable> {
         let mut segments = Vec::new();
         let mut fill = None;
         for part in &self.0 {
@@ -519,7 +523,7 @@ mod tests {
     }
 
     fn load_one(text: &str) -> Result<Vec<Loaded<Step>>, String> {
-        load([("a.toml", text)])
+        Ok(load([("a.toml", text)])?)
     }
 
     const ROW: &str = "[[case]]\nid='t/n'\ntitle='T.'\nclauses=['C-1']\nsteps=[{raw='x'}]\n";

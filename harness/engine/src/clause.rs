@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::blame::HarnessFault;
+
 /// Id of a clause such as `TOY-IDEM-03`; stable for ever and never reused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -110,12 +112,12 @@ struct ClauseFile {
 ///
 /// # Errors
 /// Names the first row that is malformed, holds an unknown key, or repeats an id.
-pub fn load(text: &str) -> Result<Vec<Clause>, String> {
+pub fn load(text: &str) -> Result<Vec<Clause>, HarnessFault> {
     let file: ClauseFile = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut seen = std::collections::BTreeSet::new();
     for clause in &file.clause {
         if !seen.insert(clause.id.clone()) {
-            return Err(format!("clause {} is there twice", clause.id));
+            return Err(format!("clause {} is there twice", clause.id).into());
         }
     }
     Ok(file.clause)

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::blame::{HarnessFault, Misconfigured};
+use crate::blame::{HarnessFault, Incomplete, Misconfigured};
 use crate::boundary::Boundary;
 use crate::clause::Side;
 use crate::finding::Finding;
@@ -307,9 +307,9 @@ impl ResultsFile {
     ///
     /// # Errors
     /// The sentence of [`ResultsFile::incomplete`].
-    pub fn whole(self) -> Result<Self, String> {
+    pub fn whole(self) -> Result<Self, Incomplete> {
         match self.incomplete {
-            Some(sentence) => Err(sentence),
+            Some(sentence) => Err(sentence.into()),
             None => Ok(self),
         }
     }

@@ -37,7 +37,8 @@ pub const COMMAND: &str = "command";
 const REPAIR_BYTES: usize = 1_000;
 
 /// Clauses by which the same envelope may be written otherwise.
-const WRITTEN_OTHERWISE: [&str; 4] = ["ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02"];
+const WRITTEN_OTHERWISE: [&str; 6] =
+    ["ENV-DEF-01", "ENV-FRAME-02", "ENV-FRAME-05", "ENV-JSON-11", "ENV-TYPE-02", "ENV-TYPE-03"];
 
 /// Most bytes of a reply that a finding quotes.
 const QUOTED_CHARS: usize = 200;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use peerproof_engine::check::Untestable;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 use peerproof_engine::peer::fill_template;
@@ -63,7 +64,7 @@ pub fn role(facts: &Facts, name: &str) -> Option<Role> {
 ///
 /// # Errors
 /// One sentence: the role `named` leaves its result free, so that no check can tell whether params arrived.
-pub fn difference(facts: &Facts) -> Result<Role, String> {
+pub fn difference(facts: &Facts) -> Result<Role, Untestable> {
     role(facts, "named").filter(|role| role.expect.as_deref() == Some("difference")).ok_or_else(|| {
         "role_probes_nothing: the role `named` says nothing of its result; map it to a method that subtracts, with \
          expect = \"difference\""
@@ -76,7 +77,7 @@ impl Role {
     ///
     /// # Errors
     /// One sentence: the template names another placeholder, or not this one.
-    pub fn filled(&self, name: &str, value: u64) -> Result<Value, String> {
+    pub fn filled(&self, name: &str, value: u64) -> Result<Value, Untestable> {
         let has_place = |params: &Value| params.to_string().contains(&format!("{{{name}}}"));
         if !self.params.as_ref().is_some_and(has_place) {
             return Err(format!(

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use peerproof_engine::blame::Misconfigured;
 use sha2::{Digest as _, Sha256};
 
 /// One part of a run that is spread over machines: `hash:k/n`, `k` from 1.
@@ -26,16 +27,16 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = String;
+    type Err = Misconfigured;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Misconfigured> {
         let numbers = || {
             let (part, parts) = text.strip_prefix("hash:")?.split_once('/')?;
             Some((part.parse().ok()?, parts.parse().ok()?))
         };
         match numbers() {
             Some((part, parts)) if (1..=parts).contains(&part) => Ok(Self { part, parts }),
-            _ => Err("it has to be hash:k/n with k from 1 to n, such as hash:1/4".to_owned()),
+            _ => Err("it has to be hash:k/n with k from 1 to n, such as hash:1/4".into()),
         }
     }
 }

@@ -12,8 +12,9 @@ use super::SELECTOR;
 use super::request::Request;
 use super::select::expect::Expect;
 use super::select::talk::{Talk, prints};
+use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::case::{self, Case, Loaded, Recipe};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::Plan;
 
@@ -42,10 +43,10 @@ fn all() -> &'static [Loaded<Row>] {
     })
 }
 
-fn load() -> Result<Vec<Loaded<Row>>, String> {
+fn load() -> Result<Vec<Loaded<Row>>, HarnessFault> {
     let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
     for Loaded { file, case } in &cases {
-        let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
+        let wrong = |error: String| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
         if !case.modes.is_empty() || !case.env.is_empty() {
             return Err(wrong("`modes` and `env` mean nothing here".to_owned()));
         }
@@ -61,7 +62,7 @@ fn check(case: &Case<Row>) -> Check {
     case.check(id, SELECTOR, planner).on_process()
 }
 
-fn plan(case: &Case<Row>) -> Result<Plan, String> {
+fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     let clause = case.clauses[0].0.as_str();
     let mut talk = Talk::new();
     talk.canary(clause);

@@ -217,6 +217,11 @@ fn of_request(
     }
     let entry = member("entry").and_then(Json::as_str);
     let role = entry.and_then(|entry| role_of(facts, entry));
+    // A peer with a name of its own for a tool need not know it by another.
+    let own = role.and_then(|role| facts.roles.get(role)?.get("tool")?.as_str());
+    if own.is_some() && own != name {
+        traits.push(open("PT-REQ-04", "", "", ""));
+    }
     // What a role is mapped to is there.
     let form = if role.is_some() { Form::Right } else { entry.map_or(Form::Wrong, form_of) };
     match form {

@@ -19,7 +19,8 @@ const SPEC: &str = "SPEC = '";
 const BEHIND: &str = "'\n";
 
 /// The tools of the project, by their paths.
-pub const TOOLS: [(&str, &str); 3] = [
+pub const TOOLS: [(&str, &str); 4] = [
+    ("peerproof_top.py", include_str!("../corpora/project/peerproof_top.py")),
     ("tools/__init__.py", ""),
     ("tools/sample_tool.py", include_str!("../corpora/project/tools/sample_tool.py")),
     ("tools/peerproof.py", include_str!("../corpora/project/tools/peerproof.py")),

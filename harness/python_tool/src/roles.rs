@@ -1,5 +1,6 @@
 //! Roles of tools: their entries, usual payloads, and what comes of a call that nothing forbids.
 
+use super::config::maps_own;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::json::Json;
 
@@ -11,6 +12,9 @@ const IMPORTED_ENTRY: &str = "tools.peerproof_import:any";
 
 /// The document's own example.
 const GREET: &str = "tools.sample_tool:greet";
+
+/// The same plain tool as that of `any`, in a module that lies in no package.
+const TOP: &str = "peerproof_top:any";
 
 /// Levels of the object that `deep64` returns; with the reply that holds it, 64.
 const DEEP_LEVELS: usize = 63;
@@ -59,7 +63,8 @@ pub fn tool_of<'a>(facts: &'a Facts, role: &'a str) -> &'a str {
 
 /// The role that an entry plays; `imported` for the module that does something while it is imported.
 pub fn role_of(facts: &Facts, entry: &str) -> Option<&'static str> {
-    ROLES.into_iter().find(|role| entry_of(facts, role) == entry)
+    let own = ROLES.into_iter().find(|role| entry_of(facts, role) == entry);
+    own.or_else(|| (entry == TOP && !maps_own(facts)).then_some("any"))
 }
 
 /// The payload of a role where a row says nothing, as JSON text.

@@ -20,8 +20,9 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::expect::{Allowed, Expect, Match, Outcome};
 use super::talk::{Talk, quoted};
+use peerproof_engine::blame::HarnessFault;
 use peerproof_engine::case::{self, Case, Loaded, Part, Recipe};
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::clause::{ClauseId, Side};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
@@ -103,11 +104,11 @@ fn all() -> &'static [Loaded<Row>] {
     })
 }
 
-fn load() -> Result<Vec<Loaded<Row>>, String> {
+fn load() -> Result<Vec<Loaded<Row>>, HarnessFault> {
     let cases: Vec<Loaded<Row>> = case::load(case::files(&FILES))?;
     let facts = super::usual::facts(Side::Provider);
     for Loaded { file, case } in &cases {
-        let wrong = |error: String| format!("{file}.toml, case {:?}: {error}", case.id);
+        let wrong = |error: String| HarnessFault::from(format!("{file}.toml, case {:?}: {error}", case.id));
         if let Some(mode) = case.modes.iter().find(|mode| !MODES.contains(&mode.as_str())) {
             return Err(wrong(format!("there is no mode {mode:?}")));
         }
@@ -128,7 +129,7 @@ fn check(case: &Case<Row>, mode: &'static str) -> Check {
     check
 }
 
-fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, String> {
+fn plan(case: &Case<Row>, mode: &str, facts: &Facts) -> Result<Plan, Untestable> {
     let env: Vec<(&str, &str)> =
         case.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let serve = mode == "serve";
@@ -200,7 +201,7 @@ struct Filler {
 }
 
 impl Filler {
-    fn new(case: &Case<Row>, row: &Row, serve: bool, talk: &Talk<'_>) -> Result<Self, String> {
+    fn new(case: &Case<Row>, row: &Row, serve: bool, talk: &Talk<'_>) -> Result<Self, Untestable> {
         let name = row.role.as_deref().or(case.roles.first().map(String::as_str)).unwrap_or("any");
         if name != "any" && !case.roles.iter().any(|role| role == name) {
             return Err(format!("the role {name:?} is not among the case's `roles`"));
@@ -214,7 +215,7 @@ impl Filler {
         }
     }
 
-    fn fill_in(&self, text: &str) -> Result<String, String> {
+    fn fill_in(&self, text: &str) -> Result<String, Untestable> {
         case::fill_in(text, &|name, behind| {
             let value = match name {
                 "HEAD" => self.head(),
@@ -244,7 +245,7 @@ fn inside(literal: &str) -> &str {
 }
 
 impl Row {
-    fn body(&self, filler: &Filler) -> Result<Payload, String> {
+    fn body(&self, filler: &Filler) -> Result<Payload, Untestable> {
         let limits = |name: &str| LIMITS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         match (&self.raw, &self.input) {
             (Some(raw), None) => raw.payload(&limits, &|text| filler.fill_in(text)),

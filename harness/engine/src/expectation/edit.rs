@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Expectations, can_be_expected, reasons, word};
+use crate::blame::Misconfigured;
 use crate::verdict::CheckResult;
 
 const HEAD: &str = "\
@@ -47,7 +48,11 @@ fn literal(text: &str) -> String {
 ///
 /// # Errors
 /// One sentence where the entries cannot be told apart in the text.
-pub fn remove(text: &str, expectations: &Expectations, gone: &BTreeSet<usize>) -> Result<String, String> {
+pub fn remove(
+    text: &str,
+    expectations: &Expectations,
+    gone: &BTreeSet<usize>,
+) -> Result<String, Misconfigured> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut begins = Vec::new();
     for (number, line) in lines.iter().enumerate() {
@@ -58,7 +63,7 @@ pub fn remove(text: &str, expectations: &Expectations, gone: &BTreeSet<usize>) -
         }
     }
     if begins.len() != expectations.entries.len() {
-        return Err("the entries cannot be told apart; write each one below a line [[expect]]".to_owned());
+        return Err("the entries cannot be told apart; write each one below a line [[expect]]".into());
     }
     let mut out: String = lines[..begins.first().copied().unwrap_or(lines.len())].concat();
     for (entry, begin) in begins.iter().enumerate() {

@@ -115,7 +115,7 @@ fn plan(case: &Case<Row>, facts: &Facts, rng: &mut Rng) -> Result<Plan, Untestab
 }
 
 impl Row {
-    fn perform(&self, scene: &mut Scene) -> Result<(), String> {
+    fn perform(&self, scene: &mut Scene) -> Result<(), Untestable> {
         if let Some(name) = &self.call {
             scene.call(self.call(name)?);
         } else if let Some((attempts, base_ms)) = self.retry {
@@ -144,7 +144,7 @@ impl Row {
         Ok(())
     }
 
-    fn call(&self, name: &str) -> Result<Call, String> {
+    fn call(&self, name: &str) -> Result<Call, Untestable> {
         let mut call = Call::new(name);
         if let Some(method) = &self.method {
             call.method.clone_from(method);
@@ -165,7 +165,7 @@ impl Row {
 }
 
 impl Said {
-    fn deeds(&self) -> Result<Vec<Deed>, String> {
+    fn deeds(&self) -> Result<Vec<Deed>, Untestable> {
         let mut deeds = Vec::new();
         let near_ids = |name: &str| (name == "near_ids").then_some(NEAR_IDS_MAX as u64);
         for number in 0..self.times.as_ref().map_or(Ok(1), |times| times.resolve(&near_ids))? {
@@ -191,7 +191,7 @@ impl Said {
     }
 }
 
-fn payload(recipe: &Recipe, number: u64) -> Result<Payload, String> {
+fn payload(recipe: &Recipe, number: u64) -> Result<Payload, Untestable> {
     recipe.payload(&super::limit, &|text| {
         fill_in(text, &|name, behind| Ok((name == "N").then(|| (number.to_string(), behind))))
     })

@@ -128,7 +128,7 @@ fn plan(case: &Case<Row>, mode: &str, facts: &Facts, rng: &mut Rng) -> Result<Pl
 }
 
 impl Row {
-    fn is_due(&self, mode: &str, facts: &Facts) -> Result<bool, String> {
+    fn is_due(&self, mode: &str, facts: &Facts) -> Result<bool, Untestable> {
         let is_feature = |name: &str| KEYS.iter().any(|key| (key.table, key.name) == ("features", name));
         match self.only.as_deref() {
             None => Ok(true),

@@ -24,7 +24,7 @@ use peerproof_engine::facts::Facts;
 use peerproof_engine::packing::Packing;
 
 /// `text` with every placeholder filled in; `roles` are those that the case needs, `number` that of the line.
-pub(super) fn filled(text: &str, roles: &[&str], number: u64, facts: &Facts) -> Result<String, String> {
+pub(super) fn filled(text: &str, roles: &[&str], number: u64, facts: &Facts) -> Result<String, Untestable> {
     let numbered = fill_in(text, &|name, behind| Ok((name == "N").then(|| (number.to_string(), behind))))?;
     fill_in(&numbered, &|name, behind| {
         let (arguments, behind) = match behind.strip_prefix('(') {
@@ -36,7 +36,7 @@ pub(super) fn filled(text: &str, roles: &[&str], number: u64, facts: &Facts) -> 
     })
 }
 
-fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Result<String, String> {
+fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Result<String, Untestable> {
     let known =
         ROLES.iter().find(|role| role.to_uppercase() == name || (name, **role) == ("SUBTRACT", "named"));
     if let Some(known) = known.filter(|known| !roles.contains(known)) {
@@ -71,7 +71,7 @@ fn value(name: &str, arguments: &[&str], roles: &[&str], facts: &Facts) -> Resul
     }
 }
 
-fn amount(text: &str) -> Result<u64, String> {
+fn amount(text: &str) -> Result<u64, Untestable> {
     text.parse().map_err(|_| format!("{text:?} is no number"))
 }
 

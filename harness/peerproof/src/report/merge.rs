@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::shard::Shard;
+use peerproof_engine::blame::Incomplete;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::results::{Run, RunHeader};
 
@@ -11,7 +12,7 @@ use peerproof_engine::results::{Run, RunHeader};
 ///
 /// # Errors
 /// One sentence: a shard is missing or there twice, a check has two results, or the shards were run differently.
-pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, String> {
+pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Vec<Run>, Incomplete> {
     let mut groups: Vec<Vec<(String, Run)>> = Vec::new();
     for (name, run) in runs {
         let same = |other: &RunHeader| {
@@ -26,20 +27,22 @@ pub fn merge(runs: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> 
     groups.into_iter().map(|group| one(group, boundaries)).collect()
 }
 
-fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, String> {
+fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Result<Run, Incomplete> {
     let Some((first_name, first)) = group.first() else {
-        return Err("there is nothing to merge".to_owned());
+        return Err("there is nothing to merge".into());
     };
     let peer = first.header.peer.clone();
     complete(&group, &peer)?;
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, run) in &group {
         if let Some(what) = difference(&first.header, &run.header) {
-            return Err(format!("{first_name} and {name} do not belong together: they differ in {what}"));
+            return Err(
+                format!("{first_name} and {name} do not belong together: they differ in {what}").into()
+            );
         }
         for check in &run.checks {
             if let Some(other) = seen.insert(&check.id, name) {
-                return Err(format!("the check {} has a result in {other} and in {name}", check.id));
+                return Err(format!("the check {} has a result in {other} and in {name}", check.id).into());
             }
         }
     }
@@ -66,7 +69,7 @@ fn one(group: Vec<(String, Run)>, boundaries: &[&'static dyn Boundary]) -> Resul
 }
 
 /// Refuses gaps and overlaps.
-fn complete(group: &[(String, Run)], peer: &str) -> Result<(), String> {
+fn complete(group: &[(String, Run)], peer: &str) -> Result<(), Incomplete> {
     let mut parts: BTreeMap<u64, &str> = BTreeMap::new();
     let mut total = None;
     for (name, run) in group {
@@ -76,18 +79,21 @@ fn complete(group: &[(String, Run)], peer: &str) -> Result<(), String> {
             }
             return Err(format!(
                 "{name} is no shard but a whole run of {peer}, so nothing can be added to it"
-            ));
+            )
+            .into());
         };
         let shard: Shard = text.parse().map_err(|error| format!("{name}: the shard {text:?}: {error}"))?;
         let (part, of) = shard.numbers();
         if *total.get_or_insert(of) != of {
-            return Err(format!("{name} is one of {of} shards of {peer}, the others are of another split"));
+            return Err(
+                format!("{name} is one of {of} shards of {peer}, the others are of another split").into()
+            );
         }
         if let Some(other) = parts.insert(part, name) {
-            return Err(format!("{other} and {name} are both the shard {text} of {peer}"));
+            return Err(format!("{other} and {name} are both the shard {text} of {peer}").into());
         }
         if let Some(stray) = run.header.planned.iter().find(|id| !shard.takes(id)) {
-            return Err(format!("{name}: the check {stray} does not belong to the shard {text}"));
+            return Err(format!("{name}: the check {stray} does not belong to the shard {text}").into());
         }
     }
     let total = total.unwrap_or(0);
@@ -98,7 +104,7 @@ fn complete(group: &[(String, Run)], peer: &str) -> Result<(), String> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(format!("shards of {peer} are missing: {}", missing.join(", ")))
+        Err(format!("shards of {peer} are missing: {}", missing.join(", ")).into())
     }
 }
 

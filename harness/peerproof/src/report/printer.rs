@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use anstyle::{AnsiColor, Style};
 
+use peerproof_engine::blame::Misconfigured;
 use peerproof_engine::text::visible_lines;
 
 /// When to use colours.
@@ -20,14 +21,14 @@ pub enum Color {
 }
 
 impl FromStr for Color {
-    type Err = String;
+    type Err = Misconfigured;
 
-    fn from_str(word: &str) -> Result<Self, String> {
+    fn from_str(word: &str) -> Result<Self, Misconfigured> {
         match word {
             "auto" => Ok(Self::Auto),
             "always" => Ok(Self::Always),
             "never" => Ok(Self::Never),
-            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it can be auto, always or never")),
+            _ => Err(format!("PEERPROOF_COLOR is {word:?}; it can be auto, always or never").into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The dispatcher: the harness plays the toolhost.
 
-use peerproof_engine::check::Check;
+use peerproof_engine::check::{Check, Untestable};
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::Payload;
 use peerproof_engine::plan::{ActorStep, Plan};
@@ -47,7 +47,7 @@ fn check(
     clauses: &[&str],
     make: impl Fn(&mut Talk, &mut Rng) + Send + Sync + 'static,
 ) -> Check {
-    let planner = move |_: &Facts, rng: &mut Rng| -> Result<Plan, String> {
+    let planner = move |_: &Facts, rng: &mut Rng| -> Result<Plan, Untestable> {
         let mut talk = Talk::new(rng);
         make(&mut talk, rng);
         Ok(talk.plan())

@@ -80,6 +80,20 @@ pub const MUTANTS: &[Mutant] = table! {
                 set(reply, "max_iterations", number(5));
             }
         });
+    "waits-where-a-response-is-null" ["ENV-DEF-01"] "No stage is run where a response is null, though none is waited for." =>
+        Advanced(|given, reply| {
+            if get(given, "confirmation_response") == Some(&Value::Null) {
+                reply.clone_from(given);
+            }
+        });
+    "waits-where-errors-are-null" ["ENV-TYPE-03"] "No stage is run where the list of errors is null." =>
+        Advanced(|given, reply| {
+            if get(given, "errors") == Some(&Value::Null) {
+                let errors = get(reply, "errors").cloned();
+                reply.clone_from(given);
+                set(reply, "errors", errors.unwrap_or(Value::Null));
+            }
+        });
     "receives-at-null" ["ENV-DEF-02"] "An absent time of receipt comes back as null." =>
         Reply(|given, reply| {
             if get(given, "received_at").is_none() {

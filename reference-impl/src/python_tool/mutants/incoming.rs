@@ -91,6 +91,15 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "entry") = Value::from("tools.lost:lost");
         }
     });
+    "needs-a-package" ["PT-REQ-05"] "No module is found that lies in no package." => Edit::Request(|request| entry(request, |it| {
+        let (module, function) = it.split_once(':').filter(|(module, _)| *module == "peerproof_top")?;
+        Some(format!("tools.{module}:{function}"))
+    }));
+    "needs-tool-names-in-ascii" ["PT-REQ-04"] "A tool is refused whose name has letters beyond ASCII." => Edit::Request(|request| {
+        if !request.get("tool").and_then(Value::as_str).is_none_or(str::is_ascii) {
+            remove(request, "tool");
+        }
+    });
     "needs-no-payload" ["PT-REQ-11"] "Without a payload it is empty." => Edit::Request(|request| {
         if request.get("payload").is_none_or(|payload| payload.as_object().is_none()) {
             *slot(request, "payload") = Value::Object(Vec::new());

@@ -214,6 +214,11 @@ pub const MUTANTS: &[Mutant] = table! {
             *slot(request, "tool_name") = Value::from("another tool");
         }
     });
+    "handshake-binds-names-in-ascii" ["PT-HS-07"] "What a handshake promised is in force for no tool whose name has letters beyond ASCII." => Edit::Posted(|request| {
+        if is_call(request) && !request.get("tool_name").and_then(Value::as_str).is_none_or(str::is_ascii) {
+            *slot(request, "tool_name") = Value::from("another tool");
+        }
+    });
     "handshake-binds-one-call" ["PT-HS-07"] "What a handshake promised is in force for the next call alone." => Edit::Posted(|request| {
         static IS_SPENT: AtomicBool = AtomicBool::new(false);
         if is_handshake(request) {

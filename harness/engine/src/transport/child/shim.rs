@@ -15,6 +15,8 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 
+use crate::blame::HarnessFault;
+
 /// First argument that tells our binary to act as the shim. Whoever's `main` is named in [`ChildSpec::shim`] must
 /// look for it before anything else and then call [`main`] with the arguments behind it.
 ///
@@ -120,16 +122,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ! {
     std::process::exit(SHIM_FAILED)
 }
 
-fn run(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, String> {
+fn run(args: impl IntoIterator<Item = OsString>) -> Result<Infallible, HarnessFault> {
     let mut args = args.into_iter();
     let limits = args.next().ok_or("no limits given")?;
     let program = args.next().ok_or("no program given")?;
     set(&limits.to_string_lossy())?;
     let error = Command::new(&program).args(args).exec();
-    Err(format!("cannot start {}: {error}", program.to_string_lossy()))
+    Err(format!("cannot start {}: {error}", program.to_string_lossy()).into())
 }
 
-fn set(limits: &str) -> Result<(), String> {
+fn set(limits: &str) -> Result<(), HarnessFault> {
     for part in limits.split(',').filter(|part| !part.is_empty()) {
         let bad = || format!("malformed limit {part:?}");
         let (letter, value) = part.split_once('=').ok_or_else(bad)?;

@@ -191,6 +191,34 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }),
     ),
     of(
+        "runtime-needs-a-package",
+        &["PT-RT-04", "PT-RT-05"],
+        "A call of a module that lies in no package is wrong.",
+        Told(|config| {
+            for call in &mut config.scenario.calls {
+                let is_at_top = |ready: &Ready| {
+                    let module = ready.told.get("entry").and_then(Value::as_str)?.split_once(':')?.0;
+                    Some(!module.contains('.'))
+                };
+                if call.ready.as_ref().ok().and_then(is_at_top) == Some(true) {
+                    call.ready = Err("its module lies in no package".to_owned());
+                }
+            }
+        }),
+    ),
+    of(
+        "runtime-spells-tools-in-ascii",
+        &["PT-RT-29"],
+        "Letters beyond ASCII are dropped from the names of tools.",
+        Sent(|_, sent| {
+            if let Some(name) = member(sent, "tool_name") {
+                let ascii: String =
+                    name.as_str().unwrap_or_default().chars().filter(char::is_ascii).collect();
+                *name = Value::from(ascii.as_str());
+            }
+        }),
+    ),
+    of(
         "runtime-sends-version-2",
         &["PT-RT-26"],
         "Requests have version 2.",
