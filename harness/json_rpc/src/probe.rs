@@ -37,14 +37,19 @@ pub fn plans(facts: &Facts) -> Vec<Plan> {
     if !facts.commands.contains("command") && !facts.commands.contains(HTTP) {
         return Vec::new();
     }
-    let mut talk = Talk::plain(facts);
-    for (role, params) in PROBES.iter().filter(|(role, _)| !facts.roles.contains_key(*role)) {
-        let text = call(&reference_method(role), Some(params), Some(&quoted(&id(role))));
-        talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
-    }
+    let roles = PROBES.iter().filter(|(role, _)| !facts.roles.contains_key(*role));
+    let mut asked: Vec<String> = roles
+        .map(|(role, params)| call(&reference_method(role), Some(params), Some(&quoted(&id(role)))))
+        .collect();
     // Params that each of them has to refuse: what is there shows itself and does nothing.
-    for method in METHODS.iter().filter(|_| !facts.features.contains_key("profile_methods")) {
-        let text = call(method, Some("{}"), Some(&quoted(&id(method))));
+    let methods = METHODS.iter().filter(|_| !facts.features.contains_key("profile_methods"));
+    asked.extend(methods.map(|method| call(method, Some("{}"), Some(&quoted(&id(method))))));
+    if asked.is_empty() {
+        // Whether the peer says anything at all.
+        asked.push(call(UNKNOWN_METHOD, None, Some(&quoted(&id("nobody")))));
+    }
+    let mut talk = Talk::plain(facts);
+    for text in asked {
         talk.push(Payload::text(text + "\n"), Chunking::Whole, 1);
     }
     // In a conversation of its own: a server without batches may answer it in any way.

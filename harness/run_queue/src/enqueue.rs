@@ -413,7 +413,8 @@ pub fn checks() -> Vec<Check> {
                 talk.ask(OBJECT, &format!("{{\"goal_id\":\"../{word}\"}}"));
                 talk.look();
             },
-        ),
+        )
+        .ambient(),
         check(
             "put/text",
             "A request that is a string which holds an object is stored as that object.",

@@ -67,7 +67,8 @@ fn puts() -> Vec<Check> {
                 talk.look();
                 Ok(())
             },
-        ),
+        )
+        .ambient(),
         check(
             "put/the-same-twice",
             "Two requests make two jobs, also where both say the same.",

@@ -41,7 +41,7 @@ pub fn checks() -> Vec<Check> {
                 make(&mut talk);
                 Ok(talk.done())
             };
-            let is_ambient = *id == AMBIENT;
+            let is_ambient = AMBIENT.contains(id);
             let id = format!("run_queue/{command}/{id}");
             let check = Check::new(id, *title, clauses.iter().copied(), command, planner);
             let is_measured = clauses.iter().any(|clause| MEASURED.contains(clause));
@@ -55,8 +55,8 @@ pub fn checks() -> Vec<Check> {
     [workers, vec![special::unreadable(), later()], of(ONCE, once::ONCES)].concat()
 }
 
-/// The check of what every program is given, in all conversations.
-const AMBIENT: &str = "life/stdin";
+/// The checks of what holds of every job: what any conversation shows of it is told by them, once.
+const AMBIENT: [&str; 3] = ["life/stdin", "life/renamed", "life/failure"];
 
 const WORKERS: &[Row] = &[
     ("canary/plain-request", "A plain job is run and goes to done.", &["QUE-JOB-01", "QUE-WORK-09"], canary),
