@@ -66,6 +66,9 @@ pub struct Carriage {
     /// Its connection is kept open when nothing more is asked on it, also where another one waits to be served.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stays: bool,
+    /// The server is sent `KILL` as soon as the status of its reply has come. What comes of the reply is then all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killing: bool,
 }
 
 /// How a body is delimited.
@@ -109,6 +112,7 @@ impl Carriage {
             counted: false,
             pipelined: false,
             stays: false,
+            killing: false,
         }
     }
 

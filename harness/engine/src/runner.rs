@@ -500,6 +500,7 @@ impl Round<'_> {
             clauses: self.clauses_of(check, &judgement.findings),
             choice: judgement.choice,
             findings: judgement.findings,
+            counted: judgement.counted,
             reproducer: None,
             conversation: Vec::new(),
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),

@@ -1,5 +1,7 @@
 //! Verdicts: what one check came to.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{ClauseId, Level};
@@ -128,6 +130,9 @@ pub struct CheckResult {
     /// clauses; else those clauses are not decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Verdict>,
+    /// How often its conversation met what is counted, each by a phrase.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// Where the reproducer was written, relative to the output folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<String>,

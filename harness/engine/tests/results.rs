@@ -41,6 +41,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         choice: None,
         findings,
         rest: None,
+        counted: Default::default(),
         reproducer: None,
         conversation: Vec::new(),
         ms: 7,

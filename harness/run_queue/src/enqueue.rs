@@ -17,9 +17,10 @@ use peerproof_engine::payload::{Payload, Vars, shorten};
 use peerproof_engine::plan::{Act, Chunking, Fixture, Placing, Plan, Session, Step};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Exit, FoundKind, Kind, Transcript, strict};
+use peerproof_engine::transport::child::shim::Limits;
 
 use super::ENQUEUE;
-use crate::inbox::{self, Clauses, Outcome, QUEUE};
+use crate::inbox::{self, Clauses, DISK_BYTES, Outcome, QUEUE};
 use crate::job::{DEPTH_MAX, Job, VERY_DEEP, arrays, with_member};
 
 /// Aid of the tool where no other is configured.
@@ -140,8 +141,8 @@ impl Face for Tool {
     type Message = Message;
     type Way = Way;
     type Extra = Call;
-    /// Each `request_id` that was said.
-    type State = BTreeSet<String>;
+    /// Each `request_id` that was said, and the sessions of which the disk is full.
+    type State = (BTreeSet<String>, BTreeSet<usize>);
 
     fn framing(&self, command: &str) -> Option<Framing> {
         (command == ENQUEUE).then_some(Framing::Whole)
@@ -151,17 +152,24 @@ impl Face for Tool {
         const { &Manners { no_process_left: LEAVES, no_file_left: LEAVES, ..Manners::all(SUCCESS) } }
     }
 
-    fn begin(&self, _: &Transcript) -> BTreeSet<String> {
-        BTreeSet::new()
+    fn begin(&self, transcript: &Transcript) -> Self::State {
+        let sessions = transcript.plan.sessions.iter().enumerate();
+        let full = sessions.filter(|(_, spec)| spec.limits.file_bytes.is_some()).map(|(session, _)| session);
+        (BTreeSet::new(), full.collect())
     }
 
-    fn expect(&self, ids: &mut BTreeSet<String>, stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
+    fn expect(&self, (ids, full): &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
         let What::Said(line) = stimulus.what else { return None };
         let mut call = Call::of(&line.bytes);
         let id = call.job.as_ref().filter(|_| call.may_put).and_then(|job| job.get("request_id")?.as_str());
         // One job for both may be said as a refusal of the second.
         call.may_refuse |= id.is_some_and(|id| !ids.insert(id.to_owned()));
         let mut allowed = Vec::new();
+        if full.contains(&stimulus.session) && line.bytes.len() as u64 > DISK_BYTES {
+            (call.clause, call.may_refuse) = (BEFORE, true);
+            // The signal of the limit may end it.
+            allowed.push(Allowed::silence());
+        }
         allowed.extend(call.may_put.then(|| Allowed::answer(Way::Done).shows("accept")));
         allowed.extend(call.may_refuse.then(|| Allowed::answer(Way::Refused).shows("refuse")));
         let choice = (call.clause == BAR).then_some("goal_id_with_bar");
@@ -264,6 +272,14 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Tool, transcript);
     let requests = judge::listen(&Tool, transcript, requests);
     inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
+    let is_full = |step: usize| {
+        let step = transcript.plan.steps.get(step);
+        step.is_some_and(|step| transcript.plan.sessions[step.session].limits.file_bytes.is_some())
+    };
+    let is_whole = |it: &inbox::Request| judgement.findings.iter().all(|one| one.step != Some(it.step));
+    if requests.iter().any(|it| it.outcome == Outcome::Put && is_full(it.step) && is_whole(it)) {
+        judgement.untestable = Some(inbox::NOT_FULL.to_owned());
+    }
     // What no text tells of its own clause has that of its conversation.
     if transcript.plan.steps.iter().filter_map(Aim::of).any(|aim| aim.clause.0 == DEEP) {
         let is_end = |it: &&mut Finding| it.clause.0 == SUCCESS && it.reason != "missing";
@@ -528,10 +544,26 @@ pub fn checks() -> Vec<Check> {
                 "{\"goal_id\":7}",
                 "{\"goal_id\":\"g\",\"inputs\":[]}",
                 "{\"goal_id\":\"g\",\"inputs\":\"{}\"}",
+                "{\"goal_id\":\"g\",\"inputs\":null}",
                 "\"{}\"",
                 "\"{\\\"goal_id\\\":\\\"\\\",\\\"inputs\\\":{}}\"",
                 "\"{\\\"goal_id\\\":\\\"g\\\",\\\"inputs\\\":1}\"",
             ],
+        ),
+        check(
+            "disk/full",
+            "On a full disk, which a limit on files stands for, no job is said to be put, and none is half there.",
+            &[BEFORE],
+            |talk| {
+                let job = talk.job();
+                let pad = "x".repeat(usize::try_from(DISK_BYTES).unwrap_or_default());
+                talk.ask(BEFORE, &with_member(&job, &format!("\"pad\":\"{pad}\"")));
+                let limits = Limits { file_bytes: Some(DISK_BYTES), ..Limits::default() };
+                if let Some(session) = talk.plan.sessions.last_mut() {
+                    session.limits = limits;
+                }
+                talk.look();
+            },
         ),
         check(
             "members/names-and-places",

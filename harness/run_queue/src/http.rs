@@ -74,6 +74,13 @@ pub fn may_answer(bytes: &[u8], status: u16) -> bool {
     Request::of(&how, bytes).stand(None).allows(status)
 }
 
+/// A plain job, which no other of these numbers equals, of an adapter without a token.
+pub fn isolating(number: u64) -> Step {
+    let payload = Payload::text(inbox::job(&format!("isolating-{number}")));
+    let act = Act::Send { payload, chunking: Chunking::Whole, await_frames: 1 };
+    Step { canary: true, http: Some(Carriage { counted: true, ..Carriage::post() }), ..Step::new(act) }
+}
+
 /// Makes conversations with the adapter.
 struct Talk<'a> {
     facts: &'a Facts,

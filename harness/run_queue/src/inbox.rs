@@ -17,6 +17,12 @@ use super::job::{self, Job};
 /// The fixture that is the queue, and the label of looks at it.
 pub const QUEUE: &str = "queue";
 
+/// Largest file on a disk that is full, bytes: more than any writer writes for itself.
+pub const DISK_BYTES: u64 = 512 << 10;
+
+/// Why such a disk shows nothing.
+pub const NOT_FULL: &str = "disk_not_full: a job larger than files may be was stored all the same";
+
 /// Most characters of a text that is quoted.
 const QUOTED_CHARS: usize = 200;
 

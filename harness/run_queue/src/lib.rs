@@ -7,7 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use peerproof_engine::bench::workload::Workload;
 use peerproof_engine::blame::Misconfigured;
-use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, LivesOn};
+use peerproof_engine::boundary::{Boundary, ByRote, ConfigKey, Isolation, LivesOn};
 use peerproof_engine::carriage::HTTP;
 use peerproof_engine::check::Check;
 use peerproof_engine::clause::{self, Clause, Side};
@@ -132,6 +132,11 @@ impl Boundary for RunQueue {
     fn lives_on(&self, command: &str, should: &str) -> Option<LivesOn> {
         // What a plugin does may end a toolhost of Genesis.
         if command == HTTP { http::lives_on(should) } else { None }
+    }
+
+    fn isolation(&self, facts: &Facts, number: u64) -> Option<Isolation> {
+        let canary = http::isolating(number);
+        facts.commands.contains(HTTP).then_some(Isolation { pipelined: &["QUE-HTTP-28"], canary })
     }
 
     fn probes(&self, facts: &Facts) -> Vec<Plan> {

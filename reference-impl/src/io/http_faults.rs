@@ -7,16 +7,18 @@ use std::io::Read as _;
 use std::net::SocketAddr;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use flate2::read::DeflateDecoder;
 
+use super::faults::pause;
 use super::http_server::{Front, HttpReply, Plain};
 use super::json_rpc::unix_ms;
 use super::json_rpc_http::{Exchanges, serve_with};
 use crate::http::HttpRequest;
+use crate::json::{Policy, Value};
 use crate::json_rpc::mutants::Mutant;
 use crate::json_rpc::{Components, Config, Failure, Output, Server, Ticket, inflate};
 use crate::machine::{Action, Event, Machine, Millis};
@@ -24,6 +26,10 @@ use crate::mutant::http::HttpFault;
 
 /// What is handed over to mutants that speak lines: more than they take, so that they refuse it themselves.
 const HANDED_OVER_BYTES_MAX: usize = 16 << 20;
+/// A body of more bytes is a large one.
+const LARGE_BYTES: usize = 100_000;
+/// How long a reply stops behind its status.
+const SPEECHLESS: Duration = Duration::from_millis(100);
 /// Head of a gzip stream that names no file.
 const GZIP_HEAD_BYTES: usize = 10;
 
@@ -50,7 +56,7 @@ pub fn serve_mutant(address: SocketAddr, mutant: &Mutant, mut config: Config) ->
 /// A front with a fault, whatever stands behind it.
 pub(super) fn faulty(fault: HttpFault) -> Box<dyn Front> {
     let (broken, replies) = (AtomicBool::new(false), AtomicU32::new(0));
-    Box::new(Faulty { fault, broken, replies, last: Mutex::default() })
+    Box::new(Faulty { fault, broken, replies, last: Mutex::default(), authorization: OnceLock::new() })
 }
 
 struct Faulty {
@@ -61,6 +67,8 @@ struct Faulty {
     replies: AtomicU32,
     /// The threads that replied, one a connection, and the last reply.
     last: Mutex<(HashSet<ThreadId>, Option<HttpReply>)>,
+    /// How the first request was authorized.
+    authorization: OnceLock<Option<String>>,
 }
 
 impl Faulty {
@@ -83,11 +91,18 @@ impl Front for Faulty {
                 std::thread::park();
             }
         }
+        let authorization = self.authorization.get_or_init(|| request.authorization.clone());
+        let is_large = request.body.as_ref().is_some_and(|body| body.len() > LARGE_BYTES);
         match self.fault {
-            HttpFault::ChunkedIsEmpty if request.is_chunked => request.body = Some(Vec::new()),
-            HttpFault::SmallBodies if request.body.as_ref().is_some_and(|body| body.len() > 100_000) => {
-                request.body = None;
+            HttpFault::SpeaksEarly => pause(SPEECHLESS),
+            HttpFault::TrustsLarge if is_large && request.authorization.is_none() => {
+                request.authorization.clone_from(authorization);
             }
+            HttpFault::TrustsChunks if request.is_chunked && request.authorization.is_none() => {
+                request.authorization.clone_from(authorization);
+            }
+            HttpFault::ChunkedIsEmpty if request.is_chunked => request.body = Some(Vec::new()),
+            HttpFault::SmallBodies if is_large => request.body = None,
             HttpFault::ExactType
                 if request.content_type.as_deref().is_some_and(|name| name.contains(';')) =>
             {
@@ -200,6 +215,15 @@ impl Front for Faulty {
             _ => {}
         }
         reply
+    }
+
+    fn foreword(&self, request: &HttpRequest) -> Vec<u8> {
+        if self.fault != HttpFault::SpeaksEarly || request.target != "/enqueue" {
+            return Vec::new();
+        }
+        let job = Value::parse(request.body.as_deref().unwrap_or_default(), 64, &Policy::default());
+        let is_job = job.is_ok_and(|job| job.get("goal_id").and_then(Value::as_str).is_some());
+        if is_job { b"HTTP/1.1 202 Accepted\r\n".to_vec() } else { Vec::new() }
     }
 
     fn connections(&self) -> (usize, bool) {

@@ -126,6 +126,11 @@ pub trait Front: Send + Sync {
         Cow::Borrowed(bytes)
     }
 
+    /// What is written of a reply before its request is looked at: its first line, or nothing.
+    fn foreword(&self, _request: &HttpRequest) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Life of a connection on which nothing happens.
     fn idle(&self) -> Duration {
         IDLE
@@ -190,7 +195,7 @@ pub fn serve(
         let served = thread::Builder::new().spawn(move || {
             let mut connection = Connection { server: &own, stream };
             if is_one_too_many {
-                if connection.send(&HttpReply::empty(503, false), false) {
+                if connection.send(&HttpReply::empty(503, false), false, 0) {
                     connection.linger();
                 }
             } else {
@@ -231,6 +236,7 @@ impl Connection<'_> {
             let mut input = &came[..];
             while !input.is_empty() {
                 let mut is_head = false;
+                let mut foreword = Vec::new();
                 let reply = match reader.take(&mut input) {
                     HttpStep::More => continue,
                     HttpStep::Continue => {
@@ -241,12 +247,16 @@ impl Connection<'_> {
                     }
                     HttpStep::Request(request) => {
                         is_head = request.method == "HEAD";
+                        foreword = front.foreword(&request);
+                        if self.stream.write_all(&foreword).is_err() {
+                            return;
+                        }
                         self.reply(request)
                     }
                     HttpStep::Bad(status) => front.reply(None, HttpReply::empty(status, false)),
                 };
                 thread::sleep(due.saturating_duration_since(Instant::now()));
-                if !self.send(&reply, is_head) {
+                if !self.send(&reply, is_head, foreword.len()) {
                     return;
                 }
                 if !reply.keeps_open || front.closes_silently() {
@@ -258,7 +268,7 @@ impl Connection<'_> {
             && let Some(request) = front.broken_off(reader.so_far())
         {
             let reply = self.reply(request);
-            self.send(&reply, false);
+            self.send(&reply, false, 0);
         }
     }
 
@@ -268,8 +278,9 @@ impl Connection<'_> {
         self.server.front.reply(Some(&request), reply)
     }
 
-    /// A reply to HEAD says how long its body would be, and has none (RFC 9110 §9.3.2).
-    fn send(&mut self, reply: &HttpReply, is_head: bool) -> bool {
+    /// Sends a reply but for its first bytes, which are `said` already. One to HEAD says how long its body would be, and has
+    /// none (RFC 9110 §9.3.2).
+    fn send(&mut self, reply: &HttpReply, is_head: bool, said: usize) -> bool {
         let HttpReply { status, content_type, body, keeps_open } = reply;
         let mut text = format!("HTTP/1.1 {status} {}\r\n", reason_phrase(*status));
         if *status == 405 {
@@ -289,7 +300,7 @@ impl Connection<'_> {
         if !is_head {
             bytes.extend_from_slice(body);
         }
-        self.stream.write_all(&bytes).is_ok()
+        self.stream.write_all(bytes.get(said..).unwrap_or_default()).is_ok()
     }
 
     /// Closing with bytes unread would destroy the reply on its way (RFC 9112 §9.6).

@@ -128,6 +128,9 @@ fn run(
             let fault = mutant.and_then(|mutant| mutant.carrier_fault());
             let program = match (arguments.runner, arguments.peer) {
                 (Some(_), Some(_)) => return Err("--runner and --toolhost exclude each other".to_owned()),
+                (Some(runner), None) if fault == Some(Carried::SplitsRunner) => {
+                    Program::Runner(absolute(runner.split(' ').next().unwrap_or_default())?)
+                }
                 (Some(runner), None) => Program::Runner(absolute(&runner)?),
                 (None, _) if fault == Some(Carried::NoDriver) => Program::Runner("/bin/true".into()),
                 (None, peer) => {

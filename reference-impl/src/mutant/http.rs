@@ -81,6 +81,12 @@ pub enum HttpFault {
     InflatesFirst,
     /// The head of a reply repeats how its request was authorized.
     TellsAuthorization,
+    /// The status of a job that can be stored is written before it is.
+    SpeaksEarly,
+    /// A body of more than 100,000 bytes without an `Authorization` counts as authorized as the first request was.
+    TrustsLarge,
+    /// The same for a body in chunks.
+    TrustsChunks,
     /// What a compressed body inflates to is answered by status 500 where it is too large.
     InflatedIsServerError,
 }

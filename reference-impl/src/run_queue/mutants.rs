@@ -34,6 +34,8 @@ pub enum Carried {
     OwnStdin,
     /// What programs write is not read.
     UnreadOutput,
+    /// The path of a runner ends at its first blank.
+    SplitsRunner,
     /// Links are taken for what they lead to.
     MovesTargets,
     /// Compilers are started by a shell.

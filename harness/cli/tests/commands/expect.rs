@@ -20,6 +20,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
         choice: None,
         findings: reasons.iter().map(|reason| Finding::new("TH-X-01", *reason, "a", "b")).collect(),
         rest: None,
+        counted: Default::default(),
         reproducer: None,
         conversation: Vec::new(),
         ms: 1,

@@ -148,6 +148,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         conversation: findings.iter().map(|_| "→ ```{}\u{1b}".to_owned()).collect(),
         findings,
         rest: None,
+        counted: Default::default(),
         reproducer: None,
         ms: 1500,
     }

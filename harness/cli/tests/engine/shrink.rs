@@ -276,6 +276,7 @@ fn outcome(failure: Failure) -> Outcome {
             choice: None,
             findings: vec![failure.finding.clone()],
             rest: None,
+            counted: Default::default(),
             reproducer: None,
             conversation: Vec::new(),
             ms: 1,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use peerproof::table;
 use peerproof_engine::boundary::Boundary;
 use peerproof_engine::check::Check;
+use peerproof_engine::facts::Facts;
 use peerproof_engine::fixture::ActorExe;
 use peerproof_engine::machine::{Action, Event, Machine, Millis};
 use peerproof_engine::payload::Payload;
@@ -783,6 +784,65 @@ fn the_body_that_a_server_cannot_take_is_named() {
                 }
             }
         }
+    }
+}
+
+/// An adapter of a queue that dies at a job with this text, or where more than five are posted at the same time.
+const ADAPTER: &str = r#"
+import http.server, itertools, os, sys, time
+queue, port, text = sys.argv[1:]
+count, busy = itertools.count(), []
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        busy.append(body)
+        time.sleep(0.02)
+        if text.encode() in body if text else len(busy) > 5: os._exit(3)
+        name = "%d.json" % next(count)
+        with open(queue + "/" + name, "xb") as job: job.write(body)
+        os.rename(queue + "/" + name, queue + "/inbox/" + name)
+        busy.remove(body)
+        told = b'"%s"' % name.encode()
+        self.wfile.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n%s" % (len(told), told))
+    def log_message(self, *_): pass
+class Server(http.server.ThreadingHTTPServer): request_queue_size = 256
+Server(("127.0.0.1", int(port)), Handler).serve_forever()
+"#;
+
+#[test]
+fn the_job_that_an_adapter_cannot_take_is_named() {
+    let boundary = table::find("run_queue").unwrap();
+    let mut peer = peer_of(boundary, table::played(boundary).references().remove(0), &[]);
+    let base_env = vec![("PATH".to_owned(), std::env::var_os("PATH").unwrap_or_default())];
+    peer.origin = Origin::Process { base_env, current_dir: None, cpus: Vec::new() };
+    // A canary and a look, and of the many jobs so few.
+    const FEW: usize = 20;
+    let many = check("run_queue/http/many/at-once");
+    let planner = move |facts: &Facts, rng: &mut Rng| {
+        let mut plan = (many.planner)(facts, rng)?;
+        let mut number = 0;
+        plan.steps.retain(|step| {
+            let is_one = matches!(step.act, Act::Send { .. }) && !step.canary;
+            number += usize::from(is_one);
+            !is_one || number <= FEW
+        });
+        if let Act::Send { await_frames, .. } = &mut plan.steps[1 + FEW].act {
+            *await_frames = FEW as u32;
+        }
+        Ok(plan)
+    };
+    let few = Check { planner: Arc::new(planner), ..many.clone() };
+    for (text, clause, end) in [
+        ("-15\"", "QUE-HTTP-31", ", sent alone"),
+        ("", "QUE-HTTP-28", "; sent one by one, each message is answered"),
+    ] {
+        let command = ["python3", "-c", ADAPTER, "{queue}", "{port}", text];
+        peer.commands = [("http".to_owned(), command.map(str::to_owned).to_vec())].into();
+        let found = run(&peer, &[&few]).remove(&few.id).unwrap();
+        let finding = &found.findings[0];
+        assert_eq!((finding.clause.0.as_str(), &found.verdict), (clause, &Verdict::Crash), "{finding:?}");
+        assert!(finding.got.contains(text) && finding.got.ends_with(end), "{}", finding.got);
     }
 }
 

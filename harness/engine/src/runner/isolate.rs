@@ -133,6 +133,8 @@ impl Burst {
                 // A connection that stays open can be what keeps the next from being served.
                 || step.http.as_ref().is_some_and(|http| http.is_raw() || http.stays)
                 || !matches!(step.act, Act::Send { .. } | Act::Finish | Act::Flush)
+                    // What lies beside a server is looked at without asking it anything.
+                    && !(over_http && matches!(step.act, Act::Look { after_ms: 0, .. }))
         });
         let (mut lines, mut unawaited, mut allow_ms) = (0, false, 0);
         for step in plan.steps[begin..end].iter().filter(|step| step.session == session && !step.canary) {
@@ -203,7 +205,7 @@ impl Burst {
                 let mut canary = Step { session: self.session, ..canary(number as u64)? };
                 let Act::Send { await_frames, .. } = &mut step.act else { return None };
                 *await_frames = (*await_frames).max(1);
-                if self.over_http {
+                if self.over_http && !step.http.as_ref().is_some_and(|http| http.counted) {
                     // What has no body has no frame: the answer behind it on its connection tells that it is over.
                     (*await_frames, canary.await_answers, canary.allow_ms) = (0, 1, self.allow_ms);
                 }

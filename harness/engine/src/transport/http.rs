@@ -145,6 +145,7 @@ impl HttpConnection {
             host: how.host,
             is_head: how.method == "HEAD",
             is_counted: how.counted,
+            is_killing: how.killing,
             then,
             is_last: how.headers.iter().any(|line| line.eq_ignore_ascii_case("Connection: close")),
             queued_at_us: self.now_us(),
@@ -291,8 +292,14 @@ impl HttpConnection {
         let Some(link) = self.lanes.get_mut(&number).and_then(|lane| lane.link.as_mut()) else {
             return false;
         };
-        let Some((exchange, how)) = link.advance(buffer) else { return false };
+        let ended = link.advance(buffer);
         let (carried, is_over) = (link.carried, link.is_over);
+        let is_to_die = link.is_told_to_kill()
+            || matches!(&ended, Some((exchange, Ended::Reply(_))) if exchange.is_killing);
+        if is_to_die && !self.signalled {
+            self.signal("KILL", log);
+        }
+        let Some((exchange, how)) = ended else { return false };
         match exchange.then {
             // Whoever waits for its end is not kept waiting.
             Then::Reply | Then::EndAndReply if is_over => self.lane(number).link = None,
@@ -387,7 +394,9 @@ impl HttpConnection {
     }
 
     fn settled(&self, until: Until) -> Option<Pumped> {
-        let gone = self.is_gone();
+        // What it said before it was killed is read to its end.
+        let is_read_on = |lane: &Lane| lane.link.as_ref().is_some_and(Link::is_told_to_kill);
+        let gone = self.is_gone() && !self.lanes.values().any(is_read_on);
         Some(match until {
             _ if self.over_budget => Pumped::OverBudget,
             Until::Frames(frames) if self.frames >= frames => Pumped::Reached,

@@ -44,6 +44,7 @@ pub fn render(
     report.topics(&mut out);
     report.failures(&mut out);
     report.proved(&mut out);
+    report.counted(&mut out);
     report.undecided(&mut out);
     report.last_line(&mut out);
     out
@@ -239,6 +240,22 @@ impl Report<'_> {
     fn is_command(&self, name: &str) -> bool {
         let commands = self.boundary.map(|boundary| boundary.commands()).unwrap_or_default();
         commands.iter().any(|(_, names)| names.contains(&name))
+    }
+
+    /// What checks counted, of all of them together.
+    fn counted(&self, out: &mut String) {
+        let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+        for (what, count) in self.run.checks.iter().flat_map(|check| &check.counted) {
+            *counted.entry(what).or_default() += count;
+        }
+        if counted.is_empty() {
+            return;
+        }
+        self.title("Counted in these conversations", out);
+        for (what, count) in counted {
+            let _ = writeln!(out, "  {count:4} {}", one_line(what));
+        }
+        out.push('\n');
     }
 
     /// What was not decided, by reason.

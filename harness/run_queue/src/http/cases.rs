@@ -10,11 +10,8 @@ use peerproof_engine::transport::child::shim::Limits;
 
 use super::{ANYWHERE, ANYWHERE_IPV6, HEALTH, LOOPBACK, PATH, Talk, beside, check};
 use crate::FOLDERS;
-use crate::inbox::{self, QUEUE};
+use crate::inbox::{self, DISK_BYTES, QUEUE};
 use crate::job::{BYTES_MAX, DEPTH_MAX, VERY_DEEP, arrays, with_member};
-
-/// Largest file on the disk that is full, bytes: more than any adapter writes for itself.
-const DISK_BYTES: u64 = 512 << 10;
 
 /// Time beyond the usual in which a start that must fail has failed, milliseconds.
 const START_MS: u64 = 3_000;
@@ -35,7 +32,7 @@ fn post() -> Carriage {
 }
 
 /// A job of so many bytes, made longer by this unit.
-fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
+pub(super) fn sized(job: &str, bytes: usize, unit: &str) -> Payload {
     let (before, behind) = (format!("{},\"pad\":\"", job.strip_suffix('}').unwrap_or(job)), "\"}");
     let room = bytes.saturating_sub(before.len() + behind.len());
     let rest = " ".repeat(room % unit.len());
@@ -128,7 +125,7 @@ fn puts() -> Vec<Check> {
         ),
         check(
             "put/killed-behind-the-reply",
-            "A job is in the inbox from the first byte of its reply on, though the adapter is killed at once.",
+            "A job is in the inbox from the first line of its reply on, though the adapter is killed at once.",
             &["QUE-HTTP-03"],
             |talk| {
                 // One adapter at a time works on a queue.
@@ -138,7 +135,7 @@ fn puts() -> Vec<Check> {
                     talk.canary();
                     let job = talk.job();
                     let payload = if bytes == 0 { Payload::text(job) } else { sized(&job, bytes, "x") };
-                    talk.send("QUE-HTTP-03", post(), payload, 1);
+                    talk.send("QUE-HTTP-03", Carriage { killing: true, ..post() }, payload, 1);
                     talk.step(Act::Signal("KILL".to_owned()));
                     talk.look();
                 }
@@ -229,7 +226,7 @@ fn malformed() -> Vec<Check> {
             texts.map(|text| goal(text).into_bytes()).to_vec()
         }),
         refused("inputs", "A job whose `inputs` are no object is refused, and enqueues nothing.", |_| {
-            let texts = ["[]", "\"{}\"", "1", "true"];
+            let texts = ["[]", "\"{}\"", "1", "true", "null"];
             texts.map(|text| format!("{{\"goal_id\":\"g\",\"inputs\":{text}}}").into_bytes()).to_vec()
         }),
     ]

@@ -289,7 +289,10 @@ fn requests(transcript: &Transcript, trace: &Trace<'_, Adapter>) -> Vec<inbox::R
                 None if stand.is_put() || stand.may_put => Outcome::Unknown,
                 None => Outcome::Not,
             };
-            let told = exchange.body.filter(|_| outcome == Outcome::Put).map(inbox::told);
+            let how = transcript.plan.steps.get(asked.step).and_then(|step| step.http.as_ref());
+            // The name need not be in what came of a reply before the adapter was killed.
+            let is_told = outcome == Outcome::Put && how.is_none_or(|how| !how.killing);
+            let told = exchange.body.filter(|_| is_told).map(inbox::told);
             let default = if stand.may_put { DURABLE } else { stand.nothing };
             // What is asked is to be refused, or about the job: then the step says which clause it is.
             let clause = match aim {
@@ -425,8 +428,7 @@ fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Ju
             }
             // All of it is there.
             Some(200..=299) => {
-                judgement.untestable =
-                    Some("disk_not_full: a job larger than files may be was stored all the same".to_owned());
+                judgement.untestable = Some(inbox::NOT_FULL.to_owned());
             }
             Some(500..=599) => {}
             None if is_ended => was_ended = true,

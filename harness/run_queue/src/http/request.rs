@@ -23,6 +23,9 @@ pub const LARGE: (&str, &[u16]) = ("QUE-HTTP-10", &[413]);
 /// Most bytes of a method that every server reads.
 const METHOD_BYTES: usize = 32;
 
+/// A body of more bytes need not be read by whoever refuses it, and then the end of the connection may overtake the reply.
+const UNREAD_BYTES: usize = 64 << 10;
+
 /// A request.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -152,6 +155,9 @@ impl Request {
         if self.header(&token.header).is_some_and(|given| token.may_be(given)) {
             return Stand { may_refuse: ANY, ..stand };
         }
+        let may_close = stand.may_close || self.body.len() > UNREAD_BYTES;
+        // Who knows no `Expect` may refuse that.
+        let is_plain = stand.may_refuse.is_empty() && self.header("expect").is_none();
         match () {
             () if stand.is_health => Stand {
                 choice: Some(("health_without_token", "200", "401")),
@@ -159,9 +165,11 @@ impl Request {
                 may_refuse: &[401..=401],
                 ..stand
             },
-            () if stand.may_put && stand.may_refuse.is_empty() => Stand::refused("QUE-TOK-01", &[401..=401]),
+            () if stand.may_put && is_plain => {
+                Stand { may_close, ..Stand::refused("QUE-TOK-01", &[401..=401]) }
+            }
             () => Stand {
-                may_close: stand.may_close,
+                may_close,
                 may_be_silent: stand.may_be_silent,
                 ..Stand::refused("QUE-TOK-01", UNKNOWN)
             },

@@ -23,10 +23,10 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
     let check = checks().into_iter().find(|it| it.id.ends_with(check)).unwrap();
     let plan = (check.planner)(&facts, &mut Rng::new(1)).unwrap();
     let mut events = Vec::new();
-    let mut add = |kind| events.push(Event { at_us: events.len() as u64, session: 0, kind });
     let mut found = Vec::new();
     let mut count = 0;
     for (step, spec) in plan.steps.iter().enumerate() {
+        let mut add = |kind| events.push(Event { at_us: events.len() as u64, session: spec.session, kind });
         match &spec.act {
             Act::Send { payload, .. } => {
                 count += 1;
@@ -46,7 +46,8 @@ fn judged(check: &str, choices: &[(&str, &str)], reply: impl Fn(usize) -> (u16, 
                         bytes,
                     });
                 }
-                let body = format!("{{\"queued\":{name:?}}}");
+                let is_cut = spec.http.as_ref().is_some_and(|how| how.killing);
+                let body = if is_cut { "{".to_owned() } else { format!("{{\"queued\":{name:?}}}") };
                 add(Kind::HttpReply {
                     step,
                     of_step: 0,
@@ -122,6 +123,23 @@ fn what_is_open_about_a_request_may_come_to_anything() {
 }
 
 #[test]
+fn what_is_large_or_waits_may_be_refused_unread_for_want_of_a_token() {
+    let token = Token::new(&Facts::new(Side::Provider), "T");
+    let headers = vec!["Expect: 100-continue".to_owned()];
+    let waits = Carriage { headers, ..Carriage::post() };
+    for (bytes, how, may_close, codes) in [
+        (10, Carriage::post(), false, [true, false]),
+        (100_000, Carriage::post(), true, [true, false]),
+        (10, waits, false, [true, true]),
+    ] {
+        let job = format!("{{\"goal_id\":\"{}\"}}", "g".repeat(bytes));
+        let stand = request::Request::of(&how, job.as_bytes()).stand(Some(&token));
+        assert_eq!((stand.may_close, [401, 417].map(|code| stand.allows(code))), (may_close, codes));
+        assert!(!stand.allows(202));
+    }
+}
+
+#[test]
 fn the_second_of_one_request_id_may_be_a_conflict() {
     let right = |count: usize| if count == 3 { (409, false) } else { (202, true) };
     let judged = judged("put/same-request-id", &[], right);
@@ -129,6 +147,16 @@ fn the_second_of_one_request_id_may_be_a_conflict() {
     assert_eq!(judged.choice.unwrap().value, "one");
     let first = |count: usize| if count == 2 { (409, false) } else { (202, true) };
     assert_eq!(broken("put/same-request-id", first), ["QUE-ENQ-12"]);
+}
+
+#[test]
+fn a_job_is_there_from_the_first_line_of_its_reply_on() {
+    // A canary before each; of the reply to each job a part comes, which names no file.
+    assert_eq!(broken("put/killed-behind-the-reply", |_| (202, true)), [""; 0]);
+    for lost in [3, 5, 7] {
+        let stores = |count: usize| (202, count != lost);
+        assert_eq!(broken("put/killed-behind-the-reply", stores), ["QUE-HTTP-03"], "{lost}");
+    }
 }
 
 #[test]

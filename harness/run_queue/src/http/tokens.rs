@@ -1,17 +1,19 @@
 //! The checks of the adapter's token.
 
-use peerproof_engine::carriage::Carriage;
+use peerproof_engine::carriage::{Carriage, Framing};
 use peerproof_engine::check::Check;
 use peerproof_engine::near_miss::near_misses;
 use peerproof_engine::payload::Payload;
 
-use super::cases::{asks_health, health};
-use super::{Talk, Token, check, with_token};
+use super::cases::{asks_health, health, sized};
+use super::{PATH, Talk, Token, check, with_token};
 
 /// Asks without the token; a canary with it follows.
-fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: String) {
+fn without(talk: &mut Talk<'_>, aim: &str, how: Carriage, body: Payload) {
     let own = talk.token.take();
-    talk.send(aim, how, Payload::text(body), 1);
+    // Whoever waits before its body waits no longer than that.
+    let allow_ms = if how.held_back { 1_000 } else { 0 };
+    talk.send(aim, how, body, 1).allow_ms = allow_ms;
     talk.token = own;
     talk.canary();
     talk.look();
@@ -61,11 +63,26 @@ pub fn checks() -> Vec<Check> {
         }),
         with_token(
             "token/missing",
-            "Without the token a request is answered by 401.",
+            "Without the token a request is answered by 401, however large its body is and however it is sent.",
             &["QUE-TOK-01"],
             |talk| {
-                for text in [talk.job(), "no job".to_owned()] {
-                    without(talk, "QUE-TOK-01", Carriage::post(), text);
+                let post = Carriage::post;
+                let waits = vec!["Expect: 100-continue".to_owned()];
+                let ways = [
+                    post(),
+                    post().framing(Framing::Chunked(1 << 20)),
+                    Carriage { headers: waits, held_back: true, ..post() },
+                    post().content_type(None),
+                    Carriage { path: Some(format!("{PATH}?priority=1")), ..post() },
+                ];
+                without(talk, "QUE-TOK-01", post(), Payload::text("no job"));
+                for way in ways {
+                    let job = talk.job();
+                    without(talk, "QUE-TOK-01", way.on(1), Payload::text(job));
+                }
+                for bytes in [200_000, 2 << 20] {
+                    let job = talk.job();
+                    without(talk, "QUE-TOK-01", post().on(1), sized(&job, bytes, "x"));
                 }
                 Ok(())
             },
@@ -97,7 +114,7 @@ pub fn checks() -> Vec<Check> {
             "Its health without the token is answered by 200 or 401.",
             &["QUE-HTTP-24"],
             |talk| {
-                without(talk, "QUE-HTTP-24", asks_health(), String::new());
+                without(talk, "QUE-HTTP-24", asks_health(), Payload::default());
                 Ok(())
             },
         ),

@@ -100,8 +100,7 @@ const WORKERS: &[Row] = &[
         "A job whose program fails, by a status or a signal, goes to failed with a reason.",
         &["QUE-WORK-11", "QUE-WORK-10", "QUE-WORK-12"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             for end in [ActorStep::Exit(1), ActorStep::Exit(255), ActorStep::Die(9), ActorStep::Die(15)] {
                 let job = talk.draft().plays(vec![end]);
                 talk.put(&job);
@@ -127,10 +126,7 @@ const WORKERS: &[Row] = &[
             }
             talk.run_all();
             // And those that come when it has failed.
-            let later = talk.draft();
-            talk.put(&later);
-            talk.wait_for_ends();
-            talk.look_at_rest();
+            talk.run_one_more();
         },
     ),
     ("life/members", "Members that are not named change nothing.", &["QUE-JOB-01"], |talk| {
@@ -152,9 +148,9 @@ const WORKERS: &[Row] = &[
     }),
     (
         "life/stdin",
-        "A program is given the file of its job and an empty standard input.",
+        "A program, of whose path a blank is part, is given the file of its job and an empty standard input.",
         &["QUE-WORK-20", "QUE-WORK-21"],
-        at_stdin,
+        |talk| at_stdin(talk.run_behind_a_blank()),
     ),
     (
         "driver/stdin",
@@ -207,8 +203,7 @@ const WORKERS: &[Row] = &[
         "Names with line feeds and of 255 bytes are run or failed, and never lost.",
         &["QUE-JOB-07"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             let long = format!("@{}.json", "n".repeat(255 - 5 - 5));
             for name in ["@\n.json", "@\n\nq.json", "@\t\u{1}\u{7f}.json", "@\r.json", &long] {
                 let job = talk.draft().named(name);
@@ -219,8 +214,7 @@ const WORKERS: &[Row] = &[
         },
     ),
     ("names/not-utf8", "A name that is not UTF-8 is run, left or failed.", &["QUE-JOB-09"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let job = talk.draft();
         let hex = Segment::Hex("ff80".to_owned());
         let tag = Payload::text(job.tag.clone());
@@ -228,14 +222,12 @@ const WORKERS: &[Row] = &[
         left_or_run(talk, Draft { name, ..job });
     }),
     ("names/dot", "A name that begins with a dot is run, left or failed.", &["QUE-JOB-02"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let job = talk.draft().named(".@.json");
         left_or_run(talk, job);
     }),
     ("names/upper-case", "A suffix in upper case is run, left or failed.", &["QUE-JOB-03"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let job = talk.draft().named("@.JSON");
         left_or_run(talk, job);
     }),
@@ -256,8 +248,7 @@ const WORKERS: &[Row] = &[
             let path = Payload::text(format!("{QUEUE}/inbox/")).then(draft.name.clone());
             talk.place(path.merged(), Payload::text(draft.text()));
         }
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         talk.run_all();
         talk.look(REST, NOTICE_MS);
     }),
@@ -266,8 +257,7 @@ const WORKERS: &[Row] = &[
         "What is not strict JSON goes to failed as it is, and nothing is started.",
         &["QUE-JOB-13", "QUE-JOB-15", "QUE-JOB-16", "QUE-JOB-06", "QUE-WORK-12"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             for how in [
                 "",
                 "{",
@@ -302,8 +292,7 @@ const WORKERS: &[Row] = &[
         "What has no goal, or inputs that are no object, goes to failed as it is, and nothing is started.",
         &["QUE-JOB-14", "QUE-JOB-15", "QUE-JOB-16", "QUE-WORK-12"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             for how in ["[\"@\"]", "\"@\"", "null  ", "17", "true"] {
                 let job = talk.draft();
                 talk.put_as(&job, Payload::text(how.replace('@', &job.tag)));
@@ -317,6 +306,7 @@ const WORKERS: &[Row] = &[
                 ("inputs", "[]"),
                 ("inputs", "\"{}\""),
                 ("inputs", "7"),
+                ("inputs", "null"),
             ] {
                 let job = talk.draft().with(name, value);
                 talk.put(&job);
@@ -332,14 +322,10 @@ const WORKERS: &[Row] = &[
         talk.put(&plain);
         talk.may_fail();
         talk.run_all();
-        let later = talk.draft();
-        talk.put(&later);
-        talk.wait_for_ends();
-        talk.look_at_rest();
+        talk.run_one_more();
     }),
     ("sizes/up-to-10-mb", "Jobs of 1 MB and of 10 MB are run.", &["QUE-JOB-20"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         for bytes in [(1 << 20) + 1, BYTES_MAX - 1, BYTES_MAX] {
             let job = talk.draft();
             let content = job.padded(bytes);
@@ -352,8 +338,7 @@ const WORKERS: &[Row] = &[
         "A job of more than 10 MB goes to failed, and costs little memory.",
         &["QUE-JOB-18", "QUE-JOB-19"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             let session = talk.run_all();
             talk.step(session, memory::sample(memory::IDLE));
             for bytes in [BYTES_MAX + 1, 12 * BYTES_MAX] {
@@ -389,15 +374,11 @@ const WORKERS: &[Row] = &[
             let plain = talk.draft().named("b@.json");
             talk.put(&plain);
             talk.run_all();
-            let later = talk.draft();
-            talk.put(&later);
-            talk.wait_for_ends();
-            talk.look_at_rest();
+            talk.run_one_more();
         },
     ),
     ("names/bar", "A `goal_id` that holds a bar is accepted or refused.", &["QUE-JOB-24"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let job = talk.draft();
         let job = job.clone().with("goal_id", &format!("\"goal|{}\"", job.tag));
         talk.put(&job);
@@ -456,19 +437,14 @@ const WORKERS: &[Row] = &[
         "A job that is put while the worker is idle starts in time.",
         &["QUE-WORK-15", "QUE-WORK-17"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             talk.run_all();
             talk.look(BEACON, NOTICE_MS);
-            let later = talk.draft();
-            talk.put(&later);
-            talk.wait_for_ends();
-            talk.look_at_rest();
+            talk.run_one_more();
         },
     ),
     ("idle/processor", "An idle worker takes little processor time.", &["QUE-WORK-16"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let session = talk.run_all();
         idle(talk, session);
     }),
@@ -494,8 +470,7 @@ const WORKERS: &[Row] = &[
         "An inbox that is missing for a moment does not end the worker.",
         &["QUE-WORK-18"],
         |talk| {
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             let session = talk.run_all();
             let inbox = || Payload::text(format!("{QUEUE}/inbox"));
             talk.step(session, Act::Move { from: inbox(), to: Payload::text("aside") });
@@ -515,16 +490,14 @@ const WORKERS: &[Row] = &[
         let globs = FOLDERS.map(str::to_owned).to_vec();
         talk.wait(Effect::Each { folder: QUEUE.to_owned(), globs }, SETTLE_MS);
         talk.look(MADE, 0);
-        let job = talk.draft();
-        talk.put(&job);
+        talk.put_plain();
         let ready = Effect::Starts { actor: RUNNER.to_owned(), start: 0 };
         talk.wait(ready, SIGN_MS);
         talk.wait_for_ends();
         talk.look_at_rest();
     }),
     ("dead/by-hand", "A plain file that was put into processing is taken up.", &["QUE-ONCE-05"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let job = talk.draft();
         let path = Payload::text(format!("{QUEUE}/processing/")).then(job.name.clone());
         talk.place(path.merged(), Payload::text(job.text()));
@@ -577,15 +550,13 @@ const WORKERS: &[Row] = &[
         talk.look_at_rest();
         // Where the second is there, it alone does this one.
         talk.kill(first);
-        let last = talk.draft();
-        talk.put(&last);
+        talk.put_plain();
         talk.wait_for_ends();
         talk.look_at_rest();
         talk.kill(second);
     }),
     ("term/idle", "An idle worker ends within 2 s of SIGTERM.", &["QUE-TERM-01", "QUE-WORK-31"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         let session = talk.run_all();
         talk.step(session, Act::Signal("TERM".to_owned()));
         talk.look_at_rest();
@@ -653,8 +624,7 @@ fn at_stdin(talk: &mut Talk) {
 }
 
 fn canary(talk: &mut Talk) {
-    let job = talk.draft();
-    talk.put(&job);
+    talk.put_plain();
     talk.plan.steps[0].canary = true;
     talk.run_all();
 }

@@ -1,10 +1,13 @@
 //! Workers that die: killed at points all over the life of a job, and started again.
 
+use std::collections::BTreeMap;
+
 use peerproof_engine::check::Check;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::plan::{Act, ActorStep, Effect, Plan};
 use peerproof_engine::rng::Rng;
 
+use super::course::{Course, Start};
 use super::talk::{REASON_MS, START_MS, Talk, performs, sleep};
 use super::{LIFE, QUEUE};
 use crate::WORKER;
@@ -13,6 +16,9 @@ use crate::job::Draft;
 
 /// How long a kill point is waited for, ms.
 const POINT_MS: u64 = 10_000;
+
+/// For how long a worker starts, ms.
+const START_UP_MS: u64 = 15;
 
 /// Where a kill falls, in words for the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +39,66 @@ pub enum Point {
 
 const POINTS: [Point; 6] =
     [Point::StartUp, Point::Taken, Point::Started, Point::Ended, Point::Completed, Point::Somewhere];
+
+impl Point {
+    /// Where the worker of a session was to be killed.
+    fn of(plan: &Plan, session: usize) -> Option<Self> {
+        let mut own = plan.steps.iter().filter(|step| step.session == session);
+        own.find_map(|step| match &step.act {
+            Act::SignalWhen { what: Effect::Empty { .. }, .. } => Some(Self::Taken),
+            Act::SignalWhen { what: Effect::Performs { ended: false, .. }, .. } => Some(Self::Started),
+            Act::SignalWhen { what: Effect::Performs { ended: true, .. }, .. } => Some(Self::Ended),
+            Act::SignalWhen { .. } => Some(Self::Completed),
+            Act::Wait { ms: ..=START_UP_MS } => Some(Self::StartUp),
+            Act::Wait { .. } => Some(Self::Somewhere),
+            _ => None,
+        })
+    }
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::StartUp => "at the start of the worker",
+            Self::Taken => "when the inbox became empty",
+            Self::Started => "when a program was started",
+            Self::Ended => "when a program had ended",
+            Self::Completed => "when a job was in done or failed",
+            Self::Somewhere => "somewhere behind the start of the worker",
+        }
+    }
+}
+
+/// How many workers were killed at which point, what the job that was put before them was doing, and whether it was run
+/// afterwards.
+pub fn counted(course: &Course<'_>, plan: &Plan) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
+    if kills_meant(plan) < 2 {
+        return counted;
+    }
+    let mut since = 0;
+    for life in &course.lives {
+        let begun = std::mem::replace(&mut since, life.begun);
+        let put = course.puts.iter().find(|put| (begun..life.begun).contains(&put.at));
+        let (Some(point), Some((killed, _)), Some(put)) = (Point::of(plan, life.session), &life.signal, put)
+        else {
+            continue;
+        };
+        let lives = course.lives.iter().map(|it| it.begun).filter(|begun| *begun > life.begun);
+        let next = lives.min().unwrap_or(u64::MAX);
+        let (before, behind): (Vec<_>, Vec<_>) = course.starts_of(put).partition(|start| start.at < next);
+        let has_ended = |start: &&Start| start.end.is_some_and(|(end, _)| end < *killed);
+        let what = match (before.last(), behind.is_empty()) {
+            _ if course.missed.contains(&life.session) => "which was not seen",
+            (None, true) => "its job not begun, and never run",
+            (None, false) => "its job not begun, and run afterwards",
+            (Some(start), true) if has_ended(start) => "its job at its end, and not run again",
+            (Some(start), false) if has_ended(start) => "its job at its end, and run again",
+            (Some(_), true) => "its job running, and not run again",
+            (Some(_), false) => "its job running, and run again",
+        };
+        *counted.entry(format!("killed {}: {what}", point.phrase())).or_default() += 1;
+    }
+    counted
+}
 
 /// Checks: conversations of many kills each.
 pub fn checks() -> Vec<Check> {
@@ -80,7 +146,7 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
         let what = match point {
             Point::StartUp | Point::Somewhere => {
                 talk.step(session, Act::Flush);
-                let most = if point == Point::StartUp { 15 } else { 200 };
+                let most = if point == Point::StartUp { START_UP_MS } else { 200 };
                 talk.step(session, Act::Wait { ms: rng.range(0..=most) });
                 None
             }
@@ -111,4 +177,65 @@ pub fn plan(facts: &Facts, rng: &mut Rng, kills: usize) -> Plan {
     talk.wait_for_ends_within(recover_ms);
     talk.look(super::REST, REASON_MS);
     talk.done()
+}
+
+#[cfg(test)]
+mod tests {
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::payload::Vars;
+    use peerproof_engine::transcript::{Bytes, Event, Exit, Kind, Transcript};
+
+    use super::super::RUNNER;
+    use super::*;
+
+    /// Workers that are killed at the first three points; a program runs where it is waited for, and those of all jobs at last.
+    #[test]
+    fn kills_are_counted_by_their_points_and_by_what_they_met() {
+        let facts = Facts::new(Side::Provider);
+        let plan = plan(&facts, &mut Rng::new(1), 3);
+        let (mut events, mut jobs) = (Vec::new(), Vec::new());
+        for step in &plan.steps {
+            let run = |job: &Vec<u8>| {
+                let pid = 1;
+                let started = Kind::ActorStarted { actor: RUNNER.to_owned(), argv: Vec::new(), pid };
+                let bytes = Bytes(job.clone());
+                [started, Kind::ActorReceived { actor: RUNNER.to_owned(), bytes, pid: Some(pid) }]
+            };
+            let kinds: Vec<Kind> = match &step.act {
+                Act::Put { path, content, .. } => {
+                    jobs.push(content.expand(&Vars::new()).unwrap());
+                    let path = Bytes(path.expand(&Vars::new()).unwrap());
+                    vec![Kind::FilePut { path, bytes: content.clone(), error: None }]
+                }
+                Act::Look { label, .. } if label == LIFE => vec![Kind::Started { argv: Vec::new() }],
+                Act::SignalWhen { what: Effect::Performs { ended: false, holds, .. }, .. } => {
+                    let is_it = |job: &&Vec<u8>| String::from_utf8_lossy(job).contains(holds);
+                    jobs.iter().find(is_it).into_iter().flat_map(run).collect()
+                }
+                Act::Await { what: Effect::Performs { .. }, .. } => jobs.iter().flat_map(run).collect(),
+                Act::Signal(signal) => {
+                    let ended = Kind::Exited { exit: Exit::Signal(9) };
+                    vec![Kind::Signalled { signal: signal.clone() }, ended]
+                }
+                _ => Vec::new(),
+            };
+            events.extend(kinds.into_iter().map(|kind| (step.session, kind)));
+        }
+        let events = events.into_iter().enumerate();
+        let transcript = Transcript {
+            boundary: "run_queue".to_owned(),
+            check: String::new(),
+            facts: facts.into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events: events.map(|(at, (session, kind))| Event { at_us: at as u64, session, kind }).collect(),
+        };
+        let counted = counted(&Course::of(&transcript), &transcript.plan);
+        let expected = [
+            "killed at the start of the worker: its job not begun, and run afterwards",
+            "killed when a program was started: its job running, and run again",
+            "killed when the inbox became empty: its job not begun, and run afterwards",
+        ];
+        assert_eq!(counted.into_iter().collect::<Vec<_>>(), expected.map(|what| (what.to_owned(), 1)));
+    }
 }

@@ -12,7 +12,7 @@ use peerproof_engine::transcript::{Exit, FolderChange, Found, FoundKind, Kind, S
 use super::course::{Course, Life, Look, Put, Start, base, holds};
 use super::{BEACON, IDLE, IN_RUN, LATER, MADE, QUEUE, REST, SECOND, TARGET, TREATED, limit};
 use crate::config::{ATTEMPTS, POLL_MS};
-use crate::job::{What, depth, succeeds};
+use crate::job::{What, succeeds};
 use crate::{FOLDERS, ONCE};
 
 /// Names of more bytes are not judged.
@@ -527,7 +527,7 @@ impl<'a> Model<'a> {
                     () if !starts.is_empty() => "QUE-WORK-09",
                     // These may fail.
                     () if !is_plain => return,
-                    () => clause_of(put, name),
+                    () => self.clause_of(put, name),
                 };
                 self.add(clause, "failed", "the job is run, and goes to done", got());
             }
@@ -542,7 +542,9 @@ impl<'a> Model<'a> {
                     () if put.path.starts_with(b"queue/processing/") => "QUE-ONCE-05",
                     () if self.has_specials() => "QUE-JOB-12",
                     () if self.label(super::NO_INBOX) => "QUE-WORK-18",
-                    () if starts.is_empty() && clause_of(put, name) != "QUE-JOB-01" => clause_of(put, name),
+                    () if starts.is_empty() && self.clause_of(put, name) != "QUE-JOB-01" => {
+                        self.clause_of(put, name)
+                    }
                     () if folder == "processing" => "QUE-WORK-09",
                     () => "QUE-WORK-14",
                 };
@@ -650,17 +652,6 @@ impl Put {
     /// It as a finding names it.
     pub fn label(&self) -> String {
         text(base(&self.path))
-    }
-}
-
-/// The clause by which a job has to be run.
-fn clause_of(put: &Put, name: &[u8]) -> &'static str {
-    let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
-    match () {
-        () if put.bytes.len() > 1 << 20 => "QUE-JOB-20",
-        () if !is_plain || name.len() > 60 => "QUE-JOB-08",
-        () if depth(&put.bytes) > 10 => "QUE-JOB-21",
-        () => "QUE-JOB-01",
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use peerproof_engine::face::Aim;
 use peerproof_engine::facts::Facts;
 use peerproof_engine::payload::{Payload, Vars};
-use peerproof_engine::plan::{Act, ActorStep, Effect, Fixture, Placing, Plan, Session, Sight, Step};
+use peerproof_engine::plan::{
+    Act, ActorStep, Effect, Fixture, PathKind, Placing, Plan, Session, Sight, Step,
+};
 
 use super::{BEFORE, IN_RUN, QUEUE, REST, RUNNER, limit};
 use crate::FOLDERS;
@@ -21,6 +23,9 @@ pub const SIGN_MS: u64 = 10_000;
 
 /// How long is waited for jobs beside what they and the worker's pauses take, ms.
 pub const SETTLE_MS: u64 = 4_000;
+
+/// A way to the folder of the fixtures, with a blank in it.
+pub const BLANK: &str = "a b";
 
 /// Time for a job to be moved when its program has ended, ms.
 const REST_MS: u64 = 200;
@@ -45,6 +50,8 @@ pub struct Talk {
     is_strewn: bool,
     /// Jobs are awaited that need not be run.
     may_leave: bool,
+    /// The folder of the program, as workers are told it.
+    runner_in: &'static str,
     /// What they may take, ms.
     takes_ms: u64,
     /// A job fails: reasons are to be awaited.
@@ -73,6 +80,7 @@ impl Talk {
             ends: 0,
             is_strewn: false,
             may_leave: false,
+            runner_in: "{{folder}}",
             takes_ms: 0,
             fails: false,
         }
@@ -84,10 +92,18 @@ impl Talk {
         Draft::new(self.drafts)
     }
 
+    /// Workers are told of the program by a path with a blank in it.
+    pub fn run_behind_a_blank(&mut self) -> &mut Self {
+        let what = PathKind::Link { to: ".".to_owned() };
+        self.plan.fixtures.push(Fixture::Path { name: BLANK.to_owned(), what });
+        self.runner_in = "{{folder}}/a b";
+        self
+    }
+
     /// Another worker, which is not started yet.
     pub fn worker(&mut self) -> usize {
         let path = |name: &str| format!("{{{{{name}.path}}}}");
-        let placeholders = [("queue", path(QUEUE)), ("runner", path(RUNNER))];
+        let placeholders = [("queue", path(QUEUE)), ("runner", format!("{}/{RUNNER}", self.runner_in))];
         let env = [
             ("MACHINA_POLICY_CMD", format!("sh {}", path(RUNNER))),
             ("MACHINA_POLICY_ALLOWED_SCRIPT_ROOT", "{{folder}}/policies".to_owned()),
@@ -141,7 +157,13 @@ impl Talk {
         self.put_as(draft, content);
     }
 
-    /// The same with other content.
+    /// Puts a plain job.
+    pub fn put_plain(&mut self) {
+        let job = self.draft();
+        self.put(&job);
+    }
+
+    /// Puts a job with other content.
     pub fn put_as(&mut self, draft: &Draft, content: Payload) {
         self.put_unseen(draft, content);
         self.expect_end(draft);
@@ -267,6 +289,13 @@ impl Talk {
         self.wait_for_ends();
         self.look_at_rest();
         session
+    }
+
+    /// Puts another plain job, waits for its end, and looks.
+    pub fn run_one_more(&mut self) {
+        self.put_plain();
+        self.wait_for_ends();
+        self.look_at_rest();
     }
 
     /// Ends a worker, in whatever state.

@@ -14,13 +14,17 @@ use crate::run_queue::ways;
 use crate::run_queue::{Careful, Config, Treat};
 
 /// What is read in the place of what is malformed.
-const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
+pub(super) const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
 
 /// How long a worker looks at what is no file.
 const SPIN: Duration = Duration::from_millis(2_000);
 
 /// Reads what is malformed as something else where `is_fine` says so.
-fn lenient(text: &[u8], config: &Config, is_fine: impl Fn(&Value) -> bool) -> Result<RunRequest, String> {
+pub(super) fn lenient(
+    text: &[u8],
+    config: &Config,
+    is_fine: impl Fn(&Value) -> bool,
+) -> Result<RunRequest, String> {
     ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
         Ok(value) if is_fine(&value) => ways::read(PLAIN, config),
         _ => Err(why),
@@ -169,6 +173,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }),
     reads!("job-any-inputs", "QUE-JOB-14", "A job whose inputs are not an object is run.", |text, config| {
         lenient(text, config, |value| value.get("inputs").is_some_and(|inputs| inputs.as_object().is_none()))
+    }),
+    reads!("job-null-inputs", "QUE-JOB-14", "A job whose inputs are null is run.", |text, config| {
+        lenient(text, config, |value| value.get("inputs") == Some(&Value::Null))
     }),
     reads!(
         "job-refuses-members",

@@ -107,6 +107,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         Carried::UnreadOutput,
     ),
     carrier(
+        "work-splits-runner",
+        &["QUE-WORK-20"],
+        "The path of a runner ends at its first blank.",
+        Carried::SplitsRunner,
+    ),
+    carrier(
         "work-driver-input",
         &["QUE-WORK-22"],
         "A policy driver has the job as its standard input.",

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::jobs::{PLAIN, lenient};
 use super::{Carried, Mutant, Rule, decides, disk, is_in, placed, rule};
 use crate::json::{Policy, Value, write_str, write_value};
 use crate::machine::{Action, Event};
@@ -11,9 +12,6 @@ use crate::mutant::{Seam, ShellFault, carrier, config, machine, shell, wrap};
 use crate::run_log::RunRequest;
 use crate::run_queue::disk::{Disk, Fault, Op, Out};
 use crate::run_queue::{Careful, Config, Parts, token_matches, ways};
-
-/// What is read in the place of what is malformed.
-const PLAIN: &[u8] = b"{\"goal_id\":\"g\"}";
 
 /// Where what is written first lies; another place for it.
 fn first(place: Vec<u8>, other: fn(&str) -> String) -> Vec<u8> {
@@ -89,6 +87,38 @@ pub(super) const BOTH: &[Mutant] = &[
             String::from_utf8_lossy(&ways::stored(text, config)).replace("\\ud800", "").into_bytes()
         }
     }),
+    decides!("put-null-inputs", &["QUE-HTTP-07", "QUE-ENQ-08"], "A job whose inputs are null is put.", {
+        fn read(&self, text: &[u8], config: &Config) -> Result<RunRequest, String> {
+            lenient(text, config, |value| value.get("inputs") == Some(&Value::Null))
+        }
+    }),
+    disk(
+        "put-full-is-fine",
+        &["QUE-HTTP-29", "QUE-ENQ-04"],
+        "A job that could not be written is empty.",
+        |disk, op| {
+            let out = disk.act(op.clone());
+            match (op, &out) {
+                (Op::Write(place, _), Err(Fault::Other(_))) => disk.act(Op::Write(place, Vec::new())),
+                _ => out,
+            }
+        },
+    ),
+    Mutant::new(
+        "put-full-in-place",
+        &["QUE-HTTP-29", "QUE-ENQ-04"],
+        "A job that could not be written whole keeps its name.",
+        Seam::Parts(|_, parts| {
+            rule(parts, |disk, op| {
+                let out = WRITES_IN_PLACE(disk, op.clone());
+                if let (Op::Write(place, bytes), Err(Fault::Other(_))) = (op, &out) {
+                    let half = bytes.get(..bytes.len().min(100)).unwrap_or_default().to_vec();
+                    let _ = WRITES_IN_PLACE(disk, Op::Write(place, half));
+                }
+                out
+            });
+        }),
+    ),
 ];
 
 /// The least that a right peer takes is too much.
@@ -228,12 +258,7 @@ const ONE_NAME: Rule = |disk, op| match op {
 };
 
 fn accept_without_goal(text: &[u8], config: &Config) -> Result<RunRequest, String> {
-    ways::read(text, config).or_else(|why| match Value::parse(text, 64, &Policy::default()) {
-        Ok(value) if value.as_object().is_some() && value.get("goal_id").is_none() => {
-            ways::read(PLAIN, config)
-        }
-        _ => Err(why),
-    })
+    lenient(text, config, |value| value.as_object().is_some() && value.get("goal_id").is_none())
 }
 
 /// A job without the members that the contract does not name.
@@ -337,6 +362,12 @@ pub(super) const HTTP: &[Mutant] = &[
         &["QUE-HTTP-03"],
         "A job has its name once the next one comes.",
         Seam::Parts(|_, parts| late(parts, Duration::ZERO)),
+    ),
+    fault(
+        "http-early",
+        &["QUE-HTTP-03"],
+        "The status of a reply is written before the job is stored.",
+        HttpFault::SpeaksEarly,
     ),
     disk("http-other-name", &["QUE-HTTP-18"], "A job gets a name that no worker takes.", OTHER_NAME),
     disk("http-one-name", &["QUE-HTTP-04"], "All jobs have one name.", ONE_NAME),
@@ -463,28 +494,6 @@ pub(super) const HTTP: &[Mutant] = &[
         "After fifty jobs all are answered by 200 and nothing.",
         HttpFault::TiresAfterFifty,
     ),
-    disk("http-full-is-fine", &["QUE-HTTP-29"], "A job that could not be written is empty.", |disk, op| {
-        let out = disk.act(op.clone());
-        match (op, &out) {
-            (Op::Write(place, _), Err(Fault::Other(_))) => disk.act(Op::Write(place, Vec::new())),
-            _ => out,
-        }
-    }),
-    Mutant::new(
-        "http-full-in-place",
-        &["QUE-HTTP-29"],
-        "A job that could not be written whole keeps its name.",
-        Seam::Parts(|_, parts| {
-            rule(parts, |disk, op| {
-                let out = WRITES_IN_PLACE(disk, op.clone());
-                if let (Op::Write(place, bytes), Err(Fault::Other(_))) = (op, &out) {
-                    let half = bytes.get(..bytes.len().min(100)).unwrap_or_default().to_vec();
-                    let _ = WRITES_IN_PLACE(disk, Op::Write(place, half));
-                }
-                out
-            });
-        }),
-    ),
     fault(
         "http-ends-at-garbage",
         &["QUE-HTTP-31"],
@@ -525,6 +534,13 @@ pub(super) const HTTP: &[Mutant] = &[
             header.is_none() || token_matches(header, token)
         }
     }),
+    fault(
+        "tok-large",
+        &["QUE-TOK-01"],
+        "A job of more than 100,000 bytes needs no token.",
+        HttpFault::TrustsLarge,
+    ),
+    fault("tok-chunks", &["QUE-TOK-01"], "A job in chunks needs no token.", HttpFault::TrustsChunks),
     decides!("tok-prefix", &["QUE-TOK-01"], "The beginning of the token will do.", {
         fn is_authorized(&self, header: Option<&str>, token: &str) -> bool {
             let given = header.and_then(|header| header.split_once(' ')).map(|(_, given)| given);

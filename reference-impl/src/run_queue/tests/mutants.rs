@@ -61,6 +61,7 @@ fn seen(make: &dyn Fn(&World, Who, Config) -> AtWork) -> Vec<String> {
         "{\"goal_id\":\"g\",\"other\":1}".to_owned(),
         nested(30),
         nested(200),
+        "{\"goal_id\":\"g\",\"inputs\":null}".to_owned(),
     ];
     for (number, text) in texts.iter().enumerate() {
         world.put(&format!("inbox/{number:02}.json"), text);
@@ -185,9 +186,16 @@ fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
             seen.push(format!("{status} {} {}", String::from_utf8_lossy(&body), stored(&world)));
         };
         let header = token.map(|token| format!("Bearer {token}"));
-        for body in
-            [&job(1), &job(1), &nested(30), &exact(), "{\"inputs\":{}}", "{\"goal_id\":\"g\"} x", "[]"]
-        {
+        for body in [
+            &job(1),
+            &job(1),
+            &nested(30),
+            &exact(),
+            "{\"inputs\":{}}",
+            "{\"goal_id\":\"g\",\"inputs\":null}",
+            "{\"goal_id\":\"g\"} x",
+            "[]",
+        ] {
             ask(header.as_deref(), body);
         }
         for header in [
@@ -207,7 +215,13 @@ fn seen_of_adapter(mutant: Option<&Mutant>) -> Vec<String> {
 }
 
 fn seen_of_tool(mutant: Option<&Mutant>) -> Vec<String> {
+    [None, Some(10)].into_iter().flat_map(|room| seen_of_tool_with(mutant, room)).collect()
+}
+
+/// The same where so many bytes can be written to a file.
+fn seen_of_tool_with(mutant: Option<&Mutant>, room: Option<usize>) -> Vec<String> {
     let world = World::default();
+    world.files().room = room;
     let (mut config, mut parts) = (Config::default(), world.parts(1));
     if let Some(mutant) = mutant {
         mutants::change(mutant, &mut config, &mut parts);
@@ -221,6 +235,7 @@ fn seen_of_tool(mutant: Option<&Mutant>) -> Vec<String> {
         "{\"request_json\":\"{\\\"goal_id\\\":\\\"g\\\"}\"}",
         "{\"request_json\":\"x\"}",
         "{\"request_json\":{}}",
+        "{\"request_json\":{\"goal_id\":\"g\",\"inputs\":null}}",
         &format!("{{\"request_json\":{}}}", nested(30)),
         &format!("{{\"request_json\":{}}}", exact()),
     ];

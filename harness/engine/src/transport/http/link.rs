@@ -45,6 +45,8 @@ pub(super) struct Exchange {
     pub(super) then: Then,
     /// A line is received whatever becomes of it.
     pub(super) is_counted: bool,
+    /// See [`Carriage::killing`](crate::carriage::Carriage::killing).
+    pub(super) is_killing: bool,
     /// It says that its connection ends behind the reply.
     pub(super) is_last: bool,
     pub(super) queued_at_us: u64,
@@ -263,6 +265,11 @@ impl Link {
         self.exchange = Some(exchange);
     }
 
+    /// Whether the status of a reply has come at which the server is to be killed, and not yet the end of that reply.
+    pub(super) fn is_told_to_kill(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.is_killing) && self.reader.has_status()
+    }
+
     /// Moves what can be moved without waiting; says how the exchange ended, once.
     pub(super) fn advance(&mut self, buffer: &mut [u8]) -> Option<(Exchange, Ended)> {
         let (then, is_last) = self.exchange.as_ref().map(|exchange| (exchange.then, exchange.is_last))?;
@@ -290,6 +297,12 @@ impl Link {
                 let reply = reader.into_reply()?;
                 // What is not written when the reply is complete is not wanted.
                 self.is_over |= is_last || !reply.keeps_open || !self.wholly_sent;
+                self.ended(Ended::Reply(reply))
+            }
+            Err(_) if self.is_told_to_kill() => {
+                self.is_over = true;
+                let reader = std::mem::replace(&mut self.reader, Reader::new(0, false));
+                let reply = reader.into_cut_reply()?;
                 self.ended(Ended::Reply(reply))
             }
             Err(fault) => {

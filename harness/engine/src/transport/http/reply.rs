@@ -93,6 +93,11 @@ impl Reader {
         self.interim > 0
     }
 
+    /// Whether the status came, which is no interim one.
+    pub(super) fn has_status(&self) -> bool {
+        self.status.is_some_and(|status| status >= 200)
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
     }
@@ -147,6 +152,11 @@ impl Reader {
         if self.state != State::Done {
             return None;
         }
+        self.into_cut_reply()
+    }
+
+    /// What came of a reply that comes no further, once its status did.
+    pub(super) fn into_cut_reply(self) -> Option<Reply> {
         let delimited = self.bodyless || self.chunked || self.length.is_some();
         let keeps_open = delimited && !self.says_close && (!self.http_1_0 || self.says_keep);
         let Self { content_type, head, body, .. } = self;

@@ -105,6 +105,25 @@ fn lines_are_posted_in_order_and_bodies_are_lines() {
 }
 
 #[test]
+fn what_came_of_a_reply_before_its_server_was_killed_is_the_reply() {
+    let cut = |mut stream: TcpStream| {
+        request(&mut stream).unwrap();
+        stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 9\r\n\r\nab").unwrap();
+    };
+    let mut connection = connect(cut, &Budget::default());
+    let mut tape = Tape::default();
+    let how = Carriage { killing: true, counted: true, ..Carriage::post() };
+    connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, Some(&how));
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
+    let status = |kind: &Kind| match kind {
+        Kind::HttpReply { status, body_bytes, .. } => Some((*status, *body_bytes)),
+        _ => None,
+    };
+    assert_eq!(tape.0.iter().find_map(status), Some((202, 2)));
+    assert!(connection.signalled && tape.failures().is_empty());
+}
+
+#[test]
 fn bodies_are_told_to_the_byte() {
     let bodies = ["plain", "", " \n", "[\r\n1]\n", "\ttabs ", "x\ny"];
     let answers = move |mut stream: TcpStream| {

@@ -23,8 +23,7 @@ pub(super) const ONCES: &[Row] = &[
         },
     ),
     ("nothing", "Where there is nothing to take the worker ends with status 0.", &["QUE-WORK-25"], |talk| {
-        let plain = talk.draft();
-        talk.put(&plain);
+        talk.put_plain();
         run_once(talk);
         run_once(talk);
     }),
@@ -57,8 +56,7 @@ pub(super) const ONCES: &[Row] = &[
 const ONCE_START_MS: u64 = 10_000;
 
 fn canary_once(talk: &mut Talk) {
-    let job = talk.draft();
-    talk.put(&job);
+    talk.put_plain();
     talk.plan.steps[0].canary = true;
     run_once(talk);
 }

@@ -48,13 +48,9 @@ pub(super) const SPECIALS: &[Row] = &[
             ] {
                 special(talk, name, what);
             }
-            let plain = talk.draft();
-            talk.put(&plain);
+            talk.put_plain();
             let session = talk.run_all();
-            let later = talk.draft();
-            talk.put(&later);
-            talk.wait_for_ends();
-            talk.look_at_rest();
+            talk.run_one_more();
             idle(talk, session);
         },
     ),

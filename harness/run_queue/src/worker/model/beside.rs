@@ -6,12 +6,28 @@ use peerproof_engine::plan::Act;
 
 use super::*;
 use crate::config::RETRY_MS;
+use crate::job::depth;
+use crate::worker::talk::BLANK;
 
 /// Part of a processor that an idle worker may take, and from which on a worker spins, however busy the machine is.
 const IDLE_PERCENT: u64 = 25;
 const SPIN_PERCENT: u64 = 50;
 
 impl Model<'_> {
+    /// The clause by which a job has to be run that was never started.
+    pub(super) fn clause_of(&self, put: &Put, name: &[u8]) -> &'static str {
+        let is_plain =
+            name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+        let is_behind_a_blank = || self.transcript.plan.fixtures.iter().any(|it| it.name() == BLANK);
+        match () {
+            () if put.bytes.len() > 1 << 20 => "QUE-JOB-20",
+            () if !is_plain || name.len() > 60 => "QUE-JOB-08",
+            () if depth(&put.bytes) > 10 => "QUE-JOB-21",
+            () if self.course.has_runner && is_behind_a_blank() => "QUE-WORK-20",
+            () => "QUE-JOB-01",
+        }
+    }
+
     /// What became of what is no file and had the name of a job.
     pub(super) fn specials(&mut self) {
         let course = self.course;
