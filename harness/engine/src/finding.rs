@@ -1,5 +1,7 @@
 //! Findings: violations of one clause each, with the evidence.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::clause::ClauseId;
@@ -188,6 +190,8 @@ pub struct Judgement {
     pub choice: Option<ChoiceSeen>,
     /// Why the conversation could not decide anything (this machine cannot enforce it, the role misbehaves).
     pub untestable: Option<String>,
+    /// Kills by the word for what they follow: how many were made, and how many were to be.
+    pub kills: BTreeMap<String, (u64, u64)>,
 }
 
 impl Judgement {

@@ -424,6 +424,7 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
+        judgement.kills = transcript.kills();
         if judgement.untestable.is_none() {
             judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some())
                 .or_else(|| trial::broken_off(&transcript, &judgement.findings));
@@ -502,6 +503,7 @@ impl Round<'_> {
             findings: judgement.findings,
             reproducer: None,
             conversation: Vec::new(),
+            kills: judgement.kills,
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         };
         Outcome { result, failure }

@@ -9,6 +9,7 @@ mod redact;
 mod seen;
 pub mod strict;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -520,6 +521,25 @@ impl Transcript {
     /// The events of one session.
     pub fn of(&self, session: usize) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(move |event| event.session == session)
+    }
+
+    /// Kills by SIGKILL that were to follow something seen, by the word for that: how many were made, and how many were to be.
+    pub fn kills(&self) -> BTreeMap<String, (u64, u64)> {
+        let is_kill = |event: &&Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
+        let mut killed: BTreeSet<usize> = self.events.iter().filter(is_kill).map(|it| it.session).collect();
+        let mut kills: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        // What comes behind a kill is left out; what came before was not seen.
+        for step in self.plan.steps.iter().rev() {
+            let Act::SignalWhen { signal, what, .. } = &step.act else { continue };
+            let what = serde_json::to_value(what).unwrap_or_default();
+            let word = what.as_object().and_then(|what| what.keys().next()).filter(|_| signal == "KILL");
+            if let Some(word) = word {
+                let (made, meant) = kills.entry(word.clone()).or_default();
+                *made += u64::from(killed.remove(&step.session));
+                *meant += 1;
+            }
+        }
+        kills
     }
 
     /// How the peer of `session` ended by itself, if it did.

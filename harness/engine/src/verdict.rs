@@ -1,5 +1,7 @@
 //! Verdicts: what one check came to.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{ClauseId, Level};
@@ -134,6 +136,9 @@ pub struct CheckResult {
     /// The shortest conversation that shows the failure, one line a step, for humans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<String>,
+    /// Kills by the word for what they follow: how many were made, and how many were to be.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kills: BTreeMap<String, (u64, u64)>,
     /// Wall time of the first run, milliseconds.
     pub ms: u64,
 }

@@ -43,6 +43,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         rest: None,
         reproducer: None,
         conversation: Vec::new(),
+        kills: Default::default(),
         ms: 7,
     }
 }

@@ -139,6 +139,7 @@ pub fn judge(transcript: &Transcript) -> Judgement {
         choice: choice(&model.shown, about.as_ref().map(|clause| clause.0.as_str())),
         findings: model.findings.into_iter().map(|finding| finding.at(step.unwrap_or(0))).collect(),
         untestable: model.untestable,
+        ..Judgement::default()
     };
     memory::judge(transcript, "QUE-JOB-19", &mut judgement);
     if course.cut {

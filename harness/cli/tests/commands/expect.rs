@@ -22,6 +22,7 @@ fn check(id: &str, verdict: Verdict, reasons: &[&str]) -> CheckResult {
         rest: None,
         reproducer: None,
         conversation: Vec::new(),
+        kills: Default::default(),
         ms: 1,
     }
 }

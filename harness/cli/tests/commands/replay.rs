@@ -149,6 +149,7 @@ fn check(id: &str, verdict: Verdict) -> CheckResult {
         findings,
         rest: None,
         reproducer: None,
+        kills: Default::default(),
         ms: 1500,
     }
 }

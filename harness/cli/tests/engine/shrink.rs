@@ -278,6 +278,7 @@ fn outcome(failure: Failure) -> Outcome {
             rest: None,
             reproducer: None,
             conversation: Vec::new(),
+            kills: Default::default(),
             ms: 1,
         },
         failure: Some(failure.into()),

@@ -205,7 +205,23 @@ impl Report<'_> {
             false,
             out,
         );
+        self.kills(out);
         out.push('\n');
+    }
+
+    /// How many kills were made at their points, by what they follow.
+    fn kills(&self, out: &mut String) {
+        let mut kills: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for (what, (made, meant)) in self.run.checks.iter().flat_map(|check| &check.kills) {
+            let all = kills.entry(what).or_default();
+            *all = (all.0 + made, all.1 + meant);
+        }
+        if !kills.is_empty() {
+            let list: Vec<String> =
+                kills.iter().map(|(what, (made, meant))| format!("{what} {made}/{meant}")).collect();
+            let title = "Kills (SIGKILL) made at their points, by what they follow:";
+            let _ = writeln!(out, "{title}\n{}", wrap(&list.join("  "), "  "));
+        }
     }
 
     /// What the peer chose where it is free: as configured, or as it seems.

@@ -75,6 +75,7 @@ fn a_process_is_killed_once_something_is_seen() {
     assert_eq!(transcript.exit(0), Some(Exit::Signal(9)));
     let signals = those(&transcript, |kind| matches!(kind, Kind::Signalled { .. }).then_some(()));
     assert_eq!(signals.len(), 1, "none is sent where nothing was seen");
+    assert_eq!(transcript.kills(), [("path".to_owned(), (1, 2))].into());
     assert_eq!(looked(&transcript, "queue/processing/a").len(), 1);
 }
 
