@@ -525,8 +525,8 @@ impl Transcript {
 
     /// Kills by SIGKILL that were to follow something seen, by the word for that: how many were made, and how many were to be.
     pub fn kills(&self) -> BTreeMap<String, (u64, u64)> {
-        let is_kill = |event: &&Event| matches!(&event.kind, Kind::Signalled { signal } if signal == "KILL");
-        let mut killed: BTreeSet<usize> = self.events.iter().filter(is_kill).map(|it| it.session).collect();
+        let is_killed = |session: &usize| self.exit(*session) == Some(Exit::Signal(9));
+        let mut killed: BTreeSet<usize> = (0..self.plan.sessions.len()).filter(is_killed).collect();
         let mut kills: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         // What comes behind a kill is left out; what came before was not seen.
         for step in self.plan.steps.iter().rev() {
