@@ -424,6 +424,9 @@ impl Round<'_> {
             }
         }
         let mut judgement = boundary::judge(self.peer.boundary, &transcript);
+        if judgement.counted.is_empty() {
+            judgement.counted = transcript.kills();
+        }
         if judgement.untestable.is_none() {
             judgement.untestable = trial::left_out(&transcript, judgement.choice.is_some())
                 .or_else(|| trial::broken_off(&transcript, &judgement.findings));

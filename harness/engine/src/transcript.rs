@@ -9,6 +9,7 @@ mod redact;
 mod seen;
 pub mod strict;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -520,6 +521,27 @@ impl Transcript {
     /// The events of one session.
     pub fn of(&self, session: usize) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(move |event| event.session == session)
+    }
+
+    /// Kills by SIGKILL that were to follow something seen: how many were made behind what, and how many were not.
+    pub fn kills(&self) -> BTreeMap<String, u64> {
+        let is_killed = |session: &usize| self.exit(*session) == Some(Exit::Signal(9));
+        let mut killed: BTreeSet<usize> = (0..self.plan.sessions.len()).filter(is_killed).collect();
+        let mut kills = BTreeMap::new();
+        // What comes behind a kill is left out; what came before was not seen.
+        for step in self.plan.steps.iter().rev() {
+            let Act::SignalWhen { signal, what, .. } = &step.act else { continue };
+            let what = serde_json::to_value(what).unwrap_or_default();
+            let word = what.as_object().and_then(|what| what.keys().next()).filter(|_| signal == "KILL");
+            if let Some(word) = word {
+                let what = match killed.remove(&step.session) {
+                    true => format!("killed behind `{word}`"),
+                    false => format!("not killed, for no `{word}` was seen"),
+                };
+                *kills.entry(what).or_default() += 1;
+            }
+        }
+        kills
     }
 
     /// How the peer of `session` ended by itself, if it did.

@@ -56,9 +56,9 @@ const CHOICES: [(&str, &str); 10] = [
 
 /// Script of a null peer that writes the log of a run that never was.
 pub const CONSTANT: &str = r#"cat > '{log}' <<'END'
-{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"run_started","step":0,"payload":{{"goal_id":"goal-1","inputs":{{"k":1,"keep":"é"}}}}}}
-{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"selector_chosen","step":0,"payload":{{"kind":"NOOP","raw":"<NOOP><END>"}}}}
-{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"request-1","event":"run_finished","step":0,"payload":{{"reason":"noop","steps":1,"state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}}
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_started","step":0,"payload":{{"goal_id":"Goal 1","inputs":{{"k":1,"keep":"é"}}}}}}
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"selector_chosen","step":0,"payload":{{"kind":"NOOP","raw":"<NOOP><END>"}}}}
+{{"run_id":"0123456789abcdef0123456789abcdef","request_id":"Request 1 É","event":"run_finished","step":0,"payload":{{"reason":"noop","steps":1,"state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}}
 END"#;
 
 /// Names of what is played for a session.

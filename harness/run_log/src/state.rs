@@ -67,6 +67,14 @@ impl Artifact {
     }
 }
 
+/// The slot that the path of an item of a `tx_patch` names.
+pub fn slot_of(item: &Json) -> Option<usize> {
+    match item.get("path")?.as_str()?.strip_prefix("/slots/")?.as_bytes() {
+        [digit @ b'0'..=b'7'] => Some(usize::from(digit - b'0')),
+        _ => None,
+    }
+}
+
 impl State {
     /// Reads a full state.
     ///

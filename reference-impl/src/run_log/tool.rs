@@ -25,6 +25,9 @@ pub struct Failed {
     pub error: Text,
 }
 
+/// What stands in the place of what a failure does not say.
+pub const UNSAID: &str = "the tool failed and did not say why";
+
 /// How an execution ended.
 pub type Outcome = Result<Success, Failed>;
 
@@ -164,6 +167,6 @@ fn told(reply: &Value) -> Failed {
     let error = reply.get("error").and_then(Value::as_text).filter(|error| !error.as_bytes().is_empty());
     Failed {
         status: status.cloned().unwrap_or_else(|| FAILED[0].into()),
-        error: error.cloned().unwrap_or_else(|| "the tool failed and did not say why".into()),
+        error: error.cloned().unwrap_or_else(|| UNSAID.into()),
     }
 }

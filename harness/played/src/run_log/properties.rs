@@ -10,9 +10,11 @@ use peerproof_reference::machine::{Action, ChildExit, Event, Machine};
 use peerproof_reference::run_log::{Config, Replayer, Right};
 
 use peerproof_engine::fixture::actor::Program as _;
+use peerproof_engine::json::Json;
 use peerproof_engine::payload::Vars;
 use peerproof_engine::plan::{ActorStep, Fixture};
 use peerproof_engine::rng::Rng;
+use peerproof_run_log::replayer::talk::{self, Maker, Pick};
 use peerproof_run_log::replayer::{generate, model};
 use peerproof_run_log::tools::Toolhost;
 
@@ -30,6 +32,32 @@ pub fn log(data: &[u8]) {
         None if told.open.is_empty() => assert!(is_ok, "{verdict}\nrefused: {}", text()),
         None => {}
     }
+}
+
+/// A log with this patch, of a tool that is not run again, is read alike. Slot 0 is used before, and the digests are those of
+/// what the patch seems to say.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn tx_patch(data: &[u8]) {
+    const NAME: &str = "\"tx_patch\":";
+    let mut run = Maker::new(talk::header(), talk::start());
+    run.pick(&talk::usual()[0]);
+    run.pick(&Pick::default());
+    let mut lines = run.finish("end");
+    let at = lines.len() - 2;
+    let patch = String::from_utf8_lossy(data).parse().unwrap_or_else(|_| Json::Array(Vec::new()));
+    let own = patch.to_text();
+    if let Some(payload) = lines[at].get_mut("payload") {
+        payload.set("tx_patch", patch);
+    }
+    talk::redigest(&mut lines);
+    let text = talk::text(&lines);
+    let Some((head, tail)) = text.rsplit_once(NAME) else { unreachable!("a tool_ok has a tx_patch") };
+    let tail = tail.strip_prefix(own.as_str()).unwrap_or(tail);
+    // On one line, and else as it is spelled.
+    let data: Vec<u8> = data.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect();
+    log(&[head.as_bytes(), NAME.as_bytes(), &data, tail.as_bytes()].concat());
 }
 
 /// Logs that `data` leads to are read alike.

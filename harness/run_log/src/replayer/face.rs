@@ -98,10 +98,11 @@ impl Face for Replayer {
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
         let told = |at| {
-            let mut told = told(&transcript.plan, at)?;
+            let plan = &transcript.plan;
+            let mut told = model::read(&log(plan, at)?, has_toolhost(plan, at));
             told.has_rerun = seen::has_rerun(transcript, at, &told);
             told.has_waited = seen::has_waited(transcript, at);
-            told.is_ended = is_signalled(&transcript.plan, at);
+            told.is_ended = is_signalled(plan, at);
             told.has_asked = seen::has_asked(transcript, at);
             Some(Arc::new(told))
         };
@@ -218,14 +219,13 @@ fn reruns(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findi
     }
 }
 
-/// What the log of a session comes to; `None` where it has none.
-fn told(plan: &Plan, session: usize) -> Option<Told> {
-    let log = log_of(session);
-    let content = plan.fixtures.iter().find_map(|fixture| match fixture {
-        Fixture::File { name, content, .. } if *name == log => Some(content),
+/// The log that a session is given; `None` where it has none.
+fn log(plan: &Plan, session: usize) -> Option<Vec<u8>> {
+    let name = log_of(session);
+    match plan.fixtures.iter().find(|fixture| fixture.name() == name)? {
+        Fixture::File { content, .. } => content.expand(&Vars::new()).ok(),
         _ => None,
-    })?;
-    Some(model::read(&content.expand(&Vars::new()).ok()?, has_toolhost(plan, session)))
+    }
 }
 
 /// Whether the process of a session is told to end.
@@ -287,12 +287,7 @@ fn is_ok(heard: &Heard<'_, Replayer>) -> bool {
 fn beside(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let label = named("left", heard.session);
-    let log = trace.transcript.plan.fixtures.iter().find_map(|fixture| match fixture {
-        Fixture::File { name, content, .. } if *name == log_of(heard.session) => {
-            content.expand(&Vars::new()).ok()
-        }
-        _ => None,
-    });
+    let log = log(&trace.transcript.plan, heard.session);
     for event in trace.transcript.of(heard.session) {
         match &event.kind {
             Kind::ActorStarted { actor, .. } if actor == POLICY => findings.push(
@@ -381,20 +376,14 @@ fn lines(trace: &Trace<'_, Replayer>, heard: &Heard<'_, Replayer>) -> Vec<Findin
 /// The first line in which a log differs from the last one before it, its twin, or the one before that: whoever misses a line may
 /// name the one that it should follow.
 fn first_damaged(plan: &Plan, session: usize, shown: usize) -> usize {
-    let log = |at: usize| {
-        plan.fixtures.iter().find_map(|fixture| match fixture {
-            Fixture::File { name, content, .. } if *name == log_of(at) => content.expand(&Vars::new()).ok(),
-            _ => None,
-        })
-    };
-    let Some(own) = log(session) else { return 1 };
+    let Some(own) = log(plan, session) else { return 1 };
     let same = |other: &[u8]| {
         let lines = |log: &'_ [u8]| {
             log.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         lines(&own).iter().zip(lines(other)).take_while(|(one, two)| **one == *two).count()
     };
-    let twins = (0..session).filter_map(log).map(|log| same(&log));
+    let twins = (0..session).filter_map(|at| log(plan, at)).map(|log| same(&log));
     let common = twins.max().filter(|common| *common > 0).unwrap_or(shown);
     common.min(shown).saturating_sub(1).max(1)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use peerproof_engine::json::{self, DecodeLimits, Json};
 
 use crate::digest;
-use crate::state::{Artifact, State};
+use crate::state::{Artifact, State, slot_of};
 use crate::tools::{self, Ran};
 
 /// Longest line that is certainly read, bytes.
@@ -573,11 +573,7 @@ impl Replay {
         if item.as_object().is_none() {
             return wrong("LOG-PATCH-WHOLE", "an item is no object");
         }
-        let path = item.get("path").and_then(Json::as_str).and_then(|path| path.strip_prefix("/slots/"));
-        let slot = match path.map(str::as_bytes) {
-            Some([digit @ b'0'..=b'7']) => usize::from(digit - b'0'),
-            _ => return wrong("LOG-PATCH-PATH", "the `path` of an item"),
-        };
+        let Some(slot) = slot_of(item) else { return wrong("LOG-PATCH-PATH", "the `path` of an item") };
         let mut has_more = item.as_object().is_some_and(|members| {
             members.iter().any(|(name, _)| !["op", "path", "value"].contains(&name.as_str()))
         });

@@ -59,9 +59,10 @@ struct Row {
     unwritable: bool,
     /// What lies where the toolhost should be.
     peer: Option<PathKind>,
-    /// The runner is killed when its driver is started for this time, from 0, or has answered, when its toolhost has taken this
-    /// request, or has replied to it, or when the log has so many lines: `driver 2`, `answer 2`, `tool 0`, `reply 0`, `line 3`.
-    kill_at: Option<String>,
+    /// Points at which the runner is killed, each in a run of its own; an empty one stands for a run to the end. It is killed
+    /// when its driver is started for this time, from 0, or has answered, when its toolhost has taken this request, or has
+    /// replied to it, or when the log has so many lines: `driver 2`, `answer 2`, `tool 0`, `reply 0`, `line 3`.
+    kill_at: Vec<String>,
     /// The signal that ends it, in the place of `KILL`.
     signal: Option<String>,
     /// The run may take so much longer, ms.
@@ -123,7 +124,7 @@ pub fn checks() -> Vec<Check> {
 fn plan(case: &Case<Row>) -> Result<Plan, Untestable> {
     let mut plan = folder();
     for row in &case.steps {
-        row.add(&case.clauses[0].0, &mut plan)?;
+        row.add_all(&case.clauses[0].0, &mut plan)?;
     }
     if case.id == FIRST_CANARY {
         plan.steps.iter_mut().filter(|step| !step.expect.is_null()).for_each(|step| step.canary = true);
@@ -141,8 +142,15 @@ fn aid(name: &str) -> String {
 }
 
 impl Row {
-    /// Adds a run about `clause`.
-    fn add(&self, clause: &str, plan: &mut Plan) -> Result<(), String> {
+    /// Adds its runs about `clause`.
+    fn add_all(&self, clause: &str, plan: &mut Plan) -> Result<(), String> {
+        let whole = [String::new()];
+        let points = if self.kill_at.is_empty() { &whole[..] } else { &self.kill_at };
+        points.iter().try_for_each(|at| self.add(clause, at, plan))
+    }
+
+    /// Adds a run about `clause` that is killed at a point.
+    fn add(&self, clause: &str, kill_at: &str, plan: &mut Plan) -> Result<(), String> {
         let session = plan.sessions.len();
         let names = Names::of(session);
         let path = |name: &str| format!("{{{{{name}.path}}}}");
@@ -190,17 +198,16 @@ impl Row {
         let aim = Aim { clause: ClauseId(clause.to_owned()), reason: None };
         let expect = serde_json::to_value(aim).unwrap_or_default();
         let starts_ms = RUN_MS + START_MS * starts + self.allow_ms;
-        let kill_at = self.kill_at.as_ref().filter(|at| !at.is_empty());
         let (act, allow_ms) = match kill_at {
-            None => (Act::Finish, starts_ms),
-            Some(at) => {
+            "" => (Act::Finish, starts_ms),
+            at => {
                 let signal = self.signal.clone().unwrap_or_else(|| "KILL".to_owned());
                 let (what, within_ms) = (point(at, &names)?, KILL_MS);
                 (Act::SignalWhen { signal, what, within_ms }, 0)
             }
         };
         plan.steps.push(Step { session, expect, allow_ms, ..Step::new(act) });
-        if kill_at.is_some() {
+        if !kill_at.is_empty() {
             // Also where that was not seen.
             plan.steps.push(Step { session, allow_ms: starts_ms, ..Step::new(Act::Finish) });
         }
@@ -224,10 +231,10 @@ impl Row {
         let mut tools = vec![tool("DO", true, &self.tags)];
         tools.extend(self.tools.iter().map(|(name, deterministic)| tool(name, *deterministic, &[])));
         let mut request = Json::object([
-            ("goal_id", Json::from("goal-1")),
+            ("goal_id", Json::from("Goal 1")),
             ("inputs", Json::object([("k", Json::from(1_u64)), ("keep", "é".into())])),
             ("control_mode", "POLICY_ONLY".into()),
-            ("request_id", "request-1".into()),
+            ("request_id", "Request 1 É".into()),
             ("tools", Json::Array(tools)),
         ]);
         for (name, text) in &self.request {
@@ -325,7 +332,7 @@ pub fn conversation(rng: &mut Rng) -> Plan {
     }
     let mut plan = Plan { by_model: true, ..folder() };
     // What is drawn is right.
-    let _ = row.add("LOG-RUN-STATE", &mut plan);
+    let _ = row.add("LOG-RUN-STATE", "", &mut plan);
     plan
 }
 

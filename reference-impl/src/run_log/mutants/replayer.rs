@@ -2,18 +2,18 @@
 
 use super::memory::{Forgetful, Lingering};
 use super::reran;
-use super::values::{counted, cut, each, filled, has, with};
+use super::values::{coarse, counted, cut, each, filled, given_as_object, has, with};
 use super::wire::{
-    Memory, Rewired, Rewrite, brittle, changed, coarse, fragile, members, merged_by, merged_deep, put, take,
-    without_nulls,
+    Memory, Rewired, Rewrite, brittle, changed, edit, fragile, member, members, merged_by, merged_deep, put,
+    take, text_in, without_nulls,
 };
 use crate::json::{Error, Policy, Text, Value};
-use crate::machine::{Action, Machine};
-use crate::mutant::{self, Seam, config, machine, parts};
+use crate::machine::Machine;
+use crate::mutant::{self, Seam, carrier, config, machine, parts};
 use crate::policy_driver::{SelectionKind, Sid};
 use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, FAILED, Reading};
-use crate::run_log::line::{Header, Line, text_of};
+use crate::run_log::line::{Header, Line};
 use crate::run_log::state::{Item, State};
 use crate::run_log::{Choices, Config, Expected, Place, Replayer, Rerun, Right, Rules};
 
@@ -47,7 +47,8 @@ pub fn find(id: &str) -> Option<Mutant> {
     MUTANTS.iter().find(|mutant| mutant.id == id).copied()
 }
 
-/// Makes a mutant of decisions that replace the right ones.
+/// Makes a mutant of decisions that replace the right ones: of methods; or of what becomes of a line whose payload is read, of the
+/// items of a patch, or of each of two values that are compared; or of whether two artifacts are the same.
 macro_rules! decides {
     ($id:literal, $clause:literal, $fault:literal, { $($methods:tt)* }) => {
         parts($id, &[$clause], $fault, |_, rules| {
@@ -55,6 +56,41 @@ macro_rules! decides {
             struct Careless;
             impl Rules for Careless { $($methods)* }
             *rules = Box::new(Careless);
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, read: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
+                let change: fn(&Line) -> Line = $change;
+                Right.event(&change(line), reading)
+            }
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, items: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
+                let change: fn(&[Value]) -> Vec<Value> = $change;
+                Right.items(&change(tx_patch), choices)
+            }
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, compared: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn same(&self, one: &Value, other: &Value) -> bool {
+                let change: fn(&Value) -> Value = $change;
+                Right.same(&change(one), &change(other))
+            }
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, states: $same:expr) => {
+        decides!($id, $clause, $fault, {
+            fn same_state(&self, own: &State, logged: &State) -> bool {
+                let same: fn(&Artifact, &Artifact) -> bool = $same;
+                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
+                    (Some(own), Some(logged)) => same(own, logged),
+                    (own, logged) => own.is_none() && logged.is_none(),
+                })
+            }
         })
     };
 }
@@ -70,24 +106,6 @@ const fn reads(
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Read(edit)))
 }
 
-pub(super) const fn asks(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(Action) -> Vec<Action>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
-}
-
-const fn around(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    what: Around,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Carrier(what))
-}
-
 /// All mutants.
 pub const MUTANTS: &[Mutant] = &{
     let mut all = [LOGS[0]; LOGS.len() + reran::MUTANTS.len()];
@@ -101,20 +119,20 @@ pub const MUTANTS: &[Mutant] = &{
 
 /// Those that take a log for what it is not.
 const LOGS: &[Mutant] = &[
-    around(
+    carrier(
         "replay-starts-a-policy",
         &["LOG-RERUN-POLICY"],
         "A policy process is started.",
         Around::StartsPolicy,
     ),
-    around("replay-changes-the-log", &["LOG-RERUN-LOG"], "The log gets a line.", Around::ChangesLog),
-    around(
+    carrier("replay-changes-the-log", &["LOG-RERUN-LOG"], "The log gets a line.", Around::ChangesLog),
+    carrier(
         "replay-takes-no-log",
         &["LOG-VERDICT-UNREAD"],
         "A log that is missing is accepted.",
         Around::TakesNoLog,
     ),
-    around(
+    carrier(
         "replay-stays-on",
         &["LOG-VERDICT-ENDS"],
         "The process ends 4 s behind its verdict.",
@@ -157,23 +175,11 @@ const LOGS: &[Mutant] = &[
     ),
     decides!("replay-gives-input-as-object", "LOG-RERUN-REQUEST", "input_json is an object.", {
         fn request(&self, rerun: &Rerun) -> Vec<u8> {
-            let request = Value::parse(&Right.request(rerun), 128, &Policy::default()).unwrap_or(Value::Null);
-            let mut request = members(&request);
-            let input = Value::parse(rerun.input.as_bytes(), 128, &Policy::default());
-            put(&mut request, "input_json", input.unwrap_or(Value::Null));
-            text_of(&Value::Object(request)).into_bytes()
+            given_as_object(&Right.request(rerun))
         }
     }),
-    decides!(
-        "replay-compares-short-floats",
-        "LOG-EQUAL-INTEGERS",
-        "Integers are compared as short floats.",
-        {
-            fn same(&self, one: &Value, other: &Value) -> bool {
-                Right.same(&coarse(one), &coarse(other))
-            }
-        }
-    ),
+    decides!("replay-compares-short-floats", "LOG-EQUAL-INTEGERS", "Integers are compared as short floats.",
+        compared: coarse),
     parts(
         "replay-forgets-at-failures",
         &["LOG-EVENT-FAILED"],
@@ -207,42 +213,28 @@ const LOGS: &[Mutant] = &[
             }
         }
     }),
-    decides!("replay-starts-empty", "LOG-EVENT-STATE", "The state at the start is passed over.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&with(line, "run_started", |payload| take(payload, "state")), reading)
-        }
+    decides!("replay-starts-empty", "LOG-EVENT-STATE", "The state at the start is passed over.",
+        read: |line| with(line, "run_started", |payload| take(payload, "state"))),
+    decides!("replay-takes-any-kind", "LOG-EVENT-KIND", "A kind that is not known picks nothing.",
+    read: |line| {
+        let known = ["PICK", "ASK_SUP", "NOOP", "INVALID"];
+        with(line, "selector_chosen", |payload| {
+            if !known.contains(&text_in(payload, "kind")) {
+                put(payload, "kind", "NOOP".into());
+            }
+        })
     }),
-    decides!("replay-takes-any-kind", "LOG-EVENT-KIND", "A kind that is not known picks nothing.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            let known = ["PICK", "ASK_SUP", "NOOP", "INVALID"].map(Value::from);
-            let mended = with(line, "selector_chosen", |payload| {
-                if !payload.iter().any(|(name, value)| *name == "kind" && known.contains(value)) {
-                    put(payload, "kind", "NOOP".into());
-                }
-            });
-            Right.event(&mended, reading)
-        }
-    }),
-    decides!("replay-needs-no-raw", "LOG-EVENT-CHOSEN", "A selection may lack its raw.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&filled(line, "selector_chosen", "raw", "r".into()), reading)
-        }
-    }),
-    decides!("replay-needs-no-tx-patch", "LOG-EVENT-PATCH", "A tool_ok may lack its tx_patch.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&filled(line, "tool_ok", "tx_patch", Value::Array(Vec::new())), reading)
-        }
-    }),
+    decides!("replay-needs-no-raw", "LOG-EVENT-CHOSEN", "A selection may lack its raw.",
+        read: |line| filled(line, "selector_chosen", "raw", "r".into())),
+    decides!("replay-needs-no-tx-patch", "LOG-EVENT-PATCH", "A tool_ok may lack its tx_patch.",
+        read: |line| filled(line, "tool_ok", "tx_patch", Value::Array(Vec::new()))),
     decides!("replay-believes-digests", "LOG-PATCH-CHANGED", "No digest is looked at.", {
         fn same_digest(&self, _: &State, _: &Text, _: bool, _: &Choices) -> bool {
             true
         }
     }),
-    decides!("replay-cuts-texts", "LOG-EQUAL-CHARS", "A text ends at U+0000.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&cut(one), &cut(other))
-        }
-    }),
+    decides!("replay-cuts-texts", "LOG-EQUAL-CHARS", "A text ends at U+0000.",
+        compared: cut),
     reads("replay-wants-lf-alone", &["LOG-LINE-CR"], "CR before LF is refused.", |_, line| {
         if line.ends_with(b"\r\n") { vec![b"CR\n".to_vec()] } else { vec![line] }
     }),
@@ -379,16 +371,9 @@ const LOGS: &[Mutant] = &[
             if memory.last == line { Vec::new() } else { vec![line] }
         },
     ),
-    decides!(
-        "replay-reads-no-flag-as-false",
-        "LOG-EVENT-FLAG",
+    decides!("replay-reads-no-flag-as-false", "LOG-EVENT-FLAG",
         "A tool_ok without deterministic is not run.",
-        {
-            fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-                Right.event(&filled(line, "tool_ok", "deterministic", Value::Bool(false)), reading)
-            }
-        }
-    ),
+        read: |line| filled(line, "tool_ok", "deterministic", Value::Bool(false))),
     decides!("replay-needs-no-digest", "LOG-EVENT-DIGEST", "A tool_ok without state_digest is believed.", {
         fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
             Right.event(&filled(line, "tool_ok", "state_digest", "none".into()), reading)
@@ -397,32 +382,20 @@ const LOGS: &[Mutant] = &[
             *logged == "none" || Right.same_digest(state, logged, last, choices)
         }
     }),
-    decides!("replay-needs-no-reason", "LOG-EVENT-END", "A run may end without a reason.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&filled(line, "run_finished", "reason", "r".into()), reading)
-        }
-    }),
-    decides!("replay-needs-no-goal", "LOG-EVENT-START", "A run may begin without a goal.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            Right.event(&filled(line, "run_started", "goal_id", "g".into()), reading)
-        }
-    }),
-    decides!("replay-takes-any-status", "LOG-EVENT-STATUS", "A tool_error may have any status.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            let status = Value::from(FAILED[0]);
-            Right.event(&with(line, "tool_error", |payload| put(payload, "status", status)), reading)
-        }
-    }),
-    decides!("replay-takes-any-sid", "LOG-EVENT-SID", "A SID may have any form.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            let mended = with(line, "selector_chosen", |payload| {
-                let sid = payload.iter().find(|(name, _)| *name == "sid").and_then(|(_, sid)| sid.as_text());
-                if sid.is_some_and(|sid| Sid::parse(sid.as_bytes()).is_none()) {
-                    put(payload, "sid", "SID0000".into());
-                }
-            });
-            Right.event(&mended, reading)
-        }
+    decides!("replay-needs-no-reason", "LOG-EVENT-END", "A run may end without a reason.",
+        read: |line| filled(line, "run_finished", "reason", "r".into())),
+    decides!("replay-needs-no-goal", "LOG-EVENT-START", "A run may begin without a goal.",
+        read: |line| filled(line, "run_started", "goal_id", "g".into())),
+    decides!("replay-takes-any-status", "LOG-EVENT-STATUS", "A tool_error may have any status.",
+        read: |line| with(line, "tool_error", |payload| put(payload, "status", FAILED[0].into()))),
+    decides!("replay-takes-any-sid", "LOG-EVENT-SID", "A SID may have any form.",
+    read: |line| {
+        with(line, "selector_chosen", |payload| {
+            let sid = member(payload, "sid").and_then(Value::as_str);
+            if sid.is_some_and(|sid| Sid::parse(sid.as_bytes()).is_none()) {
+                put(payload, "sid", "SID0000".into());
+            }
+        })
     }),
     decides!(
         "replay-takes-any-output",
@@ -448,16 +421,13 @@ const LOGS: &[Mutant] = &[
             selected.as_bytes().eq_ignore_ascii_case(aid.as_bytes())
         }
     }),
-    decides!("replay-trims-sids", "LOG-EVENT-SID", "A SID may have a line feed behind it.", {
-        fn event(&self, line: &Line, reading: Reading) -> Result<Event, String> {
-            let mended = with(line, "selector_chosen", |payload| {
-                let sid = payload.iter().find(|(name, _)| *name == "sid").and_then(|(_, sid)| sid.as_str());
-                if let Some(sid) = sid.and_then(|sid| sid.strip_suffix('\n')).map(str::to_owned) {
-                    put(payload, "sid", sid.as_str().into());
-                }
-            });
-            Right.event(&mended, reading)
-        }
+    decides!("replay-trims-sids", "LOG-EVENT-SID", "A SID may have a line feed behind it.",
+    read: |line| {
+        with(line, "selector_chosen", |payload| {
+            if let Some(sid) = text_in(payload, "sid").strip_suffix('\n').map(Value::from) {
+                put(payload, "sid", sid);
+            }
+        })
     }),
     decides!("replay-takes-any-count", "LOG-EVENT-STEPS", "The number of steps is not looked at.", {
         fn same_steps(&self, _: u64, _: u64) -> bool {
@@ -504,80 +474,53 @@ const LOGS: &[Mutant] = &[
             Ok(tx_patch.iter().filter_map(|item| Item::read(item, choices).ok()).collect())
         }
     }),
-    decides!("replay-takes-other-paths", "LOG-PATCH-PATH", "A path may have zeros before the digit.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            let shorter = |path: &str| match path.strip_prefix("/slots/0") {
-                Some(digit) if !digit.is_empty() => format!("/slots/{digit}"),
-                _ => path.to_owned(),
-            };
-            Right.items(&each(tx_patch, "path", shorter), choices)
-        }
+    decides!("replay-takes-other-paths", "LOG-PATCH-PATH", "A path may have zeros before the digit.",
+    items: |patch| {
+        each(patch, "path", |path| match path.strip_prefix("/slots/0") {
+            Some(digit) if !digit.is_empty() => format!("/slots/{digit}"),
+            _ => path.to_owned(),
+        })
     }),
-    decides!("replay-trims-paths", "LOG-PATCH-PATH", "A path may have a line feed behind it.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            let shorter = |path: &str| path.strip_suffix('\n').unwrap_or(path).to_owned();
-            Right.items(&each(tx_patch, "path", shorter), choices)
-        }
+    decides!("replay-trims-paths", "LOG-PATCH-PATH", "A path may have a line feed behind it.",
+        items: |patch| each(patch, "path", |path| path.strip_suffix('\n').unwrap_or(path).to_owned())),
+    decides!("replay-counts-true", "LOG-PATCH-VALUE", "A size of true is 1.",
+        items: counted),
+    decides!("replay-takes-other-ops", "LOG-PATCH-OP", "An op may have capitals.",
+        items: |patch| each(patch, "op", str::to_ascii_lowercase)),
+    decides!("replay-sets", "LOG-PATCH-OP", "An item may have the op set, which is add.",
+        items: |patch| each(patch, "op", |op| if op == "set" { "add" } else { op }.to_owned())),
+    decides!("replay-knows-the-last-op", "LOG-PATCH-OP",
+    "The last of several items may have any op, which is remove.",
+    items: |patch| {
+        let Some((last, others @ [_, ..])) = patch.split_last() else { return patch.to_vec() };
+        let known = |op: &str| if ["add", "replace"].contains(&op) { op } else { "remove" }.to_owned();
+        [others, &each(std::slice::from_ref(last), "op", known)].concat()
     }),
-    decides!("replay-counts-true", "LOG-PATCH-VALUE", "A size of true is 1.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            Right.items(&counted(tx_patch), choices)
-        }
+    decides!("replay-fills-artifacts", "LOG-PATCH-VALUE", "An artifact may lack its provenance.",
+    items: |patch| {
+        let fill = |item: &Value| {
+            let mut item = item.clone();
+            edit(&mut item, "value", |value| {
+                let mut artifact = members(value);
+                if member(&artifact, "provenance").is_none() {
+                    put(&mut artifact, "provenance", "tool".into());
+                }
+                *value = Value::Object(artifact);
+            });
+            item
+        };
+        patch.iter().map(fill).collect()
     }),
-    decides!("replay-takes-other-ops", "LOG-PATCH-OP", "An op may have capitals.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            Right.items(&each(tx_patch, "op", |op| op.to_ascii_lowercase()), choices)
-        }
-    }),
-    decides!("replay-sets", "LOG-PATCH-OP", "An item may have the op set, which is add.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            let known = |op: &str| if op == "set" { "add" } else { op }.to_owned();
-            Right.items(&each(tx_patch, "op", known), choices)
-        }
-    }),
-    decides!(
-        "replay-knows-the-last-op",
-        "LOG-PATCH-OP",
-        "The last of several items may have any op, which is remove.",
-        {
-            fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-                let Some((last, others @ [_, ..])) = tx_patch.split_last() else {
-                    return Right.items(tx_patch, choices);
-                };
-                let known =
-                    |op: &str| if ["add", "replace"].contains(&op) { op } else { "remove" }.to_owned();
-                let last = each(std::slice::from_ref(last), "op", known);
-                Right.items(&[others, &last].concat(), choices)
+    decides!("replay-removes-with-values", "LOG-PATCH-REMOVE", "remove may have a value.",
+    items: |patch| {
+        let strip = |item: &Value| {
+            let mut members = members(item);
+            if item.get("op") == Some(&"remove".into()) {
+                take(&mut members, "value");
             }
-        }
-    ),
-    decides!("replay-fills-artifacts", "LOG-PATCH-VALUE", "An artifact may lack its provenance.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            let fill = |item: &Value| {
-                let mut item = members(item);
-                if let Some((_, value)) = item.iter_mut().find(|(name, _)| *name == "value") {
-                    let mut artifact = members(value);
-                    if !artifact.iter().any(|(name, _)| *name == "provenance") {
-                        put(&mut artifact, "provenance", "tool".into());
-                    }
-                    *value = Value::Object(artifact);
-                }
-                Value::Object(item)
-            };
-            Right.items(&tx_patch.iter().map(fill).collect::<Vec<_>>(), choices)
-        }
-    }),
-    decides!("replay-removes-with-values", "LOG-PATCH-REMOVE", "remove may have a value.", {
-        fn items(&self, tx_patch: &[Value], choices: &Choices) -> Result<Vec<Item>, String> {
-            let strip = |item: &Value| {
-                let mut members = members(item);
-                if item.get("op") == Some(&"remove".into()) {
-                    take(&mut members, "value");
-                }
-                Value::Object(members)
-            };
-            Right.items(&tx_patch.iter().map(strip).collect::<Vec<_>>(), choices)
-        }
+            Value::Object(members)
+        };
+        patch.iter().map(strip).collect()
     }),
     decides!("replay-looks-at-the-last-digest", "LOG-DIGEST-MIDDLE", "Only the last digest is looked at.", {
         fn same_digest(&self, state: &State, logged: &Text, last: bool, choices: &Choices) -> bool {

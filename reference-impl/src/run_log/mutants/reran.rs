@@ -1,9 +1,9 @@
 //! Mutants of the replayer that re-run tools otherwise, take other values for equal, or say another verdict.
 
 use super::memory::Additive;
-use super::replayer::{Mutant, asks, decides};
+use super::replayer::{Mutant, decides};
 use super::values::{rounded, sorted, unquoted};
-use super::wire::{left_open, more, without_nulls};
+use super::wire::{asks, left_open, more, without_nulls};
 use crate::json::{Policy, Text, Value};
 use crate::machine::Action;
 use crate::mutant::{ShellFault, config, parts, shell};
@@ -11,6 +11,7 @@ use crate::run_log::event::{Reading, ToolOk};
 use crate::run_log::state::{State, request};
 use crate::run_log::tool::Outcome;
 use crate::run_log::{Choices, Config, Rerun, Right, Rules};
+use crate::toolhost::Artifact;
 
 /// What starts a program twice with the same input, for a shell.
 const TWICE: &str = r#"asked=$(cat); printf %s "$asked" | "$@" >/dev/null; printf %s "$asked" | "$@""#;
@@ -81,49 +82,20 @@ pub(super) const MUTANTS: &[Mutant] = &[
             true
         }
     }),
-    decides!(
-        "replay-compares-numbers-of-slots",
-        "LOG-RERUN-RESULT",
+    decides!("replay-compares-numbers-of-slots", "LOG-RERUN-RESULT",
         "Of the state after a re-run only the numbers of its slots count.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| own.is_some() == logged.is_some())
-            }
-        }
-    ),
-    decides!(
-        "replay-compares-contents",
-        "LOG-RERUN-RESULT",
+        states: |_, _| true),
+    decides!("replay-compares-contents", "LOG-RERUN-RESULT",
         "Of the state after a re-run only the contents count.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
-                    (Some(own), Some(logged)) => own.content_json == logged.content_json,
-                    (own, logged) => own.is_none() && logged.is_none(),
-                })
-            }
-        }
-    ),
-    decides!(
-        "replay-compares-contents-as-json",
-        "LOG-RERUN-RESULT",
-        "Contents are compared as JSON values.",
-        {
-            fn same_state(&self, own: &State, logged: &State) -> bool {
-                let value = |text: &Text| {
-                    Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or(Value::Null)
-                };
-                own.slots.iter().zip(&logged.slots).all(|(own, logged)| match (own, logged) {
-                    (Some(own), Some(logged)) => {
-                        own.kind == logged.kind
-                            && own.provenance == logged.provenance
-                            && Right.same(&value(&own.content_json), &value(&logged.content_json))
-                    }
-                    (own, logged) => own.is_none() && logged.is_none(),
-                })
-            }
-        }
-    ),
+        states: |own, logged| own.content_json == logged.content_json),
+    decides!("replay-compares-contents-as-json", "LOG-RERUN-RESULT", "Contents are compared as JSON values.",
+    states: |own, logged| {
+        let value =
+            |text: &Text| Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or(Value::Null);
+        own.kind == logged.kind
+            && own.provenance == logged.provenance
+            && Right.same(&value(&own.content_json), &value(&logged.content_json))
+    }),
     parts(
         "replay-tells-no-removals",
         &["LOG-RERUN-STATE"],
@@ -151,26 +123,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
             own == logged
         }
     }),
-    decides!("replay-compares-six-digits", "LOG-RERUN-OUTPUT", "Fractions are compared to six digits.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&rounded(one), &rounded(other))
-        }
-    }),
-    decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&sorted(one), &sorted(other))
-        }
-    }),
-    decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&unquoted(one), &unquoted(other))
-        }
-    }),
-    decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.", {
-        fn same(&self, one: &Value, other: &Value) -> bool {
-            Right.same(&without_nulls(one), &without_nulls(other))
-        }
-    }),
+    decides!("replay-compares-six-digits", "LOG-RERUN-OUTPUT", "Fractions are compared to six digits.",
+        compared: rounded),
+    decides!("replay-sorts-arrays", "LOG-EQUAL-ARRAYS", "The order in an array does not count.",
+        compared: sorted),
+    decides!("replay-mixes-types", "LOG-EQUAL-TYPES", "A string equals the value that it holds.",
+        compared: unquoted),
+    decides!("replay-takes-null-for-absent", "LOG-EQUAL-NULL", "A member that is null is as absent.",
+        compared: without_nulls),
     decides!("replay-exits-zero", "LOG-VERDICT-EXIT", "A log that fails ends with status 0.", {
         fn verdict(&self, failure: Option<(u64, &str)>, config: &Config) -> (String, i32) {
             (Right.verdict(failure, config).0, 0)

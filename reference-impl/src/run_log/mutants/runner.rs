@@ -1,8 +1,9 @@
 //! Mutants of the runner.
 
+use super::values::{coarse, given_as_object};
 use super::wire::{
-    Edit, Members, Rewired, Rewrite, brittle, changed, coarse, fragile, keeps_failed, left_open,
-    lenient_slots, members, merged_by, merged_deep, more, put, skips_slots, take, without_nulls,
+    Edit, Members, Rewired, Rewrite, asks, brittle, changed, edit, fragile, keeps_doubted, keeps_failed,
+    left_open, member, members, merged_by, merged_deep, more, put, replied, take, text_in, without_nulls,
 };
 use crate::json::{Policy, Value};
 use crate::machine::{Action, Machine};
@@ -12,7 +13,7 @@ use crate::run_log::digest::state_digest;
 use crate::run_log::event::{Event, ToolOk};
 use crate::run_log::line::text_of;
 use crate::run_log::state::{Item, State, request};
-use crate::run_log::tool::{Outcome, Success};
+use crate::run_log::tool::{Outcome, Success, UNSAID};
 use crate::run_log::{Config, Mode, Ordinary, Run, RunRequest, Runner, RunnerParts, ToolEntry, Ways};
 
 /// A runner that breaks clauses.
@@ -40,7 +41,8 @@ pub fn find(id: &str) -> Option<Mutant> {
     MUTANTS.iter().find(|mutant| mutant.id == id).copied()
 }
 
-/// Makes a mutant of decisions that replace the right ones.
+/// Makes a mutant of decisions that replace the right ones: of methods; or of what becomes of the run that a driver is shown,
+/// of the end of an execution, or of a right `tool_ok`, with the run before it and the state behind it.
 macro_rules! decides {
     ($id:literal, $clause:literal, $fault:literal, { $($methods:tt)* }) => {
         parts($id, &[$clause], $fault, |_, ways| {
@@ -48,6 +50,35 @@ macro_rules! decides {
             struct Careless;
             impl Ways for Careless { $($methods)* }
             *ways = Box::new(Careless);
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, shown: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn selection_request(&self, run: &Run) -> Vec<u8> {
+                let (mut run, change): (Run, fn(&mut Run)) = (run.clone(), $change);
+                change(&mut run);
+                Ordinary.selection_request(&run)
+            }
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, ended: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+                let change: fn(&Run, Outcome) -> Outcome = $change;
+                Ordinary.outcome(run, tool, change(run, outcome))
+            }
+        })
+    };
+    ($id:literal, $clause:literal, $fault:literal, ok: $change:expr) => {
+        decides!($id, $clause, $fault, {
+            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
+                let change: fn(&Run, &mut ToolOk, &State) = $change;
+                let (mut event, after) = Ordinary.outcome(run, tool, outcome);
+                if let Event::ToolOk(event) = &mut event {
+                    change(run, event, &after);
+                }
+                (event, after)
+            }
         })
     };
 }
@@ -59,15 +90,6 @@ const fn writes(
     edit: Edit,
 ) -> Mutant {
     Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Written(edit)))
-}
-
-const fn asks(
-    id: &'static str,
-    clauses: &'static [&'static str],
-    fault: &'static str,
-    change: fn(Action) -> Vec<Action>,
-) -> Mutant {
-    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
 }
 
 const fn hears(
@@ -96,8 +118,7 @@ pub const MUTANTS: &[Mutant] = &[
     }),
     writes("run-names-itself", &["LOG-WRITE-FORM"], "run_id is no UUID.", |_, line| {
         changed(line, "", |whole, _| {
-            let id = whole.iter().find(|(name, _)| *name == "run_id").and_then(|(_, id)| id.as_str());
-            let id = format!("run-{}", id.unwrap_or_default());
+            let id = format!("run-{}", text_in(whole, "run_id"));
             put(whole, "run_id", id.as_str().into());
         })
     }),
@@ -140,38 +161,20 @@ pub const MUTANTS: &[Mutant] = &[
         "run_finished is the last line at any time.",
         Around::ClosesLog,
     ),
-    decides!(
-        "run-replaces-what-stays",
-        "LOG-WRITE-UNCHANGED",
-        "A patch that changes nothing replaces slots.",
-        {
-            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-                match Ordinary.outcome(run, tool, outcome) {
-                    (Event::ToolOk(event), after) if event.tx_patch.is_empty() => {
-                        let replace = |item: &Item| {
-                            let mut item = members(&item.to_value());
-                            put(&mut item, "op", "replace".into());
-                            Value::Object(item)
-                        };
-                        let tx_patch = State::default().patch_to(&after).iter().map(replace).collect();
-                        (Event::ToolOk(ToolOk { tx_patch, ..event }), after)
-                    }
-                    right => right,
-                }
-            }
-        }
-    ),
-    decides!("run-digests-in-capitals", "LOG-RUN-DIGEST", "Digests have upper-case digits.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            match Ordinary.outcome(run, tool, outcome) {
-                (Event::ToolOk(event), after) => {
-                    let state_digest = state_digest(&after).to_uppercase().as_str().into();
-                    (Event::ToolOk(ToolOk { state_digest, ..event }), after)
-                }
-                right => right,
-            }
+    decides!("run-replaces-what-stays", "LOG-WRITE-UNCHANGED",
+    "A patch that changes nothing replaces slots.",
+    ok: |_, event, after| {
+        if event.tx_patch.is_empty() {
+            let replace = |item: &Item| {
+                let mut item = members(&item.to_value());
+                put(&mut item, "op", "replace".into());
+                Value::Object(item)
+            };
+            event.tx_patch = State::default().patch_to(after).iter().map(replace).collect();
         }
     }),
+    decides!("run-digests-in-capitals", "LOG-RUN-DIGEST", "Digests have upper-case digits.",
+        ok: |_, event, after| event.state_digest = state_digest(after).to_uppercase().as_str().into()),
     decides!(
         "run-merges-short-floats",
         "LOG-RUN-INTEGERS",
@@ -187,11 +190,7 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     decides!("run-gives-input-as-object", "LOG-RUN-REQUEST", "input_json is an object.", {
         fn tool_request(&self, run: &Run) -> Vec<u8> {
-            let request = Value::parse(&Ordinary.tool_request(run), 128, &Policy::default());
-            let mut request = members(&request.unwrap_or(Value::Null));
-            let input = Value::parse(run.inputs.as_bytes(), 128, &Policy::default());
-            put(&mut request, "input_json", input.unwrap_or(Value::Null));
-            text_of(&Value::Object(request)).into_bytes()
+            given_as_object(&Ordinary.tool_request(run))
         }
     }),
     mutant::machine(
@@ -206,17 +205,40 @@ pub const MUTANTS: &[Mutant] = &[
         "A request with half of a surrogate pair ends the process.",
         brittle,
     ),
-    mutant::machine(
+    hears(
         "run-takes-other-names-of-slots",
         &["LOG-RUN-OK"],
         "The slots 07, +7 and so on of a reply are slot 7.",
-        lenient_slots,
+        |said| {
+            let text = String::from_utf8_lossy(said).into_owned();
+            let mended = |text: String, name: &&str| text.replace(&format!("\"{name}\":"), "\"7\":");
+            ["07", "+7", " 7", "٧"].iter().fold(text, mended).into_bytes()
+        },
     ),
-    mutant::machine(
-        "run-passes-over-slots",
-        &["LOG-RUN-OK"],
-        "The slot 8 of a reply is passed over.",
-        skips_slots,
+    hears("run-passes-over-slots", &["LOG-RUN-OK"], "The slot 8 of a reply is passed over.", |said| {
+        replied(said, |reply| {
+            edit(reply, "ds_state", |state| {
+                edit(state, "slots", |slots| {
+                    let mut kept = members(slots);
+                    take(&mut kept, "8");
+                    *slots = Value::Object(kept);
+                });
+            });
+        })
+    }),
+    hears(
+        "run-takes-no-state-for-an-empty-one",
+        &["LOG-WRITE-ITEMS"],
+        "A success without ds_state empties the state.",
+        |said| {
+            replied(said, |reply| {
+                if reply.get("ds_state").is_none() {
+                    let mut members = members(reply);
+                    put(&mut members, "ds_state", Value::Object(Vec::new()));
+                    *reply = Value::Object(members);
+                }
+            })
+        },
     ),
     mutant::machine(
         "run-keeps-the-state-of-failures",
@@ -224,49 +246,46 @@ pub const MUTANTS: &[Mutant] = &[
         "The tool behind one that failed gets the state of its reply.",
         keeps_failed,
     ),
+    mutant::machine(
+        "run-keeps-the-state-of-doubts",
+        &["LOG-RUN-FAILED"],
+        "A success with an error is a tool_error, and the next tool gets its state.",
+        keeps_doubted,
+    ),
     writes(
         "run-keeps-patches-of-fallbacks",
         &["LOG-WRITE-RAW"],
         "A pick that is not on the menu leaves its patch to the fallback.",
         |_, line| {
             changed(line, "selector_chosen", |_, payload| {
-                let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
-                if raw.is_some_and(|raw| raw.ends_with("not in the menu")) {
+                if text_in(payload, "raw").ends_with("not in the menu") {
                     put(payload, "input_patch_json", "{\"k\":2}".into());
                 }
             })
         },
     ),
-    decides!(
-        "run-compares-contents",
-        "LOG-WRITE-ITEMS",
-        "A slot has no item where its content alone stays.",
-        {
-            fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-                match Ordinary.outcome(run, tool, outcome) {
-                    (Event::ToolOk(event), after) => {
-                        let content = |state: &State, slot: usize| {
-                            state.slots[slot].as_ref().map(|held| held.content_json.clone())
-                        };
-                        let items = run.state.patch_to(&after).into_iter();
-                        let items =
-                            items.filter(|it| content(&run.state, it.slot) != content(&after, it.slot));
-                        let tx_patch = items.map(|item| item.to_value()).collect();
-                        (Event::ToolOk(ToolOk { tx_patch, ..event }), after)
-                    }
-                    right => right,
-                }
-            }
-        }
-    ),
-    decides!("run-composes-outputs", "LOG-RUN-OUTPUT", "An output is brought into the form NFC.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            let composed = |success: Success| {
-                let text = success.output_json.to_lossy().replace("e\u{301}", "é");
-                Success { output_json: text.as_str().into(), ..success }
-            };
-            Ordinary.outcome(run, tool, outcome.map(composed))
-        }
+    decides!("run-compares-contents", "LOG-WRITE-ITEMS",
+    "A slot has no item where its content alone stays.",
+    ok: |run, event, after| {
+        let content =
+            |state: &State, at: usize| state.slots[at].as_ref().map(|held| held.content_json.clone());
+        let is_new = |it: &Item| content(&run.state, it.slot) != content(after, it.slot);
+        let items = run.state.patch_to(after).into_iter().filter(is_new);
+        event.tx_patch = items.map(|item| item.to_value()).collect();
+    }),
+    decides!("run-knows-seven-slots", "LOG-WRITE-ITEMS", "The slot 7 of a reply is passed over.",
+    ended: |_, outcome| {
+        outcome.map(|mut success| {
+            success.state.slots[7] = None;
+            success
+        })
+    }),
+    decides!("run-composes-outputs", "LOG-RUN-OUTPUT", "An output is brought into the form NFC.",
+    ended: |_, outcome| {
+        outcome.map(|success| {
+            let text = success.output_json.to_lossy().replace("e\u{301}", "é");
+            Success { output_json: text.as_str().into(), ..success }
+        })
     }),
     asks(
         "run-never-ends",
@@ -295,34 +314,42 @@ pub const MUTANTS: &[Mutant] = &[
     config("run-repeats-its-id", &["LOG-WRITE-RUN"], "Every run has the same run_id.", |config| {
         config.run_seed = [7; 16];
     }),
+    writes(
+        "run-lowers-request-ids",
+        &["LOG-WRITE-REQUEST"],
+        "request_id is written in lower case.",
+        |_, line| {
+            changed(line, "", |whole, _| {
+                let id = text_in(whole, "request_id").to_lowercase();
+                put(whole, "request_id", id.as_str().into());
+            })
+        },
+    ),
     writes("run-loses-request-ids", &["LOG-WRITE-REQUEST"], "Tool events have no request_id.", |_, line| {
         changed(line, "tool_ok", |whole, _| take(whole, "request_id"))
     }),
     writes("run-counts-by-two", &["LOG-WRITE-STEP"], "Steps are 0, 2, 4.", |_, line| {
         changed(line, "", |whole, _| {
-            let step = whole.iter().find(|(name, _)| *name == "step").and_then(|(_, step)| step.as_i64());
-            put(whole, "step", Value::Number((step.unwrap_or_default() * 2).into()));
+            let step = member(whole, "step").and_then(Value::as_i64).unwrap_or_default();
+            put(whole, "step", Value::Number((step * 2).into()));
         })
     }),
     writes("run-counts-one-more", &["LOG-WRITE-STEPS"], "`steps` is one too many.", |_, line| {
         changed(line, "run_finished", |_, payload| {
-            let steps =
-                payload.iter().find(|(name, _)| *name == "steps").and_then(|(_, steps)| steps.as_i64());
-            put(payload, "steps", Value::Number((steps.unwrap_or_default() + 1).into()));
+            let steps = member(payload, "steps").and_then(Value::as_i64).unwrap_or_default();
+            put(payload, "steps", Value::Number((steps + 1).into()));
         })
     }),
     writes("run-hides-fallbacks", &["LOG-WRITE-RAW"], "The raw of a fallback is a block.", |_, line| {
         changed(line, "selector_chosen", |_, payload| {
-            let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
-            if raw.is_some_and(|raw| raw.starts_with("fallback")) {
+            if text_in(payload, "raw").starts_with("fallback") {
                 put(payload, "raw", "<PICK><SID0001><END>".into());
             }
         })
     }),
     writes("run-blanks-raw", &["LOG-WRITE-RAW"], "The raw of a PICK is empty.", |_, line| {
         changed(line, "selector_chosen", |_, payload| {
-            let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
-            if raw.is_some_and(|raw| raw.contains("<PICK>")) {
+            if text_in(payload, "raw").contains("<PICK>") {
                 put(payload, "raw", "".into());
             }
         })
@@ -333,7 +360,7 @@ pub const MUTANTS: &[Mutant] = &[
         "A selection that picks nothing has an aid.",
         |_, line| {
             changed(line, "selector_chosen", |_, payload| {
-                if !payload.iter().any(|(name, _)| *name == "aid") {
+                if member(payload, "aid").is_none() {
                     put(payload, "aid", "".into());
                 }
             })
@@ -351,8 +378,8 @@ pub const MUTANTS: &[Mutant] = &[
         "The inputs that are shown are the patch.",
         |_, line| {
             changed(line, "inputs_patched", |_, payload| {
-                let patch = payload.iter().find(|(name, _)| *name == "patch").map(|(_, patch)| patch.clone());
-                put(payload, "inputs", patch.unwrap_or(Value::Null));
+                let patch = member(payload, "patch").cloned().unwrap_or(Value::Null);
+                put(payload, "inputs", patch);
             })
         },
     ),
@@ -384,7 +411,7 @@ pub const MUTANTS: &[Mutant] = &[
                 put(&mut artifact, "size_bytes", Value::Number(size.into()));
                 *value = Value::Object(artifact);
             }
-            Some(Value::Object(item))
+            vec![Value::Object(item)]
         })
     }),
     writes("run-adds-to-used-slots", &["LOG-WRITE-OP"], "A used slot is added to.", |_, line| {
@@ -393,39 +420,35 @@ pub const MUTANTS: &[Mutant] = &[
             if item.get("op") == Some(&"replace".into()) {
                 put(&mut members, "op", "add".into());
             }
-            Some(Value::Object(members))
+            vec![Value::Object(members)]
         })
     }),
     writes(
         "run-hides-removals",
         &["LOG-WRITE-ITEMS"],
         "A patch does not tell what was removed.",
-        |_, line| items(line, |item| (item.get("op") != Some(&"remove".into())).then(|| item.clone())),
+        |_, line| {
+            items(line, |item| {
+                if item.get("op") == Some(&"remove".into()) { Vec::new() } else { vec![item.clone()] }
+            })
+        },
     ),
     writes("run-takes-two-items", &["LOG-WRITE-SLOT"], "A slot is emptied and filled anew.", |_, line| {
-        changed(line, "tool_ok", |_, payload| {
-            let patch =
-                payload.iter().find(|(name, _)| *name == "tx_patch").and_then(|(_, patch)| patch.as_array());
-            let mut items = Vec::new();
-            for item in patch.unwrap_or_default() {
-                let mut filled = members(item);
-                if item.get("op") == Some(&"replace".into()) {
-                    let mut emptied = filled.clone();
-                    take(&mut emptied, "value");
-                    put(&mut emptied, "op", "remove".into());
-                    items.push(Value::Object(emptied));
-                    put(&mut filled, "op", "add".into());
-                }
-                items.push(Value::Object(filled));
+        items(line, |item| {
+            let mut filled = members(item);
+            if item.get("op") != Some(&"replace".into()) {
+                return vec![item.clone()];
             }
-            put(payload, "tx_patch", Value::Array(items));
+            let mut emptied = filled.clone();
+            take(&mut emptied, "value");
+            put(&mut emptied, "op", "remove".into());
+            put(&mut filled, "op", "add".into());
+            vec![Value::Object(emptied), Value::Object(filled)]
         })
     }),
     writes("run-spells-outputs-anew", &["LOG-RUN-BYTES"], "An output is written anew.", |_, line| {
         changed(line, "tool_ok", |_, payload| {
-            let output =
-                payload.iter().find(|(name, _)| *name == "output_json").and_then(|(_, text)| text.as_str());
-            let value = Value::parse(output.unwrap_or_default().as_bytes(), 128, &Policy::default());
+            let value = Value::parse(text_in(payload, "output_json").as_bytes(), 128, &Policy::default());
             put(payload, "output_json", text_of(&value.unwrap_or(Value::Null)).as_str().into());
         })
     }),
@@ -497,24 +520,14 @@ pub const MUTANTS: &[Mutant] = &[
             |_, patch, _| Ok(patch.to_owned())
         }
     }),
-    decides!("run-shows-drivers-old-inputs", "LOG-RUN-PAYLOAD", "Drivers get the inputs of the request.", {
-        fn selection_request(&self, run: &Run) -> Vec<u8> {
-            let inputs = text_of(&run.request.inputs);
-            Ordinary.selection_request(&Run { inputs, ..run.clone() })
-        }
-    }),
-    decides!("run-shows-drivers-no-state", "LOG-RUN-PAYLOAD", "Drivers get the digest of an empty state.", {
-        fn selection_request(&self, run: &Run) -> Vec<u8> {
-            Ordinary.selection_request(&Run { state: State::default(), ..run.clone() })
-        }
-    }),
-    decides!("run-hides-a-tool", "LOG-RUN-MENU", "The last tool is not on the menu.", {
-        fn selection_request(&self, run: &Run) -> Vec<u8> {
-            let mut run = run.clone();
-            run.request.tools.pop();
-            Ordinary.selection_request(&run)
-        }
-    }),
+    decides!("run-shows-drivers-old-inputs", "LOG-RUN-PAYLOAD", "Drivers get the inputs of the request.",
+        shown: |run| run.inputs = text_of(&run.request.inputs)),
+    decides!("run-shows-drivers-no-state", "LOG-RUN-PAYLOAD", "Drivers get the digest of an empty state.",
+        shown: |run| run.state = State::default()),
+    decides!("run-hides-a-tool", "LOG-RUN-MENU", "The last tool is not on the menu.",
+        shown: |run| drop(run.request.tools.pop())),
+    decides!("run-offers-twenty-tools", "LOG-RUN-MENU", "A menu has at most 20 tools.",
+        shown: |run| run.request.tools.truncate(20)),
     decides!("run-gives-no-flags", "LOG-RUN-GOAL", "A goal digest has two parts.", {
         fn selection_request(&self, run: &Run) -> Vec<u8> {
             let request = String::from_utf8(Ordinary.selection_request(run)).unwrap_or_default();
@@ -560,11 +573,20 @@ pub const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    decides!("run-takes-failures-for-success", "LOG-RUN-OK", "A tool that failed is tool_ok.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            let nothing = |_| Success { output_json: "{}".into(), state: run.state.clone() };
-            Ordinary.outcome(run, tool, Ok(outcome.unwrap_or_else(nothing)))
-        }
+    decides!("run-takes-failures-for-success", "LOG-RUN-OK", "A tool that failed is tool_ok.",
+    ended: |run, outcome| {
+        let nothing = |_| Success { output_json: "{}".into(), state: run.state.clone() };
+        Ok(outcome.unwrap_or_else(nothing))
+    }),
+    decides!("run-copies-empty-errors", "LOG-WRITE-EVENTS",
+    "The error of a failure is empty where the toolhost told none.",
+    ended: |_, outcome| {
+        outcome.map_err(|mut failed| {
+            if failed.error == UNSAID {
+                failed.error = "".into();
+            }
+            failed
+        })
     }),
     decides!("run-drops-the-state-of-failures", "LOG-RUN-FAILED", "A failure empties the state.", {
         fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
@@ -574,11 +596,8 @@ pub const MUTANTS: &[Mutant] = &[
             }
         }
     }),
-    decides!("run-calls-all-random", "LOG-RUN-FLAG", "Every tool is deterministic:false.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            Ordinary.outcome(run, &ToolEntry { deterministic: false, ..tool.clone() }, outcome)
-        }
-    }),
+    decides!("run-calls-all-random", "LOG-RUN-FLAG", "Every tool is deterministic:false.",
+        ok: |_, event, _| event.deterministic = false),
     decides!(
         "run-finds-tools-by-name",
         "LOG-RUN-FLAG",
@@ -591,26 +610,10 @@ pub const MUTANTS: &[Mutant] = &[
             }
         }
     ),
-    decides!("run-loses-outputs", "LOG-RUN-OUTPUT", "Every output is {}.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            Ordinary.outcome(
-                run,
-                tool,
-                outcome.map(|success| Success { output_json: "{}".into(), ..success }),
-            )
-        }
-    }),
-    decides!("run-digests-the-state-before", "LOG-RUN-DIGEST", "A digest is that of the state before.", {
-        fn outcome(&self, run: &Run, tool: &ToolEntry, outcome: Outcome) -> (Event, State) {
-            match Ordinary.outcome(run, tool, outcome) {
-                (Event::ToolOk(event), after) => {
-                    let state_digest = state_digest(&run.state).as_str().into();
-                    (Event::ToolOk(ToolOk { state_digest, ..event }), after)
-                }
-                right => right,
-            }
-        }
-    }),
+    decides!("run-loses-outputs", "LOG-RUN-OUTPUT", "Every output is {}.",
+        ended: |_, outcome| outcome.map(|success| Success { output_json: "{}".into(), ..success })),
+    decides!("run-digests-the-state-before", "LOG-RUN-DIGEST", "A digest is that of the state before.",
+        ok: |run, event, _| event.state_digest = state_digest(&run.state).as_str().into()),
     decides!("run-goes-on-behind-noop", "LOG-RUN-NOOP", "NOOP ends nothing.", {
         fn ends(&self, _: SelectionKind, _: &Config) -> Option<&'static str> {
             None
@@ -659,16 +662,15 @@ pub const MUTANTS: &[Mutant] = &[
 
 /// Whether a selection is a fallback that FALLBACK_ONLY did not ask for.
 fn is_fallback(payload: &Members) -> bool {
-    let raw = payload.iter().find(|(name, _)| *name == "raw").and_then(|(_, raw)| raw.as_str());
-    raw.is_some_and(|raw| raw.starts_with("fallback") && !raw.contains("FALLBACK_ONLY"))
+    let raw = text_in(payload, "raw");
+    raw.starts_with("fallback") && !raw.contains("FALLBACK_ONLY")
 }
 
-/// The line of a `tool_ok` with the items of its patch changed, or left out.
-fn items(line: Vec<u8>, change: fn(&Value) -> Option<Value>) -> Vec<Vec<u8>> {
+/// The line of a `tool_ok` with others in the place of each item of its patch.
+fn items(line: Vec<u8>, change: fn(&Value) -> Vec<Value>) -> Vec<Vec<u8>> {
     changed(line, "tool_ok", |_, payload| {
-        let patch =
-            payload.iter().find(|(name, _)| *name == "tx_patch").and_then(|(_, patch)| patch.as_array());
-        let patch = patch.unwrap_or_default().iter().filter_map(change).collect();
+        let patch = member(payload, "tx_patch").and_then(Value::as_array).unwrap_or_default();
+        let patch = patch.iter().flat_map(change).collect();
         put(payload, "tx_patch", Value::Array(patch));
     })
 }

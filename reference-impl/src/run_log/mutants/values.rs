@@ -1,6 +1,6 @@
 //! Changes of lines and of values, for mutants of the replayer.
 
-use super::wire::{Members, members, put};
+use super::wire::{Members, edit, member, members, put, replied};
 use crate::json::{Policy, Text, Value};
 use crate::run_log::line::{Line, text_of};
 
@@ -21,7 +21,7 @@ pub(super) fn with(line: &Line, event: &str, change: impl FnOnce(&mut Members)) 
 /// The line with a member of the payload where it is absent.
 pub(super) fn filled(line: &Line, event: &str, name: &str, value: Value) -> Line {
     with(line, event, |payload| {
-        if !payload.iter().any(|(known, _)| *known == *name) {
+        if member(payload, name).is_none() {
             put(payload, name, value);
         }
     })
@@ -39,7 +39,32 @@ pub(super) fn each(tx_patch: &[Value], name: &str, change: fn(&str) -> String) -
     tx_patch.iter().map(item).collect()
 }
 
-/// A value whose texts end at U+0000.
+/// A value with others in the place of what `change` knows; what it does not know is walked through.
+pub(super) fn walked(value: &Value, change: fn(&Value) -> Option<Value>) -> Value {
+    match (change(value), value) {
+        (Some(changed), _) => changed,
+        (None, Value::Array(elements)) => {
+            Value::Array(elements.iter().map(|element| walked(element, change)).collect())
+        }
+        (None, Value::Object(members)) => {
+            let member = |(name, value): &(Text, Value)| (name.clone(), walked(value, change));
+            Value::Object(members.iter().map(member).collect())
+        }
+        (None, other) => other.clone(),
+    }
+}
+
+/// A value whose integers went through a short float.
+pub(super) fn coarse(value: &Value) -> Value {
+    walked(value, |value| match value {
+        Value::Number(number) => {
+            number.as_i64().map(|integer| Value::Number(((integer as f32) as i64).into()))
+        }
+        _ => None,
+    })
+}
+
+/// A value whose texts end at U+0000, those of names too.
 pub(super) fn cut(value: &Value) -> Value {
     let short = |text: &Text| -> Text {
         let bytes = text.as_bytes();
@@ -58,60 +83,48 @@ pub(super) fn cut(value: &Value) -> Value {
 
 /// A value whose arrays are sorted.
 pub(super) fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(elements) => {
-            let mut elements: Vec<Value> = elements.iter().map(sorted).collect();
-            elements.sort_by_key(text_of);
-            Value::Array(elements)
-        }
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
-        }
-        other => other.clone(),
-    }
+    walked(value, |value| {
+        let mut elements: Vec<Value> = value.as_array()?.iter().map(sorted).collect();
+        elements.sort_by_key(text_of);
+        Some(Value::Array(elements))
+    })
 }
 
 /// A value whose texts are what they hold as JSON.
 pub(super) fn unquoted(value: &Value) -> Value {
-    match value {
-        Value::String(text) => {
-            Value::parse(text.as_bytes(), 64, &Policy::default()).unwrap_or_else(|_| value.clone())
-        }
-        Value::Array(elements) => Value::Array(elements.iter().map(unquoted).collect()),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), unquoted(value))).collect())
-        }
-        other => other.clone(),
-    }
+    walked(value, |value| match value {
+        Value::String(text) => Value::parse(text.as_bytes(), 64, &Policy::default()).ok(),
+        _ => None,
+    })
+}
+
+/// A request of run mode whose `input_json` is the object.
+pub(super) fn given_as_object(request: &[u8]) -> Vec<u8> {
+    replied(request, |request| edit(request, "input_json", |input| *input = unquoted(input)))
 }
 
 /// A value whose fractions have six digits.
 pub(super) fn rounded(value: &Value) -> Value {
-    match value {
+    walked(value, |value| match value {
         Value::Number(number) if number.as_i64().is_none() => {
-            let short = format!("{:.5e}", number.as_f64());
-            Value::parse(short.as_bytes(), 1, &Policy::default()).unwrap_or_else(|_| value.clone())
+            Value::parse(format!("{:.5e}", number.as_f64()).as_bytes(), 1, &Policy::default()).ok()
         }
-        Value::Array(elements) => Value::Array(elements.iter().map(rounded).collect()),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), rounded(value))).collect())
-        }
-        other => other.clone(),
-    }
+        _ => None,
+    })
 }
 
 /// The items with a `size_bytes` of `true` as 1.
 pub(super) fn counted(tx_patch: &[Value]) -> Vec<Value> {
     let item = |item: &Value| {
-        let mut item = members(item);
-        if let Some((_, value)) = item.iter_mut().find(|(name, _)| *name == "value")
-            && value.get("size_bytes") == Some(&Value::Bool(true))
-        {
-            let mut artifact = members(value);
-            put(&mut artifact, "size_bytes", Value::Number(1.into()));
-            *value = Value::Object(artifact);
-        }
-        Value::Object(item)
+        let mut item = item.clone();
+        edit(&mut item, "value", |value| {
+            edit(value, "size_bytes", |size| {
+                if *size == Value::Bool(true) {
+                    *size = Value::Number(1.into());
+                }
+            });
+        });
+        item
     };
     tx_patch.iter().map(item).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::json::{Policy, Text, Value};
 use crate::machine::{Action, Event, Machine, Millis};
-use crate::mutant::{self, Inner};
+use crate::mutant::{self, Inner, Mutant, Seam};
 use crate::run_log::digest::sha256_hex;
 use crate::run_log::line::text_of;
 
@@ -122,6 +122,16 @@ impl Machine for Rewired {
     }
 }
 
+/// A mutant that asks for something else.
+pub(super) const fn asks<C, P, F>(
+    id: &'static str,
+    clauses: &'static [&'static str],
+    fault: &'static str,
+    change: fn(Action) -> Vec<Action>,
+) -> Mutant<C, P, Rewrite, F> {
+    Mutant::new(id, clauses, fault, Seam::Wire(Rewrite::Asked(change)))
+}
+
 /// What is asked for, with one argument more for what is started.
 pub(super) fn more(action: Action) -> Vec<Action> {
     match action {
@@ -165,21 +175,6 @@ pub fn closed(log: &[u8]) -> Vec<u8> {
     [&log[..end], text_of(&Value::Object(line)).as_bytes(), b"\n"].concat()
 }
 
-/// A value whose integers went through a short float.
-pub(super) fn coarse(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => {
-            let short = number.as_i64().map(|integer| (integer as f32) as i64);
-            Value::Number(short.map_or_else(|| number.clone(), Into::into))
-        }
-        Value::Array(items) => Value::Array(items.iter().map(coarse).collect()),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (name.clone(), coarse(value))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
 /// A machine that dies of nesting.
 pub(super) fn fragile(inner: Inner) -> Inner {
     mutant::wrap(inner, |inner, event, now, actions| match event {
@@ -200,43 +195,19 @@ pub(super) fn brittle(inner: Inner) -> Inner {
     })
 }
 
-/// A machine for which the slot 7 may be called by any text that a parser of numbers takes for it.
-pub(super) fn lenient_slots(inner: Inner) -> Inner {
-    mutant::wrap(inner, |inner, event, now, actions| match event {
-        Event::ChildStdout(bytes) => {
-            let mut text = String::from_utf8_lossy(bytes).into_owned();
-            for name in ["07", "+7", " 7", "٧"] {
-                text = text.replace(&format!("\"{name}\":"), "\"7\":");
-            }
-            inner.handle(Event::ChildStdout(text.as_bytes()), now, actions);
+/// A message changed; what is no object stays.
+pub(super) fn replied(said: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    match Value::parse(said, 128, &Policy::default()) {
+        Ok(mut reply @ Value::Object(_)) => {
+            change(&mut reply);
+            text_of(&reply).into_bytes()
         }
-        event => inner.handle(event, now, actions),
-    })
-}
-
-/// A machine that passes over the slots of a reply whose number is beyond 7.
-pub(super) fn skips_slots(inner: Inner) -> Inner {
-    mutant::wrap(inner, |inner, event, now, actions| match event {
-        Event::ChildStdout(bytes) => {
-            let mut reply = Value::parse(bytes, 128, &Policy::default());
-            if let Ok(reply) = &mut reply {
-                edit(reply, "ds_state", |state| {
-                    edit(state, "slots", |slots| {
-                        if let Value::Object(slots) = slots {
-                            slots.retain(|(name, _)| name.as_str() != Some("8"));
-                        }
-                    });
-                });
-            }
-            let text = reply.map_or_else(|_| bytes.to_vec(), |reply| text_of(&reply).into_bytes());
-            inner.handle(Event::ChildStdout(&text), now, actions);
-        }
-        event => inner.handle(event, now, actions),
-    })
+        _ => said.to_vec(),
+    }
 }
 
 /// Changes the member of an object that is called so.
-fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value)) {
+pub(super) fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value)) {
     if let Value::Object(members) = value
         && let Some((_, member)) = members.iter_mut().find(|(known, _)| *known == *name)
     {
@@ -244,9 +215,25 @@ fn edit(value: &mut Value, name: &str, change: impl FnOnce(&mut Value)) {
     }
 }
 
-/// A machine whose next tool gets the state of a reply that is not `ok`.
+/// A machine whose next tool gets the state of a reply that is not `ok`, or has an error.
 pub(super) fn keeps_failed(inner: Inner) -> Inner {
     Box::new(KeepsFailed { inner, kept: None })
+}
+
+/// The same for which no reply with an error is `ok`.
+pub(super) fn keeps_doubted(inner: Inner) -> Inner {
+    let doubted = |said: &[u8]| {
+        replied(said, |reply| {
+            if has_error(reply) {
+                edit(reply, "ok", |ok| *ok = Value::Bool(false));
+            }
+        })
+    };
+    keeps_failed(Box::new(Rewired::new(inner, Rewrite::Heard(doubted))))
+}
+
+fn has_error(reply: &Value) -> bool {
+    reply.get("error").and_then(Value::as_str).is_some_and(|error| !error.is_empty())
 }
 
 struct KeepsFailed {
@@ -258,7 +245,7 @@ impl Machine for KeepsFailed {
     fn handle(&mut self, event: Event<'_>, now: Millis, actions: &mut Vec<Action>) {
         if let Event::ChildStdout(bytes) = event
             && let Ok(reply) = Value::parse(bytes, 128, &Policy::default())
-            && reply.get("ok") == Some(&Value::Bool(false))
+            && (reply.get("ok") == Some(&Value::Bool(false)) || has_error(&reply))
         {
             let is_used = |state: &&Value| state.get("slots").is_some_and(|slots| !members(slots).is_empty());
             self.kept = reply.get("ds_state").filter(is_used).cloned();
@@ -301,6 +288,16 @@ pub(super) type Members = Vec<(Text, Value)>;
 /// The members of an object; none for another value.
 pub(super) fn members(value: &Value) -> Members {
     value.as_object().map(<[_]>::to_vec).unwrap_or_default()
+}
+
+/// The member of that name.
+pub(super) fn member<'m>(members: &'m Members, name: &str) -> Option<&'m Value> {
+    members.iter().find(|(known, _)| *known == *name).map(|(_, value)| value)
+}
+
+/// The text of that name; an empty one where there is none.
+pub(super) fn text_in<'m>(members: &'m Members, name: &str) -> &'m str {
+    member(members, name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Gives a member a value.

@@ -280,7 +280,7 @@ pub fn accepts(choices: &[(&str, &str)], log: &str) -> bool {
 }
 
 /// The tools of [`REQUEST`] have these SIDs: 1 PUT, 2 ECHO, 3 COUNTER, 4 FAIL, 5 REMOVE, 6 SPELLED.
-pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POLICY_ONLY","request_id":"r-1","x":0,"tools":[
+pub const REQUEST: &str = r#"{"goal_id":"g","inputs":{"k":1},"control_mode":"POLICY_ONLY","request_id":"R-1","x":0,"tools":[
     {"aid":"AID.PEERPROOF.PUT.v1","name":"put","tags":["b","a"],"deterministic":true},
     {"aid":"AID.PEERPROOF.ECHO.v1","name":"echo","tags":[],"deterministic":true},
     {"aid":"AID.PEERPROOF.COUNTER.v1","name":"counter","tags":[],"deterministic":false},

@@ -8,7 +8,7 @@ use crate::run_log::{Config, Replayer, Right};
 
 /// Mutants that show in real memory, with a longer time limit than that of these configurations, where much is read at once,
 /// or in logs and with tools that the harness plays alone.
-const UNSEEN: [&str; 20] = [
+const UNSEEN: [&str; 23] = [
     "replay-sets",
     "replay-knows-the-last-op",
     "run-finds-tools-by-name",
@@ -19,6 +19,9 @@ const UNSEEN: [&str; 20] = [
     "replay-dies-of-halves",
     "run-passes-over-slots",
     "run-keeps-the-state-of-failures",
+    "run-keeps-the-state-of-doubts",
+    "run-takes-no-state-for-an-empty-one",
+    "run-copies-empty-errors",
     "run-keeps-patches-of-fallbacks",
     "run-compares-contents",
     "run-composes-outputs",
@@ -165,7 +168,7 @@ fn requests() -> Vec<(String, Vec<&'static str>)> {
     let of = |aid: &str| {
         format!(r#"{{"goal_id":"g","control_mode":"POLICY_ONLY","max_steps":2,"tools":[{{"aid":"{aid}"}}]}}"#)
     };
-    let artifact = r#"<PICK><SID0001><INP>{"slot":1,"artifact":{"type":"t","provenance":"p","content_json":"1","size_bytes":1}}</INP><END>"#;
+    let artifact = r#"<PICK><SID0001><INP>{"slot":7,"artifact":{"type":"t","provenance":"p","content_json":"1","size_bytes":1}}</INP><END>"#;
     let again = r#"<PICK><SID0001><INP>{"artifact":{"type":"u","provenance":"p","content_json":"2","size_bytes":1}}</INP><END>"#;
     vec![
         (REQUEST.to_owned(), BLOCKS.to_vec()),
@@ -174,6 +177,7 @@ fn requests() -> Vec<(String, Vec<&'static str>)> {
         (REQUEST.to_owned(), vec![r#"<PICK><SID0002><INP>{"n":9007199254740991}</INP><END>"#, "<NOOP><END>"]),
         (format!(r#"{{"goal_id":"g","x":{}{}}}"#, "[".repeat(5_000), "]".repeat(5_000)), vec!["<NOOP><END>"]),
         (REQUEST.to_owned(), vec!["nothing", "<NOOP><END>"]),
+        (of(&format!("A\"}}{},{{\"aid\":\"B", r#",{"aid":"A"}"#.repeat(20))), vec!["<NOOP><END>"]),
         (
             REQUEST.replace("{\"k\":1}", "{\"k\":{\"a\":1},\"l\":null}"),
             vec![r#"<PICK><SID0002><INP>{"k":{"b":2}}</INP><END>"#, "<NOOP><END>"],

@@ -38,7 +38,7 @@ fn what_it_writes_replays() {
         assert_eq!(line.get("spec_version"), Some(&"1.4.2".into()));
         assert_eq!(line.get("profile_id"), Some(&"A".into()));
         assert_eq!(line.get("run_id"), Some(&"00000000-0000-4000-8000-000000000000".into()));
-        assert_eq!(line.get("request_id"), Some(&"r-1".into()));
+        assert_eq!(line.get("request_id"), Some(&"R-1".into()));
     }
 }
 

@@ -1,11 +1,33 @@
 //! Every stored input, through the properties that the fuzz targets check.
 
-use crate::stored::replay;
+use peerproof_engine::json::Json;
+use peerproof_engine::rng::Rng;
+
+use crate::stored::{inputs, replay};
 
 #[test]
 fn logs() {
     replay("run_log", super::log);
     for seed in 0..300_u32 {
         super::generated(&seed.to_le_bytes());
+    }
+}
+
+#[test]
+fn patches() {
+    replay("run_log", super::tx_patch);
+    // The patch of every line of a log is one as well, and so is one with a byte in the place of another.
+    let (inputs, mut rng) = (inputs("run_log"), Rng::new(1));
+    for line in inputs.iter().flat_map(|(_, data)| data.split(|byte| *byte == b'\n')) {
+        let line = String::from_utf8_lossy(line).parse::<Json>().ok();
+        let own = line.as_ref().and_then(|line| line.pointer("/payload/tx_patch")).or(line.as_ref());
+        let Some(patch) = own.filter(|patch| patch.as_array().is_some()).map(Json::to_text) else { continue };
+        super::tx_patch(patch.as_bytes());
+        for _ in 0..100 {
+            let (mut near, by) = (patch.clone().into_bytes(), *rng.pick(b"\"[]{}:,/0189aev\\\xC3"));
+            let at = rng.index(near.len());
+            near[at] = by;
+            super::tx_patch(&near);
+        }
     }
 }
