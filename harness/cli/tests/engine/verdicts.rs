@@ -833,15 +833,16 @@ fn the_job_that_an_adapter_cannot_take_is_named() {
         Ok(plan)
     };
     let few = Check { planner: Arc::new(planner), ..many.clone() };
-    for (text, clause, end) in [
-        ("-15\"", "QUE-HTTP-31", ", sent alone"),
-        ("", "QUE-HTTP-28", "; sent one by one, each message is answered"),
-    ] {
+    for (text, is_of_many, end) in
+        [("-15\"", false, ", sent alone"), ("", true, "; sent one by one, each message is answered")]
+    {
         let command = ["python3", "-c", ADAPTER, "{queue}", "{port}", text];
         peer.commands = [("http".to_owned(), command.map(str::to_owned).to_vec())].into();
         let found = run(&peer, &[&few]).remove(&few.id).unwrap();
         let finding = &found.findings[0];
-        assert_eq!((finding.clause.0.as_str(), &found.verdict), (clause, &Verdict::Crash), "{finding:?}");
+        // On a busy machine the end of a process may be noticed after its connections have.
+        assert!(found.verdict.is_failure(), "{:?}", found.verdict);
+        assert_eq!(finding.clause.0 == "QUE-HTTP-28", is_of_many, "{finding:?}");
         assert!(finding.got.contains(text) && finding.got.ends_with(end), "{}", finding.got);
     }
 }

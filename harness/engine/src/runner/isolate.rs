@@ -132,9 +132,12 @@ impl Burst {
             step.await_answers > 0
                 // A connection that stays open can be what keeps the next from being served.
                 || step.http.as_ref().is_some_and(|http| http.is_raw() || http.stays)
-                || !matches!(step.act, Act::Send { .. } | Act::Finish | Act::Flush)
-                    // What lies beside a server is looked at without asking it anything.
-                    && !(over_http && matches!(step.act, Act::Look { after_ms: 0, .. }))
+                // What lies beside a server is looked at without asking it anything.
+                || match step.act {
+                    Act::Send { .. } | Act::Finish | Act::Flush => false,
+                    Act::Look { after_ms: 0, .. } => !over_http,
+                    _ => true,
+                }
         });
         let (mut lines, mut unawaited, mut allow_ms) = (0, false, 0);
         for step in plan.steps[begin..end].iter().filter(|step| step.session == session && !step.canary) {
