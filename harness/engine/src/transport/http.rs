@@ -30,7 +30,7 @@ const READ_BYTES: usize = 64 << 10;
 /// How often it is looked at what the process has to say.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long the end of a process may lag behind the connections that it closes.
-const DYING: Duration = Duration::from_millis(250);
+const DYING: Duration = Duration::from_millis(1_000);
 /// After which idle connections are closed for the sake of one on which nothing comes.
 const KEPT_WAITING: Duration = Duration::from_millis(100);
 /// Most connections that are held open or read on beside those in use.
