@@ -220,7 +220,8 @@ impl<'a> Model<'a> {
             let Some(job) = course.job_of(start) else {
                 // One that was killed before it could look tells nothing.
                 if start.given.is_some() && !self.is_odd(start) {
-                    let got = format!("{:?} holds none", start.argv.last());
+                    let last = start.argv.last().map(|last| format!("{last:?}"));
+                    let got = format!("{} holds none", last.as_deref().unwrap_or("no argument"));
                     self.add("QUE-WORK-20", "no_job", "its last argument is a file that holds the job", got);
                 }
                 continue;
