@@ -431,18 +431,27 @@ impl HttpConnection {
         }
     }
 
+    /// Gives a process whose last connection failed the moment that its end may lag behind, so that an end which came
+    /// before anybody asked for it is on record.
+    fn await_own_end(&mut self, log: &mut dyn Log) {
+        let until = Instant::now() + if self.has_failed { DYING } else { Duration::ZERO };
+        self.look(log);
+        while self.child.is_some()
+            && !self.is_gone()
+            && Instant::now() < until
+            && !self.budget.is_interrupted()
+        {
+            std::thread::sleep(LOOK_EVERY);
+            self.look(log);
+        }
+    }
+
     /// Asks the process to end.
     fn dismiss(&mut self, log: &mut dyn Log) {
         if self.dismissed || self.signalled {
             return;
         }
-        // An end that came before is no answer to this. Whoever ends closes its connections a moment before.
-        let until = Instant::now() + if self.has_failed { DYING } else { Duration::ZERO };
-        self.look(log);
-        while !self.is_gone() && Instant::now() < until && !self.budget.is_interrupted() {
-            std::thread::sleep(LOOK_EVERY);
-            self.look(log);
-        }
+        self.await_own_end(log);
         self.dismissed = true;
         let lanes = self.lanes.values_mut().filter_map(|lane| lane.link.as_mut());
         let begun: Vec<_> =
@@ -614,8 +623,11 @@ impl Connection for HttpConnection {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
-        // An end that came before anybody asked for it is on record.
-        self.look(log);
+        if self.dismissed || self.signalled {
+            self.look(log);
+        } else {
+            self.await_own_end(log);
+        }
         self.lanes.clear();
         self.aside.clear();
         let dismissed = !self.signalled;

@@ -619,3 +619,31 @@ server.serve_forever()
         connection.finish(&mut tape);
     }
 }
+
+/// Whoever dies closes its connections before its end can be seen, on a busy machine long before.
+#[test]
+fn an_end_that_comes_behind_a_connection_that_it_closed_is_on_record() {
+    const SERVER: &str = "
+import os, socket, sys, time
+listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))
+while True:
+    connection = listener.accept()[0]
+    if connection.recv(1): break
+listener.close()
+connection.close()
+time.sleep(0.2)
+os._exit(3)
+";
+    let free = free_address().unwrap();
+    let (url, temp) = (format!("http://{}/", free.get()), tempfile::tempdir().unwrap());
+    let port = free.get().port().to_string();
+    let argv = ["python3", "-c", SERVER, &port].map(Into::into).to_vec();
+    let child = ChildSpec::new(argv, temp.path().to_owned(), crate::transport::child::guardian::mark());
+    let start = start(&Start { url, child: Some(child), ready: None }, &Budget::default(), &mut Silent);
+    let mut connection = start.unwrap_or_else(|fault| panic!("{}", fault.sentence()));
+    let mut tape = Tape::default();
+    connection.queue(b"x\n".to_vec(), Chunking::Whole);
+    assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Nothing(Awaited::Frames));
+    connection.finish(&mut tape);
+    assert!(tape.0.iter().any(|kind| matches!(kind, Kind::Exited { exit: Exit::Code(3), .. })), "{:?}", tape.0);
+}
