@@ -128,3 +128,22 @@ pub fn complete_recorded(facts: &mut Facts, transcript: &Transcript) {
     shows("batch", &|value| value.as_array().is_some());
     shows("streaming", &|value| value.get("method").and_then(Json::as_str) == Some("stream_start"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::plan::Act;
+
+    /// A server of which nothing is left to find out is still heard.
+    #[test]
+    fn whoever_maps_every_role_is_asked_all_the_same() {
+        let facts = crate::usual::facts(Side::Provider);
+        assert!(PROBES.iter().all(|(role, _)| facts.roles.contains_key(*role)));
+        assert!(facts.features.contains_key("profile_methods"));
+        for plan in plans(&facts) {
+            assert!(plan.steps.iter().any(|step| matches!(step.act, Act::Send { .. })), "{plan:?}");
+        }
+        assert!(!plans(&facts).is_empty());
+    }
+}
