@@ -53,6 +53,9 @@ const PATH: &str = "/enqueue";
 /// Where its health is asked after.
 const HEALTH: &str = "/health";
 
+/// Time that an adapter has, milliseconds, to enqueue what it must not, where no reply shows when it is through.
+const RAW_MS: u64 = 300;
+
 /// The host that it listens at.
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -175,10 +178,15 @@ impl<'a> Talk<'a> {
 
     /// A request that may be refused; a canary and a look follow.
     fn ask(&mut self, aim: &str, how: Carriage, payload: Payload) {
-        let awaited = u32::from(!how.is_raw());
-        self.send(aim, how, payload, awaited);
+        let is_raw = how.is_raw();
+        self.send(aim, how, payload, u32::from(!is_raw));
         self.canary();
-        self.look();
+        if is_raw {
+            // No reply tells that the adapter is through with it, and a canary on another connection may overtake it.
+            self.step(inbox::look_after(RAW_MS));
+        } else {
+            self.look();
+        }
     }
 
     /// The same as it is written, head and all; a line of its end is a line feed behind a carriage return. What is said first

@@ -87,7 +87,12 @@ pub fn fixture() -> Fixture {
 
 /// A look at it.
 pub fn look() -> Act {
-    Act::Look { label: QUEUE.to_owned(), path: place(""), after_ms: 0 }
+    look_after(0)
+}
+
+/// A look at it after so many milliseconds.
+pub fn look_after(after_ms: u64) -> Act {
+    Act::Look { label: QUEUE.to_owned(), path: place(""), after_ms }
 }
 
 /// A place below it.
