@@ -645,5 +645,9 @@ os._exit(3)
     connection.queue(b"x\n".to_vec(), Chunking::Whole);
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Nothing(Awaited::Frames));
     connection.finish(&mut tape);
-    assert!(tape.0.iter().any(|kind| matches!(kind, Kind::Exited { exit: Exit::Code(3), .. })), "{:?}", tape.0);
+    assert!(
+        tape.0.iter().any(|kind| matches!(kind, Kind::Exited { exit: Exit::Code(3), .. })),
+        "{:?}",
+        tape.0
+    );
 }
