@@ -2,6 +2,7 @@
 
 use serde::Deserialize as _;
 
+use super::super::BRIDGE;
 use super::super::block::{self, Block, Fault, Form};
 use super::expect::{Expect, holds};
 use super::talk::MEASURED;
@@ -283,6 +284,10 @@ impl Decision<'_> {
         let general = clause_of(fault, out);
         let clauses = match fault {
             Fault::Empty => self.broken(general),
+            // How a driver encodes is a matter of its own, whatever the decision is about. A bridge prints what its model said.
+            Fault::BadBase64 if self.transcript.plan.sessions[self.session].command != BRIDGE => {
+                vec![general]
+            }
             _ => vec![self.clause_or(general)],
         };
         for clause in clauses {
@@ -346,4 +351,47 @@ fn reason_of(block: &Block) -> &'static str {
 
 fn text(out: &[u8]) -> String {
     shorten(&String::from_utf8_lossy(out), 240).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::request::Request;
+    use super::super::super::usual;
+    use super::super::talk::Talk;
+    use super::*;
+    use peerproof_engine::clause::Side;
+    use peerproof_engine::transcript::{Bytes, Event};
+
+    /// Clauses that a driver, or a bridge, breaks that prints this where the decision is to blame for everything.
+    fn broken(is_bridge: bool, said: &str) -> Vec<String> {
+        let facts = usual::facts(Side::Provider);
+        let mut talk = if is_bridge { Talk::bridge(&facts) } else { Talk::new(&facts) };
+        let plan = talk.decide(&Request::plain(), Expect::block("NARROW").narrow()).plan().unwrap();
+        let events = [
+            Kind::Received { bytes: Bytes(said.as_bytes().to_vec()) },
+            Kind::StdinClosed,
+            Kind::Exited { exit: Exit::Code(0) },
+        ];
+        let transcript = Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: facts.into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events: events.map(|kind| Event { at_us: 0, session: 0, kind }).into(),
+        };
+        judge(&transcript).findings.into_iter().map(|finding| finding.clause.0.to_string()).collect()
+    }
+
+    #[test]
+    fn bad_base64_of_a_driver_breaks_the_clause_about_it_and_that_of_a_bridge_the_clause_of_its_decision() {
+        let bad = "<PICK><SID0007><INP64>e30</INP64><END>";
+        assert_eq!(broken(false, bad), [clause::ENCODED_PATCH]);
+        assert_eq!(broken(true, bad), ["NARROW"]);
+    }
+
+    #[test]
+    fn another_fault_breaks_the_clause_of_its_decision() {
+        assert_eq!(broken(false, "log\n<NOOP><END>"), ["NARROW"]);
+    }
 }

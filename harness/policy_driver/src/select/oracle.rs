@@ -116,7 +116,7 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
             None if last_answered > Some(index) => line.passed_over(judgement),
             None => over = !line.silence(&ending, judgement),
         }
-        line.look(transcript, judgement);
+        line.look(session, &ending, transcript, judgement);
         line.judge_given(transcript, judgement);
         let fallback = line.fallback(&lines).and_then(|place| selections[place]);
         let fell_back = selections[index].filter(|_| fallback.is_some()).map(|it| fell_back(it, fallback));
@@ -129,9 +129,19 @@ fn judge_session(transcript: &Transcript, session: usize, by_model: bool, judgem
     judgement.findings.extend(extra.first().map(|at| another(&frames[*at], lines.len())));
     let missing = answers.iter().any(Option::is_none);
     end(&ending, over || (missing && !ending.signalled), judgement);
-    let runs = if ending.signalled { clause::ENDS_AT_TERM } else { clause::NOTHING_RUNS };
-    let left = left_behind(transcript, session, runs, clause::FILE_GONE);
-    judgement.findings.extend(left);
+    let (runs, stays) = match ending.signalled {
+        // Whoever takes nothing along leaves both, for one reason.
+        true => (clause::ENDS_AT_TERM, clause::ENDS_AT_TERM),
+        false => (clause::NOTHING_RUNS, clause::FILE_GONE),
+    };
+    if !is_deaf(&ending) {
+        judgement.findings.extend(left_behind(transcript, session, runs, stays));
+    }
+}
+
+/// Whether it lived on after SIGTERM. What is there afterwards then says nothing more: it had not come to its end.
+fn is_deaf(ending: &Ending) -> bool {
+    ending.signalled && (ending.late || ending.exit.is_none())
 }
 
 /// Whether a selector that was started in another folder is there: what starts it may need the configured one, or go to
@@ -339,8 +349,13 @@ impl Asked {
     }
 
     /// What the probe behind this request saw.
-    fn look(&self, transcript: &Transcript, judgement: &mut Judgement) {
+    fn look(&self, session: usize, ending: &Ending, transcript: &Transcript, judgement: &mut Judgement) {
+        let mut signalled = false;
         for event in &transcript.events[self.from..self.to] {
+            signalled |= event.session == session && matches!(event.kind, Kind::Signalled { .. });
+            if signalled && is_deaf(ending) {
+                return;
+            }
             match &event.kind {
                 Kind::ActorAlive { role, .. } => {
                     let who = match role.as_str() {
@@ -357,7 +372,8 @@ impl Asked {
                 Kind::ActorFileStays { path, .. } => {
                     let expected = "the payload file is gone once the Selection is printed";
                     let got = shorten(path, 160).into_owned();
-                    let finding = Finding::new(clause::FILE_GONE, "payload_stays", expected, got);
+                    let clause = if signalled { clause::ENDS_AT_TERM } else { clause::FILE_GONE };
+                    let finding = Finding::new(clause, "payload_stays", expected, got);
                     judgement.findings.push(finding.of_nature(Nature::Leak));
                 }
                 _ => {}
@@ -381,7 +397,7 @@ mod tests {
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
     use peerproof_engine::plan::Act;
-    use peerproof_engine::transcript::{Bytes, Event};
+    use peerproof_engine::transcript::{Awaited, Bytes, Event};
 
     /// Reason codes for a Selection that had 2,000 ms and took `ms`, by a selector that takes 3 s to start.
     fn reasons(ms: u64, timeout_scale: f64) -> Vec<String> {
@@ -448,6 +464,51 @@ mod tests {
         let judgement = judge(&transcript);
         assert!(judgement.findings.iter().any(|it| it.reason == "not_started"), "{:?}", judgement.findings);
         assert_eq!(judgement.canaries_answered, 0);
+    }
+
+    /// Clause and reason of each finding about a selector that was sent SIGTERM, or was not, amid its only request; of
+    /// `how` it ended then; and of what a probe saw behind that, a driver and its payload.
+    fn amid_a_step(is_signalled: bool, how: Vec<Kind>) -> Vec<(String, String)> {
+        let mut talk = Talk::new();
+        let expect = Expect::new("C", Allowed::Nothing).or(Allowed::Anything).gone(clause::ENDS_AT_TERM);
+        talk.ask(&Request::plain(), expect).finish();
+        let plan = talk.plan();
+        let Act::Send { payload, .. } = plan.steps[0].act.clone() else { panic!("no request") };
+        let (actor, label) = ("driver".to_owned(), "later".to_owned());
+        let alive = Kind::ActorAlive { actor: actor.clone(), label: label.clone(), role: "self".to_owned() };
+        let stays = Kind::ActorFileStays { actor, label, path: "/tmp/payload".to_owned() };
+        let signal = is_signalled.then(|| Kind::Signalled { signal: "TERM".to_owned() });
+        let begun = [Kind::Sent { step: 0, payload }].into_iter().chain(signal).chain(how);
+        let kinds = begun.chain([alive, stays, Kind::LeftFile { path: "payload".to_owned() }]);
+        let transcript = Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Consumer).into(),
+            plan: plan.into(),
+            timeout_scale: 1.0,
+            events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
+        };
+        let told = |it: Finding| (it.clause.0.to_string(), it.reason);
+        judge(&transcript).findings.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_is_there_after_a_selector_that_survives_sigterm_is_no_fault_of_its_own() {
+        let late = || Kind::DeadlinePassed { awaited: Awaited::Exit, waited_ms: 2_000 };
+        let only = [(clause::ENDS_AT_TERM.to_owned(), "does_not_end".to_owned())];
+        assert_eq!(amid_a_step(true, vec![late(), Kind::Killed]), only);
+        // One that ends with its input instead is as deaf.
+        assert_eq!(amid_a_step(true, vec![late(), Kind::Exited { exit: Exit::Code(0) }]), only);
+    }
+
+    #[test]
+    fn what_a_selector_leaves_behind_at_sigterm_breaks_one_clause_and_else_its_own() {
+        let told = amid_a_step(true, vec![Kind::Exited { exit: Exit::Signal(15) }]);
+        assert!(told.iter().any(|(_, reason)| reason == "payload_stays"), "{told:?}");
+        assert!(told.iter().all(|(clause, _)| clause == clause::ENDS_AT_TERM), "{told:?}");
+        let told = amid_a_step(false, vec![Kind::StdinClosed, Kind::Exited { exit: Exit::Code(0) }]);
+        let stays = (clause::FILE_GONE.to_owned(), "payload_stays".to_owned());
+        assert!(told.contains(&stays), "{told:?}");
     }
 
     const NOOP: &str = r#"{"kind":"NOOP","raw":"why"}"#;
