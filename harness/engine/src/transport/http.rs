@@ -434,13 +434,10 @@ impl HttpConnection {
     /// Gives a process whose last connection failed the moment that its end may lag behind, so that an end which came
     /// before anybody asked for it is on record.
     fn await_own_end(&mut self, log: &mut dyn Log) {
-        let until = Instant::now() + if self.has_failed { DYING } else { Duration::ZERO };
+        let may_be_dying = self.has_failed && self.child.is_some() && !self.dismissed && !self.signalled;
+        let until = Instant::now() + if may_be_dying { DYING } else { Duration::ZERO };
         self.look(log);
-        while self.child.is_some()
-            && !self.is_gone()
-            && Instant::now() < until
-            && !self.budget.is_interrupted()
-        {
+        while !self.is_gone() && Instant::now() < until && !self.budget.is_interrupted() {
             std::thread::sleep(LOOK_EVERY);
             self.look(log);
         }
@@ -623,11 +620,7 @@ impl Connection for HttpConnection {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
-        if self.dismissed || self.signalled {
-            self.look(log);
-        } else {
-            self.await_own_end(log);
-        }
+        self.await_own_end(log);
         self.lanes.clear();
         self.aside.clear();
         let dismissed = !self.signalled;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -72,6 +73,17 @@ fn connect(serve: impl Fn(TcpStream) + Send + Sync + 'static, budget: &Budget) -
         Ok(connection) => connection,
         Err(fault) => panic!("{}", fault.sentence()),
     }
+}
+
+/// A connection to a server in Python, which is started with its port and these arguments.
+fn serve(program: &str, args: &[&str], ready: Option<Ready>, temp: &Path) -> HttpConnection {
+    let free = free_address().unwrap();
+    let url = format!("http://{}/", free.get());
+    let port = free.get().port().to_string();
+    let argv = ["python3", "-c", program, &port].iter().chain(args).map(Into::into).collect();
+    let child = ChildSpec::new(argv, temp.to_owned(), crate::transport::child::guardian::mark());
+    let start = start(&Start { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
+    start.unwrap_or_else(|fault| panic!("{}", fault.sentence()))
 }
 
 const LONG: Duration = Duration::from_secs(20);
@@ -604,14 +616,8 @@ if sys.argv[2] != 'get':
 server.serve_forever()
 ";
     for (told, asked) in [(["get", "/health"], "4"), (["stdout", "now"], "3"), (["stderr", "now"], "3")] {
-        let free = free_address().unwrap();
-        let (url, temp) = (format!("http://{}/", free.get()), tempfile::tempdir().unwrap());
-        let port = free.get().port().to_string();
-        let argv = ["python3", "-c", SERVER, &port, told[0]].map(Into::into).to_vec();
-        let child = ChildSpec::new(argv, temp.path().to_owned(), crate::transport::child::guardian::mark());
-        let ready = Ready::of(&told.map(str::to_owned));
-        let start = start(&Start { url, child: Some(child), ready }, &Budget::default(), &mut Silent);
-        let mut connection = start.unwrap_or_else(|fault| panic!("{}", fault.sentence()));
+        let temp = tempfile::tempdir().unwrap();
+        let mut connection = serve(SERVER, &told[..1], Ready::of(&told.map(str::to_owned)), temp.path());
         let mut tape = Tape::default();
         connection.queue_step(0, b"x\n".to_vec(), Chunking::Whole, None);
         assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Reached);
@@ -634,13 +640,8 @@ connection.close()
 time.sleep(0.2)
 os._exit(3)
 ";
-    let free = free_address().unwrap();
-    let (url, temp) = (format!("http://{}/", free.get()), tempfile::tempdir().unwrap());
-    let port = free.get().port().to_string();
-    let argv = ["python3", "-c", SERVER, &port].map(Into::into).to_vec();
-    let child = ChildSpec::new(argv, temp.path().to_owned(), crate::transport::child::guardian::mark());
-    let start = start(&Start { url, child: Some(child), ready: None }, &Budget::default(), &mut Silent);
-    let mut connection = start.unwrap_or_else(|fault| panic!("{}", fault.sentence()));
+    let temp = tempfile::tempdir().unwrap();
+    let mut connection = serve(SERVER, &[], None, temp.path());
     let mut tape = Tape::default();
     connection.queue(b"x\n".to_vec(), Chunking::Whole);
     assert_eq!(connection.pump(Until::Frames(1), LONG, &mut tape), Pumped::Nothing(Awaited::Frames));
