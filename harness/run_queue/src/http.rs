@@ -181,12 +181,8 @@ impl<'a> Talk<'a> {
         let is_raw = how.is_raw();
         self.send(aim, how, payload, u32::from(!is_raw));
         self.canary();
-        if is_raw {
-            // No reply tells that the adapter is through with it, and a canary on another connection may overtake it.
-            self.step(inbox::look_after(RAW_MS));
-        } else {
-            self.look();
-        }
+        // No reply tells that the adapter is through with it, and a canary on another connection may overtake it.
+        self.step(inbox::look_after(if is_raw { RAW_MS } else { 0 }));
     }
 
     /// The same as it is written, head and all; a line of its end is a line feed behind a carriage return. What is said first

@@ -396,8 +396,25 @@ mod tests {
     use super::*;
     use peerproof_engine::clause::Side;
     use peerproof_engine::facts::Facts;
-    use peerproof_engine::plan::Act;
+    use peerproof_engine::plan::{Act, Plan};
     use peerproof_engine::transcript::{Awaited, Bytes, Event};
+
+    /// A conversation in which this happened, each after so many milliseconds.
+    fn transcript(
+        plan: Plan,
+        timeout_scale: f64,
+        events: impl IntoIterator<Item = (u64, Kind)>,
+    ) -> Transcript {
+        let event = |(ms, kind)| Event { at_us: ms * 1_000, session: 0, kind };
+        Transcript {
+            boundary: "policy_driver".to_owned(),
+            check: "by-hand".to_owned(),
+            facts: Facts::new(Side::Consumer).into(),
+            plan: plan.into(),
+            timeout_scale,
+            events: events.into_iter().map(event).collect(),
+        }
+    }
 
     /// Reason codes for a Selection that had 2,000 ms and took `ms`, by a selector that takes 3 s to start.
     fn reasons(ms: u64, timeout_scale: f64) -> Vec<String> {
@@ -418,15 +435,8 @@ mod tests {
             (ms, Kind::StdinClosed),
             (ms, Kind::Exited { exit: Exit::Code(0) }),
         ];
-        let transcript = Transcript {
-            boundary: "policy_driver".to_owned(),
-            check: "by-hand".to_owned(),
-            facts: Facts::new(Side::Consumer).into(),
-            plan: plan.into(),
-            timeout_scale,
-            events: events.map(|(ms, kind)| Event { at_us: ms * 1_000, session: 0, kind }).into(),
-        };
-        judge(&transcript).findings.into_iter().map(|finding| finding.reason).collect()
+        let judgement = judge(&transcript(plan, timeout_scale, events));
+        judgement.findings.into_iter().map(|finding| finding.reason).collect()
     }
 
     #[test]
@@ -452,16 +462,8 @@ mod tests {
             [Kind::Sent { step, payload }, Kind::Received { bytes: Bytes(line.to_vec()) }]
         });
         let ends = [Kind::StdinClosed, Kind::Exited { exit: Exit::Code(0) }];
-        let events = answered.chain(ends).map(|kind| Event { at_us: 0, session: 0, kind }).collect();
-        let transcript = Transcript {
-            boundary: "policy_driver".to_owned(),
-            check: "by-hand".to_owned(),
-            facts: Facts::new(Side::Consumer).into(),
-            plan: plan.into(),
-            timeout_scale: 1.0,
-            events,
-        };
-        let judgement = judge(&transcript);
+        let events: Vec<_> = answered.chain(ends).map(|kind| (0, kind)).collect();
+        let judgement = judge(&transcript(plan, 1.0, events));
         assert!(judgement.findings.iter().any(|it| it.reason == "not_started"), "{:?}", judgement.findings);
         assert_eq!(judgement.canaries_answered, 0);
     }
@@ -480,16 +482,9 @@ mod tests {
         let signal = is_signalled.then(|| Kind::Signalled { signal: "TERM".to_owned() });
         let begun = [Kind::Sent { step: 0, payload }].into_iter().chain(signal).chain(how);
         let kinds = begun.chain([alive, stays, Kind::LeftFile { path: "payload".to_owned() }]);
-        let transcript = Transcript {
-            boundary: "policy_driver".to_owned(),
-            check: "by-hand".to_owned(),
-            facts: Facts::new(Side::Consumer).into(),
-            plan: plan.into(),
-            timeout_scale: 1.0,
-            events: kinds.map(|kind| Event { at_us: 0, session: 0, kind }).collect(),
-        };
         let told = |it: Finding| (it.clause.0.to_string(), it.reason);
-        judge(&transcript).findings.into_iter().map(told).collect()
+        let judgement = judge(&transcript(plan, 1.0, kinds.map(|kind| (0, kind))));
+        judgement.findings.into_iter().map(told).collect()
     }
 
     #[test]
@@ -520,16 +515,9 @@ mod tests {
         let events = (0..9).map(|place| {
             let of_place = came.iter().filter(|(_, at)| *at == place);
             let text: String = of_place.map(|(text, _)| format!("{text}\n")).collect();
-            Event { at_us: 0, session: 0, kind: Kind::Received { bytes: Bytes(text.into_bytes()) } }
+            (0, Kind::Received { bytes: Bytes(text.into_bytes()) })
         });
-        let transcript = Transcript {
-            boundary: "policy_driver".to_owned(),
-            check: "by-hand".to_owned(),
-            facts: Facts::new(Side::Consumer).into(),
-            plan: Talk::new().plan().into(),
-            timeout_scale: 1.0,
-            events: events.collect(),
-        };
+        let transcript = transcript(Talk::new().plan(), 1.0, events);
         let line = |(expect, sent): &(Expect, usize)| Asked {
             step: 0,
             canary: false,
