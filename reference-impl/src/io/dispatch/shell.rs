@@ -281,22 +281,23 @@ impl Shell {
 
     /// Tells the machine of the child's end, once, after what it wrote before.
     fn report_exit(&mut self, machine: &mut dyn Machine) -> io::Result<Option<i32>> {
-        let Some(exit) = self.running.as_ref().filter(|running| !running.exit_reported).and_then(exit_of)
-        else {
+        let Some(running) = self.running.as_mut().filter(|running| !running.exit_reported) else {
             return Ok(None);
         };
+        let Some(exit) = exit_of(running) else { return Ok(None) };
+        running.exit_reported = true;
+        running.stdin = None;
         for _ in 0..LAST_READS_MAX {
             let (status, more) = self.pass_stdout(machine)?;
-            if status.is_some() {
+            // The machine may have had enough of it, and another one may run by now.
+            let is_there = self.running.as_ref().is_some_and(|running| running.exit_reported);
+            if status.is_some() || !is_there {
                 return Ok(status);
             }
             if !more {
                 break;
             }
         }
-        let Some(running) = &mut self.running else { return Ok(None) };
-        running.exit_reported = true;
-        running.stdin = None;
         self.tell(machine, Event::ChildExit(exit))
     }
 
@@ -486,4 +487,88 @@ fn timespec(duration: Duration) -> Timespec {
     // A timeout beyond what the kernel takes is as good as none, and the loop looks again anyway.
     let seconds = duration.as_secs().min(3600);
     Timespec { tv_sec: i64::try_from(seconds).unwrap_or(3600), tv_nsec: duration.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends its child alone: others of this process are those of other tests.
+    struct Alone;
+
+    impl Handling for Alone {
+        fn kill(&self, child: &mut Child, _: &Bystanders, _: &mut dyn FnMut(Duration)) {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+
+        fn signals(&self) -> &'static [i32] {
+            &[]
+        }
+    }
+
+    /// Has enough of its first child behind the word `more`, and has `cat` copy a line in its place.
+    #[derive(Default)]
+    struct Impatient {
+        wrote: Vec<u8>,
+        exits: Vec<ChildExit>,
+    }
+
+    const FIRST: &str = "echo $$; read go; printf more; exit 7";
+
+    impl Machine for Impatient {
+        fn handle(&mut self, event: Event<'_>, _now: Millis, actions: &mut Vec<Action>) {
+            let spawn = |argv: &[&str], stdin: &[u8]| Action::Spawn {
+                argv: argv.iter().map(|word| (*word).to_owned()).collect(),
+                stdin: stdin.to_vec(),
+            };
+            match event {
+                Event::Wake => actions.push(spawn(&["/bin/sh", "-c", FIRST], b"go\n")),
+                Event::ChildStdout(bytes) => {
+                    self.wrote.extend(bytes);
+                    let wrote = String::from_utf8_lossy(&self.wrote).into_owned();
+                    if wrote.ends_with("more") {
+                        actions.push(Action::Kill);
+                        actions.push(spawn(&["/bin/cat"], b" of another\n"));
+                    } else if let Some(pid) = wrote.strip_suffix('\n').filter(|_| !wrote.contains("more")) {
+                        dies(pid);
+                    }
+                }
+                Event::ChildExit(exit) => {
+                    self.exits.push(exit);
+                    actions.push(Action::Exit(0));
+                }
+                _ => {}
+            }
+        }
+
+        fn wants_stdin(&self) -> bool {
+            false
+        }
+    }
+
+    /// Waits until the process of this id is dead.
+    fn dies(pid: &str) {
+        let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        for _ in 0..5_000 {
+            if stat().contains(") Z ") {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_child_is_not_that_of_the_one_in_its_place() {
+        let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
+        let handling = Box::new(Alone);
+        let launcher = Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None };
+        let mut shell = Shell::new(launcher).unwrap();
+        shell.wake = Some(0);
+        let mut machine = Impatient::default();
+        assert_eq!(shell.run(&mut machine).unwrap(), 0);
+        shell.kill();
+        let wrote = String::from_utf8(machine.wrote).unwrap();
+        assert!(wrote.ends_with("more of another\n"), "{wrote:?}");
+        assert_eq!(machine.exits, [ChildExit::Code(0)]);
+    }
 }
