@@ -153,9 +153,7 @@ impl Face for Tool {
     }
 
     fn begin(&self, transcript: &Transcript) -> Self::State {
-        let sessions = transcript.plan.sessions.iter().enumerate();
-        let full = sessions.filter(|(_, spec)| spec.limits.file_bytes.is_some()).map(|(session, _)| session);
-        (BTreeSet::new(), full.collect())
+        (BTreeSet::new(), inbox::full_disks(&transcript.plan))
     }
 
     fn expect(&self, (ids, full): &mut Self::State, stimulus: &Stimulus<'_>) -> Option<Due<Way, Call>> {
@@ -272,10 +270,9 @@ pub fn judge(transcript: &Transcript) -> Judgement {
     let mut judgement = judge::judge(&Tool, transcript);
     let requests = judge::listen(&Tool, transcript, requests);
     inbox::judge(transcript, &requests, &CLAUSES, &mut judgement);
-    let is_full = |step: usize| {
-        let step = transcript.plan.steps.get(step);
-        step.is_some_and(|step| transcript.plan.sessions[step.session].limits.file_bytes.is_some())
-    };
+    let full = inbox::full_disks(&transcript.plan);
+    let is_full =
+        |step: usize| transcript.plan.steps.get(step).is_some_and(|step| full.contains(&step.session));
     let is_whole = |it: &inbox::Request| judgement.findings.iter().all(|one| one.step != Some(it.step));
     if requests.iter().any(|it| it.outcome == Outcome::Put && is_full(it.step) && is_whole(it)) {
         judgement.untestable = Some(inbox::NOT_FULL.to_owned());

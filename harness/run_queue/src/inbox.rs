@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use peerproof_engine::finding::{ChoiceSeen, Finding, Judgement, Repair};
 use peerproof_engine::json::{self, DecodeLimits, Json};
 use peerproof_engine::payload::{Payload, Vars, shorten};
-use peerproof_engine::plan::{Act, Fixture};
+use peerproof_engine::plan::{Act, Fixture, Plan};
 use peerproof_engine::rng::Rng;
 use peerproof_engine::transcript::{Awaited, Event, FolderChange, Found, FoundKind, Kind, Transcript};
 
@@ -25,6 +25,13 @@ pub const NOT_FULL: &str = "disk_not_full: a job larger than files may be was st
 
 /// Most characters of a text that is quoted.
 const QUOTED_CHARS: usize = 200;
+
+/// The sessions whose disk is full.
+pub fn full_disks(plan: &Plan) -> BTreeSet<usize> {
+    let sessions = plan.sessions.iter().enumerate();
+    let full = sessions.filter(|(_, spec)| spec.limits.file_bytes.is_some());
+    full.map(|(session, _)| session).collect()
+}
 
 /// What a writer said about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

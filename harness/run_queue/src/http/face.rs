@@ -390,10 +390,7 @@ fn starts(transcript: &Transcript, judgement: &mut Judgement) {
 fn full(transcript: &Transcript, requests: &[inbox::Request], judgement: &mut Judgement) {
     let steps = &transcript.plan.steps;
     let aim = |step: usize| steps.get(step).and_then(Aim::of).map(|aim| aim.clause.0).unwrap_or_default();
-    let Some(session) = transcript.plan.sessions.iter().position(|spec| spec.limits.file_bytes.is_some())
-    else {
-        return;
-    };
+    let Some(session) = inbox::full_disks(&transcript.plan).first().copied() else { return };
     // A shell in front of it tells a signal by its status, and where a process of it serves, only a connection ends.
     let is_cut_off = transcript.of(session).any(|event| {
         matches!(event.kind, Kind::HttpFailed { step, will_retry: false, .. }
