@@ -51,6 +51,9 @@ const SLOTS: Family =
     ("TH-STATE-07", "A state that names a slot outside 0..7 is refused and changes nothing.");
 const ARTIFACT: Family = ("TH-STATE-08", "A state with a malformed Artifact is refused and changes nothing.");
 
+/// Clause of the good delta behind a malformed one.
+const TAKEN: &str = "TH-STATE-04";
+
 /// Keys of `slots` that name no slot, as JSON texts.
 const SLOT_KEYS: &[(&str, &str)] = &[
     ("eight", "\"8\""),
@@ -146,8 +149,9 @@ fn hostile(
         talk.apply(clause, &full(&[(0, &old), (1, &old)]));
         talk.apply_refused(clause, &state(&good, &bad));
         talk.state_is(clause, &[(0, &old), (1, &old)]);
-        talk.apply(clause, &delta(&[(0, &good), (7, &bad)], &[1]));
-        talk.state_is(clause, &[(0, &good), (7, &bad)]);
+        // That one is taken is no part of the clause about this family.
+        talk.apply(TAKEN, &delta(&[(0, &good), (7, &bad)], &[1]));
+        talk.state_is(TAKEN, &[(0, &good), (7, &bad)]);
         Ok(talk.canary().finish().plan())
     })
     .feature(FEATURE)

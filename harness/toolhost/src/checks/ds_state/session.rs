@@ -193,6 +193,7 @@ fn removed_slots() -> Check {
     )
     .feature(FEATURE)
     .roles(&["any", "get"])
+    .ambient()
 }
 
 fn removed_empty_slot() -> Check {
