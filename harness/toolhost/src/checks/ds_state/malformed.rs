@@ -51,7 +51,7 @@ const SLOTS: Family =
     ("TH-STATE-07", "A state that names a slot outside 0..7 is refused and changes nothing.");
 const ARTIFACT: Family = ("TH-STATE-08", "A state with a malformed Artifact is refused and changes nothing.");
 
-/// Clause of the good delta behind a malformed one.
+/// Clause of the good delta behind a malformed one: it removes a slot.
 const TAKEN: &str = "TH-STATE-04";
 
 /// Keys of `slots` that name no slot, as JSON texts.
@@ -149,7 +149,7 @@ fn hostile(
         talk.apply(clause, &full(&[(0, &old), (1, &old)]));
         talk.apply_refused(clause, &state(&good, &bad));
         talk.state_is(clause, &[(0, &old), (1, &old)]);
-        // That one is taken is no part of the clause about this family.
+        // Its clause is not that of the malformed one: whoever removes no slots fails here.
         talk.apply(TAKEN, &delta(&[(0, &good), (7, &bad)], &[1]));
         talk.state_is(TAKEN, &[(0, &good), (7, &bad)]);
         Ok(talk.canary().finish().plan())
