@@ -98,9 +98,8 @@ fn run(
         Some(mutant) => mutant.machine(config),
         None => wrap(python_tool::machine(config)),
     };
-    let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
     let handling = Box::new(Careful);
-    let launcher = Launcher { shim, variables, temp_dir, handling, own_group: false, appended: None };
+    let launcher = Launcher { own_group: false, ..Launcher::without_drivers(handling) };
     run_with_launcher(&mut *machine, launcher).map_err(|error| error.to_string())
 }
 

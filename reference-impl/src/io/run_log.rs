@@ -123,9 +123,7 @@ fn run(
         Command::Replay { log, config } => {
             read_from(&log)?;
             let mut machine = (peers.replayer)(config);
-            let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-            let launcher = Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None };
-            run_with_launcher(&mut *machine, launcher).map_err(streams)
+            run_with_launcher(&mut *machine, Launcher::without_drivers(handling)).map_err(streams)
         }
         Command::Run { request, log, config } => {
             read_from(&request)?;

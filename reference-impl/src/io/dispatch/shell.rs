@@ -49,17 +49,20 @@ pub(in crate::io) struct Launcher {
     pub(in crate::io) appended: Option<PathBuf>,
 }
 
+impl Launcher {
+    /// For a machine that starts no drivers and appends to no file.
+    pub(in crate::io) fn without_drivers(handling: Box<dyn Handling>) -> Self {
+        let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
+        Self { shim, variables, temp_dir, handling, own_group: true, appended: None }
+    }
+}
+
 /// Runs a machine on the standard streams of this process and returns the exit status it asked for.
 ///
 /// # Errors
 /// When this process' own streams or signals fail; the child, if any, is then killed.
 pub fn run_machine(machine: &mut dyn Machine) -> io::Result<i32> {
-    let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-    let handling = Box::new(Careful);
-    run_with_launcher(
-        machine,
-        Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None },
-    )
+    run_with_launcher(machine, Launcher::without_drivers(Box::new(Careful)))
 }
 
 /// As [`run_machine`], for a machine that starts policy drivers.
@@ -491,6 +494,8 @@ fn timespec(duration: Duration) -> Timespec {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::Pid;
+
     use super::*;
 
     /// Ends its child alone: others of this process are those of other tests.
@@ -546,23 +551,15 @@ mod tests {
         }
     }
 
-    /// Waits until the process of this id is dead.
+    /// Waits until our child of this id is dead, and leaves it for the shell to find.
     fn dies(pid: &str) {
-        let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        for _ in 0..5_000 {
-            if stat().contains(") Z ") {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     }
 
     #[test]
     fn the_end_of_a_child_is_not_that_of_the_one_in_its_place() {
-        let (shim, variables, temp_dir) = (Vec::new(), Vec::new(), String::new());
-        let handling = Box::new(Alone);
-        let launcher = Launcher { shim, variables, temp_dir, handling, own_group: true, appended: None };
-        let mut shell = Shell::new(launcher).unwrap();
+        let mut shell = Shell::new(Launcher::without_drivers(Box::new(Alone))).unwrap();
         shell.wake = Some(0);
         let mut machine = Impatient::default();
         assert_eq!(shell.run(&mut machine).unwrap(), 0);
