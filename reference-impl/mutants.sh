@@ -58,7 +58,7 @@ if [ $by = own-tests ]; then
         --exclude 'reference-impl/src/*/mutants*' --exclude 'reference-impl/src/*/mutants/**' "${chosen[@]}"
 fi
 
-cargo build --release --quiet -p peerproof --example judge
+cargo build --release --quiet -p peerproof --features reference --example judge
 JUDGE="$PWD/target/release/examples/judge"
 JUDGE_BOUNDARY=$boundary
 export JUDGE JUDGE_BOUNDARY

@@ -1,4 +1,4 @@
-//! What a binary that runs checks is besides: the programs that peers start, and the peers themselves.
+//! Hidden parts of a binary that runs checks: the programs that peers start, and the reference peers.
 
 use std::ffi::OsString;
 
@@ -6,9 +6,9 @@ use peerproof_engine::load;
 
 use crate::table;
 
-/// Plays the hidden parts of this binary: actors, the shim that sets limits, and reference peers, whose arguments are
-/// theirs and not ours. Gives the status to exit with, or none where the arguments (our own name first) are for
-/// the command line. Whoever's binary runs checks calls it before anything else.
+/// Plays the hidden parts of this binary: actors, the shim that sets limits and, with the feature `reference`, the
+/// reference peers. Gives the status to exit with; `None` where the arguments (the binary's own name first) are for the
+/// command line. A binary that runs checks calls it before anything else.
 pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
     use peerproof_engine::runner::probe;
     use peerproof_engine::transport::child::{guardian, shim};
@@ -34,20 +34,29 @@ pub fn hidden(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString
     if args.get(1).is_some_and(|first| first == probe::PROBE_ARGUMENT) {
         return Some(probe::main());
     }
+    #[cfg(feature = "reference")]
     if args.get(1).is_some_and(|first| first == "peer") {
-        let boundary = table::find(args.get(2)?.to_str()?)?;
-        let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
-        let rest = rest?;
-        if rest.is_empty() || rest.iter().any(|arg| arg == "--help") {
-            return None;
-        }
-        let env = variables()
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let env: Vec<_> = env.collect();
-        return Some(load::paced(rest, peerproof_played::reply_late_over_http, |args| {
-            table::played(boundary).run_reference(args, &env)
-        }));
+        return reference_peer(args, variables);
     }
+    #[cfg(not(feature = "reference"))]
+    let _ = variables;
     None
+}
+
+/// Runs a reference peer until it ends and gives its status; `None` where the command line answers, as it does `--help`.
+#[cfg(feature = "reference")]
+fn reference_peer(args: &[OsString], variables: &dyn Fn() -> Vec<(OsString, OsString)>) -> Option<i32> {
+    let boundary = table::find(args.get(2)?.to_str()?)?;
+    let rest: Option<Vec<String>> = args[3..].iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
+    let rest = rest?;
+    if rest.is_empty() || rest.iter().any(|arg| arg == "--help") {
+        return None;
+    }
+    let env = variables()
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env: Vec<_> = env.collect();
+    Some(load::paced(rest, peerproof_played::reply_late_over_http, |args| {
+        table::played(boundary).run_reference(args, &env)
+    }))
 }

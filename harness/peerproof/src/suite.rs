@@ -425,6 +425,7 @@ mod tests {
         (passed.count(), ends.iter().filter(|end| end.is_err()).count())
     }
 
+    #[cfg(feature = "reference")]
     #[test]
     fn peers_in_this_process_pass_and_fail_as_any_other() {
         let toolhost = table::played(table::find("toolhost").unwrap());

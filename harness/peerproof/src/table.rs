@@ -1,26 +1,31 @@
 //! The table of boundaries: the one place where a new one is added.
 
 use peerproof_engine::boundary::{self, Boundary};
-use peerproof_engine::played::Played;
-use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, run_queue, toolhost};
+use peerproof_envelope as envelope;
+use peerproof_json_rpc as json_rpc;
+use peerproof_policy_driver as policy_driver;
+use peerproof_python_tool as python_tool;
+use peerproof_run_log as run_log;
+use peerproof_run_queue as run_queue;
+use peerproof_toolhost as toolhost;
 
-/// The reference peers of every boundary: one row each, in the order in which `check` without arguments goes through
-/// them.
-fn rows() -> [&'static dyn Played; 7] {
-    [
-        toolhost::played(),
-        json_rpc::played(),
-        policy_driver::played(),
-        envelope::played(),
-        python_tool::played(),
-        run_log::played(),
-        run_queue::played(),
-    ]
-}
+#[cfg(feature = "reference")]
+mod references;
 
-/// All boundaries, in the order of the table.
+#[cfg(feature = "reference")]
+pub use references::played;
+
+/// All boundaries, in the order in which `check` without arguments goes through them.
 pub fn all() -> Vec<&'static dyn Boundary> {
-    rows().into_iter().map(Played::boundary).collect()
+    vec![
+        toolhost::boundary(),
+        json_rpc::boundary(),
+        policy_driver::boundary(),
+        envelope::boundary(),
+        python_tool::boundary(),
+        run_log::boundary(),
+        run_queue::boundary(),
+    ]
 }
 
 /// The boundary called `name`; `_` and `-` are the same.
@@ -28,11 +33,5 @@ pub fn find(name: &str) -> Option<&'static dyn Boundary> {
     boundary::find(&all(), name)
 }
 
-/// The reference peers of a boundary of the table.
-pub fn played(boundary: &dyn Boundary) -> &'static dyn Played {
-    let row = rows().into_iter().find(|row| row.boundary().name() == boundary.name());
-    row.unwrap_or_else(|| unreachable!("{} has no row in the table", boundary.name()))
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "reference"))]
 mod tests;

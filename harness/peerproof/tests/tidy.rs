@@ -201,7 +201,9 @@ fn crates_depend_downward_only() {
     let mut played = of(&["peerproof-engine", "peerproof-reference"]);
     played.extend(boundaries.iter().cloned());
     assert_eq!(workspace_dependencies("played"), played);
-    assert_eq!(workspace_dependencies("peerproof"), of(&["peerproof-engine", "peerproof-played"]));
+    let mut peerproof = of(&["peerproof-engine", "peerproof-played"]);
+    peerproof.extend(boundaries.iter().cloned());
+    assert_eq!(workspace_dependencies("peerproof"), peerproof);
     // Its tests speak the words of boundaries.
     let mut cli = workspace_dependencies("cli");
     cli.retain(|name| !boundaries.contains(name));
@@ -217,6 +219,33 @@ fn only_the_command_line_needs_what_it_is_made_of() {
             let is_used = text.lines().any(|line| line.split(['.', ' ']).next() == Some(name));
             assert!(!is_used, "harness/{krate} depends on {name}");
         }
+    }
+}
+
+/// A project that depends on `peerproof` for its tests builds the boundaries and not the peers that prove them.
+#[test]
+fn a_project_that_tests_its_own_peer_compiles_no_reference() {
+    let tree = std::process::Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--package",
+            "peerproof",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("peerproof-toolhost") && names.contains("libtest-mimic"), "{names:?}");
+    for name in ["peerproof-played", "peerproof-reference", "seccompiler", "landlock"] {
+        assert!(!names.contains(name), "harness/peerproof depends on {name} without the feature `reference`");
     }
 }
 

@@ -1,0 +1,24 @@
+//! The reference peers of every boundary.
+
+use peerproof_engine::boundary::Boundary;
+use peerproof_engine::played::Played;
+use peerproof_played::{envelope, json_rpc, policy_driver, python_tool, run_log, run_queue, toolhost};
+
+/// One row for each boundary.
+fn rows() -> [&'static dyn Played; 7] {
+    [
+        toolhost::played(),
+        json_rpc::played(),
+        policy_driver::played(),
+        envelope::played(),
+        python_tool::played(),
+        run_log::played(),
+        run_queue::played(),
+    ]
+}
+
+/// The reference peers of a boundary of the table.
+pub fn played(boundary: &dyn Boundary) -> &'static dyn Played {
+    let row = rows().into_iter().find(|row| row.boundary().name() == boundary.name());
+    row.unwrap_or_else(|| unreachable!("{} has no row in the table", boundary.name()))
+}
